@@ -108,8 +108,8 @@ func (a *adminAPI) policies(w http.ResponseWriter, r *http.Request) error {
 	return respondJSON(w, http.StatusOK, map[string]any{"policies": list, "without": absent, "hosts": hosts, "catalog": catalogstore.CurrentStatus()})
 }
 
-// withoutVersion describes a policy without a version in force. Either no version exists yet (waiting), or it is
-// not known whether one exists (unavailable).
+// withoutVersion describes a policy without a version in force. In the state waiting, no version exists yet. In the
+// state unavailable, it is not known whether one exists.
 type withoutVersion struct {
 	Policy string `json:"policy"`
 	State  string `json:"state"`
@@ -215,7 +215,7 @@ func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 	return respondJSON(w, status, map[string]any{"results": results, "hosts": hosts, "catalog": catalog})
 }
 
-// enforce limits what all handlers do about crawlers, whatever their policies say. Operators use it to switch off
+// enforce limits what all handlers do about crawlers, independently of the policies. Operators use it to switch off
 // blocking.
 func (a *adminAPI) enforce(w http.ResponseWriter, r *http.Request) error {
 	word := r.URL.Query().Get("mode")
@@ -249,7 +249,7 @@ func chosenAmong(r *http.Request, all []*source.Document) ([]*source.Document, e
 	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; there are: %s", name, namesOf(all)))
 }
 
-// served provides the upstream's robots.txt that a site merges.
+// served returns the upstream's robots.txt that a site merges.
 type served interface {
 	Upstream() site.Below
 }
@@ -281,8 +281,8 @@ func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, err
 	return chosen[0].Current(), chosen[0], nil
 }
 
-// By default the period is the last week. A page has at most maxViolations rows. It also has the number of all
-// rows, and the start of the next page.
+// The default period is the last week. A page has at most maxViolations rows. The response also has the number of rows
+// on all pages, and the start of the next page.
 const (
 	violationsSince = 7 * 24 * time.Hour
 	maxViolations   = 1000

@@ -22,7 +22,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// publisher publishes the policies that requests to the admin API send.
+// publisher handles requests to the admin API that publish policies.
 type publisher struct{ logger *zap.Logger }
 
 // publication is the response to a request that publishes a version.
@@ -33,11 +33,11 @@ type publication struct {
 	Undo     bool     `json:"undo,omitempty"` // the version returns to the text served before
 	Changes  []string `json:"changes,omitempty"`
 	UndoCost string   `json:"undo_cost,omitempty"` // what search engines lose by the undo
-	Why      string   `json:"why,omitempty"`       // why it is only a draft
+	Why      string   `json:"why,omitempty"`       // why the version was only saved as a draft
 }
 
-// publish publishes a version of a policy in the storage. The text is in the body; with the parameter undo or
-// version it is an earlier version. If people must approve a version first, publish saves a draft.
+// publish publishes a version of a policy in the storage. The text is the request's body. With the parameter undo or
+// version, it is the text of an earlier version. If people must approve versions, publish only saves a draft.
 func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	d, err := writableDocument(r)
 	if err != nil {
@@ -61,7 +61,7 @@ func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	if n := policies.Approval(); n > 1 {
 		return a.saveDraft(w, r, d, change, n)
 	}
-	// An action that has begun is finished even if the client does not wait. Publish has its own time limits.
+	// An operation that has begun is completed even if the client disconnects. Publish has its own time limits.
 	o, err := d.Publish(context.WithoutCancel(r.Context()), change)
 	if err != nil {
 		return apiError(publishStatus(err), fmt.Errorf("not published: %w", err))
@@ -104,7 +104,7 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 		c.By = by + ", " + policies.AdminAuthor
 	}
 	if len(by) > maxName || len(c.Note) > maxNote {
-		return c, apiError(http.StatusBadRequest, fmt.Errorf("author is limited to %d bytes, and note to %d", maxName, maxNote))
+		return c, apiError(http.StatusBadRequest, fmt.Errorf("author must have at most %d bytes, and note at most %d", maxName, maxNote))
 	}
 	c.Replaces = cmp.Or(q.Get("replaces"), st.SHA256)
 	for _, names := range q["accept_loss"] {
@@ -127,7 +127,7 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 		return c, nil
 	}
 	if n, err := r.Body.Read(make([]byte, 1)); n > 0 || err != nil && err != io.EOF {
-		return c, apiError(http.StatusBadRequest, errors.New("undo and version take no policy in the body"))
+		return c, apiError(http.StatusBadRequest, errors.New("undo and version cannot be combined with a policy in the body"))
 	}
 	number := 0
 	if q.Has("version") {
@@ -146,7 +146,7 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 	return c, nil
 }
 
-// publishStatus returns the HTTP status for an error of publishing.
+// publishStatus returns the HTTP status for an error that Publish returned.
 func publishStatus(err error) int {
 	_, invalid := errors.AsType[policyfile.Diagnostics](err)
 	_, undecided := errors.AsType[source.UndecidedError](err)
@@ -159,8 +159,8 @@ func publishStatus(err error) int {
 	return http.StatusConflict
 }
 
-// saveDraft saves a draft that others must approve. If the same text is saved already, the request approves it.
-// This approval is shown, but it does not count, because nothing proves who sent the request.
+// saveDraft saves a draft that others must approve. If the same text is already saved, the author of the request is
+// added as an approver. This approval is shown but does not count, because the author's name is not proven.
 func (a publisher) saveDraft(w http.ResponseWriter, r *http.Request, d *source.Document, c source.Change, people int) error {
 	if _, err := source.Compile(d.Name, []byte(c.Text)); err != nil {
 		return apiError(http.StatusUnprocessableEntity, fmt.Errorf("not saved: %w", err))
@@ -177,7 +177,7 @@ func (a publisher) saveDraft(w http.ResponseWriter, r *http.Request, d *source.D
 	})
 }
 
-// signs records who did what to a version.
+// signs records an action on a version, and the author of the action.
 func (a publisher) signs(action string, d *source.Document, c source.Change, sum string) {
 	a.logger.Warn("the policy was changed through the admin API", zap.String("action", action), zap.String("policy", d.Name),
 		zap.String("sha256", sum), zap.String("by", c.By), zap.String("note", c.Note))

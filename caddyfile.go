@@ -29,8 +29,8 @@ func init() {
 
 const decideDirective = "robots_policy_decide"
 
-// parseCaddyfile parses the directive with an optional matcher. A single argument is always the policy file, even
-// if it begins with "/", as in Caddy's directive root.
+// parseCaddyfile parses the directive with an optional matcher. A single argument is always the policy file, even if it
+// begins with "/". Caddy's directive root treats its argument the same way.
 func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	h.Next()
 	name := h.Val()
@@ -108,7 +108,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}
 	}
 	if decides && h.Decide == "" {
-		return d.Errf("%s needs a line style with the kind of the asking server: one of %s", decideDirective, strings.Join(decideValues, ", "))
+		return d.Errf("%s needs a line style that names the asking server's protocol: one of %s", decideDirective, strings.Join(decideValues, ", "))
 	}
 	return nil
 }

@@ -207,7 +207,7 @@ var (
 	metaModes = map[string]metainject.Mode{"merge": metainject.Merge, "replace": metainject.Replace, "off": metainject.Off}
 )
 
-// provisioned returns the policies of a handler. It can be used before the handler is provisioned.
+// provisioned is a handler as a source of policies. It can be created before the handler is provisioned.
 type provisioned struct{ *Handler }
 
 func (p provisioned) Get(ctx context.Context, host string) (*source.Snapshot, error) {
@@ -223,8 +223,8 @@ func (h *Handler) siteOf(ctx context.Context, host string) *site.Site {
 	return s.Site
 }
 
-// lastOfUpstream returns a function that finds the robots.txt of a host's upstream. It returns nil if the handler
-// does not merge it.
+// lastOfUpstream returns a function that finds the upstream's robots.txt for a host. It returns nil if the handler does
+// not merge the upstream's robots.txt.
 func (h *Handler) lastOfUpstream() func(host string) (below *robotstxt.File, known bool) {
 	if h.RobotsTxt != "merge" {
 		return nil
@@ -240,7 +240,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	} else {
 		err = h.handler.Serve(w, r, next)
 	}
-	if raised, ok := err.(*handler.Error); ok { //nolint:errorlint // other handlers' errors are never wrapped ones of this type
+	if raised, ok := err.(*handler.Error); ok { //nolint:errorlint // other handlers never wrap an error of this type
 		return caddyhttp.Error(raised.Status, raised.Err)
 	}
 	return err
@@ -250,7 +250,7 @@ func (h *Handler) Describe() routecheck.Description {
 	return routecheck.Description{Place: h.Place, Robots: h.RobotsTxt != "off", Verifies: !slices.Contains(h.Verify, "off"), Decides: h.Decide != ""}
 }
 
-// Cleanup releases the policy and the verifier. Requests in progress keep theirs.
+// Cleanup releases the policy and the verifier. Requests in progress keep using them.
 func (h *Handler) Cleanup() error {
 	routecheck.OnStop(h.ctx)
 	stopRunning(h.handler)
@@ -258,21 +258,20 @@ func (h *Handler) Cleanup() error {
 	return h.policies.Close()
 }
 
-// checkDecide returns an error if robots_policy_decide has a setting that only works on the server that sends the
-// page.
+// checkDecide returns an error if robots_policy_decide has a setting that only works on a server that sends pages.
 func (h *Handler) checkDecide() error {
 	if err := checkValue("decide", h.Decide, decideValues); err != nil {
 		return err
 	}
 	switch {
 	case cmp.Or(h.Meta, "off") != "off" || h.MetaLimit != 0:
-		return errors.New("robots_policy_decide sees no pages: remove meta and meta_limit")
+		return errors.New("robots_policy_decide does not see pages: remove meta and meta_limit")
 	case h.RobotsTxt != "" && h.RobotsTxt != "replace":
-		return errors.New("robots_policy_decide has no upstream with a robots.txt: remove robots_txt")
+		return errors.New("robots_policy_decide cannot fetch the upstream's robots.txt: remove robots_txt")
 	case h.Tailored:
 		return errors.New("robots_policy_decide cannot add Vary: User-Agent to pages: remove tailored")
 	case cmp.Or(h.Refuse, "respond") != "respond":
-		return errors.New("error routes are for clients, and robots_policy_decide answers another server: remove block_with")
+		return errors.New("robots_policy_decide answers another server, which does not use error routes: remove block_with")
 	}
 	h.Meta = "off"
 	return nil
@@ -317,7 +316,7 @@ func (h *Handler) applyDefaults() error {
 
 const minMetaLimit = 1 << 10
 
-// checkValue returns an error unless a setting has one of its values.
+// checkValue returns an error unless value is one of the allowed values of a setting.
 func checkValue(name, value string, values []string) error {
 	if !slices.Contains(values, value) {
 		return fmt.Errorf("invalid %s %q: must be %s", name, value, english.List(values, "or"))

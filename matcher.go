@@ -118,7 +118,7 @@ func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// withOwnTokens returns the catalog extended by tokens that only the matcher names.
+// withOwnTokens returns the catalog together with the tokens of the matcher that are not in the catalog.
 func (m *MatchCrawler) withOwnTokens(logger *zap.Logger) (*crawlers.Catalog, error) {
 	c, err := crawlers.Default()
 	if err != nil {
@@ -148,8 +148,8 @@ func (m *MatchCrawler) withOwnTokens(logger *zap.Logger) (*crawlers.Catalog, err
 	return c.Merge(rows...)
 }
 
-// likelyMeant returns the word that an unknown token was probably meant to be, or "". Otherwise a misspelled
-// identity would not be required, and a category without "category:" would match nothing, without any message.
+// likelyMeant returns the word that the author of an unknown token probably meant, or "". Without this check, the
+// matcher would silently ignore a misspelled identity, and a category without "category:" would never match.
 func likelyMeant(word string) string {
 	if kind := strings.ToLower(word); crawlers.Category(kind).Valid() {
 		return "category:" + kind
@@ -165,7 +165,7 @@ func tokensIn(c *crawlers.Catalog) []string {
 	return tokens
 }
 
-// markWanted marks the crawlers to match. It returns an error for an entry without any crawler.
+// markWanted marks the crawlers to match. It returns an error for an entry that does not select any crawler.
 func (m *MatchCrawler) markWanted() error {
 	m.wanted = make([]bool, m.catalog.Len())
 	for _, text := range m.Crawlers {
@@ -222,14 +222,15 @@ func (m *MatchCrawler) Match(r *http.Request) bool {
 	return automated
 }
 
-// knownTo identifies the crawlers that a matcher knows by their numbers in its catalog.
+// knownTo makes the crawlers of a matcher available for verification. It identifies them by their index in the
+// matcher's catalog.
 type knownTo struct{ *MatchCrawler }
 
 func (m knownTo) Identities() *crawlers.Identities { return m.identities }
 
 func (m knownTo) CrawlerOf(c *crawlers.Crawler) (int, bool) { return m.catalog.Index(c.Token) }
 
-// Verification returns no facts if the matcher does not need the identity.
+// Verification returns how to verify a crawler. It returns no facts if the matcher does not need the identity.
 func (m knownTo) Verification(crawler int) crawlers.Verification {
 	if m.Identity == anyIdentity || !m.wanted[crawler] {
 		return crawlers.Verification{}
@@ -271,7 +272,7 @@ func (*MatchCrawler) CELLibrary(ctx caddy.Context) (cel.Library, error) {
 // parseArgs parses the arguments of one line: crawlers, and at most one identity.
 func (m *MatchCrawler) parseArgs(words []string) error {
 	for _, w := range words {
-		if w == anyIdentity || !slices.Contains(identityValues, w) { // as an argument, "any" is any crawler
+		if w == anyIdentity || !slices.Contains(identityValues, w) { // the argument "any" stands for crawlers
 			m.Crawlers = append(m.Crawlers, w)
 			continue
 		}

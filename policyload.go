@@ -40,7 +40,7 @@ func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier)
 	}
 }
 
-// signerIn returns the first signer that rules name, or "".
+// signerIn returns the first signer for which a rule applies, or "" if there is none.
 func signerIn(rules []policy.Rule) string {
 	for i := range rules {
 		for _, a := range rules[i].For {

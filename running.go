@@ -17,7 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// running holds the handlers of loaded configurations, because Caddy does not connect the admin API to them.
+// running holds the handlers of loaded configurations. It is needed because Caddy does not connect the admin API with
+// handlers.
 var running sync.Map
 
 // stopRunning removes the limit on a handler's enforcement, if the handler was running.
@@ -27,8 +28,8 @@ func stopRunning(h *handler.Handler) {
 	}
 }
 
-// override limits what all handlers enforce until a new configuration is loaded. ModeUnset removes the limit. n is
-// the number of handlers.
+// override limits what all handlers enforce until a new configuration is loaded. ModeUnset removes the limit. n is the
+// number of handlers affected.
 func override(m policy.Mode) (n int) {
 	for h := range running.Range {
 		h.(*handler.Handler).SetOverride(m)
@@ -37,11 +38,11 @@ func override(m policy.Mode) (n int) {
 	return n
 }
 
-// metrics belongs to the process, because Caddy creates new handlers and matchers with each configuration and does
-// not connect them.
+// metrics is a global variable, because Caddy creates new handlers and matchers for each configuration and does not
+// connect them.
 var metrics = handler.NewMetrics()
 
-// collectors returns the metrics of handlers, and of packages that do not register metrics themselves.
+// collectors returns the metrics of the handlers, and those of packages that do not register their metrics themselves.
 func collectors() []prometheus.Collector {
 	return append(append(identity.Collectors(), auditor.Collectors()...), recorders.Metric, optional.Metric, catalogstore.Collector, fleet.Metric, metrics)
 }

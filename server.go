@@ -48,9 +48,9 @@ func (server) InErrorRoute(r *http.Request) bool {
 	return r.Context().Value(caddyhttp.ErrorCtxKey) != nil
 }
 
-// IsInclude implements handler.Server. Caddy's directive templates requests a part of a page (httpInclude) with the
-// header of the crawler that requested the page. A client can send the same header, but not a request without a
-// target.
+// IsInclude implements handler.Server. For a page with httpInclude, Caddy's directive templates sends a request for a
+// part of the page, with the header of the crawler that requested the page. IsInclude recognizes this request because
+// it has no target. A client can send the same header, but cannot send a request without a target.
 func (server) IsInclude(r *http.Request) bool {
 	if r.Header["Caddy-Templates-Include"] == nil {
 		return false
@@ -81,8 +81,8 @@ func (server) ErrorStatus(err error) int {
 	return http.StatusInternalServerError
 }
 
-// Publisher implements handler.Server. The function sets the placeholders {http.robots_policy.*} and the access
-// log's field robots_policy.
+// Publisher implements handler.Server. The returned function sets the placeholders {http.robots_policy.*} and the field
+// robots_policy of the access log.
 func (server) Publisher(d *handler.Decision) func(*http.Request) {
 	if d == nil {
 		return func(r *http.Request) {
@@ -122,7 +122,7 @@ var placeholders = []struct {
 	{"rule", (*handler.Decision).Rule},
 }
 
-// placeholder returns the value of a placeholder for a decision. The value is empty if d is nil.
+// placeholder returns the value of a placeholder for a decision. It returns an empty value if d is nil.
 func placeholder(d *handler.Decision, key string) (value any, ok bool) {
 	name, ok := strings.CutPrefix(key, placeholderPrefix)
 	for _, p := range placeholders {
@@ -135,8 +135,8 @@ func placeholder(d *handler.Decision, key string) (value any, ok bool) {
 	return nil, false
 }
 
-// emptyPlaceholders sets the placeholders for requests that are not from known crawlers. It is one function for all
-// of them, so that it costs nothing.
+// emptyPlaceholders returns the values of the placeholders for requests that are not from known crawlers. All these
+// requests share one function, so that no memory is allocated for them.
 func emptyPlaceholders(key string) (any, bool) { return placeholder(nil, key) }
 
 // fields writes a decision to an access log line.

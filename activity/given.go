@@ -8,23 +8,23 @@ import (
 	"weak"
 )
 
-// Given holds the texts published for a version of a policy, for each of the Recorders of its handlers. Usually there
-// is one. The zero value is empty. It is safe for concurrent use.
+// Given holds one GivenTo for each of the Recorders that the handlers of a policy version use. Usually there is only
+// one. The zero value is empty. It is safe for concurrent use.
 type Given struct {
-	mu  sync.Mutex // of changes
+	mu  sync.Mutex // serializes changes
 	all atomic.Pointer[[]*GivenTo]
 }
 
-// GivenTo holds the texts that some Recorders were given for a version of a policy.
+// GivenTo remembers which texts of a policy version were already passed to some Recorders.
 type GivenTo struct {
 	to         weak.Pointer[Recorders]
-	generation atomic.Uint64 // of those that have the publication
+	generation atomic.Uint64 // the Recorders' generation to which the publication was passed
 	mu         sync.Mutex
-	day        int64           // in which they were given what is in robots
-	robots     map[string]bool // hosts and versions
+	day        int64           // the day of the entries in robots
+	robots     map[string]bool // keys are "HOST VERSION"
 }
 
-// To returns the record of the texts that these recorders were given.
+// To returns the GivenTo of some recorders. It creates the GivenTo at the first call.
 func (g *Given) To(to *Recorders) *GivenTo {
 	if p := g.find(to); p != nil {
 		return p
@@ -36,7 +36,7 @@ func (g *Given) To(to *Recorders) *GivenTo {
 	}
 	all := []*GivenTo{{to: weak.Make(to)}}
 	for _, p := range g.list() {
-		if p.to.Value() != nil { // else its handlers are gone
+		if p.to.Value() != nil { // otherwise the handlers of these recorders no longer exist
 			all = append(all, p)
 		}
 	}
@@ -70,11 +70,12 @@ func (p *GivenTo) Publish(to *Recorders, publication *Publication) {
 	}
 }
 
-// maxRobots bounds how many robots.txt of one policy the recorders are given in a day:
-// clients can make up hosts.
+// maxRobots limits the robots.txt files of one policy that are passed to the recorders in a day. A limit is needed
+// because clients can invent hosts.
 const maxRobots = 10_000
 
-// Robots reports whether the robots.txt of a host, in this version, must still be passed to the recorders.
+// Robots reports whether a robots.txt must still be passed to the recorders. robots consists of the host and the
+// version, separated by a space.
 func (p *GivenTo) Robots(robots string, day int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,7 +89,7 @@ func (p *GivenTo) Robots(robots string, day int64) bool {
 	return true
 }
 
-// Forget takes back what Robots noted, because the recorders did not get it.
+// Forget undoes the effect of Robots, for a robots.txt that was not passed to the recorders.
 func (p *GivenTo) Forget(robots string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

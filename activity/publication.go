@@ -15,35 +15,35 @@ import (
 // Publication is a version of a policy with all documents that one release of the program makes from it with one
 // crawler catalog.
 type Publication struct {
-	ID string `json:"id"` // the SHA-256 of what follows, but for Number and Time
-	// Number is the name that people use: the version of the policy and, after a dot, the
-	// number of changes of the program or the catalog under it. It is empty if it was not
-	// counted.
+	ID string `json:"id"` // SHA-256 of all other fields except Number, Time, By and Note
+	// Number is the name that people see: the policy's version. If the program or the catalog changed while the policy
+	// stayed the same, the number of these changes follows after a dot. Number is empty if the version was not counted.
 	Number    string          `json:"version,omitempty"`
-	Time      time.Time       `json:"-"`      // when it came into force
-	By, Note  string          `json:"-"`      // who published it and why, empty if that is not known
-	Name      string          `json:"name"`   // of the policy's source
-	SHA256    string          `json:"sha256"` // of Text
+	Time      time.Time       `json:"-"`      // time when the publication came into force
+	By, Note  string          `json:"-"`      // who published the policy and why; empty if not known
+	Name      string          `json:"name"`   // name of the policy's source
+	SHA256    string          `json:"sha256"` // hash of Text
 	Program   string          `json:"program"`
-	Catalog   string          `json:"catalog"` // the date of the catalog of crawlers
+	Catalog   string          `json:"catalog"` // date of the crawler catalog
 	Text      string          `json:"text"`
 	Documents []site.Document `json:"documents"`
-	LeftOut   int             `json:"left_out,omitempty"` // documents that are not listed, as they are too many
+	// LeftOut is the number of documents that Documents leaves out, because there are too many.
+	LeftOut int `json:"left_out,omitempty"`
 }
 
-// Identify sets the ID.
+// Identify computes the ID from the other fields.
 func (p *Publication) Identify() {
 	plain := *p
 	plain.ID, plain.Number = "", ""
 	b, err := json.Marshal(plain)
 	if err != nil {
-		panic(err) // it has nothing that JSON cannot have
+		panic(err) // cannot happen: JSON can represent all fields
 	}
 	sum := sha256.Sum256(b)
 	p.ID = hex.EncodeToString(sum[:])
 }
 
-// Label is the name that people use.
+// Label returns the name that people see; see the function Label.
 func (p *Publication) Label() string { return Label(p.ID, p.Number) }
 
 // Label returns the name of a publication: v3, v3.1 or, if it was not counted, the start of its ID.

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Queue passes requests, or other items to record, to one goroutine, which may take its time.
-// Items that find the queue full are dropped and counted. Record does not allocate.
+// Queue passes requests, or other items to record, to one goroutine, which may be slow. Items that arrive while the
+// queue is full are dropped and counted. Record does not allocate.
 type Queue[T any] struct {
 	items   chan T
 	dropped atomic.Uint64
@@ -18,8 +18,8 @@ type Queue[T any] struct {
 	once    sync.Once
 }
 
-// NewQueue starts a queue for up to size items. Each is passed to take, which is never called concurrently; tick is
-// called about once every interval, between items, and once more when the queue is closed.
+// NewQueue starts a queue for up to size items. It calls take with each item, never concurrently. It calls tick about
+// once in every interval, between items, and once more when the queue is closed.
 func NewQueue[T any](size int, interval time.Duration, take func(T), tick func()) *Queue[T] {
 	q := &Queue[T]{
 		items:   make(chan T, size),
@@ -30,10 +30,10 @@ func NewQueue[T any](size int, interval time.Duration, take func(T), tick func()
 	return q
 }
 
-// Record queues an item. After Close it drops it.
+// Record queues an item. After Close, Record drops the item.
 func (q *Queue[T]) Record(v T) { q.Offer(v) }
 
-// Offer is Record, and reports whether there was room.
+// Offer queues an item like Record, and reports whether the queue had room.
 func (q *Queue[T]) Offer(v T) bool {
 	select {
 	case q.items <- v:
@@ -44,10 +44,10 @@ func (q *Queue[T]) Offer(v T) bool {
 	}
 }
 
-// Dropped returns the number of items that found the queue full.
+// Dropped returns the number of items that were dropped because the queue was full.
 func (q *Queue[T]) Dropped() uint64 { return q.dropped.Load() }
 
-// Close passes on what is queued and stops. Record may be called during and after it.
+// Close passes on the queued items and stops the queue. Record may be called during and after Close.
 func (q *Queue[T]) Close() {
 	q.once.Do(func() { close(q.closing) })
 	<-q.done

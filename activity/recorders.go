@@ -10,49 +10,49 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Publisher is a recorder that also takes published texts. The methods of one that is not an
-// [OrderedPublisher] may wait, and are called in a separate goroutine.
+// Publisher is a recorder that also receives published texts. Its methods may block, because they are called in a
+// separate goroutine, unless the recorder is an [OrderedPublisher].
 type Publisher interface {
-	// Publish says that a publication is in force, in the place of others of the name.
+	// Publish announces that a publication is in force. It replaces the previous publication with the same name.
 	Publish(*Publication)
-	// Serve says that a crawler gets a document that the publication does not list: one of
-	// a host alone, or merged with the upstream's.
+	// Serve announces that a crawler received a document that the publication does not list. The document belongs to a
+	// single host, or was merged with the upstream's document.
 	Serve(*Publication, site.Document)
-	// End says that a publication is not in force any more.
+	// End announces that a publication is no longer in force.
 	End(*Publication)
 }
 
-// OrderedPublisher is a Publisher whose publications must come before the requests that
-// depend on them. Its methods are called while a request waits, and do not wait.
+// OrderedPublisher is a Publisher that must receive publications before the requests that depend on them. Its methods
+// are called while a request waits, so they must not block.
 type OrderedPublisher interface {
 	Publisher
 	Ordered()
 }
 
-// Recorders are the recorders that handlers pass requests to. They change while requests are served. The zero value has
-// none; it is safe for concurrent use, and a nil *Recorders records nothing.
+// Recorders holds the recorders that handlers pass requests to. The set of recorders can change while requests are
+// served. The zero value is empty. Recorders is safe for concurrent use, and a nil *Recorders records nothing.
 type Recorders struct {
 	mu      sync.Mutex
-	added   []*addedRecorder                 // guarded by mu
-	current atomic.Pointer[[]*addedRecorder] // the first of added of each name
+	added   []*addedRecorder                 // protected by mu
+	current atomic.Pointer[[]*addedRecorder] // the oldest recorder of each name in added
 	changes atomic.Uint64
 }
 
 type addedRecorder struct {
 	name string
 	Recorder
-	publishing sync.RWMutex // locked for reading while a publication is on its way
+	publishing sync.RWMutex // read-locked while a publication is being passed on
 	removed    bool
 }
 
-// Generation changes when a recorder is added or removed.
+// Generation returns a number that changes when a recorder is added or removed.
 func (rs *Recorders) Generation() uint64 { return rs.changes.Load() }
 
-// Changed reports that a recorder has begun to work, so that everything published must be passed to it again.
+// Changed reports that a recorder has begun to work. After that, all publications are passed to the recorders again.
 func (rs *Recorders) Changed() { rs.changes.Add(1) }
 
-// Add adds a recorder, by whose name its dropped requests are counted. The function
-// that it returns removes it again, after what was published has reached it.
+// Add adds a recorder. Its dropped requests are counted under the given name. The returned function removes the
+// recorder, after all pending publications have been passed to it.
 func (rs *Recorders) Add(name string, r Recorder) (remove func()) {
 	e := &addedRecorder{name: name, Recorder: r}
 	rs.change(func(all []*addedRecorder) []*addedRecorder { return append(all, e) })
@@ -66,9 +66,9 @@ func (rs *Recorders) Add(name string, r Recorder) (remove func()) {
 	}
 }
 
-// change changes the set of recorders. While a configuration is being loaded, its recorders
-// exist next to the recorders of the running one, with the same names and often with the same
-// database below. Only the older ones get requests, so that no request is counted twice.
+// change changes the set of recorders. While a configuration is being loaded, its recorders exist next to the recorders
+// of the running configuration. Both have the same names, and often use the same database. Only the older ones receive
+// requests, so that no request is counted twice.
 func (rs *Recorders) change(f func([]*addedRecorder) []*addedRecorder) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -83,10 +83,10 @@ func (rs *Recorders) change(f func([]*addedRecorder) []*addedRecorder) {
 	rs.changes.Add(1)
 }
 
-// Active reports whether there is any recorder.
+// Active reports whether at least one recorder exists.
 func (rs *Recorders) Active() bool { return len(rs.all()) > 0 }
 
-// Get returns the recorder of a name that gets requests, or nil.
+// Get returns the recorder that receives requests under a name, or nil if none does.
 func (rs *Recorders) Get(name string) Recorder {
 	for _, r := range rs.all() {
 		if r.name == name {
@@ -113,17 +113,17 @@ func (rs *Recorders) Record(v Request) {
 	}
 }
 
-// Publish passes a publication to every recorder that takes them.
+// Publish passes a publication to every recorder that is a Publisher.
 func (rs *Recorders) Publish(p *Publication) {
 	rs.publish(func(r Publisher) { r.Publish(p) })
 }
 
-// Serve passes a document on that a publication does not list.
+// Serve passes on a document that the publication does not list.
 func (rs *Recorders) Serve(p *Publication, d site.Document) {
 	rs.publish(func(r Publisher) { r.Serve(p, d) })
 }
 
-// End says that a publication is not in force any more.
+// End announces to every recorder that is a Publisher that a publication is no longer in force.
 func (rs *Recorders) End(p *Publication) {
 	rs.publish(func(r Publisher) { r.End(p) })
 }
@@ -136,7 +136,7 @@ func (rs *Recorders) publish(pass func(Publisher)) {
 		}
 		publisher, ok := r.Recorder.(Publisher)
 		if !ok || !r.publishing.TryRLock() {
-			continue // it is being removed
+			continue // the recorder is being removed
 		}
 		go func() {
 			defer r.publishing.RUnlock()
@@ -147,7 +147,7 @@ func (rs *Recorders) publish(pass func(Publisher)) {
 	}
 }
 
-// Dropped calls each with the name of every recorder and how many requests it has dropped.
+// Dropped calls each for every recorder, with its name and the number of requests that it has dropped.
 func (rs *Recorders) Dropped(each func(name string, n uint64)) {
 	for _, r := range rs.all() {
 		if d, ok := r.Recorder.(interface{ Dropped() uint64 }); ok {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package activity holds what crawlers did: requests, and the recorders that take
-// them. It knows nothing of Caddy and does no I/O.
+// Package activity defines the record of a crawler's request, and the recorders that receive such records. It does not
+// depend on Caddy and does no I/O.
 package activity
 
 import (
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Version is the version of the fields of [Request], as the log writes them. A field that is added does not change it;
-// one that is renamed or gets another meaning does.
+// Version is the version of the fields of [Request] in the log. It increases when a field is renamed or gets another
+// meaning, but not when a field is added.
 const Version = 1
 
 // Identity is the result of verifying the client of a request.
@@ -18,67 +18,68 @@ type Identity string
 
 // The identities.
 const (
-	Verified   Identity = "verified"   // an address list, DNS or a signature proved it
-	Unverified Identity = "unverified" // the User-Agent says so, and nothing proved or disproved it
-	Impostor   Identity = "impostor"   // proof was possible and failed
-	Audit      Identity = "audit"      // as Unverified, and its User-Agent also names the audit of this program
+	Verified   Identity = "verified"   // an address list, DNS or a signature proves the identity
+	Unverified Identity = "unverified" // the User-Agent claims the identity, which is neither proven nor disproven
+	Impostor   Identity = "impostor"   // a check showed that the client is not the crawler
+	Audit      Identity = "audit"      // unverified, and the User-Agent also names this program's command audit
 )
 
-// Decision is the decision on a request, and its effect.
+// Decision is the server's decision on a request, including its effect.
 type Decision string
 
-// The decisions. A request about which the policy says nothing is Unstated in the placeholder and in explain, where only
-// crawl is meant; what counts and records requests takes it for Allowed.
+// The decisions. If no rule applies to a request, the decision is Unstated in the placeholder and in the command
+// explain. Counters and recorders use Allowed for such requests.
 const (
-	Unstated   Decision = "unstated"    // no rule says anything about it
-	Allowed    Decision = "allowed"     // or the policy says nothing
-	Disallowed Decision = "disallowed"  // disallowed, and nothing was done about it
-	WouldBlock Decision = "would_block" // disallowed; the rule is in dry run (enforce: log)
-	Blocked    Decision = "blocked"     // answered with a block
-	Limited    Decision = "limited"     // answered with 429, over a limit of its rule
-	WouldLimit Decision = "would_limit" // allowed; over a limit in dry run (enforce: log)
+	Unstated   Decision = "unstated"    // no rule applies
+	Allowed    Decision = "allowed"     // a rule allows the request, or no rule applies
+	Disallowed Decision = "disallowed"  // disallowed, but answered like an allowed request
+	WouldBlock Decision = "would_block" // disallowed, but the rule is only logged (enforce: log)
+	Blocked    Decision = "blocked"     // disallowed, and blocked
+	Limited    Decision = "limited"     // answered with 429, because the request exceeds a rate limit
+	WouldLimit Decision = "would_limit" // allowed; exceeds a rate limit that is only logged (enforce: log)
 )
 
-// CategoryUnlisted is the category of clients that look automated and are not in the catalog.
+// CategoryUnlisted is the category of clients that look automated but are not in the catalog.
 const CategoryUnlisted = "unlisted"
 
 // AuditProduct is the product in the User-Agent of every request that the command `audit` makes.
 const AuditProduct = "caddy-robots-policy-audit"
 
-// Request is one decided request of a crawler, or of a client that looks like one. It never holds the client's address.
+// Request is the record of a request by a crawler, or by a client that looks like one, with the decision on it. It
+// never contains the client's address.
 type Request struct {
 	Time time.Time
-	Host string // in lower case and has no port
-	// Path is the path as sent. It has the query only where that mattered to the
-	// decision; QueryOmitted says that there was one which it does not have.
+	Host string // lower case, without a port
+	// Path is the path as the client sent it. It includes the query only if the query mattered for the decision.
+	// QueryOmitted reports that the request had a query that Path leaves out.
 	Path         string
 	QueryOmitted bool
-	Crawler      string // the product token; of a client of [CategoryUnlisted] the name that its User-Agent begins with
-	Category     string // a kind of the catalog, or CategoryUnlisted
+	Crawler      string // product token; for CategoryUnlisted, the first name in the User-Agent
+	Category     string // category from the catalog, or CategoryUnlisted
 	Identity     Identity
 	Decision     Decision
-	Rule         string // the name of the rule that decided, or its audience; empty where none did
-	Policy       string // the version of the policy that decided: the start of its SHA-256
-	Publication  string // the start of the ID of the [Publication] that was in force
-	Number       string // the Publication's name
-	// Robots is the version of the robots.txt that the crawler had read before, or that it
-	// reads with this request. It is empty if the crawler is not known to have read any.
+	Rule         string // name or audience of the rule that decided; empty if no rule decided
+	Policy       string // version of the deciding policy: the start of its SHA-256
+	Publication  string // start of the ID of the [Publication] in force
+	Number       string // Number of the Publication
+	// Robots is the version of the robots.txt that the crawler had read before, or reads with this request. It is empty
+	// if the crawler is not known to have read one.
 	Robots    string
-	RobotsTxt bool   // the crawler reads /robots.txt with this request
-	Form      string // in which it gets that; see [Form]
-	// Document is the path of another register's document that the crawler reads with this
-	// request, such as /license.xml, and DocumentVersion its version.
+	RobotsTxt bool   // the request is for /robots.txt
+	Form      string // how the robots.txt was sent; see the function [Form]
+	// Document is the path of the rights document that the request is for, such as /license.xml, and DocumentVersion is
+	// the version of that document. Both are empty for other requests.
 	Document, DocumentVersion string
 	Violation                 bool // the robots.txt that the crawler had read disallows this request
-	// Proof is the proof that verified the crawler, for a request in the evidence: an address
-	// list, a suffix of host names or a key.
+	// Proof describes how the crawler was verified: by an address list, a suffix of host names or a key. It is set only
+	// for requests that the evidence log records.
 	Proof  string
-	Status int   // of the response; 0 if the connection was closed before there was one
-	Bytes  int64 // of the response's body, as sent
+	Status int   // response status; 0 if the connection was closed without a response
+	Bytes  int64 // size of the response body as sent
 }
 
-// Form names the form in which a robots.txt was sent: the scheme, and whether the upstream's file was merged into it.
-// Sitemaps without a scheme differ between http and https.
+// Form describes how a robots.txt was sent: with which scheme, and whether the upstream's file was merged into it. The
+// scheme matters because sitemap addresses without a scheme differ between http and https.
 func Form(scheme string, merged bool) string {
 	if merged {
 		return scheme + ", merged"
@@ -86,10 +87,10 @@ func Form(scheme string, merged bool) string {
 	return scheme
 }
 
-// MaxText bounds the texts of a request that are stored, in bytes.
+// MaxText limits the length of a stored text of a request, in bytes.
 const MaxText = 1024
 
-// Text returns a copy of a text of a request to store: valid UTF-8, and not too long.
+// Text returns a copy of a request's text for storage. The copy is valid UTF-8 and has at most MaxText bytes.
 func Text(s string) string {
 	if len(s) > MaxText {
 		s = s[:MaxText]
@@ -97,8 +98,8 @@ func Text(s string) string {
 	return strings.Clone(strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// Recorder takes requests. Record is called while a response is being finished, so it must not wait. A recorder that
-// stores a request's strings copies them: they may be parts of the request.
+// Recorder receives requests. Record is called while a response is being finished, so it must not block. A recorder
+// that stores strings of a request must copy them, because they may share the request's memory.
 type Recorder interface {
 	Record(v Request)
 }

@@ -4,23 +4,23 @@ package activity
 
 import "time"
 
-// Totals are the requests that a row of the store sums up.
+// Totals holds the totals of the requests in one row of the activity database.
 type Totals struct {
-	Start                       time.Time // when the hour or day of the row begins
+	Start                       time.Time // start of the row's hour or day
 	Host, Crawler, Category     string
 	Identity                    Identity
 	Decision                    Decision
 	Rule, Policy                string
-	Path                        string // OtherPath for what was summed up
+	Path                        string // OtherPath for paths without their own row
 	Requests, Bytes, Violations int64
-	Queries                     int64 // how many of the requests had a query that Path does not have
+	Queries                     int64 // number of requests with a query that Path leaves out
 }
 
-// OtherPath stands for all paths that have no row of their own.
+// OtherPath represents all paths that do not have their own row.
 const OtherPath = "(other)"
 
-// Since returns the beginning of a period that ends now. For two or more whole days the period begins with a day in
-// UTC, and today is the last of them. Any other period, one day included, begins exactly d ago.
+// Since returns the start of the period of length d that ends now. A period of two or more whole days starts at
+// midnight UTC, and today is its last day. Any other period, including one day, starts exactly d ago.
 func Since(now time.Time, d time.Duration) time.Time {
 	const day = 24 * time.Hour
 	if d <= day || d%day != 0 {

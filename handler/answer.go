@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// answered holds facts that become known while the request is answered.
+// answered holds facts that become known while a request is answered.
 type answered struct {
 	document  string // path of the served rights document, or ""
 	form      string // form of the served robots.txt
@@ -71,8 +71,8 @@ func answerOpaque(w http.ResponseWriter) {
 	http.Error(w, "the request target has a scheme, but no host", http.StatusBadRequest)
 }
 
-// enforce counts a request and enforces the policy's decision. refused means that the request is blocked. Then
-// either the answer has been written, or err is the error that the server makes the answer from.
+// enforce counts a request and enforces the policy's decision. refused reports whether the request is blocked. In this
+// case, either the response has been written, or err is an error that the server must answer.
 func (q *request) enforce() (refused bool, err error) {
 	d := q.decision
 	q.h.countEdge(d)

@@ -17,14 +17,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Style is the protocol in which another server asks whether to answer a request.
+// Style is the protocol in which another server asks whether it may answer a request.
 type Style string
 
 const (
-	// StyleNginx is the protocol of nginx's auth_request. X-Original-URI has the target, and X-Original-Method the
-	// method. The status of a block is always 403, because nginx treats other statuses as failures;
-	// Robots-Policy-Status has the status that the policy demands. Every field has a single line, because a
-	// variable of nginx has only the first.
+	// StyleNginx is the protocol of nginx's auth_request. The header fields X-Original-URI and X-Original-Method have
+	// the target and the method of the request. A block always has status 403, because nginx treats other statuses as
+	// failures; the field Robots-Policy-Status has the status that the policy demands. Each response field has a single
+	// line, because nginx's variables contain only the first line of a field.
 	StyleNginx Style = "nginx"
 	// StyleForward is the protocol of Traefik's ForwardAuth and Caddy's forward_auth. The target, method and host
 	// are in X-Forwarded-Uri, X-Forwarded-Method and X-Forwarded-Host.
@@ -34,8 +34,8 @@ const (
 	StyleEnvoy Style = "envoy"
 )
 
-// DecidePath is the path at which other servers ask for a decision. They pass requests for robots.txt and the
-// rights documents on under their own paths.
+// DecidePath is the path at which other servers ask for a decision. They also fetch robots.txt and the rights documents
+// from this server, at the paths of these files.
 const DecidePath = "/decide"
 
 // statusField is the header field with the status that the policy demands, for StyleNginx. statusClose is nginx's
@@ -45,10 +45,10 @@ const (
 	statusClose = 444
 )
 
-// Decide answers another server, which must be a proxy that Server.TrustsProxy trusts. A request for DecidePath
-// asks about a request that the other server has received. If that request may pass, the answer has status 200 and
-// the header fields for the page; otherwise it is the answer for the blocked client. The page's own fields are not
-// known here, so Decide cannot merge them.
+// Decide answers another server. The other server must be a proxy that Server.TrustsProxy trusts. A request for
+// DecidePath asks about a request that the other server has received. If that request is allowed, the response has
+// status 200 and the header fields for the page. Otherwise, it is the response for the blocked client. Decide cannot
+// merge its fields with the page's own fields, because it does not know them.
 func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
 	if !h.Server.TrustsProxy(r) {
 		return h.reject(r, errors.New("the asking server is not a trusted proxy"))
@@ -69,10 +69,10 @@ func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
 	return h.serve(c, asked, c, target, c)
 }
 
-// reject logs why a server gets no decision, and returns the error for the answer.
+// reject logs why another server does not get a decision, and returns the error to answer with.
 func (h *Handler) reject(r *http.Request, err error) error {
 	if ok, skipped := h.samples.Sample(lineKind{}, time.Now()); ok {
-		h.Logger.Error("rejected a question from another server", zap.String("from", r.RemoteAddr), zap.Error(err), zap.Int("skipped", skipped))
+		h.Logger.Error("rejected another server's request for a decision", zap.String("from", r.RemoteAddr), zap.Error(err), zap.Int("skipped", skipped))
 	}
 	return &Error{http.StatusForbidden, err}
 }
@@ -150,8 +150,8 @@ type check struct {
 	passed bool
 }
 
-// hasPassed reports whether the request may pass. It returns false for nil, which stands for a request that was
-// received here.
+// hasPassed reports whether the request may pass. It returns false if c is nil, because then this server received the
+// request itself.
 func (c *check) hasPassed() bool { return c != nil && c.passed }
 
 // ServeHTTP implements upstream.Next. It is called if the request may pass.

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// class holds the properties that requests with the same counters and log lines have in common.
+// class holds the properties that are equal for all requests with the same counters and log lines.
 type class struct {
 	version  uint64 // the Serial of the policy's Snapshot
 	crawler  policy.CrawlerID
@@ -21,7 +21,7 @@ type class struct {
 	verdict  policy.Verdict
 	impostor bool        // the setting enforcement.impostors decided, not a rule
 	limited  bool        // allowed, but over the rate limit of rule
-	action   policy.Mode // if disallowed: the policy's mode, at most the handler's
+	action   policy.Mode // if disallowed: the mode of the policy, or the handler's mode if that is less strict
 	rule     policy.Pos  // the deciding rule; zero if no rule decided
 }
 
@@ -37,10 +37,10 @@ func (q *request) classify(v site.Verdict) class {
 	return c
 }
 
-// refused reports whether the policy is against the request, whether or not that is enforced.
+// refused reports whether the policy disallows the request, even if that is not enforced.
 func (c *class) refused() bool { return c.impostor || c.verdict == policy.Disallowed }
 
-// done returns the decision about the requests of the class, as far as it was enforced.
+// done returns the decision on the requests of the class, including its effect.
 func (c *class) done() activity.Decision {
 	switch {
 	case c.limited && c.action == policy.ModeBlock:
@@ -60,9 +60,9 @@ func (c *class) done() activity.Decision {
 	return activity.Disallowed
 }
 
-// Decision is the decision about a class of requests by a known crawler, as it is counted, logged and published.
-// All requests of the class share it. Only its counters change. It does not refer to the policy, so that an old
-// policy can be freed.
+// Decision is the decision on a class of requests by a known crawler. It is used for metrics, logs and placeholders.
+// All requests of the class share it, and only its counters change. It does not refer to the policy, so that the memory
+// of an old policy can be freed.
 type Decision struct {
 	class
 	ruleName string
@@ -73,7 +73,7 @@ type Decision struct {
 	robots, edge, headers, page series
 }
 
-// Crawler returns the crawler whose rules decided.
+// Crawler returns the crawler whose rules decided about the request.
 func (d *Decision) Crawler() policy.Crawler { return d.info }
 
 // Identity returns what verification found about the client.
@@ -100,8 +100,8 @@ func (d *Decision) Action() string {
 	return d.action.String()
 }
 
-// decisions caches the decisions of a handler. Its size is fixed: each slot has the most recent decision of several
-// classes.
+// decisions caches the decisions of a handler. It has a fixed number of slots. Several classes share a slot, which
+// holds the decision that was used last.
 type decisions [decisionSlots]atomic.Pointer[Decision]
 
 const decisionSlots = 256
@@ -122,7 +122,7 @@ func (h *Handler) decisionOf(s *site.Site, c class, rule *policy.Rule) *Decision
 	return d
 }
 
-// slot returns the slot of a class. Neighbors in the catalog get different slots.
+// slot returns the number of the slot for a class. Crawlers that are neighbors in the catalog have different slots.
 func (c *class) slot() uint {
 	return (uint(c.crawler) + 16*uint(c.verdict) + 8*uint(c.identity) + 5*uint(c.rule.Line) + 31*uint(c.version)) % decisionSlots
 }

@@ -32,9 +32,9 @@ import (
 
 // Policies finds the policy of a host. A [source.Store] implements it.
 type Policies interface {
-	// Get returns the policy of a host, or nil if it has none. An error means that the policy cannot be found out
-	// now; the handler then answers every request with status 503. If the error is a [source.UnavailableError], it
-	// answers only robots.txt so, and passes other requests on.
+	// Get returns the policy of a host, or nil if the host has none. An error means that it is not known now whether
+	// the host has a policy. The handler then answers every request with status 503. If the error is a
+	// [source.UnavailableError], it answers only requests for robots.txt this way, and passes other requests on.
 	Get(ctx context.Context, host string) (*source.Snapshot, error)
 }
 
@@ -68,8 +68,8 @@ type Options struct {
 	Headers   robotstag.Channels
 	NoHeaders bool
 
-	// Tailored puts into headers and meta tags what the policy says to the requesting crawler alone. Otherwise they
-	// say what applies to all crawlers.
+	// Tailored adds only the rules for the requesting crawler to headers and meta tags. Otherwise, headers and meta
+	// tags contain the rules that apply to all crawlers.
 	Tailored bool
 
 	// Meta selects how the robots meta tags of pages are changed. MaxHead is the number of bytes of a page that are
@@ -211,8 +211,9 @@ func (n withoutError) ServeHTTP(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// SetOverride limits what the handler enforces, whatever its options and the policies say. SetOverride(ModeUnset)
-// removes the limit. Remove it before you stop using the handler, because it is counted in the metrics.
+// SetOverride limits what the handler enforces, independently of its options and of the policies.
+// SetOverride(ModeUnset) removes the limit. Remove the limit before you stop using the handler, because limited
+// handlers are counted in the metrics.
 func (h *Handler) SetOverride(m policy.Mode) {
 	if before := policy.Mode(h.override.Swap(int32(m))); before != policy.ModeUnset {
 		h.Metrics.override.WithLabelValues(before.String()).Dec()

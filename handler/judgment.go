@@ -70,11 +70,11 @@ func (q *request) judge() {
 // servers of a fleet are counted once per process, even if the process has several configurations.
 var limitShare atomic.Int64
 
-// ShareLimits divides every rate limit by the number of servers.
+// ShareLimits divides every rate limit by the given number of servers.
 func ShareLimits(servers int) { limitShare.Store(int64(servers)) }
 
-// countedLimits records that policy a request was counted under. Error routes and further handlers that apply the
-// same limits then do not count it again.
+// countedLimits records under which policy a request was counted. So error routes and later handlers that apply the
+// same limits do not count it again.
 type countedLimits struct {
 	limiter *site.Limiter
 	mode    policy.Mode

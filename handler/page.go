@@ -24,8 +24,8 @@ func (h *Handler) warnOfLongHead(r *http.Request) {
 	}
 }
 
-// servePage calls the next handler, and adds what the policy says about the path to its response. count tells
-// whether to count the request.
+// servePage calls the next handler, and adds the policy's headers and meta tags for the path to the response. count
+// reports whether to count the request.
 func (q *request) servePage(count bool) error {
 	page, etag := q.page()
 	if count {

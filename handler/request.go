@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// request is a request with everything found out about it. It stays on the stack of serve, because most requests
-// are from browsers and must not cost an allocation.
+// request holds a request and everything that is known about it. It stays on the stack of serve, because most requests
+// come from browsers and must not cost an allocation.
 type request struct {
 	*http.Request
 	h        *Handler

@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/handler/upstream"
 )
 
-// Server answers a handler's questions about the server around it, and receives its messages. Without a Server, a
-// handler uses only the request, as net/http passes it.
+// Server gives a handler information about requests, and receives the handler's messages. Without a Server, a handler
+// only uses the information in the request, as net/http passes it.
 type Server interface {
 	upstream.Server
 
@@ -79,8 +79,8 @@ func (NetHTTP) ClientIP(r *http.Request) string {
 
 type varsKey struct{}
 
-// requestVars holds the variables of one request. A handler may use the request's context for further requests,
-// even several at a time. The variables do not belong to those.
+// requestVars holds the variables of one request. A handler may use the request's context for further requests. The
+// variables do not apply to these requests.
 type requestVars struct {
 	vars        map[string]any
 	method, uri string
@@ -97,8 +97,8 @@ func (NetHTTP) Vars(r *http.Request) map[string]any {
 	return v.vars
 }
 
-// withVars returns the request with variables. By these, another handler of this package sees what was already done
-// for the request.
+// withVars returns a copy of the request with variables. Other handlers of this package use the variables to detect
+// what was already done for the request.
 func withVars(r *http.Request) *http.Request {
 	if (NetHTTP{}).Vars(r) != nil {
 		return r

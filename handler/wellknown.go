@@ -20,8 +20,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// wellKnown is a file at a path that a standard defines. If so configured, it is merged with the file that the next
-// handler serves at this path, here called the upstream's file.
+// wellKnown is a file whose path is defined by a standard. If configured, it is merged with the file that the next
+// handler serves at this path. That file is called the upstream's file.
 type wellKnown[T any] struct {
 	cacheControl        string
 	unknownCacheControl string             // Cache-Control while the upstream's file is not known, or not merged
@@ -36,8 +36,8 @@ func newWellKnown[T any](maxAge time.Duration, upstreams *upstream.Cache[T]) wel
 	}
 }
 
-// theirs returns the upstream's file, or nil if it is not merged. before is the upstream's previous file, or nil.
-// cacheControl is for the answer.
+// theirs returns the upstream's file, or nil if that file is not merged. before is the upstream's previous file, or
+// nil. cacheControl is the Cache-Control value for the response.
 func (f *wellKnown[T]) theirs(q *request) (theirs, before *T, cacheControl string) {
 	if f.upstreams == nil || q.Method != http.MethodGet && q.Method != http.MethodHead {
 		return nil, nil, f.cacheControl

@@ -239,7 +239,7 @@ func TestDecideRefusesOthers(t *testing.T) {
 			if r := s.get("/decide", header...); r.StatusCode != 403 {
 				t.Errorf("%s %s", r.Status, r.body)
 			}
-			if lines := s.lines("log", "rejected a question from another server", 1); len(lines) != 1 || !strings.HasPrefix(fmt.Sprint(lines[0]["error"]), c.want) {
+			if lines := s.lines("log", "rejected another server's request for a decision", 1); len(lines) != 1 || !strings.HasPrefix(fmt.Sprint(lines[0]["error"]), c.want) {
 				t.Errorf("logged %v, want %s", lines, c.want)
 			}
 		})
@@ -333,10 +333,10 @@ func TestDecideSettings(t *testing.T) {
 	for body, want := range map[string]string{
 		"":                                    "robots_policy_decide needs a line style",
 		"style apache":                        "must be nginx, forward or envoy",
-		"style nginx\nmeta merge":             "sees no pages",
-		"style nginx\nrobots_txt merge":       "has no upstream",
+		"style nginx\nmeta merge":             "does not see pages",
+		"style nginx\nrobots_txt merge":       "cannot fetch the upstream",
 		"style nginx\nheaders tailored":       "cannot add Vary",
-		"style nginx\nblock_with error":       "error routes are for clients",
+		"style nginx\nblock_with error":       "does not use error routes",
 		"style nginx\nstyle envoy":            "style is set twice",
 		"style nginx\nmeta off\nverify off":   "",
 		"style nginx\nenforce log\nreload 1h": "",

@@ -194,9 +194,9 @@ func (s *reloading) alerts(robots int, problem string) {
 			s.t.Errorf("%+v", status)
 		}
 	case robots == 503 && len(status.Without) == 1 && status.Without[0].State == "unavailable":
-		message, shown = "policy not loaded; until it is, requests for robots.txt get status 503", status.Without[0].Error
+		message, shown = "policy not loaded; until it is loaded, requests for robots.txt get status 503", status.Without[0].Error
 	case robots == 200 && len(status.Policies) == 1:
-		message, shown = "policy not reloaded; the last good version stays", status.Policies[0].Error
+		message, shown = "policy not reloaded; the last good version stays in force", status.Policies[0].Error
 	default:
 		s.t.Errorf("%+v", status)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 )
 
-// alert logs and reports what search engines lose by an undo that has just been served. The alert stays until the
-// next version.
+// alert logs and reports an undo that makes search engines lose something. The alert remains until the next version is
+// served.
 func (d *Document) alert(o *Options, src *source, out Outcome) {
 	if !out.undo || out.Before == nil || out.Now == nil || out.Err != nil {
 		return

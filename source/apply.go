@@ -14,11 +14,11 @@ import (
 type Outcome struct {
 	Before  *Snapshot // the previous version, or nil
 	Now     *Snapshot
-	Err     error // why the state was rejected; then Now is Before
+	Err     error // the reason why the state was rejected; if not nil, Now equals Before
 	Changes *compare.Diff
 
 	news    news
-	undo    bool          // Now is the text that was served directly before Before
+	undo    bool          // Now has the text that was served directly before Before
 	settle  time.Duration // how long the state must stay the same before it is applied
 	missing bool          // the file of a host is gone
 }
@@ -28,9 +28,9 @@ type news int
 
 const (
 	nothing   news = iota
-	loaded         // a version is served from now on
+	loaded         // a new version is served
 	rejected       // the source's present text cannot be served
-	recovered      // after an error, the source has the served version again
+	recovered      // the source had an error, and now has the served version again
 )
 
 // update reads a source, applies a change and reports it. If all is set, it applies the new state without waiting
@@ -78,7 +78,7 @@ func (d *Document) settling(src *source, found content, err error) bool {
 	return true
 }
 
-// undecidedRetry is the time after which a guard that could not decide is asked again.
+// undecidedRetry is the time after which an undecided guard is asked again.
 const undecidedRetry = time.Minute
 
 // apply applies a state of the source. It compiles a new text and gives the version to the stores that watch or, if
@@ -121,8 +121,9 @@ func (d *Document) apply(o *Options, src *source, found content, err error, all 
 	return out
 }
 
-// returned returns how a new text relates to the texts served before, and whose losses were accepted with it. It
-// uses the record of this server, and the history in the storage, because the server may have missed versions.
+// returned determines whether a new text was served before. If it is an earlier version, returned also returns the
+// search engines whose losses were accepted with that version. It uses both this server's record and the history in the
+// storage, because the server may have missed versions.
 func (d *Document) returned(src *source, sum string) (Return, []string) {
 	d.mu.RLock()
 	previous := d.previous
@@ -144,8 +145,8 @@ func (d *Document) returned(src *source, sum string) (Return, []string) {
 	return r, nil
 }
 
-// reject records that a state of the source is not served. known means that the same state was reported before.
-// Even then its error is recorded, because the wording may have changed.
+// reject records that a state of the source is not served. known means that the same state was reported before. In that
+// case only the stored error is updated, because its wording may have changed.
 func (d *Document) reject(src *source, state string, found content, err error, known bool) Outcome {
 	d.rejected, d.validator = state, found.validator
 	if !d.undecided.IsZero() {
@@ -205,13 +206,14 @@ func (d *Document) adopt(o *Options, src *source, found content, s *Snapshot, al
 	return out
 }
 
-// serves records that the present state of the source is served.
+// serves records that the source's present state is served.
 func (d *Document) serves(found content) {
 	d.validator, d.rejected = found.validator, ""
 	d.setError(nil, false)
 }
 
-// setError records the present problem of the source, or nil. absent means that the source has no policy yet.
+// setError sets or, for nil, clears the present error of the source. absent means that the source does not have a
+// policy yet.
 func (d *Document) setError(err error, absent bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

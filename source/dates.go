@@ -11,10 +11,10 @@ import (
 // longestSleep limits the timer's wait, because clocks are set and computers sleep.
 const longestSleep = time.Hour
 
-// shortestSleep is the time after which a date that has passed is handled again.
+// shortestSleep is the time after which a passed date is handled again, if it could not be handled the first time.
 const shortestSleep = time.Minute
 
-// dates is a timer for the first date in any policy of a pool.
+// dates is a timer for the earliest date in all policies of a pool.
 type dates struct {
 	mu    sync.Mutex
 	next  time.Time // zero if no policy has a date
@@ -39,7 +39,7 @@ func (p *Pool) watchDates(s *Snapshot) {
 	}
 	sleep := min(time.Until(next), longestSleep)
 	if sleep <= 0 {
-		sleep = shortestSleep // the policy could not be compiled yet, for example while a configuration loads
+		sleep = shortestSleep // compiling failed, for example because a configuration is being loaded
 	}
 	p.dates.timer = time.AfterFunc(sleep, p.datePasses)
 }

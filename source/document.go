@@ -18,8 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Document is a policy and its source. It watches the source for the stores that want this, and keeps serving the
-// last good version.
+// Document is a policy with its source. It watches the source for the stores that want to be told about changes, and
+// serves the last good version while the source has an error.
 type Document struct {
 	Name   string // name of the source
 	counts *counters
@@ -27,16 +27,16 @@ type Document struct {
 	// file is the file of a host, which Hosts polls. It is nil if the document applies to all hosts. The source is
 	// then in users.
 	file *source
-	used atomic.Int64 // when a request last used the document, in Unix seconds
+	used atomic.Int64 // time of the last request that used the document, in Unix seconds
 
 	// loading is held while the source is read and a change is applied, so that only one goroutine does this. It is
 	// acquired before mu, and protects the fields from here to users.
 	loading   *semaphore.Weighted
-	validator any       // validator of the last read; nil if that failed
-	pending   string    // a new state that was seen once and has not settled
-	rejected  string    // the last state that was not loaded
-	marked    time.Time // when the saved version was last marked as in use
-	undecided time.Time // when the guard last could not decide; zero if it decided
+	validator any       // validator of the last read; nil if the read failed
+	pending   string    // a new state that has not stayed the same for long enough yet
+	rejected  string    // the last state that was rejected
+	marked    time.Time // time when the saved version was last marked as in use
+	undecided time.Time // time when the guard last could not decide; zero if it decided
 	unmarked  int       // remaining attempts to record in the history that the present text is served
 
 	failures atomic.Int32 // number of failed reads in a row
@@ -44,13 +44,13 @@ type Document struct {
 	users // its mutex protects the fields below
 
 	current  atomic.Pointer[Snapshot] // the last good version; nil before the first
-	err      error                    // why the source's present state is not served, or nil
-	absent   bool                     // err means that the source has no policy yet
+	err      error                    // why the present state of the source is not served, or nil if it is
+	absent   bool                     // whether err means that the source does not have a policy yet
 	errSince time.Time
-	checked  time.Time // when the source was last read
-	previous string    // SHA-256 of the text that was served before the present one
+	checked  time.Time // time when the source was last read
+	previous string    // SHA-256 of the text that was served before the present text
 
-	cost      string // what search engines lose by the undo that is served, or "" if there is none
+	cost      string // what search engines lose by the served undo, or ""
 	costSince time.Time
 
 	memory *site.Memory // shared by all versions
@@ -64,12 +64,12 @@ func newDocument(name string) *Document {
 func (d *Document) Current() *Snapshot { return d.current.Load() }
 
 // open makes sure that the document has a version before a user joins. It reads the source even if another
-// configuration uses the document, because that version may be out of date. If the policy has an error, open
-// returns it, and the new configuration is rejected. A network failure is not such an error.
+// configuration already uses the document, because that configuration's version may be out of date. If the policy has
+// an error, open returns the error, and the new configuration is rejected. A network failure does not cause an error.
 func (d *Document) open(ctx context.Context, u *user) error {
 	fromLastGood := u.src.startsFromLastGood && u.watch
 	if fromLastGood && d.Current() != nil {
-		return nil // without waiting for a read in progress
+		return nil // do not wait for a read in progress
 	}
 	if err := d.loading.Acquire(ctx, 1); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (d *Document) open(ctx context.Context, u *user) error {
 		return nil
 	}
 	if now := d.Current(); err == nil && now != nil {
-		// Loading a configuration does not load a text that the guard rejected.
+		// A configuration that is being loaded does not get a text that the guard rejects.
 		if returns, accepted := d.returned(u.src, s.SHA256); returns != Undo {
 			if err := d.allows(u.Options, u.src, now, s, accepted); err != nil {
 				d.noteRejected(u, state, err)
@@ -130,8 +130,8 @@ func (d *Document) open(ctx context.Context, u *user) error {
 	return err
 }
 
-// waitsForGuard reports whether the last good policy is served first, because the source has another text and the
-// guard only works once the configuration runs. The first poll then applies the text as at a reload.
+// waitsForGuard reports whether the saved version must be served first. That is the case if the source has another
+// text, because the guard only works once the configuration runs. The first poll then handles the text like a reload.
 func (d *Document) waitsForGuard(u *user, data []byte) bool {
 	if running, _ := d.active(); u.Guard == nil || u.ReadOnly || running != nil {
 		return false
@@ -152,8 +152,7 @@ func (d *Document) noteRejected(u *user, state string, err error) {
 	u.report(u.src, Outcome{Now: d.Current(), Err: err, news: rejected})
 }
 
-// wasAccepted reports whether the text is the last good version or an undo. Such a text passed its tests when it
-// was first accepted.
+// wasAccepted reports whether the text is the last good version or an undo. Such a text has passed its tests before.
 func (d *Document) wasAccepted(u *user, data []byte) bool {
 	if u.accepted(u.src, data) {
 		return true
@@ -162,7 +161,7 @@ func (d *Document) wasAccepted(u *user, data []byte) bool {
 	return returns == Undo
 }
 
-// UnavailableError means that the source could not be read. Therefore it is not known whether there is a policy.
+// UnavailableError means that the source could not be read, so it is not known whether there is a policy.
 type UnavailableError struct{ Err error }
 
 func (e UnavailableError) Error() string { return "the policy is not available: " + e.Err.Error() }
@@ -182,15 +181,15 @@ func (d *Document) unavailable() error {
 	return UnavailableError{d.err}
 }
 
-// isFirst reports whether the policy has yet to be written: the source is empty, and no text was ever accepted from
-// it. It returns false if another configuration is running, because a missing file is then more likely a mistyped
-// name. It also returns false if a configuration is only validated.
+// isFirst reports whether the user has not written the policy yet: the source is empty, and no text from it was ever
+// accepted. If another configuration is running, isFirst returns false, because a missing file is then more likely a
+// mistyped name. It also returns false if a configuration is only validated.
 func (d *Document) isFirst(u *user, found content, err error) bool {
 	return u.src.isNothing(found, err) && !u.ReadOnly && (u.src.stored != nil || !u.Strict) && !d.hasVersion(u)
 }
 
-// isNothing reports whether a source has no policy: the file or key does not exist, or the file is empty. An empty
-// key does not count, because it is damaged.
+// isNothing reports whether a source has no policy, because the file or key does not exist or the file is empty. An
+// empty key returns false, because it indicates damage.
 func (src *source) isNothing(found content, err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || src.stored == nil && found.data != nil && len(bytes.TrimSpace(found.data)) == 0
 }
@@ -229,7 +228,7 @@ func (d *Document) poll(ctx context.Context) (wait time.Duration) {
 	switch {
 	case u == nil:
 		return startupPoll
-	case interval == 0: // there is a version, and no store watches
+	case interval == 0: // a version is loaded, and no store watches the source
 		return idlePoll
 	}
 	wait = interval // used if poll panics
@@ -255,8 +254,8 @@ const (
 	unavailableRetry = 30 * time.Second
 )
 
-// nextPoll returns how long to wait until the next poll. If remote sources fail, they are polled less often. Their
-// times vary at random, so that the servers of a fleet do not poll at the same moment.
+// nextPoll returns the time until the next poll. If a remote source fails, it is polled less often. The time varies at
+// random, so that the servers of a fleet do not poll at the same moment.
 func nextPoll(interval time.Duration, failures int, remote bool) time.Duration {
 	if !remote {
 		return interval

@@ -14,7 +14,7 @@ import (
 type Draft struct {
 	Base string    `json:"base"` // the SHA-256 of the version that it changes, or "" if there is none
 	Text string    `json:"text"`
-	Time time.Time `json:"time"` // when it was saved
+	Time time.Time `json:"time"` // time when the draft was saved
 	Signed
 }
 
@@ -45,8 +45,9 @@ func (d *Document) Draft(ctx context.Context) (*Draft, error) {
 	return within(ctx, readTimeout, "reading the draft", s.draft)
 }
 
-// SaveDraft saves a draft, or deletes the draft if it is nil. replaces must be the ID of the draft that the storage
-// has now. The errors are ErrOvertaken if it is not, errReadOnly, and ErrStorage for all other problems.
+// SaveDraft saves a draft. If draft is nil, it deletes the saved draft. replaces must be the ID of the draft in the
+// storage; otherwise SaveDraft returns ErrOvertaken. Further errors are errReadOnly, and ErrStorage for all other
+// problems.
 func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft) error {
 	s := d.stored()
 	if s == nil {
@@ -63,8 +64,8 @@ func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft)
 // ErrOtherDraft means that a different draft is already saved.
 var ErrOtherDraft = errors.New("the policy has another draft: publish or discard it in the console first")
 
-// Propose saves a draft that others should approve. If a draft with the same text is saved already, Propose adds
-// the author to those who approve it. If another draft is saved, it returns ErrOtherDraft.
+// Propose saves a draft that other people should approve. If a draft with the same text is already saved, Propose adds
+// the author as an approver of that draft. If another draft is saved, it returns ErrOtherDraft.
 func (d *Document) Propose(ctx context.Context, draft *Draft) error {
 	s := d.stored()
 	if s == nil {
@@ -78,7 +79,8 @@ func ProposeTo(ctx context.Context, storage Storage, key string, draft *Draft) e
 	return (&storedPolicy{storage, key}).saveDraft(ctx, publishToTimeout, draft.partAfter)
 }
 
-// partAfter returns the part of a draft that must be stored after before, which is already stored.
+// partAfter returns the draft to store for a proposal d when before is already stored. If both have the same text, that
+// is before with the author of d as another approver. If the texts differ, it returns ErrOtherDraft.
 func (d *Draft) partAfter(before *Draft) (*Draft, error) {
 	switch {
 	case before == nil:
@@ -93,8 +95,8 @@ func (d *Draft) partAfter(before *Draft) (*Draft, error) {
 	return &approved, nil
 }
 
-// saveDraft replaces the draft in the storage by the result of next, which gets the present draft. If next returns
-// nil, saveDraft deletes the draft.
+// saveDraft replaces the draft in the storage by the result of next. The argument of next is the present draft, or nil.
+// If next returns nil, saveDraft deletes the draft.
 func (s *storedPolicy) saveDraft(ctx context.Context, limit time.Duration, next func(before *Draft) (*Draft, error)) error {
 	err := s.locked(ctx, limit, "saving the draft", func(ctx context.Context) error {
 		before, err := s.draft(ctx)

@@ -14,11 +14,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// Signed holds who published a version or saved a draft, and why. In the zero value both are unknown.
+// Signed holds who published a version or saved a draft, and why. The zero value means that both are unknown.
 type Signed struct {
 	By       string   `json:"by,omitempty"`
 	Note     string   `json:"note,omitempty"`
-	Approved []string `json:"approved,omitempty"` // the names of those who approved it
+	Approved []string `json:"approved,omitempty"` // names of the people who approved it
 }
 
 // Published is a version of a policy in a storage, with its text.
@@ -27,8 +27,8 @@ type Published struct {
 	Number int       `json:"number"` // 1, 2, 3, …
 	Time   time.Time `json:"time"`
 	Signed
-	Served   time.Time `json:"served,omitzero"`    // when a server first served it; zero if no server is known to
-	Found    bool      `json:"found,omitempty"`    // written to the storage by other means than publishing
+	Served   time.Time `json:"served,omitzero"`    // time when a server first served it, or zero if not known
+	Found    bool      `json:"found,omitempty"`    // written to the storage without publishing it
 	Undo     bool      `json:"undo,omitempty"`     // returns to the text that was served before
 	Accepted []string  `json:"accepted,omitempty"` // search engines whose losses were accepted
 	Text     string    `json:"text"`
@@ -47,13 +47,13 @@ const (
 	maxHistorySize = 4 << 20
 )
 
-// Return tells whether a text is new to the servers, or returns to an earlier text.
+// Return reports how a text relates to the texts that servers have served.
 type Return int
 
 const (
-	NeverServed Return = iota // no server is known to have served it
-	Undo                      // served directly before the present version
-	Earlier                   // served earlier than that
+	NeverServed Return = iota // no server is known to have served the text
+	Undo                      // the text was served directly before the present version
+	Earlier                   // the text was served earlier than that
 )
 
 // top reports whether the newest version has the hash sum.
@@ -63,7 +63,7 @@ func (h History) top(sum string) bool { return len(h) > 0 && h[0].SHA256 == sum 
 type Standing struct {
 	History
 	Text   string
-	SHA256 string // of the text; "" if there is none
+	SHA256 string // SHA-256 of the text; "" if there is none
 }
 
 // Undo returns the version that an undo goes back to, or nil if none is known. If servers serve the text in the
@@ -117,7 +117,7 @@ func (h History) Version(number int) *Published {
 	return nil
 }
 
-// Returns tells how the text with the hash sum relates to the texts that servers have served.
+// Returns reports whether servers have served the text with the hash sum, and when.
 func (s *Standing) Returns(sum string) Return {
 	switch back := s.Undo(); {
 	case sum == s.SHA256 || !s.served(sum):
@@ -128,8 +128,8 @@ func (s *Standing) Returns(sum string) Return {
 	return Earlier
 }
 
-// returned tells how the storage's text relates to the texts that servers served before. A server calls it before
-// it loads the text. Even a text that is not marked as an undo may be one for this server.
+// returned reports whether servers have served the text in the storage before, and when. A server calls it before it
+// loads that text. For this server, a text can be an undo even if it is not marked as an undo.
 func (s *Standing) returned() Return {
 	switch {
 	case !s.top(s.SHA256) || !s.History[1:].served(s.SHA256):
@@ -214,9 +214,9 @@ const (
 	maxServed    = 4 * maxHistory
 )
 
-// servedMarks returns the marks, oldest first. They have a separate key and are written without a lock: if the
-// storage failed while a server held a lock, that lock would block the next publication. For the same reason
-// servedMarks ignores damaged marks. Then no version can be undone until servers load other versions.
+// servedMarks returns the marks, oldest first. They have their own key, and are written without a lock. If the storage
+// failed while a server held a lock, that lock would block the next publication. For the same reason, servedMarks
+// ignores damaged marks; then no version can be undone until servers load other versions.
 func (s *storedPolicy) servedMarks(ctx context.Context) ([]servedMark, error) {
 	marks, err := loadBeside[[]servedMark](ctx, s, servedSuffix, "list of served versions")
 	if errors.Is(err, errDamaged) {
@@ -227,7 +227,7 @@ func (s *storedPolicy) servedMarks(ctx context.Context) ([]servedMark, error) {
 
 // markServed records in the storage that a server serves the text with the hash sum.
 func (s *storedPolicy) markServed(ctx context.Context, sum string) error {
-	_, err := within(ctx, readTimeout, "noting which version is served", func(ctx context.Context) (any, error) {
+	_, err := within(ctx, readTimeout, "recording which version is served", func(ctx context.Context) (any, error) {
 		history, err := s.history(ctx)
 		if err != nil {
 			return nil, err
@@ -250,7 +250,7 @@ func (s *storedPolicy) markServed(ctx context.Context, sum string) error {
 	return err
 }
 
-// servedAt returns when a server first loaded the version, or the zero time if none is known to have loaded it.
+// servedAt returns when a server first loaded the version, or the zero time if no server is known to have loaded it.
 func (p *Published) servedAt(marks []servedMark) time.Time {
 	for _, m := range marks {
 		if m.SHA256 == p.SHA256 && (p.Found || m.Newest >= p.Number) {

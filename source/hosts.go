@@ -36,26 +36,26 @@ const (
 
 var errBusy = errors.New("too many policies are being loaded at once")
 
-// Hosts holds the policies of a name with a placeholder, such as /etc/policies/{host}.yaml. The first request for a
-// host loads the host's file, which is then watched. Hosts that share a file share the policy.
+// Hosts holds the policies of a file name with a placeholder, such as /etc/policies/{host}.yaml. The first request for
+// a host loads the host's file, which is watched from then on. Hosts with the same file share the policy.
 type Hosts struct {
 	template *hostTemplate
 	lookups  *rate.Limiter
-	loading  singleflight.Group // by name of the file
+	loading  singleflight.Group // loads in progress, by file name
 	reads    *semaphore.Weighted
 	sweeping *semaphore.Weighted
-	closed   func() *Snapshot // for hosts whose file never had a valid policy
+	closed   func() *Snapshot // returns the policy for hosts whose file never had a valid policy
 	counts   counters
 
 	users // its mutex protects the fields below
 
-	files  map[string]*Document    // by name, relative to the directory of the template
-	misses map[string]*atomic.Bool // names without a file, and whether they were asked for since the last sweep
+	files  map[string]*Document    // keys are file names relative to the directory of the template
+	misses map[string]*atomic.Bool // names of files that do not exist; the value reports a request since the last sweep
 	dirErr error                   // why the directory cannot be read now
 }
 
-// closedText is the policy for a host whose file has an error and never had a valid policy. It disallows the host
-// for all crawlers. Crawlers do the same themselves while robots.txt is unreachable (RFC 9309 section 2.3.1.4).
+// closedText is the policy for a host whose file has an error and never had a valid policy. It disallows the whole host
+// for all crawlers. Crawlers do the same while robots.txt is unreachable (RFC 9309 section 2.3.1.4).
 const closedText = `version: 1
 rules:
   - name: the policy file of this host has an error
@@ -73,7 +73,7 @@ func newHosts(t *hostTemplate) *Hosts {
 		closed: sync.OnceValue(func() *Snapshot {
 			s, _ := Compile(t.name, []byte(closedText))
 			s.Memory = site.NewMemory(true)
-			s.catalog.Store(nil) // no new catalog changes it, because it does not name crawlers
+			s.catalog.Store(nil) // the policy does not name crawlers, so it does not depend on the catalog
 			return s
 		}),
 	}
@@ -110,14 +110,14 @@ func checkDir(ctx context.Context, name string) error {
 	info, err := within(ctx, readTimeout, "the directory of the policy files", func(context.Context) (os.FileInfo, error) { return os.Stat(name) })
 	switch {
 	case err != nil:
-		return fmt.Errorf("the directory of the policy files: %w", err)
+		return fmt.Errorf("reading the directory of the policy files: %w", err)
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory", name)
 	}
 	return nil
 }
 
-// openDir opens the directory of the template. If that fails or succeeds for the first time, it logs the change.
+// openDir opens the directory of the template. It logs when opening begins to fail, and when it works again.
 func (h *Hosts) openDir(o *Options) (*os.Root, error) {
 	root, err := os.OpenRoot(h.template.dir)
 	h.mu.Lock()
@@ -127,7 +127,7 @@ func (h *Hosts) openDir(o *Options) (*os.Root, error) {
 	name := zap.String("policy", h.Name())
 	switch {
 	case err != nil && before == nil:
-		o.Logger.Error("cannot read the directory of the policy files; loaded policies stay, and all other hosts are disallowed for crawlers",
+		o.Logger.Error("cannot read the directory of the policy files; loaded policies stay, and all other hosts are disallowed for all crawlers",
 			name, zap.Error(err))
 	case err == nil && before != nil:
 		o.Logger.Info("the directory of the policy files can be read again", name)
@@ -135,8 +135,8 @@ func (h *Hosts) openDir(o *Options) (*os.Root, error) {
 	return root, err
 }
 
-// Get returns the policy of the host that a request names, or nil if the host has no file. An error means that the
-// policy cannot be found out now.
+// Get returns the policy of a host, or nil if the host has no file. It returns an error if the policy cannot be
+// determined now.
 func (h *Hosts) Get(ctx context.Context, host string) (*Snapshot, error) {
 	host, ok := cleanHost(host)
 	if !ok {
@@ -174,7 +174,8 @@ func (h *Hosts) load(ctx context.Context, name string) (*Document, error) {
 	select {
 	case r := <-h.loading.DoChan(name, func() (any, error) {
 		var d *Document
-		o, err := h.options(), errors.New("the policy of this host could not be loaded") // the error remains if loading panics
+		// load returns this error if loading panics.
+		o, err := h.options(), errors.New("the policy of this host could not be loaded")
 		func() {
 			defer o.recoverPanic()
 			d, err = h.lookUp(o, name)
@@ -187,8 +188,8 @@ func (h *Hosts) load(ctx context.Context, name string) (*Document, error) {
 	}
 }
 
-// lookUp reads a file for the first time. It remembers the document, or that the file does not exist. If the file
-// has an error, the hosts of the file get the policy of closedText.
+// lookUp reads a file for the first time, and remembers either the document or that the file does not exist. If the
+// file has an error, its hosts get the policy of closedText.
 func (h *Hosts) lookUp(o *Options, name string) (*Document, error) {
 	h.mu.RLock()
 	known, miss := h.files[name], h.misses[name]
@@ -216,7 +217,7 @@ func (h *Hosts) lookUp(o *Options, name string) (*Document, error) {
 	}
 	if out := f.apply(o, f.file, found, err, true); out.Err != nil {
 		f.current.Store(h.closed())
-		o.Logger.Error("the policy of a host has an error; the host is disallowed for crawlers until it is fixed",
+		o.Logger.Error("the policy of a host has an error; the host is disallowed for crawlers until the policy is fixed",
 			zap.String("policy", f.Name), zap.Error(out.Err))
 	}
 	h.add(name, f)
@@ -245,7 +246,7 @@ func (h *Hosts) add(name string, d *Document) {
 	h.files[name] = d
 }
 
-// few is the number of entries among which the one to drop is chosen.
+// few is the number of entries from which the entry to drop is chosen.
 const few = 16
 
 // evict drops the least recently used of a few files. It prefers files without an error, because the last good
@@ -269,8 +270,8 @@ func (h *Hosts) evict() {
 	delete(h.files, oldest)
 }
 
-// miss remembers for a while that a file does not exist. If there are too many such files, it forgets others,
-// preferably those that are not requested.
+// miss remembers for a while that a file does not exist. If too many missing files are remembered, it forgets some of
+// them, preferably those that are not requested.
 func (h *Hosts) miss(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// slowAfter is the time that a sweep waits for the files before it goes on without the slow ones.
+// slowAfter is the time after which a sweep no longer waits for slow files.
 const slowAfter = 100 * time.Millisecond
 
 func (h *Hosts) poll(ctx context.Context) time.Duration {
@@ -26,8 +26,8 @@ func (h *Hosts) poll(ctx context.Context) time.Duration {
 	return wait
 }
 
-// Reload applies all changed files without waiting until they settle. It returns false if ctx ends first. The files
-// read until then have been applied.
+// Reload applies all changed files without waiting until they settle. If ctx ends first, it returns false. In that
+// case, only the changes of files that were read before have been applied.
 func (h *Hosts) Reload(ctx context.Context) bool {
 	_, err := within(ctx, readTimeout, "the directory", func(ctx context.Context) (any, error) {
 		h.sweep(ctx, true)

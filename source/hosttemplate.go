@@ -45,7 +45,7 @@ func parseHostTemplate(name string) (*hostTemplate, error) {
 	t := &hostTemplate{name: abs}
 	before, _, found := strings.Cut(abs, "{")
 	if !found {
-		return nil, fmt.Errorf("invalid policy file name %q: its .. removes the placeholder before it", name)
+		return nil, fmt.Errorf("invalid policy file name %q: the .. after its placeholder removes the placeholder", name)
 	}
 	slash := strings.LastIndexByte(before, filepath.Separator)
 	t.dir = abs[:slash+1]
@@ -61,7 +61,7 @@ func parseHostTemplate(name string) (*hostTemplate, error) {
 		t.parts = append(t.parts, part)
 	}
 	if strings.ContainsAny(t.after, "{}") || slices.ContainsFunc(t.parts, func(p hostPart) bool { return strings.ContainsAny(p.before, "{}") }) {
-		return nil, fmt.Errorf("invalid policy file name %q: the only placeholders of a request that it can contain are {host} and {labels.N}", name)
+		return nil, fmt.Errorf("invalid policy file name %q: it can only contain these placeholders of a request: {host} and {labels.N}", name)
 	}
 	if t.dir == string(filepath.Separator) && strings.Count(abs, string(filepath.Separator)) == 1 {
 		return nil, errors.New("policy files for hosts must be in a directory other than /")

@@ -19,8 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/wholefile"
 )
 
-// lastGood is the saved last good version of a policy. A server uses it if it starts while the source is not
-// available.
+// lastGood is the saved last good version of a policy. A server uses it if the source is not available when the server
+// starts.
 type lastGood struct {
 	Source  string    `json:"source"`
 	Saved   time.Time `json:"saved"`
@@ -29,9 +29,9 @@ type lastGood struct {
 	Before  string    `json:"before,omitempty"` // SHA-256 of the text that was served before
 }
 
-// Saved policies that no site uses are kept for some time, and after that up to a number. They are not all kept,
-// because file names can change with every deployment. Servers that share the directory mark the ones that they use
-// every day.
+// Saved policies that no site uses are kept for some time; after that, only a limited number is kept. There is a limit
+// because file names can change with every deployment. Servers that share the directory mark the policies that they use
+// as in use every day.
 const (
 	maxLastGood  = 64
 	lastGoodUse  = 24 * time.Hour
@@ -46,8 +46,8 @@ func (o *Options) lastGoodFile(src *source) string {
 	return filepath.Join(o.LastGood, sumOf([]byte(src.key))[:32]+".json")
 }
 
-// saveLastGood numbers a good version and saves it. If saving fails, the version is served nevertheless. before is
-// the SHA-256 of the text that was served before, as far as it was saved.
+// saveLastGood numbers a good version and saves it. The version is served even if it cannot be saved. before is the
+// SHA-256 of the text that was served before, if it is known.
 func (o *Options) saveLastGood(src *source, s *Snapshot) (before string) {
 	file := o.lastGoodFile(src)
 	if saved, err := o.lastGood(src); err == nil {
@@ -88,8 +88,8 @@ func (d *Document) markLastGood(u *user) {
 	_, _ = within(context.Background(), readTimeout, "writing", func(context.Context) (any, error) { return nil, os.Chtimes(file, now, now) })
 }
 
-// pruneLastGood deletes the oldest saved policies if there are too many. It keeps those that this server uses or
-// another server may use.
+// pruneLastGood deletes the oldest saved policies if there are too many. It keeps those that this server uses, and
+// those that another server may use.
 func (o *Options) pruneLastGood() error {
 	entries, err := os.ReadDir(o.LastGood)
 	if err != nil || len(entries) <= maxLastGood {
@@ -121,8 +121,8 @@ func (o *Options) pruneLastGood() error {
 	return nil
 }
 
-// loadLastGood returns the last good version of a source, or nil. It checks the version like any other, except for
-// the policy's tests, which it has already passed.
+// loadLastGood returns the last good version of a source, or nil if there is none. It checks the version like a new
+// one, but does not run the policy's tests again.
 func (o *Options) loadLastGood(src *source) (s *Snapshot, before string) {
 	saved, err := o.lastGood(src)
 	if err == nil {
@@ -135,7 +135,7 @@ func (o *Options) loadLastGood(src *source) (s *Snapshot, before string) {
 		return nil, ""
 	}
 	s.Since = saved.Saved
-	o.count(src, s, false) // without the history, because the storage may hang
+	o.count(src, s, false) // false: do not read the history, because the storage may hang
 	o.Logger.Info("starting with the last good policy", zap.String("policy", src.name),
 		zap.String("sha256", s.SHA256), zap.Time("saved", saved.Saved))
 	return s, saved.Before

@@ -18,8 +18,8 @@ import (
 // Pool shares policies between stores, so that each policy is read and compiled only once. It is a Prometheus
 // collector for the state of the policies. The zero value is ready to use.
 type Pool struct {
-	documents refcount.Pool[*Document] // by key of the source
-	hosts     refcount.Pool[*Hosts]    // by template
+	documents refcount.Pool[*Document] // keys are keys of sources
+	hosts     refcount.Pool[*Hosts]    // keys are templates
 	dates     dates
 }
 
@@ -44,7 +44,7 @@ func (p *Pool) Unavailable() []*Document {
 	return p.without(func(d *Document) bool { return d.unavailable() != nil })
 }
 
-// without returns the documents without a version that among returns true for.
+// without returns the documents without a version for which among returns true.
 func (p *Pool) without(among func(*Document) bool) []*Document {
 	all := slices.DeleteFunc(p.inUse(), func(d *Document) bool { return d.Current() != nil || !among(d) })
 	slices.SortFunc(all, func(a, b *Document) int { return cmp.Compare(a.Name, b.Name) })
@@ -56,7 +56,7 @@ func (p *Pool) inUse() []*Document {
 	return slices.DeleteFunc(p.documents.All(), func(d *Document) bool { return d.idle() == 1 })
 }
 
-// idle returns 0 for a document of a running configuration, and 1 for any other.
+// idle returns 0 if a running configuration uses the document, and 1 otherwise.
 func (d *Document) idle() int {
 	if u, _ := d.active(); u == nil {
 		return 1
@@ -74,7 +74,7 @@ func (d *Document) Problem() string {
 	return d.err.Error()
 }
 
-// broken reports whether there is a Problem. Unlike Problem, it does not format the error, which can take long.
+// broken reports whether Problem would return a problem. It is faster, because it does not format the error.
 func (d *Document) broken() bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -101,9 +101,9 @@ func (p *Pool) Loaded() []*Document {
 // forever.
 const recompileTimeout = 30 * time.Second
 
-// Recompile recompiles policies after a change that affects their results: a new catalog of crawlers is in use, or
-// a date in the policy has passed. If a policy now has an error, the old version stays in force. Recompile stops
-// when ctx ends or after half a minute; the next call does the rest.
+// Recompile recompiles policies after a change that affects their results, such as a new crawler catalog or a date in
+// the policy that has passed. If a policy now has an error, its old version stays in force. Recompile stops when ctx
+// ends or after half a minute; the next call recompiles the remaining policies.
 func (p *Pool) Recompile(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, recompileTimeout)
 	defer cancel()
@@ -136,7 +136,7 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	if err != nil {
 		before.catalog.Store(used) // so that the error is logged only once
 		before.asked.Store(time.Now().UnixNano())
-		o.Logger.Error("a policy has an error after an update of the catalog or after a date passed; the version compiled before stays in force",
+		o.Logger.Error("a policy has an error since the catalog was updated or a date passed; the previously compiled version stays in force",
 			zap.String("policy", d.Name), zap.Error(err))
 		return
 	}
@@ -161,8 +161,8 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	}
 }
 
-// nextDate returns the first date in the version that has not been handled yet, or zero if there is none. If
-// compiling fails after a date, the version stays in use until the next date.
+// nextDate returns the first date in the version that was not handled yet, or zero if there is none. If the policy
+// cannot be compiled after a date, its version stays in use until the next date.
 func (s *Snapshot) nextDate() time.Time {
 	if asked := s.asked.Load(); asked != 0 {
 		return s.Site.NextDate(time.Unix(0, asked))
@@ -170,8 +170,8 @@ func (s *Snapshot) nextDate() time.Time {
 	return s.until
 }
 
-// outdated reports whether the version was compiled with another catalog than the one in use, or before a date in
-// it passed. The policy of closedText is never outdated, because it does not name crawlers.
+// outdated reports whether the version must be compiled again, because another catalog is in use now or a date in the
+// version has passed. The policy of closedText is never outdated, because it does not name crawlers.
 func (s *Snapshot) outdated() bool {
 	if s == nil {
 		return false

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// counted is the number of the last version of a source on this server.
+// counted holds the number of the last version that a server loaded from a source.
 type counted struct {
 	Number int    `json:"number"`
 	Minor  int    `json:"minor"`
@@ -31,10 +31,10 @@ func (c *counted) String() string {
 	return fmt.Sprintf("%d.%d", c.Number, c.Minor)
 }
 
-// count gives a version its number. For a policy in a storage, it uses the number and author of the newest version
-// in the history if the texts are equal. Otherwise the version gets the next number, and its author is unknown. The
-// history is read only if ask is set. Versions of other sources are numbered in the order in which they are loaded.
-// The same policy with another program or catalog gets a number after a dot.
+// count gives a version its number. For a policy in a storage, it takes the number and the author from the newest
+// version in the history if that version has the same text. Otherwise the version gets the next number, and its author
+// is unknown. The history is read only if ask is set. Versions of other sources are numbered in the order in which they
+// are loaded. If only the program or the catalog has changed, count adds a number after a dot.
 func (o *Options) count(src *source, s *Snapshot, ask bool) (c counted) {
 	if o.lastGoodFile(src) == "" {
 		return c // numbers are not saved
@@ -61,7 +61,7 @@ func (o *Options) count(src *source, s *Snapshot, ask bool) (c counted) {
 			if fresh {
 				c.Number = history[0].Number
 			}
-		case fresh && len(history) > 0: // the text was not published, but written by other means
+		case fresh && len(history) > 0: // the text was written to the storage without publishing it
 			c.Number = max(c.Number, history[0].Number+1)
 		}
 	}
@@ -85,7 +85,7 @@ var program = sync.OnceValue(func() string {
 	return module + " " + version
 })
 
-// Publication returns the texts that this version publishes. They are computed once.
+// Publication returns the publication of this version. It is computed only once.
 func (s *Snapshot) Publication() *activity.Publication { return s.publication() }
 
 func (s *Snapshot) publish() *activity.Publication {

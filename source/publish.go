@@ -24,7 +24,7 @@ import (
 var (
 	// errReadOnly means that the source is not a storage.
 	errReadOnly = errors.New("only a policy in Caddy's storage can be published from here; write its source as storage:KEY")
-	// ErrOvertaken means that the storage has another version than the one to be replaced.
+	// ErrOvertaken means that the storage has a different version from the one that should be replaced.
 	ErrOvertaken = errors.New("another version was published in the meantime")
 	// ErrStorage means that the storage failed during reading or writing.
 	ErrStorage = errors.New("storage error")
@@ -32,20 +32,20 @@ var (
 	ErrLockStays = errors.New("published, but the lock in Caddy's storage could not be released, and the next version may have to wait for it")
 )
 
-// Change is a text that should replace another one in a storage.
+// Change is a text that should replace the text in a storage.
 type Change struct {
-	Replaces string // the SHA-256 of the version that it replaces, or "" if there is none
+	Replaces string // SHA-256 of the version to replace, or "" if there is none
 	Text     string
 	Accept   []string // search engines whose losses are accepted if an earlier text is restored
-	Draft    string   // the ID of the draft that it was made from, or "" if there is none
+	Draft    string   // ID of the draft with this text, or "" if there is none
 	Signed
 
-	known   string // another version that the text may replace
+	known   string // SHA-256 of another version that the text may replace
 	returns Return
 }
 
-// LossError is the reason why an earlier version is not published: search engines would lose something by it, and
-// this loss was not accepted.
+// LossError means that an earlier version is not published, because search engines would lose something by it and this
+// loss was not accepted.
 type LossError struct {
 	Claim claim.Claim
 	Names []string // search engines and gaps, by the names that --accept-loss takes
@@ -55,8 +55,8 @@ func (e *LossError) Error() string {
 	return "this version cannot be restored:  " + e.Claim.Err().Error() + "; accept it by name: " + strings.Join(e.Names, ",")
 }
 
-// NotAccepted returns a LossError if search engines lose something by the change from before to now, and accepted
-// does not name them.
+// NotAccepted returns a LossError if the change from before to now makes search engines lose something, except for
+// losses of the search engines in accepted.
 func NotAccepted(before, now *site.Site, below site.Below, accepted []string) error {
 	losses := compare.Sites(before, now, compare.Options{Below: below}).Losses
 	c := replay.KeepsBy(losses, before == nil, accepted)
@@ -77,8 +77,8 @@ func PublishTo(ctx context.Context, storage Storage, key string, c Change) error
 	})
 }
 
-// publish holds a lock while it replaces the storage's text by the result of change, which gets the present text
-// and history.
+// publish replaces the storage's text by the result of change, while it holds a lock. change gets the present text and
+// history.
 func (s *storedPolicy) publish(ctx context.Context, limit time.Duration, change func(*Standing) (Change, error)) error {
 	return s.locked(ctx, limit, "publishing", func(ctx context.Context) error {
 		st, err := s.standing(ctx)
@@ -121,16 +121,16 @@ func (s *storedPolicy) replace(ctx context.Context, before *Standing, c *Change)
 	return nil
 }
 
-// dropDraft deletes the published draft. If that fails, the draft is not shown, because its text is the text of the
-// policy.
+// dropDraft deletes the draft that was published. If this fails, the draft is not shown, because its text equals the
+// policy's text.
 func (s *storedPolicy) dropDraft(ctx context.Context, c *Change) {
 	if draft, err := s.draft(ctx); err == nil && draft != nil && (draft.Text == c.Text || draft.ID() == c.Draft) {
 		_ = s.Delete(ctx, s.key+draftSuffix)
 	}
 }
 
-// withdraw restores a history whose newest text could not be written, unless the text may have been written after
-// all. It does not use the context of the write, which may have ended.
+// withdraw restores the history after the newest text could not be written, unless the text may have been written
+// nevertheless. It uses a new context, because the context of the write may have ended.
 func (s *storedPolicy) withdraw(ctx context.Context, text string, history []Published) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
@@ -155,10 +155,9 @@ func (d *Document) stored() *storedPolicy {
 // Writable reports whether texts can be published to the document's source.
 func (d *Document) Writable() bool { return d.stored() != nil }
 
-// Publish writes a text to the policy's storage and serves it. The storage must have the version that the text
-// should replace, or one that this server has rejected. The guard must allow the text, unless it is an undo. If the
-// text is an earlier version, search engines may lose only what was accepted. The caller must have run the policy's
-// tests.
+// Publish writes a text to the policy's storage and serves it. The storage must have the version that the text should
+// replace, or one that this server has rejected. Unless the text is an undo, the guard must allow it. If the text is an
+// earlier version, search engines may lose only what was accepted. The caller must have run the policy's tests.
 func (d *Document) Publish(ctx context.Context, c Change) (Outcome, error) {
 	u, _ := d.active()
 	if u == nil {
@@ -219,8 +218,8 @@ func (d *Document) publishText(ctx context.Context, u *user, c Change) (Outcome,
 	return out, nil
 }
 
-// compileReturned compiles a text that may have been served before. The tests of an undo passed when it was first
-// served. So if they fail now, for example because of a newer catalog, that is only a warning.
+// compileReturned compiles a text that may have been served before. For an undo, a failed test is only a warning,
+// because the tests passed when the text was first served. They may fail now because of a newer catalog.
 func compileReturned(name string, data []byte, r Return) (*Snapshot, error) {
 	return compile(name, data, policyfile.Options{Accepted: r == Undo})
 }

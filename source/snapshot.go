@@ -21,17 +21,17 @@ type Snapshot struct {
 	Site       *site.Site
 	ETagSuffix string // appended to the entity tags of pages that are rewritten
 	Text       string
-	SHA256     string    // hash of the text, in hexadecimal digits
-	Since      time.Time // when it was loaded or, for a last good policy, saved
+	SHA256     string    // SHA-256 of the text, in hexadecimal digits
+	Since      time.Time // time when it was loaded or, for a last good policy, saved
 	Warnings   policyfile.Diagnostics
 	Serial     uint64 // unique within the process
 	Memory     *site.Memory
-	Given      activity.Given // which texts of this version recorders have
+	Given      activity.Given // records which texts of this version were passed to recorders
 
-	catalog     atomic.Pointer[crawlers.Catalog] // the catalog that it was compiled with
+	catalog     atomic.Pointer[crawlers.Catalog] // the catalog with which it was compiled
 	publication func() *activity.Publication
-	until       time.Time    // when the next date in it passes, or zero
-	asked       atomic.Int64 // when recompiling last failed, in Unix nanoseconds, or 0
+	until       time.Time    // the next date in the policy, or zero
+	asked       atomic.Int64 // time of the last failed recompilation in Unix nanoseconds, or 0
 }
 
 var serials atomic.Uint64
@@ -42,8 +42,8 @@ func Compile(name string, data []byte) (*Snapshot, error) {
 	return compile(name, data, policyfile.Options{})
 }
 
-// compileAccepted does the same as Compile for a text that was accepted before. If a test of the policy fails now,
-// because a date has passed or the catalog is newer, that is a warning and not an error.
+// compileAccepted compiles a text that was accepted before. Unlike Compile, it treats a failed test of the policy as a
+// warning, because the test may fail only because a date has passed or the catalog is newer.
 func compileAccepted(name string, data []byte) (*Snapshot, error) {
 	return compile(name, data, policyfile.Options{Accepted: true})
 }

@@ -17,19 +17,19 @@ import (
 type source struct {
 	name string // the name in the configuration, with an absolute path
 	key  string // with instance, identifies the source; if empty, nothing is saved
-	// instance distinguishes storages that have no description. It has no meaning in another process, so saved
+	// instance distinguishes storages without a description. It is only valid in this process, so the names of saved
 	// files use only key.
 	instance string
-	// read returns the text. last is the validator of an earlier read, with which read may return errUnchanged. Any
-	// other error means that there is no text now.
+	// read returns the text. last is the validator of the previous read. If the text has not changed since then, read
+	// may return errUnchanged. Any other error means that the text is not available.
 	read func(ctx context.Context, last any) (content, error)
 
 	interval, minInterval time.Duration // between reads
 	// settle is the time during which a new text must not change before it is loaded, because a program may still
 	// be writing it. It is 0 for sources whose text changes in a single step.
 	settle time.Duration
-	remote bool // reading uses a network, so that a failure does not mean that the policy is gone
-	// startsFromLastGood means that the server starts with the last good policy, so that starting does not wait for
+	remote bool // reading uses a network, so a failure does not mean that the policy is gone
+	// startsFromLastGood means that the server starts with the last good policy, so that the start does not wait for
 	// the network.
 	startsFromLastGood bool
 	stored             *storedPolicy // nil if the source is not a storage
@@ -40,15 +40,15 @@ func (src *source) shareKey() string { return src.key + src.instance }
 
 type content struct {
 	data      []byte
-	validator any // with it, the next read can tell whether the text has changed
+	validator any // lets the next read detect whether the text has changed
 }
 
 var errUnchanged = errors.New("unchanged")
 
 const readTimeout = 10 * time.Second
 
-// state returns a string that identifies a state of the source. All network errors are one state, because their
-// texts can differ each time by ports and request IDs.
+// state returns a string that identifies a state of the source. It is the same for all network errors, because the
+// texts of such errors may contain different ports and request IDs each time.
 func (src *source) state(found content, err error) string {
 	switch {
 	case err == nil:
@@ -59,14 +59,14 @@ func (src *source) state(found content, err error) string {
 	return "error: " + err.Error()
 }
 
-// readPolicy reads a policy. If it is too large, it reads only enough to find this out.
+// readPolicy reads a policy. If the policy is too large, it reads only enough to detect this.
 func readPolicy(r io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, policyfile.MaxSize+1))
 }
 
-// bounded wraps a read so that it returns after readTimeout, even if the read itself blocks. A file on a dead
-// network mount can block forever, and some storages ignore their context. While such a read is running, no other
-// one begins, so it costs only one goroutine.
+// bounded returns a read function that returns after readTimeout, even if read blocks. A file on a dead network mount
+// can block forever, and some storages ignore their context. No other read begins while a blocked read is running, so
+// only one goroutine is lost.
 func bounded(read func(context.Context, any) (content, error)) func(context.Context, any) (content, error) {
 	running := semaphore.NewWeighted(1)
 	return func(ctx context.Context, last any) (content, error) {
@@ -80,8 +80,8 @@ func bounded(read func(context.Context, any) (content, error)) func(context.Cont
 	}
 }
 
-// within calls f and waits until f returns, the limit has passed or ctx ends. It does not rely on f to obey its
-// context. If f panics, within returns an error.
+// within calls f, and returns when f returns, the limit has passed or ctx ends. It works even if f ignores its context.
+// If f panics, within returns an error.
 func within[T any](ctx context.Context, limit time.Duration, what string, f func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

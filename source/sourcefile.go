@@ -23,16 +23,16 @@ const (
 	fileInterval = 2 * time.Second
 	fileSettle   = 250 * time.Millisecond
 
-	// coarseClock is more than the precision of a file system's clock, which may be two seconds. Within that time a
-	// file can change without a change of its date and size.
+	// coarseClock is longer than the precision of a file system's clock, which may be two seconds. Within this time, a
+	// file can change without a new date or size.
 	coarseClock = 3 * time.Second
 	// rereadFile is the time after which a file is read even if its date has not changed. Dates can be set by hand,
 	// and network file systems cache them.
 	rereadFile = time.Minute
 )
 
-// newFileSource returns the source for a file with an absolute path. Each read resolves the path again. So editors
-// may write into the file or replace it, and symbolic links may change.
+// newFileSource returns the source for a file with an absolute path. The path is resolved for each read, so that
+// editors may replace the file, and symbolic links may change.
 func newFileSource(path string) *source {
 	return &source{
 		name: path, key: "file " + path, interval: fileInterval, minInterval: 50 * time.Millisecond, settle: fileSettle,
@@ -63,7 +63,7 @@ func readFile(name, path string, stat func(string) (os.FileInfo, error), open fu
 	return readOpen(file)
 }
 
-// withRemedy adds a remedy to an error of opening a file.
+// withRemedy adds advice to an error from opening a file.
 func withRemedy(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -74,7 +74,8 @@ func withRemedy(err error) error {
 	return err
 }
 
-// openRead opens a file without blocking, because the file may have become a pipe since the call of stat.
+// openRead contains the flags to open a file without blocking. They are needed because the file may have become a pipe
+// since stat was called.
 const openRead = os.O_RDONLY | syscall.O_NONBLOCK
 
 // checkRegular returns an error unless the file is a regular file. Reading a pipe or a device may never end.

@@ -15,9 +15,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// Storage stores values that several servers may share, such as Caddy's storage. If a key does not exist, its
-// methods return fs.ErrNotExist. If a Storage implements fmt.Stringer, all storages of the same description are the
-// same storage.
+// Storage stores values that several servers may share, such as Caddy's storage. If a key does not exist, its methods
+// return fs.ErrNotExist. If Storages implement fmt.Stringer, those with the same description are treated as the same
+// storage.
 type Storage interface {
 	Load(ctx context.Context, key string) ([]byte, error)
 	Store(ctx context.Context, key string, value []byte) error
@@ -35,8 +35,9 @@ type storedPolicy struct {
 
 const storageInterval = 5 * time.Second
 
-// newStorageSource returns the source for a key of a storage. A storage is identified by its description, because
-// each configuration creates a new instance. A storage without a description is never the same as another.
+// newStorageSource returns the source for a key of a storage. Each configuration creates a new instance of its storage,
+// so instances with the same description are treated as the same storage. A storage without a description is never
+// treated as the same as another one.
 func newStorageSource(storage Storage, key string) *source {
 	where, instance := fmt.Sprintf("%T", storage), ""
 	if n, ok := storage.(fmt.Stringer); ok {
@@ -51,7 +52,8 @@ func newStorageSource(storage Storage, key string) *source {
 	}
 }
 
-// instanceOf identifies the instance of a storage by its address or, if it has none, by its value.
+// instanceOf returns a string that identifies the instance of a storage: its address or, if it has no address, its
+// value.
 func instanceOf(storage Storage) string {
 	if reflect.TypeOf(storage).Kind() == reflect.Pointer {
 		return fmt.Sprintf("%p", storage)
@@ -86,9 +88,9 @@ func NewReader(storage Storage, key string) func(context.Context) ([]byte, error
 	}
 }
 
-// locked calls write under a lock. Once write has begun, it is not canceled if the caller stops waiting. After the
-// limit, locked takes time to release the lock. If the storage ignores its context, it may write even later; then
-// the watcher finds the new text.
+// locked calls write while it holds a lock. Once write has begun, it is not canceled if the caller stops waiting. After
+// the limit, locked needs some time to release the lock. A storage that ignores its context may write even later; the
+// watcher then finds the new text.
 func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what string, write func(context.Context) error) error {
 	var held atomic.Bool
 	_, err := within(context.WithoutCancel(ctx), limit+2*unlockTimeout, "the storage", func(ctx context.Context) (_ any, err error) {
@@ -119,8 +121,9 @@ func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what str
 	return fmt.Errorf("%w: %s: %w", ErrStorage, what, err)
 }
 
-// loadBeside reads a value stored next to a policy, or returns the zero value if there is none. If the value is
-// empty, it is damaged, except for a draft. A history cannot start again, because its numbers would.
+// loadBeside reads a value that is stored next to a policy. It returns the zero value if the key does not exist. An
+// empty value is an error, except for a draft, because it indicates damage. A damaged history is not started again,
+// because its version numbers would start again, too.
 func loadBeside[T any](ctx context.Context, s *storedPolicy, suffix, what string) (value T, err error) {
 	data, err := s.Load(ctx, s.key+suffix)
 	switch {

@@ -25,12 +25,12 @@ type Counts struct {
 	Rejected uint64 `json:"rejected"`
 }
 
-// counters holds the same numbers while they change.
+// counters holds the counts that Counts returns.
 type counters struct{ applied, rejected atomic.Uint64 }
 
 func (c *counters) counts() Counts { return Counts{c.applied.Load(), c.rejected.Load()} }
 
-// Status is the state of a loaded document in the form of the admin API.
+// Status is the state of a loaded document, as the admin API returns it.
 type Status struct {
 	Policy   string                 `json:"policy"` // the policy's name in the configuration
 	SHA256   string                 `json:"sha256"`
@@ -43,9 +43,9 @@ type Status struct {
 	// UndoCost describes what search engines lose by the served undo. It is absent if they lose nothing.
 	UndoCost      string     `json:"undo_cost,omitempty"`
 	UndoCostSince *time.Time `json:"undo_cost_since,omitempty"`
-	Before        string     `json:"before_sha256,omitempty"` // hash of the version served before, if known
-	Checked       time.Time  `json:"checked"`                 // when the source was last read
-	Reload        string     `json:"reload"`                  // how often the source is checked, or off
+	Before        string     `json:"before_sha256,omitempty"` // SHA-256 of the version that was served before, if known
+	Checked       time.Time  `json:"checked"`                 // time when the source was last read
+	Reload        string     `json:"reload"`                  // time between checks of the source, or off
 	Sites         int        `json:"sites"`                   // number of handlers that use the policy
 	Watching      int        `json:"watching"`
 	Older         []string   `json:"older_sha256,omitempty"` // versions that handlers with reload off still serve
@@ -84,14 +84,14 @@ func (d *Document) Status() Status {
 	return s
 }
 
-// HostsStatus is the state of a Hosts in the form of the admin API.
+// HostsStatus is the state of a Hosts, as the admin API returns it.
 type HostsStatus struct {
 	Policy  string `json:"policy"`
 	Loaded  int    `json:"loaded"`          // number of loaded files
 	Broken  int    `json:"broken"`          // number of loaded files that have an error now
 	Missing int    `json:"missing"`         // number of files known not to exist
-	Error   string `json:"error,omitempty"` // why the directory cannot be read; absent if it can
-	Reload  string `json:"reload"`          // how often the files are checked, or off
+	Error   string `json:"error,omitempty"` // why the directory cannot be read, if it cannot
+	Reload  string `json:"reload"`          // time between checks of the files, or off
 	Sites   int    `json:"sites"`
 	Reloads Counts `json:"reloads"`
 }
@@ -122,7 +122,7 @@ func intervalText(d time.Duration) string {
 	return d.String()
 }
 
-// ReloadReport is the result of reloading a policy in the form of the admin API.
+// ReloadReport is the result of reloading a policy, as the admin API returns it.
 type ReloadReport struct {
 	Policy  string        `json:"policy"`
 	Result  string        `json:"result"` // applied, unchanged or rejected
@@ -132,7 +132,7 @@ type ReloadReport struct {
 	Details *compare.Diff `json:"details,omitempty"`
 }
 
-// Report returns the report about the policy of this name.
+// Report returns the outcome as a report about the policy with this name.
 func (o Outcome) Report(name string) ReloadReport {
 	result := ReloadReport{Policy: name, Result: "unchanged"}
 	switch {
@@ -178,7 +178,8 @@ func (p *Pool) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. It keeps no state, so that the counters of documents survive a reload.
+// Collect implements prometheus.Collector. It uses the counters of the documents, so that the counts continue after a
+// reload.
 func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 	seen := map[string]bool{} // a duplicate series would make the whole scrape fail
 	send := func(policy string, samples []sample) {
@@ -219,7 +220,7 @@ func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// sample is a value of a metric for a policy, with the values of the further labels.
+// sample is the value of a metric for a policy. It also has the values of the metric's other labels.
 type sample struct {
 	desc   *prometheus.Desc
 	value  float64
@@ -256,9 +257,9 @@ func (o *Options) report(src *source, out Outcome) {
 	case rejected:
 		failed := map[string]any{"policy": src.name, "error": out.Err.Error()}
 		if now == nil { // no version was ever accepted
-			o.Logger.Error("policy not loaded; until it is, requests for robots.txt get status 503, and no page is changed or blocked", policy, zap.Error(out.Err))
+			o.Logger.Error("policy not loaded; until it is loaded, requests for robots.txt get status 503, and all other requests pass unchanged", policy, zap.Error(out.Err))
 		} else {
-			o.Logger.Error("policy not reloaded; the last good version stays", policy, zap.Error(out.Err),
+			o.Logger.Error("policy not reloaded; the last good version stays in force", policy, zap.Error(out.Err),
 				zap.String("serving_sha256", now.SHA256), zap.Time("serving_since", now.Since))
 			failed["serving_sha256"], failed["serving_since"] = now.SHA256, now.Since
 		}
@@ -307,8 +308,8 @@ func (o *Options) recoverPanic() {
 
 const guardTimeout = time.Minute
 
-// below returns a function that finds the robots.txt of the next handler for a host. Any handler of the policy or,
-// for the file of a host, of the template knows it.
+// below returns a function that finds the site's own robots.txt for a host. Any handler that uses the policy can have
+// that file. For the policy of a host's own file, any handler with the template can have it.
 func (d *Document) below(o *Options) site.Below {
 	if below := d.Upstream(); below != nil {
 		return below

@@ -32,63 +32,65 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// ReloadOff as Options.Reload means that the source is not watched.
+// ReloadOff is a value of Options.Reload. It means that the source is not watched.
 const ReloadOff time.Duration = -1
 
 // Options configures a Store. Only Policy is required.
 type Options struct {
-	Policy string // a file, an https:// address, storage:KEY, or a file name with {host} in it
-	// Default is the policy of hosts without a file. Only with {host}.
+	Policy string // file name, https:// address, storage:KEY, or file name with {host}
+	// Default is the policy of hosts without a file. It is only used if Policy contains {host}.
 	Default string
 	// Reload is the time between checks of the source for changes. 0 means the default for the kind of source.
 	// ReloadOff, or any negative duration, means never.
 	Reload  time.Duration
-	Storage Storage // the storage of a policy storage:KEY
-	// LastGood is a directory in which the last good version of a policy is saved. After a restart it is served
-	// while the source has an error. If LastGood is empty, no version is saved. Storages that do not implement
-	// fmt.Stringer must not share a directory.
+	Storage Storage // the storage that storage:KEY refers to
+	// LastGood is a directory for saved versions. The last good version of each policy is saved there. After a restart,
+	// it is served while the source has an error. If LastGood is empty, no version is saved. Storages that do not
+	// implement fmt.Stringer must not share a directory.
 	LastGood string
 	// Strict makes Open return an error if the source has an error, even if a last good version is saved. Only a
 	// policy from the network may start from its last good version.
 	Strict   bool
 	ReadOnly bool // do not write to LastGood or the storage
-	// Guard, if not nil, is asked before a new version replaces a served one. It returns the reason against it,
-	// which is an [UndecidedError] if that is not known now. Losses of the search engines in accepted do not count.
-	// An undo is served whatever Guard returns, which is an alert then. below is nil if no site's robots.txt is merged.
+	// Guard, if not nil, is asked whether a new version may replace the served one. It returns the reason against it,
+	// or nil. If it cannot decide now, it returns an [UndecidedError]. Losses of the search engines in accepted do not
+	// count. An undo is always served; for an undo, an error of Guard only causes an alert. below finds the sites' own
+	// robots.txt, and is nil if that is not merged.
 	Guard func(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error
-	// Upstream returns the robots.txt of a host's upstream as it was fetched last, or nil,
-	// if the handler merges it: the admin API shows what is served. Else it is nil.
+	// Upstream returns the upstream's robots.txt for a host, as it was last fetched. The admin API uses it to show the
+	// robots.txt that is served. It is nil if the handler does not merge the upstream's robots.txt.
 	Upstream site.Below
-	// OnLoad, if not nil, is called with each policy that is loaded for all hosts. It must
-	// not call methods of the pool or of its documents, which wait for it.
+	// OnLoad, if not nil, is called with each loaded policy that applies to all hosts. It must not call methods of the
+	// pool or of its documents, because these would wait for OnLoad to return.
 	OnLoad func(*Snapshot)
 	// Emit, if not nil, is called with the events robots_policy.reloaded and robots_policy.reload_failed.
 	Emit func(event string, data map[string]any)
-	// Running, if not nil, reports whether the store is in use: until then its source is not watched.
+	// Running, if not nil, reports whether the store is in use. The source is not watched before that.
 	Running func() bool
-	Logger  *zap.Logger // nil: nothing is logged
+	Logger  *zap.Logger // nil disables logging
 
 	pool *Pool
 }
 
-// UndecidedError is why a guard could not decide. It says nothing about the policy.
+// UndecidedError means that a guard could not decide. It does not mean that the policy has an error.
 type UndecidedError struct{ Err error }
 
 func (e UndecidedError) Error() string { return e.Err.Error() }
 
 func (e UndecidedError) Unwrap() error { return e.Err }
 
-// Store gives one handler the policies of its hosts.
+// Store finds the policy of a host for one handler.
 type Store struct {
-	snapshot atomic.Pointer[Snapshot] // for hosts without a policy of their own
-	document *Document                // whose versions snapshot has; nil if there is none
-	hosts    *Hosts                   // nil: all hosts have the same policy
+	snapshot atomic.Pointer[Snapshot] // policy of hosts without their own policy
+	document *Document                // the source of snapshot; nil if there is none
+	hosts    *Hosts                   // nil if all hosts have the same policy
 	closers  []func()
 }
 
-// Open loads the policy, or the directory of per-host policies, and watches it until Close. Stores of one pool share
-// what they load. An error means that the policy has an error, or cannot be read and there is no last good one. At a
-// start, neither of them is an error for a policy in a storage or on the web: see [Store.Get].
+// Open loads the policy, or opens the directory of per-host policies, and watches it until Close. The stores of a pool
+// share their policies. Open returns an error if the policy has an error, or if it cannot be read and no last good
+// version is saved. When the server starts, a policy in a storage or on a web server may be unavailable; see
+// [Store.Get].
 func (p *Pool) Open(ctx context.Context, o Options) (*Store, error) {
 	o.pool = p
 	if o.Logger == nil {
@@ -101,7 +103,7 @@ func (p *Pool) Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Static returns a store that serves one policy and watches nothing.
+// Static returns a store with a policy that never changes.
 func Static(policy *Snapshot) *Store {
 	s := new(Store)
 	s.snapshot.Store(policy)
@@ -171,8 +173,8 @@ func (s *Store) openHosts(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// Get returns the policy of a host, nil if it has none. An error means that the policy is not known now; an
-// [UnavailableError], that none was ever loaded.
+// Get returns the policy of a host, or nil if the host has none. It returns an error if the policy is not known now.
+// The error is an [UnavailableError] if no version was loaded since the start.
 func (s *Store) Get(ctx context.Context, host string) (*Snapshot, error) {
 	if s.hosts != nil {
 		if l, err := s.hosts.Get(ctx, host); l != nil || err != nil {
@@ -185,7 +187,7 @@ func (s *Store) Get(ctx context.Context, host string) (*Snapshot, error) {
 	return nil, s.document.unavailable()
 }
 
-// Close ends the watching. Requests that are still running keep their policy.
+// Close stops watching the policy. Requests in progress keep their policy.
 func (s *Store) Close() error {
 	if s == nil {
 		return nil
@@ -222,21 +224,22 @@ func newSource(name string, storage Storage) (*source, error) {
 }
 
 const (
-	// StoragePrefix begins the name of a policy in Caddy's storage.
+	// StoragePrefix is the prefix of policy names that refer to Caddy's storage.
 	StoragePrefix = "storage:"
 
-	// LastGood is the place of the last known good policies in a storage. No policy can be published there.
+	// LastGood is the prefix of the keys under which last good versions are saved in a storage. No policy can be
+	// published there.
 	LastGood = "robots_policy/last_good"
 
-	// Catalog is the place of the catalog of crawlers. No policy can be published there.
+	// Catalog is the key of the crawler catalog in a storage. No policy can be published there.
 	Catalog = "robots_policy/crawlers.yaml"
 )
 
-// caddysOwn are the top-level entries of Caddy and CertMagic in a storage.
+// caddysOwn lists the top-level names that Caddy and CertMagic use in a storage.
 var caddysOwn = []string{"acme", "certificates", "ech", "instance.uuid", "keys", "last_clean.json", "locks", "ocsp", "pki", "rate_limit"}
 
-// StorageKey returns the key that a policy's name gives. Keys that lead out of the storage, and those that Caddy
-// keeps other things under, are errors; upper and lower case are the same there, as they are for some file systems.
+// StorageKey returns the storage key in a policy's name. It returns an error if the key leads out of the storage, or if
+// Caddy uses the key for other data. It ignores case in this check, because some file systems do.
 func StorageKey(name string) (string, error) {
 	key := strings.TrimPrefix(name, StoragePrefix)
 	if !fs.ValidPath(key) || key == "." || strings.ContainsAny(key, "\\\x00") {
@@ -250,13 +253,13 @@ func StorageKey(name string) (string, error) {
 	return key, nil
 }
 
-// IsWebAddress reports whether a policy's name is an address on the web.
+// IsWebAddress reports whether a policy's name is the address of a file on a web server.
 func IsWebAddress(name string) bool {
 	return strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://")
 }
 
-// WebAddress reads the address of a policy on the web. Plain HTTP is for this machine only: anyone on the network
-// path could change the policy. An address with a password is an error.
+// WebAddress parses the address of a policy on a web server. It accepts http only for this machine, because otherwise
+// anyone on the network path could change the policy. It returns an error for an address with a password.
 func WebAddress(name string) (*url.URL, error) {
 	u, err := url.Parse(name)
 	switch {

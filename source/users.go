@@ -13,20 +13,20 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// user is the use of a policy by one store.
+// user represents a store that uses a policy.
 type user struct {
 	*Options
-	src      *source // with an instance of the storage, which belongs to one configuration
+	src      *source // the source; it uses the storage of the store's configuration
 	watch    bool
 	interval time.Duration
 
 	onChange func(*Snapshot)
-	snapshot *Snapshot // what onChange was called with last
+	snapshot *Snapshot // the version that onChange was last called with
 }
 
 func newUser(o *Options, src *source) (*user, error) {
 	if 0 < o.Reload && o.Reload < src.minInterval {
-		return nil, fmt.Errorf("reload %s is too short: %s is checked at most every %s; to switch this off, write: reload off", o.Reload, src.name, src.minInterval)
+		return nil, fmt.Errorf("reload %s is too short: %s is checked at most every %s; to switch the checks off, write: reload off", o.Reload, src.name, src.minInterval)
 	}
 	u := &user{Options: o, src: src, watch: o.Reload >= 0, interval: o.Reload, onChange: func(*Snapshot) {}}
 	if o.Reload == 0 {
@@ -36,29 +36,29 @@ func newUser(o *Options, src *source) (*user, error) {
 }
 
 func (u *user) set(s *Snapshot) {
-	if u.snapshot = s; s != nil { // else there is none yet
+	if u.snapshot = s; s != nil { // before the first version, s is nil
 		u.onChange(s)
 	}
 }
 
-// users are the stores that use a policy. Its source is polled while one of them watches.
+// users holds the stores that use a policy. The source is polled while at least one of them watches the policy.
 type users struct {
 	mu   sync.RWMutex
 	all  []*user // oldest first
 	stop context.CancelFunc
-	// retry is the time between polls of a source without a watching store, because its text was not loaded at the
-	// start; 0: it is not polled.
+	// retry is the time between polls if no store watches the policy but its text could not be loaded at the start. If
+	// it is 0, the source is not polled in this case.
 	retry time.Duration
 }
 
-// join adds a user. It is called with mu held.
+// join adds a user. The caller must hold mu.
 func (us *users) join(u *user, poll func(context.Context) time.Duration) {
 	us.all = append(us.all, u)
 	if !u.watch && us.retry == 0 {
 		return
 	}
 	if us.stop != nil {
-		us.stop() // its next poll may be later than this user wants
+		us.stop() // stop, because the next poll may be later than this user wants
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	us.stop = cancel
@@ -75,7 +75,7 @@ func (us *users) leave(u *user) {
 	}
 }
 
-// interval returns the shortest interval that a user wants, 0 if none watches. It is called with mu held.
+// interval returns the shortest interval of all watching users, or 0 if no user watches. The caller must hold mu.
 func (us *users) interval() time.Duration {
 	shortest := us.retry
 	for _, u := range us.all {
@@ -86,7 +86,7 @@ func (us *users) interval() time.Duration {
 	return shortest
 }
 
-// active returns the newest user that runs, nil if there is none, and the interval at which to poll.
+// active returns the newest running user, or nil if there is none, and the interval between polls.
 func (us *users) active() (*user, time.Duration) {
 	us.mu.RLock()
 	defer us.mu.RUnlock()
@@ -98,7 +98,8 @@ func (us *users) active() (*user, time.Duration) {
 	return nil, us.interval()
 }
 
-// Upstream returns the robots.txt of each host's upstream as a handler fetched it last. It is nil if no handler merges it.
+// Upstream returns a function that finds the robots.txt of a host's upstream, as any handler last fetched it. It
+// returns nil if no handler merges that file.
 func (us *users) Upstream() site.Below {
 	us.mu.RLock()
 	defer us.mu.RUnlock()
@@ -121,11 +122,11 @@ func (us *users) Upstream() site.Below {
 	}
 }
 
-// startupPoll is the time to wait for a configuration that is being loaded. Until it runs
-// nothing is read and no event is emitted, because it may only be validated.
+// startupPoll is the interval at which a store checks whether its new configuration runs. Before that, the source is
+// not polled and no event is emitted, because the configuration may only be validated.
 const startupPoll = 20 * time.Millisecond
 
-// watch calls poll, and again each time the duration that poll returned has passed, until ctx ends.
+// watch calls poll repeatedly until ctx ends. It waits between calls for the duration that poll returned.
 func watch(ctx context.Context, poll func(context.Context) time.Duration) {
 	wait := startupPoll
 	for {

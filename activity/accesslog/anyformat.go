@@ -12,8 +12,8 @@ import (
 type anyFormat struct {
 	json *jsonFormat
 	text []*textFormat
-	last int        // index in text of the format that read the last line
-	w3c  *w3cFormat // from the last #Fields line; nil if there was none
+	last int        // index in text of the format that parsed the last line
+	w3c  *w3cFormat // format of the last #Fields line; nil if there was no such line
 }
 
 var errNoJSON = errors.New("it is not a JSON object")
@@ -78,5 +78,6 @@ func (f *anyFormat) Parse(line []byte, r *Record) error {
 	case asJSON != errNoJSON:
 		return asJSON
 	}
-	return f.text[0].Parse(line, r) // always the same one, so that the error does not depend on the previous lines
+	// The error comes from text[0] and not from the last format, so that it does not depend on the previous lines.
+	return f.text[0].Parse(line, r)
 }

@@ -26,7 +26,7 @@ const Stdin = "-"
 // twice, and directories.
 func Expand(names []string) ([]string, error) {
 	var files []string
-	var infos []fs.FileInfo // of files; nil for the standard input
+	var infos []fs.FileInfo // infos of the files; nil for the standard input
 	for _, name := range names {
 		found := []string{name}
 		if name != Stdin && strings.ContainsAny(name, "*?[") {

@@ -68,7 +68,7 @@ var (
 	}
 )
 
-// textFormat parses lines of fields separated by literal text.
+// textFormat is the parser for lines whose fields are separated by fixed text.
 type textFormat struct {
 	name   string
 	before string // text before the first field
@@ -78,7 +78,7 @@ type textFormat struct {
 	buf    []byte
 }
 
-// part is a field with the literal text after it.
+// part is a field together with the fixed text after it.
 type part struct {
 	field  field
 	quoted bool // the field is in double quotes, and may have escapes

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// jsonFormat parses logs with one JSON object a line, which may follow other text. It skips values that a Record
-// does not need. This makes it several times as fast as encoding/json.
+// jsonFormat parses logs in which each line is a JSON object, possibly after other text. It skips values that a Record
+// does not need, which makes it several times as fast as encoding/json.
 type jsonFormat struct {
 	root  *node
-	buf   []byte        // for decoding strings with escapes
+	buf   []byte        // buffer for decoding strings with escapes
 	ranks [fields]uint8 // ranks of the names that the record's values come from
 	inner *anyFormat    // parses a line within the line of another program
 	line  []byte        // the inner line
@@ -155,7 +155,7 @@ func (s *scanner) object(n *node, r *Record) bool {
 	return false
 }
 
-// lines returns a string, or the strings of an array with one a line.
+// lines returns the value of a string. For an array of strings, it returns the strings joined by line breaks.
 func (s *scanner) lines() []byte {
 	if s.peek() != '[' {
 		return s.text()
@@ -265,8 +265,8 @@ func (s *scanner) skip() {
 	}
 }
 
-// skipString skips a string. It searches for quotes, and checks whether the number of backslashes before each is
-// odd.
+// skipString skips a string. It searches for quotes. A quote ends the string if the number of backslashes before the
+// quote is even.
 func (s *scanner) skipString() {
 	start := s.i + 1
 	for i := start; ; {

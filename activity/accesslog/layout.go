@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// field identifies a part of a line that is stored in a Record. It is an alias of uint8, because few switches cover
-// all fields.
+// field identifies a part of a line that is stored in a Record. It is an alias of uint8, so that linters do not require
+// each switch to cover all fields.
 type field = uint8
 
 const (
@@ -55,9 +55,9 @@ var known = map[field]string{
 // node is a field of a JSON object.
 type node struct {
 	field field // stored once, from the node with the lowest rank
-	as    field // how the value is read
+	as    field // the field as which the value is parsed
 	rank  uint8
-	kids  [][]kid // fields of the object below it, by the length of their names
+	kids  [][]kid // fields of the nested object, indexed by the length of their names
 }
 
 type kid struct {
@@ -88,7 +88,7 @@ func (n *node) add(name string) *node {
 	return c
 }
 
-// take stores values with this name in the field f. The name itself may contain dots.
+// take makes the parser store values with this name in the field f. The name itself may contain dots.
 func (n *node) take(f field, name string, rank uint8) {
 	of := f
 	if f == requestLine {
@@ -110,9 +110,9 @@ func (n *node) take(f field, name string, rank uint8) {
 // mapped maps the names in a user's map to fields.
 var mapped = map[string]field{"time": timestamp, "ip": clientIP, "host": host, "uri": target, "request": requestLine, "agent": userAgent, "size": size}
 
-// NewJSON returns the parser for logs with one JSON object a line. names maps time, ip, host, uri, request (such as
-// "GET / HTTP/1.1"), agent and size to names of fields in the log. For those that it leaves out, the names of
-// Caddy, nginx, Traefik and Logpush are used.
+// NewJSON returns the parser for logs with one JSON object on each line. The keys of names are time, ip, host, uri,
+// request (such as "GET / HTTP/1.1"), agent and size; the values are the names of these fields in the log. For keys
+// that are missing in names, the parser uses the field names of Caddy, nginx, Traefik and Logpush.
 func NewJSON(names map[string]string) (Parser, error) {
 	root := new(node)
 	for _, key := range slices.Sorted(maps.Keys(names)) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accesslog reads the access logs of web servers. It supports the JSON of Caddy and other programs, the
-// Common and Combined formats, the W3C extended format, and log formats of nginx and Apache. Another program's text
-// may come before the JSON.
+// Package accesslog reads the access logs of web servers. It supports the JSON of Caddy and other programs, the Common
+// and Combined formats, the W3C extended format, and log formats of nginx and Apache. In JSON logs, other text may
+// precede the JSON on each line.
 //
-// Result describes what could not be read.
+// Result describes the lines that could not be read.
 package accesslog
 
 import (
@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 )
 
-// Record is a parsed line of an access log. Its byte slices are valid until the next line is parsed.
+// Record is a parsed line of an access log. Its byte slices are valid only until the next line is parsed.
 type Record struct {
 	Time      time.Time
 	ClientIP  []byte
@@ -27,8 +27,8 @@ type Record struct {
 	// Crawler and Identity are the results that the server recorded in the field robots_policy of Caddy's log, or
 	// empty.
 	Crawler, Identity []byte
-	Unsigned          bool // the log has the request's header, which has no signature
-	Agentless         bool // the log has no User-Agents
+	Unsigned          bool // the log includes the request's header, and the header has no signature
+	Agentless         bool // the log does not include User-Agents
 	File              int  // the number of the file, from 0; [Reading.Read] sets it
 
 	inner []byte // the line within another program's line; also set after an error
@@ -61,7 +61,7 @@ func (r *Record) set(f field, v []byte) {
 	case target:
 		r.Target = v
 	case host:
-		if string(v) != "_" { // nginx's server name for a server without a name
+		if string(v) != "_" { // nginx writes "_" for a server without a name
 			r.Host = v
 		}
 	case userAgent:

@@ -51,8 +51,8 @@ var strange = []struct {
 	{regexp.MustCompile(`^\w+:[^\t]*\t\w+:`), "this is LTSV, which is not supported; describe the lines with --format, as in --format 'time:$time_local\thost:$remote_addr\treq:$request\tua:$http_user_agent'"},
 }
 
-// refusal returns the reason why no line of a log could be read, based on the first bad line. It names an option
-// that may help.
+// refusal returns an error that says why no line of a log could be read. It is based on the first bad line, and names
+// an option that may help.
 func refusal(first *badLine) error {
 	for _, s := range strange {
 		if s.line.MatchString(first.text) {
@@ -73,7 +73,7 @@ func refusal(first *badLine) error {
 	return fmt.Errorf(`unknown log format: describe it with --format, as in --format '$remote_addr [$time_local] "$request" $status "$http_user_agent"'; the first line (%w) is %s`, first.why, first.shown())
 }
 
-// namesIn returns the names of the fields in a JSON object, which may be cut off.
+// namesIn returns the names of the fields in a JSON object. The text of the object may end early.
 func namesIn(text string) (names []string) {
 	d := json.NewDecoder(strings.NewReader(text))
 	depth, isName := 0, false

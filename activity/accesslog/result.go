@@ -12,29 +12,29 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// Result describes what was read and what was not.
+// Result describes the lines that were read, and the lines that could not be read.
 type Result struct {
 	Lines int64 // all lines except empty ones and comments
-	Other int64 // complete lines without a request: from other loggers, or about clients that did not send HTTP
+	Other int64 // valid lines without a request: from other loggers, or about clients that did not send HTTP
 	Bad   int64 // lines that could not be read
 	Gaps  []Gap
 }
 
-// The names of gaps.
+// The names of the gaps that Result.Coverage reports.
 const (
 	GapLines      = "unreadable-lines"   // lines that are cut off or in another format
 	GapArchive    = "incomplete-archive" // a compressed file that ends early
 	GapUserAgents = "no-user-agents"     // requests without the name of their crawler
 )
 
-// closes maps each gap to the way to close it.
+// closes maps each gap to advice on how to avoid the gap.
 var closes = map[string]string{
 	GapLines:      "name the whole log, or describe its lines with --format",
 	GapArchive:    "copy the file again from where it was written, or name the log that it was made of",
 	GapUserAgents: "log the User-Agent, for example with the format combined",
 }
 
-// Coverage returns what was read, and the gaps of the logs.
+// Coverage returns the number of lines read, and the gaps of the logs.
 func (r *Result) Coverage() claim.Coverage {
 	c := claim.Coverage{Items: r.Lines - r.Other - r.Bad}
 	for _, g := range r.Gaps {
@@ -43,13 +43,13 @@ func (r *Result) Coverage() claim.Coverage {
 	return c
 }
 
-// Gap describes requests or facts that are missing in the logs.
+// Gap describes data that is missing in the logs.
 type Gap struct {
-	Name string `json:"-"` // the name that users accept the gap by
+	Name string `json:"-"` // identifies the gap; users can accept the gap by this name
 	File string `json:"file"`
 	N    int64  `json:"count,omitempty"` // 0 if not known
 	Unit string `json:"unit"`            // line or request
-	What string `json:"what"`            // the rest of "3 lines that could not be read"
+	What string `json:"what"`            // the words after the number in "3 lines that could not be read"
 	Why  string `json:"why"`
 }
 
@@ -65,29 +65,29 @@ func (g Gap) String() string {
 	return of + " " + g.What + ", in " + g.File + ": " + g.Why
 }
 
-// kind is the reason why a line is not a request.
+// kind is the type of a line that does not contain a request.
 type kind int
 
 const (
 	damaged   kind = iota
-	plain          // without a brace; in a log of JSON, a line of another program
-	noRequest      // complete, but without a request
+	plain          // no brace; in a JSON log, a line of another program
+	noRequest      // valid, but not about a request
 	kinds
 )
 
 // count holds the number of lines of each kind in a file.
 type count struct {
 	read       int64 // lines with a request
-	structured int64 // those in JSON, with or without text before it
-	named      int64 // those with a User-Agent
-	agentless  int64 // those in a format without User-Agents, or with a redacted one
+	structured int64 // lines in JSON, with or without text before the JSON
+	named      int64 // lines with a User-Agent
+	agentless  int64 // lines in a format without User-Agents, or with a redacted User-Agent
 	unread     [kinds]int64
 	first      [kinds]badLine
 }
 
 // badLine is the first line of a kind in a file.
 type badLine struct {
-	chunk int // 0 if there is none
+	chunk int // number of the chunk; 0 if there is no such line
 	text  string
 	why   error
 }
@@ -131,7 +131,7 @@ func (c *count) add(o *count) {
 	}
 }
 
-// shown returns the line in a form that fits into a message.
+// shown returns the line, shortened for a message.
 func (l *badLine) shown() string {
 	const most = 200
 	text := english.OneLine(strings.ToValidUTF8(l.text[:min(len(l.text), most)], "\uFFFD"))
@@ -141,7 +141,7 @@ func (l *badLine) shown() string {
 	return text
 }
 
-// file adds the count of a file. It returns an error if the file has lines, but none could be read.
+// file adds the counts of a file. It returns an error if the file has lines, but none could be read.
 func (r *Result) file(name string, c *count) error {
 	bad, other := []kind{damaged, plain}, []kind{noRequest}
 	if c.read > 0 && c.read == c.structured {

@@ -17,7 +17,7 @@ var w3cFields = map[string]field{
 	"cs-uri": target, "cs-uri-stem": target, "cs-uri-query": query, "cs(user-agent)": userAgent, "sc-bytes": size,
 }
 
-// w3cFormat parses lines by the #Fields line above them.
+// w3cFormat parses the lines that follow a #Fields line, according to that line.
 type w3cFormat struct {
 	fields []field
 	silent bool // the format has no User-Agent
@@ -33,7 +33,7 @@ func newW3C(line []byte) *w3cFormat {
 	for _, name := range names {
 		as := w3cFields[name]
 		if name == "cs(host)" && proxied {
-			as = ignored // has CloudFront's own host name
+			as = ignored // this field has CloudFront's own host name
 		}
 		f.fields = append(f.fields, as)
 	}
@@ -112,7 +112,8 @@ func cutField(line []byte, separator byte) (value, rest []byte, more bool) {
 	return bytes.Cut(line, []byte{separator})
 }
 
-// decode decodes spaces. In formats separated by tabs they are written as %20 or %2520, in others as a plus sign.
+// decode decodes spaces in a value. In formats whose fields are separated by tabs, spaces are written as %20 or %2520;
+// in other formats, as a plus sign.
 func (f *w3cFormat) decode(value []byte, percent bool) []byte {
 	start := len(f.buf)
 	if !percent {

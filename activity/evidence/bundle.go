@@ -19,8 +19,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// Bundle copies a log to files that create makes: each day with its signature and time stamps. A day that is being written
-// ends with the last signed line, so that the copy can be verified as the log can.
+// Bundle copies a log into files that create opens. For each day it copies the lines, the signature and the time
+// stamps. If the log is being written, the copy of the current day ends with the last signed line, so that the copy can
+// be verified like the log.
 func Bundle(dir string, create func(name string) (io.Writer, error)) error {
 	all, err := days(dir)
 	if err != nil {
@@ -42,7 +43,7 @@ func bundleDay(dir, name string, create func(name string) (io.Writer, error)) er
 		}
 		return b, err
 	}
-	signature, err := read(SignatureSuffix) // before the lines, which may grow
+	signature, err := read(SignatureSuffix) // read before the lines, because more lines may follow
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func bundleDay(dir, name string, create func(name string) (io.Writer, error)) er
 		return err
 	}
 	var last Signature
-	_ = json.Unmarshal(signature, &last) // a damaged one is copied too, for Verify to find
+	_ = json.Unmarshal(signature, &last) // a damaged signature is copied, too, so that Verify finds it
 	out, err := create(name)
 	if err != nil {
 		return err
@@ -81,22 +82,23 @@ func bundleDay(dir, name string, create func(name string) (io.Writer, error)) er
 	return nil
 }
 
-// ExcerptName is the name of the file of an excerpt. Its signature is a file next to it.
+// ExcerptName is the file name of an excerpt. The excerpt's signature is in a second file next to it.
 const ExcerptName = "excerpt.jsonl"
 
 // Excerpt is the first line of an excerpt. It describes the excerpt's part of the log.
 type Excerpt struct {
 	Crawler string   `json:"crawler"`
 	Hosts   []string `json:"hosts"`
-	Log     uint64   `json:"log"`   // the last line of the log then
-	Lines   int      `json:"lines"` // of the excerpt
+	Log     uint64   `json:"log"`   // number of the log's last line when the excerpt was made
+	Lines   int      `json:"lines"` // number of lines in the excerpt
 }
 
 type excerptLine struct {
 	Excerpt *Excerpt `json:"excerpt"`
 }
 
-// WriteExcerpt writes the selected lines of a log, unchanged, and returns their signature, or nil if there is no key.
+// WriteExcerpt writes the lines of a log that fits selects, unchanged, after a line with head. It returns their
+// signature, or nil if key is nil.
 func WriteExcerpt(w io.Writer, dir string, head Excerpt, key ed25519.PrivateKey, fits func(*Event) bool) (signature []byte, err error) {
 	if err := readLines(dir, func(_ string, _ []byte, e *Event, _ string) error {
 		if head.Log = e.Seq; fits(e) {
@@ -131,7 +133,7 @@ func (s *Signature) signBy(key ed25519.PrivateKey) {
 	s.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, s.SignedText()))
 }
 
-// excerptSubject is the subject of [VerifyExcerpt].
+// excerptSubject holds the facts for the claim of [VerifyExcerpt].
 type excerptSubject struct {
 	Signature claim.Known[Signature] `gap:"unsigned" what:"nothing signs the excerpt, so that anyone can have made it" close:"ask the owner of the log for a signed one, or for the log itself"`
 	Excerpt   Excerpt
@@ -151,8 +153,8 @@ var excerptIs = claim.Register("evidence-excerpt", func(s excerptSubject) claim.
 	return f
 })
 
-// VerifyExcerpt checks an excerpt in a directory; ok is false if there is none. With a key, its signature must be by that
-// key.
+// VerifyExcerpt checks the excerpt in a directory. ok is false if the directory has none. If key is not nil, the
+// excerpt must be signed with that key.
 func VerifyExcerpt(dir string, key ed25519.PublicKey) (c claim.Claim, ok bool, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, ExcerptName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -177,7 +179,8 @@ func VerifyExcerpt(dir string, key ed25519.PublicKey) (c claim.Claim, ok bool, e
 	return claim.Judge(excerptIs, s), true, nil
 }
 
-// readExcerpt reads the first line of an excerpt, and checks that the others are events, in order.
+// readExcerpt reads the first line of an excerpt, and checks that all other lines are events in the right order.
+// problem describes what is wrong, or is empty.
 func readExcerpt(text []byte) (head Excerpt, problem string) {
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
 	h := excerptLine{}

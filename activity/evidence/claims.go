@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// wholeSubject is the subject of [Check.Whole].
+// wholeSubject holds the facts for the claim of [Check.Whole].
 type wholeSubject struct {
 	Check claim.Known[*Check] `gap:"unread" what:"the log was not read"`
 }
@@ -37,8 +37,8 @@ var whole = claim.Register("evidence-whole", func(s wholeSubject) claim.Finding 
 	return f
 })
 
-// Whole is the claim that a log is whole and signed. It does not say whether lines are missing at the end; see
-// [Check.Reaches].
+// Whole returns the claim that a log is complete and signed. The claim does not cover lines that may be missing at the
+// end; see [Check.Reaches].
 func (c *Check) Whole() claim.Claim {
 	var covered claim.Coverage
 	for _, g := range c.Gaps {
@@ -47,22 +47,24 @@ func (c *Check) Whole() claim.Claim {
 	switch {
 	case len(c.Keys) == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "anyone with write access to the files can make such a log", Close: "give the option evidence a key"})
-	case c.Signed < c.Files && c.Tail == 0: // a tail is being written: the sentence names the last signed line
+	// A log that is being written may end with unsigned lines. The claim then names the last signed line.
+	case c.Signed < c.Files && c.Tail == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the lines of a day are not signed, so that anyone with write access to them can have changed them", Close: "see whether its signature was removed"})
 	}
 	return claim.Judge(whole, wholeSubject{claim.Read(c, covered)})
 }
 
-// Unread returns the claim Whole for an unread log.
+// Unread returns the claim of Whole for a log that could not be read.
 func (*Check) Unread() claim.Claim { return claim.Judge(whole, wholeSubject{}) }
 
-// Mark is the position of the last line of a log, as a signature or a time stamp records it.
+// Mark identifies the last line of a log by its number and hash. Signatures and time stamps contain such marks.
 type Mark struct {
 	Seq  uint64 `json:"seq"`
-	Hash string `json:"hash"` // of the line
+	Hash string `json:"hash"` // SHA-256 of the line
 }
 
-// ReadMark reads a copy of a log's signature or time stamps, and returns the last line that it names.
+// ReadMark reads a file with a copy of a log's signature or time stamps, and returns the mark of the last line that the
+// file names.
 func ReadMark(name string) (last Mark, err error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -74,7 +76,8 @@ func ReadMark(name string) (last Mark, err error) {
 // End returns the mark of the last line.
 func (c *Check) End() Mark { return Mark{c.Seq, c.Hash} }
 
-// ParseMark is like ReadMark, but takes the content of the file, or of a key in a storage.
+// ParseMark does the same as ReadMark for the content of a file, or of a key in a storage. name identifies it in
+// errors.
 func ParseMark(name string, content []byte) (last Mark, err error) {
 	for d := json.NewDecoder(bytes.NewReader(content)); ; {
 		var m Mark
@@ -93,11 +96,11 @@ func ParseMark(name string, content []byte) (last Mark, err error) {
 	return last, nil
 }
 
-// lastSubject is the subject of [Check.Reaches].
+// lastSubject holds the facts for the claim of [Check.Reaches].
 type lastSubject struct {
 	Check *Check
 	Mark  claim.Known[Mark] `gap:"last" what:"nothing outside the directory names its last line, so an older copy looks the same" close:"give --last a copy from another place"`
-	Has   bool              // the log has the line, unchanged
+	Has   bool              // the log has the marked line, unchanged
 }
 
 var reaches = claim.Register("evidence-last", func(s lastSubject) claim.Finding {
@@ -115,8 +118,8 @@ var reaches = claim.Register("evidence-last", func(s lastSubject) claim.Finding 
 	return f
 })
 
-// Reaches returns the claim that no line is missing at the end of the log in dir. m is a mark from another place, or nil
-// if there is none.
+// Reaches returns the claim that no line is missing at the end of the log in dir. m is a mark from another place, or
+// nil if there is none.
 func (c *Check) Reaches(dir string, m *Mark) (claim.Claim, error) {
 	s := lastSubject{Check: c}
 	if m == nil {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package evidence writes an event log that shows what was published when, which crawler
-// read which of it, and what it fetched against it.
-//
-// The log is a directory of one file for each day (UTC). Each line is an [Event] as JSON and holds the SHA-256 of the
-// line before it, across files, so that a line that is changed, removed or put in breaks the chain. With a key, the
-// end of the chain is signed each time lines are written. This proves that the lines are whole and in order since
-// they were signed. It does not prove when they were written.
+// Package evidence writes an event log. It shows when each text was published, which crawlers read it, and which
+// requests violated it. The log is a directory with one file for each day (UTC). Each line is an [Event] as JSON, and
+// contains the SHA-256 of the previous line, even across files. So a changed, removed or inserted line breaks the
+// chain. With a key, the end of the chain is signed each time lines are written. The signature proves that no line was
+// changed, removed or inserted since then. It does not prove when the lines were written.
 package evidence
 
 import (
@@ -19,41 +17,41 @@ import (
 
 // The types of events.
 const (
-	TypeStart     = "start"     // the program began to write; Event.Text says which
-	TypeStop      = "stop"      // the program ended in order
-	TypePublished = "published" // what Event.Published says came into force
-	TypeServed    = "served"    // a crawler got a document that the publication does not list: Event.Text
-	TypeEnded     = "ended"     // a publication is not in force any more
-	TypeSigned    = "signed"    // Event.By saved or approved a draft, published it, or went back: see Event.Reason
-	TypeRead      = "read"      // a crawler read robots.txt or the document of a register
-	TypeViolation = "violation" // a crawler fetched what the robots.txt that it had read disallows
-	TypeOmitted   = "omitted"   // Event.Count events of a crawler were left out; Event.Reason says why
-	TypeTrouble   = "error"     // something went wrong; Event.Reason says what, Event.Text how
-	TypeExpired   = "expired"   // older files were deleted; Event.Count is the first event that is left
+	TypeStart     = "start"     // the program began to write; Event.Text names the program
+	TypeStop      = "stop"      // the program stopped normally
+	TypePublished = "published" // the publication Event.Published came into force
+	TypeServed    = "served"    // a crawler received a document that the publication does not list, with Event.Text
+	TypeEnded     = "ended"     // a publication is no longer in force
+	TypeSigned    = "signed"    // the person Event.By acted on a version; Event.Reason names the action
+	TypeRead      = "read"      // a crawler read robots.txt or a rights document
+	TypeViolation = "violation" // a crawler's request violated the robots.txt that it had read
+	TypeOmitted   = "omitted"   // Event.Count events of a crawler were left out, because of Event.Reason
+	TypeTrouble   = "error"     // an error of the kind Event.Reason; Event.Text has details
+	TypeExpired   = "expired"   // older files were deleted; Event.Count is the number of the first remaining event
 )
 
-// Why events were left out.
+// The reasons why events were left out.
 const (
-	OverQuota  = "quota"  // this crawler has used its share of the day
-	QueueFull  = "queue"  // they came faster than they could be written
+	OverQuota  = "quota"  // the crawler has used its share of the day's space
+	QueueFull  = "queue"  // the queue was full
 	NotOpen    = "closed" // the log could not be opened
-	NotWritten = "disk"   // they could not be written for so long that no more could be held
+	NotWritten = "disk"   // writing failed, and no more events could be held in memory
 )
 
-// What can go wrong.
+// The kinds of errors.
 const (
-	WriteFailed = "write"     // writing failed; Event.Count is how often until it worked again
-	ClockBack   = "clock"     // the clock went back
-	FileChanged = "file"      // another program changed the file while it was written
-	NotSigned   = "signature" // lines of an earlier run are not as they were signed, or not signed
-	Killed      = "killed"    // an earlier run did not end in order: its last second may be missing
-	Damaged     = "damaged"   // a damaged file was put aside
-	NotStamped  = "timestamp" // the time-stamping authority could not be asked
+	WriteFailed = "write"     // writing failed; Event.Count is the number of attempts until it worked again
+	ClockBack   = "clock"     // the clock was set back
+	FileChanged = "file"      // another program changed the file that was being written
+	NotSigned   = "signature" // lines of an earlier run are not signed, or were changed after signing
+	Killed      = "killed"    // an earlier run was killed, so events of its last second may be missing
+	Damaged     = "damaged"   // a damaged file was renamed
+	NotStamped  = "timestamp" // the time-stamping authority did not answer correctly
 )
 
 // Event is a line of the log.
 type Event struct {
-	Seq  uint64    `json:"seq"` // 1, 2, 3, … over all files
+	Seq  uint64    `json:"seq"` // number of the event, from 1, counted across all files
 	Time time.Time `json:"time"`
 	Type string    `json:"type"`
 	// Prev is the SHA-256 of the previous line, in hexadecimal. It is empty for the first line of a log.
@@ -64,40 +62,39 @@ type Event struct {
 	Host     string            `json:"host,omitempty"`
 	Path     string            `json:"path,omitempty"`
 	Rule     string            `json:"rule,omitempty"`
-	Policy   string            `json:"policy,omitempty"`           // its version
-	Robots   string            `json:"robots,omitempty"`           // the version of robots.txt
-	Form     string            `json:"form,omitempty"`             // in which it was read; see activity.Form
-	Document string            `json:"document,omitempty"`         // of another register that was read: its path
-	Version  string            `json:"document_version,omitempty"` // of Document
-	Proof    string            `json:"proof,omitempty"`            // what verified the crawler
-	Decision activity.Decision `json:"decision,omitempty"`         // about a violation
+	Policy   string            `json:"policy,omitempty"`           // version of the policy
+	Robots   string            `json:"robots,omitempty"`           // version of the robots.txt
+	Form     string            `json:"form,omitempty"`             // how the robots.txt was sent; see activity.Form
+	Document string            `json:"document,omitempty"`         // path of the rights document that was read
+	Version  string            `json:"document_version,omitempty"` // version of Document
+	Proof    string            `json:"proof,omitempty"`            // how the crawler was verified
+	Decision activity.Decision `json:"decision,omitempty"`         // decision on the request, if it is a violation
 	Status   int               `json:"status,omitempty"`
 	Bytes    int64             `json:"bytes,omitempty"`
-	// Line is the line of the robots.txt that disallows a violation, as a reader of RFC 9309
-	// finds it, and Says is its text. Line is 0 if there is no such line, or the text is not in
-	// the log.
+	// Line is the number of the line in robots.txt that disallows the request, according to a parser of RFC 9309. Says
+	// is the text of that line. Line is 0 if no such line exists, or if the log does not have the robots.txt.
 	Line   int    `json:"line,omitempty"`
 	Says   string `json:"says,omitempty"`
 	Count  int64  `json:"count,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	What   string `json:"what,omitempty"` // the type of the events that were left out
+	What   string `json:"what,omitempty"` // type of the omitted events
 
-	Publication string `json:"version_hash,omitempty"` // the start of its ID
-	// Published is left out where an earlier line of the same file has it.
+	Publication string `json:"version_hash,omitempty"` // start of the publication's ID
+	// Published is set only the first time that a file mentions the publication.
 	Published *activity.Publication `json:"published,omitempty"`
-	Name      string                `json:"name,omitempty"` // of a policy's source
+	Name      string                `json:"name,omitempty"` // name of the policy's source
 	By        string                `json:"by,omitempty"`
 	Note      string                `json:"note,omitempty"`
 	Text      string                `json:"text,omitempty"`
 }
 
-// hashOf is the hash of a line without its line end.
+// hashOf returns the hash of a line without its line end.
 func hashOf(line []byte) string {
 	sum := sha256.Sum256(line)
 	return hex.EncodeToString(sum[:])
 }
 
-// typeOf is the type of the event that a request is, "" if it is none.
+// typeOf returns the type of event that a request causes, or "" if it causes none.
 func typeOf(v *activity.Request) string {
 	switch {
 	case v.Violation:

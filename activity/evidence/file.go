@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// days lists the days that have files in a directory, in order.
+// days returns the days for which a directory has files, in order.
 func days(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -32,15 +32,15 @@ func days(dir string) ([]string, error) {
 	return all, nil
 }
 
-// DamagedError says that a file does not end with an event, so that the chain cannot go on.
+// DamagedError is returned if a file does not end with an event, so that the chain cannot be continued.
 type DamagedError struct{ File string }
 
 func (e *DamagedError) Error() string {
 	return e.File + " is damaged: its last line is not an event, or of another version of this program"
 }
 
-// resume finds the end of the chain, and returns the damage there. It removes a cut line from
-// the last day's file.
+// resume finds the end of the chain, and returns events that describe any damage there. If the last line of the newest
+// file is incomplete, resume removes that line.
 func (l *Log) resume() (found []*Event, err error) {
 	all, err := days(l.dir)
 	if err != nil {
@@ -53,7 +53,7 @@ func (l *Log) resume() (found []*Event, err error) {
 		lines, signedAs := 0, ""
 		end, err := eachLine(name, func(_ int, line []byte) error {
 			lines, last = lines+1, Event{}
-			_ = json.Unmarshal(line, &last) // the text after an invalid line may be an event
+			_ = json.Unmarshal(line, &last) // an invalid line may end with the text of an event
 			if i == len(all)-1 {
 				l.used.add(l.options.quotas, &last, len(line))
 				l.relearn(&last)
@@ -101,7 +101,7 @@ func (l *Log) resume() (found []*Event, err error) {
 	return nil, nil
 }
 
-// relearn notes the texts that the day's file has: they are not written to it again.
+// relearn remembers which texts the current day's file contains, so that they are not written to it again.
 func (l *Log) relearn(e *Event) {
 	switch {
 	case e.Published != nil:
@@ -112,8 +112,8 @@ func (l *Log) relearn(e *Event) {
 	}
 }
 
-// turnDay begins the file of a new day. A clock that goes back does not open an earlier
-// file again, and while nothing can be written the day goes on.
+// turnDay starts a new file when a new day begins. It never goes back to an earlier day's file, even if the clock was
+// set back. If the pending lines cannot be written, it stays with the present day.
 func (l *Log) turnDay() {
 	today := l.now().Format(time.DateOnly)
 	if today <= l.day {
@@ -132,7 +132,8 @@ func (l *Log) turnDay() {
 	}
 }
 
-// flush writes what is pending. A failure is noted once, with how often it was tried until it worked again.
+// flush writes the pending lines. If that fails, it logs the failure once. When writing works again, it logs the number
+// of failed attempts.
 func (l *Log) flush() {
 	err := l.write()
 	switch {
@@ -151,7 +152,8 @@ func (l *Log) flush() {
 	}
 }
 
-// write writes what is pending to the day's file, and signs it. After an error the file ends with a whole line.
+// write appends the pending lines to the day's file and signs it. If writing fails, it removes incomplete lines from
+// the file.
 func (l *Log) write() error {
 	if len(l.pending) == 0 && (l.options.Key == nil || l.signed == l.seq) {
 		return nil
@@ -167,7 +169,7 @@ func (l *Log) write() error {
 	return l.sign()
 }
 
-// openFile opens the day's file, unless it is open and no other program has changed it.
+// openFile opens the day's file. It opens the file again if another program has replaced or changed it.
 func (l *Log) openFile() error {
 	name := filepath.Join(l.dir, fileName(l.day))
 	if l.file != nil {
@@ -194,7 +196,7 @@ func (l *Log) openFile() error {
 	if l.file = f; size == l.good {
 		return nil
 	}
-	// Lines of other programs stay, and those programs answer for them.
+	// Lines that another program has appended stay in the file, but an event records that the file was changed.
 	last := []byte{'\n'}
 	if size > 0 {
 		_, err = f.ReadAt(last, size-1)
@@ -217,8 +219,8 @@ func (l *Log) closeFile() error {
 	return err
 }
 
-// expire deletes the files of days that are too old, seen from the last day that was
-// whole: a clock that jumps ahead deletes nothing. An event says which is left.
+// expire deletes files that are older than the configured number of days. It counts from the newest day that has a
+// file, so that a clock that jumps ahead deletes nothing. An event records the first remaining event.
 func (l *Log) expire() {
 	all, err := days(l.dir)
 	if err != nil || len(all) == 0 {
@@ -242,8 +244,8 @@ func (l *Log) expire() {
 		return
 	}
 	l.append(&Event{Time: l.now(), Type: TypeExpired, Count: int64(first.Seq)})
-	// A text in force is written again before its file is deleted. The other texts for crawlers
-	// are written at their next read.
+	// A text in force is written to the current file before the file that contains it is deleted. Other texts are
+	// written when a crawler reads them the next time.
 	clear(l.texts)
 	for _, name := range slices.Sorted(maps.Keys(l.inForce)) {
 		p := l.inForce[name]
@@ -255,7 +257,7 @@ func (l *Log) expire() {
 		}
 	}
 	if l.flush(); l.failure != nil {
-		return // they are deleted when the log can say so
+		return // the files are deleted later, when an event can record it
 	}
 	for _, d := range all[:n] {
 		for _, suffix := range []string{"", SignatureSuffix, TimestampSuffix} {
@@ -266,10 +268,12 @@ func (l *Log) expire() {
 	}
 }
 
-// maxLine bounds a line: a published text may have 1 MiB, and JSON can make it six times as long.
+// maxLine limits the length of a line in bytes. A published text may have 1 MiB, and its JSON form can be six times as
+// long.
 const maxLine = 8 << 20
 
-// eachLine calls each with the number and the text of every whole line of a file. end is where the last of them ends.
+// eachLine calls each with the number and the text of every complete line of a file. end is the offset after the last
+// complete line.
 func eachLine(name string, each func(n int, line []byte) error) (end int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -295,8 +299,8 @@ func eachLine(name string, each func(n int, line []byte) error) (end int64, err 
 	return end, nil
 }
 
-// wholeLines is [bufio.ScanLines] for a log that is being written: the last line may lack its line end, and is not
-// read then.
+// wholeLines is a split function like [bufio.ScanLines], but it ignores a last line without a line end. Such a line may
+// still be being written.
 func wholeLines(data []byte, _ bool) (advance int, line []byte, err error) {
 	if n := bytes.IndexByte(data, '\n'); n >= 0 {
 		return n + 1, data[:n], nil

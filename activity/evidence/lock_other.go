@@ -6,7 +6,7 @@ package evidence
 
 import "os"
 
-// lockFile does nothing: these systems have no lock that ends with the process.
+// lockFile does nothing, because these systems do not have locks that end with the process.
 func lockFile(*os.File) error { return nil }
 
 func unlockFile(*os.File) error { return nil }

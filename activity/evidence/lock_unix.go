@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// lockFile locks a file for this process, without waiting. The system releases the lock
-// when the file is closed, also if the process is killed.
+// lockFile locks a file for this process without waiting. The system releases the lock when the file is closed, even if
+// the process is killed.
 func lockFile(f *os.File) error {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }

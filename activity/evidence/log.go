@@ -22,68 +22,68 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 )
 
-// Options of a [Log]. A zero field has its default.
+// Options configure a [Log]. Zero fields have default values.
 type Options struct {
-	Key       ed25519.PrivateKey // signs the log; without it nothing is signed
-	Authority string             // the address of an authority that time-stamps the log (RFC 3161), if any
-	Days      int                // after how many days files are deleted, 396
-	Program   string             // written to the start events
-	Damaged   string             // the name of a file that was put aside before, if one was
-	Now       func() time.Time   // the clock, time.Now
-	// Report is called with what begins to go wrong, once a day when events are left out, and, after WriteFailed, with nil when
-	// writing works again. It may be nil.
+	Key       ed25519.PrivateKey // signs the log; if nil, the log is not signed
+	Authority string             // URL of the time-stamping authority (RFC 3161); empty for no time stamps
+	Days      int                // number of days after which files are deleted; default 396
+	Program   string             // name and version of the program, for start events
+	Damaged   string             // name of a damaged file that was renamed before Open, or empty
+	Now       func() time.Time   // the clock; default time.Now
+	// Report is called when errors of a kind begin, and once a day when events are left out. After WriteFailed, it is
+	// called with a nil error when writing works again. It may be nil.
 	Report func(reason string, err error)
 
-	quotas *quotas // defaultQuotas
+	quotas *quotas // nil means defaultQuotas
 }
 
-// Log writes events to a directory. It is an [activity.Recorder]: it writes the requests
-// that are evidence. One process at a time writes to a directory.
+// Log writes events to a directory. It is an [activity.Recorder] that writes only the requests that belong in the
+// evidence. Only one process at a time can write to a directory.
 type Log struct {
 	dir     string
 	lock    *os.File
 	options Options
 	queue   *activity.Queue[item]
 	waiting atomic.Int64  // bytes of published texts in the queue
-	refused atomic.Uint64 // publications that there was no room for
+	refused atomic.Uint64 // number of publications that were dropped because the queue was full
 	omitted Omissions
 
-	closing  context.Context // ends what asks the authority
+	closing  context.Context // canceled by Close, to end requests to the authority
 	cancel   context.CancelFunc
 	stampers sync.WaitGroup
 
-	mu          sync.Mutex // guards what follows
-	file        *os.File   // nil: that of day is not open
-	day         string     // "" before the first event
-	good        int64      // length of the file up to its last whole line
-	pending     []byte     // lines that follow it and are not written yet
+	mu          sync.Mutex // protects the fields below
+	file        *os.File   // file of the day; nil if it is not open
+	day         string     // empty before the first event
+	good        int64      // length of the file up to the end of its last complete line
+	pending     []byte     // lines that still have to be appended to the file
 	seq         uint64
 	prev        string
-	signed      uint64 // the last event that the signature covers
+	signed      uint64 // number of the last signed event
 	used        usage
-	inForce     map[string]*inForce      // publications, by the names of their sources
-	inFile      map[string]bool          // publications whose texts the day's file has
-	texts       map[string]*rfc9309.File // robots.txt that were published, by version
-	latest      time.Time                // that the clock has shown
-	omissionsAt time.Time                // when omissions were written last
-	omitting    string                   // the last day when events were left out
-	failures    int64                    // of writing, since it worked last
-	failure     error                    // the first of them
-	stamping    bool                     // the authority is being asked
-	stamped     uint64                   // the last event that a time stamp covers
-	stampAt     time.Time                // when to ask again
-	stampFailed bool                     // the last answer was not as it should be
-	troubles    map[string]time.Time     // when something went wrong last, by reason
+	inForce     map[string]*inForce      // publications in force, by name of their source
+	inFile      map[string]bool          // publications whose texts are in the current file
+	texts       map[string]*rfc9309.File // published robots.txt files, by version
+	latest      time.Time                // latest time that the clock has shown
+	omissionsAt time.Time                // time when omitted events were last recorded
+	omitting    string                   // last day on which events were left out
+	failures    int64                    // number of failed attempts to write, since writing last worked
+	failure     error                    // the first of these failures
+	stamping    bool                     // a request to the authority is in progress
+	stamped     uint64                   // number of the last time-stamped event
+	stampAt     time.Time                // time of the next request to the authority
+	stampFailed bool                     // the last request to the authority failed
+	troubles    map[string]time.Time     // time of the last error of each kind
 }
 
 const (
 	defaultDays = 396
-	queueSize   = 4096     // items that may wait to be written
-	maxWaiting  = 16 << 20 // bytes of published texts among them
-	maxPending  = 16 << 20 // bytes that wait for a disk that takes nothing
+	queueSize   = 4096     // maximum number of items that wait to be written
+	maxWaiting  = 16 << 20 // maximum number of bytes of published texts in the queue
+	maxPending  = 16 << 20 // maximum number of bytes that wait while writing fails
 	flushSize   = 64 << 10
-	maxInForce  = 100_000 // publications that are remembered as being in force
-	maxTexts    = 512     // robots.txt in which lines are looked up
+	maxInForce  = 100_000 // maximum number of remembered publications in force
+	maxTexts    = 512     // maximum number of remembered robots.txt files
 )
 
 // Open opens or creates a log. It continues the chain of an existing log. If a crash has cut the last line, Open
@@ -116,7 +116,7 @@ func Open(dir string, o Options) (*Log, error) {
 	return l, nil
 }
 
-// lockDirectory takes the lock of a directory's writer. It is held until unlock.
+// lockDirectory acquires the lock of a directory for a writer. Call unlock to release the lock.
 func lockDirectory(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -128,11 +128,11 @@ func lockDirectory(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// unlock releases a lock and closes its file. Closing alone is not enough while a program
-// that has just been started has the file too.
+// unlock releases a lock and closes its file. Closing the file would not be enough, because a child process that was
+// just started may have inherited the open file.
 func unlock(f *os.File) error { return errors.Join(unlockFile(f), f.Close()) }
 
-// start goes on with the chain, and writes the first events.
+// start continues the chain, and writes the first events.
 func (l *Log) start() error {
 	found, err := l.resume()
 	if err != nil {
@@ -150,12 +150,12 @@ func (l *Log) start() error {
 
 func (l *Log) now() time.Time { return l.options.Now().UTC() }
 
-// item waits to be written: a request, or what was published.
+// item is an item in the queue: a request, or an event about published texts.
 type item struct {
 	activity.Request
-	kind      string // of the event that the request is
+	kind      string // type of the event for the request
 	published *Event // nil for a request
-	size      int    // of the texts of what was published
+	size      int    // number of bytes of text in published
 }
 
 func (l *Log) Record(v activity.Request) {
@@ -164,7 +164,7 @@ func (l *Log) Record(v activity.Request) {
 	}
 }
 
-// Omit adds the number of events that were left out while the log was not open.
+// Omit adds the numbers of events that were left out before the log was opened.
 func (l *Log) Omit(o *Omissions) {
 	if o.some.Load() {
 		l.omitted.merge(o)
@@ -174,7 +174,7 @@ func (l *Log) Omit(o *Omissions) {
 // Dropped returns the number of events that were left out.
 func (l *Log) Dropped() uint64 { return l.omitted.Total() + l.refused.Load() }
 
-// Troubles returns the time of the last error since the log was opened, by reason.
+// Troubles returns the time of the last error of each kind since the log was opened.
 func (l *Log) Troubles() map[string]time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -194,15 +194,15 @@ func (l *Log) take(i item) {
 	l.add(e)
 }
 
-// quote looks up which line of the robots.txt that was read is violated. The reader shares
-// no code with what wrote the file.
+// quote adds to a violation the line of robots.txt that disallows the request. It uses a parser that shares no code
+// with the package that writes robots.txt.
 func (l *Log) quote(e *Event) {
 	f := l.texts[e.Robots]
 	if e.Type != TypeViolation || f == nil {
 		return
 	}
 	who := rfc9309.Crawler{Names: []string{e.Crawler}}
-	known, _ := crawlers.Default() // what is built in is valid
+	known, _ := crawlers.Default() // the built-in catalog is valid
 	if c, ok := known.Lookup(e.Crawler); ok {
 		who.Names, who.IgnoresStar = append(who.Names, c.Follows...), c.IgnoresStar
 	}
@@ -211,14 +211,14 @@ func (l *Log) quote(e *Event) {
 	}
 }
 
-// Configure changes the key, the authority, and how many days files are stored.
+// Configure changes the key, the time-stamping authority, and the number of days for which files are stored.
 func (l *Log) Configure(o Options) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.options.Key, l.options.Authority, l.options.Days = o.Key, o.Authority, cmp.Or(o.Days, defaultDays)
 }
 
-// tick runs once a second: what was written becomes visible to readers.
+// tick runs once a second. It writes the pending lines, so that readers can see them.
 func (l *Log) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,7 +232,7 @@ func (l *Log) tick() {
 
 func (l *Log) tell(limit int) {
 	if len(l.pending) >= maxPending {
-		return // until something can be written
+		return // wait until writing works again
 	}
 	l.omissionsAt = l.now()
 	for _, e := range l.omitted.take(l.omissionsAt, limit) {
@@ -240,7 +240,7 @@ func (l *Log) tell(limit int) {
 	}
 }
 
-// watchClock notes that the clock went back.
+// watchClock records an error if the clock was set back.
 func (l *Log) watchClock() {
 	now := l.now()
 	if back := l.latest.Sub(now); back > time.Second {
@@ -252,7 +252,7 @@ func (l *Log) watchClock() {
 	}
 }
 
-// trouble writes that something went wrong, and counts it.
+// trouble records an error in the log, and calls Report.
 func (l *Log) trouble(e *Event) {
 	e.Time, e.Type = l.now(), TypeTrouble
 	l.count(e.Reason, errors.New(e.Text))
@@ -264,7 +264,8 @@ func (l *Log) count(reason string, err error) {
 	l.options.Report(reason, err)
 }
 
-// add appends an event to the file of the current day, and reports whether there was room for it.
+// add appends an event to the pending lines. It returns false if the event is left out, because its crawler has used
+// its quota of the day or too many lines are pending.
 func (l *Log) add(e *Event) bool {
 	l.watchClock()
 	l.turnDay()
@@ -295,14 +296,14 @@ func (l *Log) append(e *Event) {
 	e.Seq, e.Prev = l.seq+1, l.prev
 	line, err := json.Marshal(e)
 	if err != nil {
-		panic(err) // an event has nothing that JSON cannot have
+		panic(err) // cannot happen: JSON can represent all fields
 	}
 	l.pending = append(append(l.pending, line...), '\n')
 	l.seq, l.prev = e.Seq, hashOf(line)
 	l.used.add(l.options.quotas, e, len(line))
 }
 
-// Close writes what is queued. The next process continues the day's file.
+// Close writes the queued items and closes the files. The next process continues the current day's file.
 func (l *Log) Close() error {
 	l.queue.Close()
 	l.cancel()
@@ -324,7 +325,7 @@ const (
 	filePrefix = "evidence-"
 	fileSuffix = ".jsonl"
 
-	// SignatureSuffix ends the name of the file with a file's signature.
+	// SignatureSuffix is appended to the name of a day's file to get the name of its signature file.
 	SignatureSuffix = ".sig"
 )
 

@@ -10,17 +10,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// inForce is a publication that is in force, and the last day whose file has its texts.
+// inForce is a publication in force, together with the last day whose file contains its texts.
 type inForce struct {
 	*activity.Publication
 	day string
 }
 
-// textID tells the texts of publications apart.
+// textID returns a string that identifies the texts and the number of a publication.
 func textID(p *activity.Publication) string { return p.ID + " " + p.Number }
 
-// Publish implements [activity.Publisher]. It records a publication before any later requests, unless the publication
-// is already in force.
+// Publish implements [activity.Publisher]. It records the publication, unless the publication is already in force.
+// Later requests are recorded after it.
 func (l *Log) Publish(p *activity.Publication) {
 	l.offer(ofPublication(p, p.Time), len(p.Text))
 }
@@ -37,12 +37,12 @@ func (l *Log) End(p *activity.Publication) {
 	l.offer(&Event{Time: l.now(), Type: TypeEnded, Publication: p.ID[:12], Name: p.Name}, 0)
 }
 
-// Sign records an action of a person on a version of a policy, whose SHA-256 is policy.
+// Sign records that a person acted on a version of a policy. policy is the SHA-256 of the version.
 func (l *Log) Sign(action, by, note, name, policy string) {
 	l.offer(&Event{Time: l.now(), Type: TypeSigned, Reason: action, By: by, Note: note, Name: name, Policy: policy}, len(note))
 }
 
-// offer queues an event with the given number of bytes of text.
+// offer queues an event. size is the number of bytes of its texts.
 func (l *Log) offer(e *Event, size int) {
 	if l.waiting.Add(int64(size)) <= maxWaiting && l.queue.Offer(item{published: e, size: size}) {
 		return
@@ -60,7 +60,9 @@ func (l *Log) publish(e *Event) {
 			return
 		}
 		if e.Time.After(l.now()) || l.now().Sub(e.Time) > time.Minute {
-			e.Time = l.now() // it was loaded before this run, or replaces another one now: the log says what it saw
+			// The publication was loaded before this run, or comes into force again. The event must have the time when
+			// the log learned of it.
+			e.Time = l.now()
 		}
 		if before != nil {
 			l.append(&Event{Time: e.Time, Type: TypeEnded, Publication: before.ID[:12], Name: e.Name})

@@ -12,130 +12,134 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Question selects what [Ask] reports. Zero fields select everything.
+// Question selects the events that [Ask] reports. Zero fields select all events.
 type Question struct {
-	Crawler string // its product token, in any case
+	Crawler string // product token; case is ignored
 	Host    string
-	// Since and Until bound the time of the crawlers' requests. Texts in force at that time are
-	// included even if they were published before.
+	// Since and Until limit the period of the crawlers' requests. The answer includes all texts that were in force
+	// during the period, even if they were published earlier.
 	Since, Until time.Time
-	Paths        int // how many paths to name for a violation; 0 is all
+	Paths        int // maximum number of paths that the answer names for a violation; 0 means all
 }
 
-// Answer is the answer of an evidence log to a question.
+// Answer holds the events of a log that match a question.
 type Answer struct {
-	First      time.Time     `json:"first"` // of the log's events
+	First      time.Time     `json:"first"` // time of the log's first event
 	Last       time.Time     `json:"last"`
-	Published  []Publication `json:"published"`  // in force within the time, in order
-	Acts       []Act         `json:"acts"`       // of people within the time, in order
-	Reads      []Reading     `json:"reads"`      // by the time of the first
-	Violations []Violations  `json:"violations"` // by the time of the first
-	Events     int64         `json:"events"`     // reads and violations that were asked about
-	Omitted    int64         `json:"omitted"`    // such events that were left out, on whatever host
+	Published  []Publication `json:"published"`  // publications in force during the period, oldest first
+	Acts       []Act         `json:"acts"`       // actions of people during the period, oldest first
+	Reads      []Reading     `json:"reads"`      // sorted by the time of the first reading
+	Violations []Violations  `json:"violations"` // sorted by the time of the first violation
+	Events     int64         `json:"events"`     // number of reads and violations that match the question
+	Omitted    int64         `json:"omitted"`    // number of matching events left out of the log, on all hosts
 }
 
-// Pause is a time in which the log recorded nothing, because the server was down.
+// Pause is a period in which the log recorded nothing, because the server was down.
 type Pause struct {
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
 }
 
-// Publication is a text that was in force for some time.
+// Publication is a publication with the period during which it was in force.
 type Publication struct {
 	*activity.Publication
-	By     string     `json:"by,omitempty"` // empty: it is not known
+	By     string     `json:"by,omitempty"` // empty if not known
 	Note   string     `json:"note,omitempty"`
 	From   time.Time  `json:"from"`
-	Until  time.Time  `json:"until,omitzero"` // zero: it is in force at the end of the log
-	Pauses []Pause    `json:"pauses"`         // in between; whether it was in force then is not known
-	Served []Document `json:"served"`         // what crawlers got besides, by the time of the first
-	Log    string     `json:"log,omitempty"`  // of several, the one that says it
+	Until  time.Time  `json:"until,omitzero"` // zero if it is still in force at the end of the log
+	Pauses []Pause    `json:"pauses"`         // periods when the server was down and recorded nothing
+	Served []Document `json:"served"`         // other documents that crawlers received, by time of the first request
+	Log    string     `json:"log,omitempty"`  // directory of the log, if several logs were read
 
-	down time.Time // the end of the run that recorded it last, until a later run does
+	down time.Time // end of the last run that recorded it, until a later run does
 }
 
-// Act records that a person saved, approved or discarded a draft, published it, or went back.
+// Act records that a person saved, approved, discarded or published a draft, or returned to an earlier version.
 type Act struct {
 	Time   time.Time `json:"time"`
 	What   string    `json:"what"` // draft, approval, discard, publication, undo or return
 	By     string    `json:"by"`
 	Note   string    `json:"note,omitempty"`
-	Name   string    `json:"name"`          // of the policy's source
-	SHA256 string    `json:"sha256"`        // of the text
-	Log    string    `json:"log,omitempty"` // of several, the one that says it
+	Name   string    `json:"name"`          // name of the policy's source
+	SHA256 string    `json:"sha256"`        // hash of the policy's text
+	Log    string    `json:"log,omitempty"` // directory of the log, if several logs were read
 }
 
-// Document is a document that crawlers got and that a publication does not list.
+// Document is a document that crawlers received but that the publication does not list.
 type Document struct {
 	site.Document
 	First time.Time `json:"first"`
 }
 
-// Reader is a crawler that read a version of a host's robots.txt, or of another document.
+// Reader identifies a crawler, and the version of a host's robots.txt or rights document that the crawler read.
 type Reader struct {
 	Crawler  string            `json:"crawler"`
 	Identity activity.Identity `json:"identity"`
 	Host     string            `json:"host"`
-	Document string            `json:"document,omitempty"` // empty for robots.txt
-	Robots   string            `json:"robots"`             // the version
+	Document string            `json:"document,omitempty"` // path of the rights document; empty for robots.txt
+	Robots   string            `json:"robots"`             // version of the robots.txt
 }
 
-// Reading records that a crawler read a version of a robots.txt.
+// Reading records that a crawler read a version of a robots.txt or rights document.
 type Reading struct {
 	Reader
-	Published []string  `json:"published"` // what was in force: v3, v3.1
-	Forms     []string  `json:"forms"`     // in which it was sent; see activity.Form
-	Proofs    []string  `json:"proofs"`    // what verified the crawler
+	Published []string  `json:"published"` // labels of the publications in force, such as v3 or v3.1
+	Forms     []string  `json:"forms"`     // how the file was sent; see activity.Form
+	Proofs    []string  `json:"proofs"`    // how the crawler was verified
 	First     time.Time `json:"first"`
 	Last      time.Time `json:"last"`
 	Count     int64     `json:"count"`
-	Log       string    `json:"log,omitempty"` // of several, the one that says it
+	Log       string    `json:"log,omitempty"` // directory of the log, if several logs were read
 }
 
-// Violations are requests of a crawler for paths that it may not crawl by the robots.txt that it had read before.
+// Violations counts a crawler's requests for paths that are disallowed by the robots.txt that the crawler had read.
 type Violations struct {
 	Reader
-	Proofs  []string    `json:"proofs"`        // what verified the crawler
-	Read    time.Time   `json:"read,omitzero"` // when it had read it last before the first violation; zero: not in the log
-	First   time.Time   `json:"first"`
-	Last    time.Time   `json:"last"`
-	Count   int64       `json:"count"`
-	Served  int64       `json:"served"`  // answered with a status below 400
-	Blocked int64       `json:"blocked"` // or over a limit; the rest were answered with an error
-	Lines   []LineCount `json:"lines"`   // of the robots.txt that they go against, as far as they were found
+	Proofs []string `json:"proofs"` // how the crawler was verified
+	// Read is the time when the crawler last read the robots.txt before the first violation. It is zero if the log does
+	// not say.
+	Read   time.Time `json:"read,omitzero"`
+	First  time.Time `json:"first"`
+	Last   time.Time `json:"last"`
+	Count  int64     `json:"count"`
+	Served int64     `json:"served"` // requests answered with a status below 400
+	// Blocked counts blocked requests, including those over a rate limit. Requests that are neither in Served nor in
+	// Blocked were answered with an error.
+	Blocked int64       `json:"blocked"`
+	Lines   []LineCount `json:"lines"` // the violated lines of robots.txt, if known
 	Paths   []PathCount `json:"paths"`
-	Log     string      `json:"log,omitempty"` // of several, the one that says it
+	Log     string      `json:"log,omitempty"` // directory of the log, if several logs were read
 }
 
-// LineCount counts violations of a line of a robots.txt.
+// LineCount is the number of requests that violate a line of a robots.txt.
 type LineCount struct {
 	Line  int    `json:"line"`
 	Says  string `json:"says"`
 	Count int64  `json:"count"`
 }
 
-// PathCount counts violations at a path.
+// PathCount is the number of violating requests for a path.
 type PathCount struct {
 	Path  string `json:"path"`
 	Count int64  `json:"count"`
 }
 
-// maxPaths bounds the paths that are counted of one row.
+// maxPaths limits the number of different paths that are counted for one Violations.
 const maxPaths = 10_000
 
 type inquiry struct {
 	Question
 	Answer
-	inForce    map[string]*Publication // by name
+	inForce    map[string]*Publication // keys are names of sources
 	published  []*Publication
-	known      map[string]*activity.Publication // by the ID of events
+	known      map[string]*activity.Publication // publications by the ID that events refer to
 	lastRead   map[Reader]time.Time
 	reads      map[Reader]*Reading
 	violations map[Reader]*Violations
 	paths      map[*Violations]map[string]int64
 }
 
-// Ask reads an evidence log. It does not check it; see [Verify].
+// Ask reads an evidence log and answers a question. It does not check the log; see [Verify].
 func Ask(dir string, q Question) (*Answer, error) {
 	a := &inquiry{
 		Question: q, inForce: map[string]*Publication{}, known: map[string]*activity.Publication{}, lastRead: map[Reader]time.Time{},
@@ -194,7 +198,7 @@ func (a *inquiry) event(e *Event) {
 	}
 }
 
-// publish takes note of what came into force, and of what ended.
+// publish processes an event about a publication that came into force or ended.
 func (a *inquiry) publish(e *Event) {
 	before, published := a.inForce[e.Name], e.Published
 	if published != nil {
@@ -240,7 +244,7 @@ func (a *inquiry) read(by Reader, e *Event) {
 	r.Published, r.Forms, r.Proofs = appendNew(r.Published, label), appendNew(r.Forms, e.Form), appendNew(r.Proofs, e.Proof)
 }
 
-// appendNew appends a text, unless it is empty or there.
+// appendNew appends a text, unless it is empty or already in the list.
 func appendNew(all []string, text string) []string {
 	if text == "" || slices.Contains(all, text) || len(all) >= maxNamed {
 		return all
@@ -248,7 +252,7 @@ func appendNew(all []string, text string) []string {
 	return append(all, text)
 }
 
-// maxNamed bounds how many publications and proofs a row names.
+// maxNamed limits the number of publications, and of proofs, in one Reading or Violations.
 const maxNamed = 100
 
 func (a *inquiry) violation(by Reader, read time.Time, e *Event) {
@@ -263,7 +267,8 @@ func (a *inquiry) violation(by Reader, read time.Time, e *Event) {
 	switch {
 	case e.Status >= 200 && e.Status < 400:
 		v.Served++
-	case e.Decision == activity.Blocked || e.Decision == activity.Limited || e.Decision == "": // as in older lines
+	// Events of older releases have no decision.
+	case e.Decision == activity.Blocked || e.Decision == activity.Limited || e.Decision == "":
 		v.Blocked++
 	}
 	if i := slices.IndexFunc(v.Lines, func(l LineCount) bool { return l.Line == e.Line }); i >= 0 {
@@ -279,7 +284,7 @@ func (a *inquiry) violation(by Reader, read time.Time, e *Event) {
 func (a *inquiry) answer() *Answer {
 	for _, p := range a.published {
 		if p.Until.IsZero() {
-			p.Until = p.down // no later run recorded it
+			p.Until = p.down // no later run recorded the publication, so it ended with that run
 		}
 		if (a.Since.IsZero() || p.Until.IsZero() || p.Until.After(a.Since)) && (a.Until.IsZero() || p.From.Before(a.Until)) {
 			a.Published = append(a.Published, *p)

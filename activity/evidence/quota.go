@@ -13,15 +13,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// room is the space of a day's file for some events.
+// room is an amount of space in a day's file.
 type room struct {
 	events int
 	bytes  int64
 }
 
-// The quotas of a day. Any client can send the name of a crawler. Such clients share a half of
-// the room for violations, and each name has a part of it. Reads have separate room.
-// Publications are never left out, however many there are, because clients cannot cause them.
+// defaultQuotas limits the space that the events of a day can use. Any client can send the name of a crawler. Therefore
+// all unverified clients together can use at most half of the space for violations, and each name has its own smaller
+// limit. Reads have separate space. Publications are never left out, because clients cannot cause them.
 var defaultQuotas = quotas{
 	violations: room{100_000, 64 << 20},
 	unverified: room{50_000, 32 << 20},
@@ -31,11 +31,11 @@ var defaultQuotas = quotas{
 }
 
 type quotas struct {
-	violations room // of all
-	unverified room // of all that are not verified
-	claimed    room // of one crawler that is not verified
-	verified   room // of one that is
-	reads      room // of one
+	violations room // all violations together
+	unverified room // all violations by unverified crawlers together
+	claimed    room // violations by one unverified crawler
+	verified   room // violations by one verified crawler
+	reads      room // reads by one crawler
 }
 
 type party struct {
@@ -43,16 +43,17 @@ type party struct {
 	identity activity.Identity
 }
 
-// share is a part of the room, and who may use it.
+// share identifies a part of the space: the type of its events, and the crawler that may use it.
 type share struct {
-	kind string // of events
+	kind string // type of event
 	party
 }
 
-// usage is the used part of a day's room.
+// usage holds the space that was already used today, by share.
 type usage map[share]room
 
-// shares calls each with what an event takes a share of: what no client causes, of nothing.
+// shares calls each with every share that an event uses, and the limit of that share. Events that clients cannot cause
+// use no share.
 func (q *quotas) shares(e *Event, each func(share, room)) {
 	kind, p := e.Type, party{e.Crawler, e.Identity}
 	switch {
@@ -78,7 +79,7 @@ func (u usage) admit(q *quotas, e *Event) bool {
 	return free
 }
 
-// add counts an event that is written as a line of the given number of bytes.
+// add records the space that an event used. bytes is the length of its line.
 func (u usage) add(q *quotas, e *Event, bytes int) {
 	q.shares(e, func(s share, _ room) {
 		used := u[s]
@@ -86,21 +87,21 @@ func (u usage) add(q *quotas, e *Event, bytes int) {
 	})
 }
 
-// omission is a kind of events that were left out.
+// omission identifies omitted events of the same type, crawler and reason.
 type omission struct {
 	share
 	reason string
 }
 
-// Omissions count the events that were left out. The zero value is ready to use, and safe for concurrent use.
+// Omissions counts omitted events. The zero value is ready to use. It is safe for concurrent use.
 type Omissions struct {
 	total atomic.Uint64
-	some  atomic.Bool // there is something in by
+	some  atomic.Bool // reports whether by has entries
 	mu    sync.Mutex
 	by    map[omission]int64
 }
 
-// Add counts a request, if it is an event.
+// Add counts a request, if it would have caused an event.
 func (o *Omissions) Add(v *activity.Request, reason string) {
 	if kind := typeOf(v); kind != "" {
 		o.add(omission{share{kind, party{v.Crawler, v.Identity}}, reason}, 1)
@@ -118,15 +119,15 @@ func (o *Omissions) add(k omission, n int64) {
 	o.some.Store(true)
 }
 
-// Total returns the number of events ever counted.
+// Total returns the number of all omitted events, including those that take has returned.
 func (o *Omissions) Total() uint64 { return o.total.Load() }
 
-// maxOmitted is the number of events about omissions that are written in a minute, because
-// crawlers have many names. The remaining counts wait for the next minute.
+// maxOmitted is the number of events about omissions that are written in a minute. It is limited because clients can
+// use many names. The remaining counts are written later.
 const maxOmitted = 50
 
-// take returns events that say what was left out, at most limit, the most frequent first,
-// and takes them out of the counts; of a limit of 0 all.
+// take returns events that report the counts, the largest first, and removes these counts. It returns at most limit
+// events; a limit of 0 means all.
 func (o *Omissions) take(now time.Time, limit int) (all []*Event) {
 	if !o.some.Load() {
 		return nil
@@ -147,7 +148,7 @@ func (o *Omissions) take(now time.Time, limit int) (all []*Event) {
 	return all
 }
 
-// merge adds other counts and empties them. Their total stays with them.
+// merge moves the counts of from to o. It does not change the total of from.
 func (o *Omissions) merge(from *Omissions) {
 	for _, e := range from.take(time.Time{}, 0) {
 		o.add(omission{share{e.What, party{e.Crawler, e.Identity}}, e.Reason}, e.Count)

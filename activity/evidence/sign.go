@@ -16,16 +16,17 @@ import (
 	"path/filepath"
 )
 
-// Signature is the file next to a day's file. It signs the file up to a line. A later one replaces it.
+// Signature is the content of the signature file of a day's file. It signs the lines of the file up to line Seq. The
+// signature file is replaced each time lines are written.
 type Signature struct {
 	File      string `json:"file"`
-	Seq       uint64 `json:"seq"`  // of the line
-	Hash      string `json:"hash"` // of that line
+	Seq       uint64 `json:"seq"`  // number of the last signed line
+	Hash      string `json:"hash"` // hash of that line
 	PublicKey string `json:"public_key"`
-	Signature string `json:"signature"` // Ed25519, of SignedText
+	Signature string `json:"signature"` // Ed25519 signature of SignedText, in base64
 }
 
-// SignedText returns the signed text of a signature.
+// SignedText returns the text that is signed.
 func (s *Signature) SignedText() []byte {
 	return fmt.Appendf(nil, "caddy-robots-policy evidence 1\n%s\n%d\n%s\n", s.File, s.Seq, s.Hash)
 }
@@ -40,7 +41,7 @@ func (l *Log) sign() error {
 	if err != nil {
 		return err
 	}
-	// A reader finds the old one or the new one, whole.
+	// The file is replaced in one step, so that readers find a complete signature at any time.
 	name := filepath.Join(l.dir, s.File+SignatureSuffix)
 	if err := os.WriteFile(name+".new", append(b, '\n'), 0o600); err != nil {
 		return err
@@ -52,8 +53,8 @@ func (l *Log) sign() error {
 	return nil
 }
 
-// readSignature reads a signature and checks it by the key that it names. An error of a
-// file that is not there is fs.ErrNotExist.
+// readSignature reads a signature file, and checks the signature with the public key in the file. It returns
+// fs.ErrNotExist if the file does not exist.
 func readSignature(name string) (s Signature, err error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -73,15 +74,14 @@ func (s *Signature) by(key crypto.PublicKey) bool {
 	return s.PublicKey == base64.StdEncoding.EncodeToString(public)
 }
 
-// Fingerprint is a short name of a public key in base64, as ssh-keygen and browsers write
-// them: the SHA-256 of its bytes.
+// Fingerprint returns a short form of a public key (base64), like ssh-keygen: the SHA-256 of the key's bytes.
 func Fingerprint(public string) string {
 	b, _ := base64.StdEncoding.DecodeString(public)
 	sum := sha256.Sum256(b)
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// ReadKey reads an Ed25519 private key: PEM of PKCS #8, as `openssl genpkey -algorithm ed25519` writes it.
+// ReadKey reads an Ed25519 private key from a PEM file (PKCS #8), such as `openssl genpkey -algorithm ed25519` writes.
 func ReadKey(name string) (ed25519.PrivateKey, error) {
 	key, err := readPEM(name)
 	if private, ok := key.(ed25519.PrivateKey); ok || err != nil {
@@ -90,8 +90,8 @@ func ReadKey(name string) (ed25519.PrivateKey, error) {
 	return nil, errors.New(name + " is not an Ed25519 private key; make one with: openssl genpkey -algorithm ed25519 -out " + name)
 }
 
-// ReadPublicKey reads an Ed25519 public key in the format of `openssl pkey -pubout`, or derives it from a
-// private key.
+// ReadPublicKey reads an Ed25519 public key from a file in the format of `openssl pkey -pubout`. If the file has a
+// private key, ReadPublicKey returns its public key.
 func ReadPublicKey(name string) (ed25519.PublicKey, error) {
 	switch key, err := readPEM(name); key := key.(type) {
 	case ed25519.PublicKey:

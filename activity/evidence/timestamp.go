@@ -24,16 +24,16 @@ import (
 	"github.com/smallstep/pkcs7"
 )
 
-// Timestamp is a line of the file next to a day's file. It holds a token of an authority (RFC 3161). The token confirms
-// that an event, and with it all earlier ones, existed at a time.
+// Timestamp is a line of the time-stamp file of a day's file. It contains a token of a time-stamping authority (RFC
+// 3161). The token proves that the event Seq, and with it all earlier events, existed at a certain time.
 type Timestamp struct {
 	Seq   uint64 `json:"seq"`
-	Hash  string `json:"hash"`  // of the event's line, which is what the token stamps
-	Token []byte `json:"token"` // DER, in base64
+	Hash  string `json:"hash"`  // hash of the event's line; the token confirms this hash
+	Token []byte `json:"token"` // the token in DER; base64 in JSON
 }
 
 const (
-	// TimestampSuffix ends the name of the file with a file's time stamps.
+	// TimestampSuffix is appended to the name of a day's file to get the name of its time-stamp file.
 	TimestampSuffix = ".stamps"
 
 	stampEvery   = time.Hour
@@ -42,8 +42,8 @@ const (
 	maxToken     = 1 << 20
 )
 
-// stampWhenDue asks for a time stamp of the end of the log, once an hour in which something
-// was written. It does not wait for the answer.
+// stampWhenDue requests a time stamp for the end of the log, at most once an hour, and only if lines were written since
+// the last one. It does not wait for the authority's answer.
 func (l *Log) stampWhenDue() {
 	now := l.now()
 	if l.options.Authority == "" || l.stamping || len(l.pending) > 0 || l.seq == l.stamped || now.Before(l.stampAt) && l.stampAt.Sub(now) <= stampEvery {
@@ -86,7 +86,7 @@ func appendLine(name string, v any) error {
 	return errors.Join(err, f.Close())
 }
 
-// The parts of RFC 3161 that are written and read here.
+// These are the parts of RFC 3161 that this package reads and writes.
 type (
 	messageImprint struct {
 		Algorithm pkix.AlgorithmIdentifier
@@ -111,7 +111,7 @@ type (
 		Policy  asn1.ObjectIdentifier
 		Imprint messageImprint
 		Serial  *big.Int
-		Time    time.Time `asn1:"generalized"` // what follows is not looked at
+		Time    time.Time `asn1:"generalized"` // all later fields are ignored
 	}
 )
 
@@ -164,8 +164,8 @@ func askAuthority(ctx context.Context, url, hash string) ([]byte, error) {
 	return s.Token, nil
 }
 
-// Check returns when the token says that the hash was there, and the name of the authority. With roots the
-// authority's certificate must be issued by one of them; without, nothing shows whose it is.
+// Check checks the token. It returns the time that the token proves, and the name of the authority. If roots is not
+// nil, one of them must have issued the authority's certificate. Otherwise the authority's identity is not proven.
 func (s *Timestamp) Check(roots *x509.CertPool) (at time.Time, authority string, err error) {
 	p, err := pkcs7.Parse(s.Token)
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Checked is one of several logs, with its check, and with the answer to a question, or nil if no question was asked.
+// Checked is one of several logs, with its check. Answer is nil if no question was asked.
 type Checked struct {
 	Dir    string
 	Answer *Answer
 	Check  *Check
 }
 
-// Together joins the logs of several servers, in the order of time. Each was checked
-// separately. The requests of a crawler, of one identity, to one server are compared with the texts that it read from
-// any.
+// Together joins the results of the logs of several servers, sorted by time. Each log must have been checked already. A
+// crawler may read robots.txt from one server and send requests to another. Therefore Together also looks in the other
+// logs for the time when the crawler read the violated version.
 func Together(logs []Checked) (*Answer, *Check) {
 	if len(logs) == 1 {
 		return logs[0].Answer, logs[0].Check

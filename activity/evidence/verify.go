@@ -16,41 +16,42 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/aside"
 )
 
-// Check holds the findings of [Verify].
+// Check holds the results of [Verify].
 type Check struct {
 	Files, Events int
 	First, Last   time.Time
-	// FromStart: the log is there from its first line. Otherwise earlier files were
-	// deleted for their age, as the log says.
+	// FromStart reports whether the log still has its first line. Otherwise, according to the log itself, earlier files
+	// were deleted because of their age.
 	FromStart bool
-	Signed    int       // files that are signed to their last line
-	Keys      []string  // the public keys of all signatures, base64
-	Tail      int       // events of the last file after its signature
-	Seq       uint64    // of the last event
-	Hash      string    // of its line
-	SignedTo  uint64    // the last event that a signature covers
-	Stamps    []Stamped // what authorities say that was there when
-	Gaps      []string  // what the log says that is missing, or was not watched
-	Omitted   int64     // events that were left out, as the log says
-	Problems  []string  // say where the log is not what was written; empty if it is whole
+	Signed    int       // number of files that are signed up to their last line
+	Keys      []string  // public keys of all signatures, in base64
+	Tail      int       // number of events after the last signature
+	Seq       uint64    // number of the last event
+	Hash      string    // hash of the last event's line
+	SignedTo  uint64    // number of the last signed event
+	Stamps    []Stamped // the valid time stamps
+	Gaps      []string  // omissions, pauses and errors that the log itself reports
+	Omitted   int64     // number of omitted events, according to the log
+	Problems  []string  // signs that the log was damaged or changed; empty if there are none
 }
 
-// Stamped records that an event and all earlier events existed at a time.
+// Stamped records that, according to an authority, an event and all earlier events existed at a time.
 type Stamped struct {
 	Seq       uint64
 	Time      time.Time
 	Authority string
 }
 
-// errLine is a line that is not an event.
+// errLine is the error for a line that is not an event.
 var errLine = errors.New("is not an event")
 
-// Read calls each for every event of a log, in order, with the hash of the event's line and the name of its file.
+// Read calls each for every event of a log, in order. file is the name of the event's file, and hash is the hash of its
+// line.
 func Read(dir string, each func(file string, e *Event, hash string) error) error {
 	return readLines(dir, func(file string, _ []byte, e *Event, hash string) error { return each(file, e, hash) })
 }
 
-// readLines is Read with the lines as they are.
+// readLines is like Read, but also passes the text of each line.
 func readLines(dir string, each func(file string, line []byte, e *Event, hash string) error) error {
 	all, err := days(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,22 +84,22 @@ type checking struct {
 	key       ed25519.PublicKey
 	seq       uint64
 	prev      string
-	first     uint64 // the first event
-	expected  uint64 // what the log says which that is; 0: nothing
-	file      string // that is being read, and its signature
+	first     uint64 // number of the first event
+	expected  uint64 // number of the first event according to the log; 0 if the log does not say
+	file      string // the file that is being read
 	signature Signature
-	unsigned  []string // files of past days that are not signed to their end
+	unsigned  []string // files of earlier days that are not signed up to their end
 	roots     *x509.CertPool
-	stamps    map[uint64]Timestamp // of the file, by event
-	unstamped []string             // files of past days without a time stamp
-	newest    time.Time            // the latest time of an event so far
+	stamps    map[uint64]Timestamp // time stamps of the file, by event number
+	unstamped []string             // files of earlier days without a time stamp
+	newest    time.Time            // latest time of all events so far
 }
 
 func (c *checking) problem(format string, args ...any) {
 	c.Problems = append(c.Problems, fmt.Sprintf(format, args...))
 }
 
-// maxGaps bounds how many gaps are listed.
+// maxGaps limits the number of listed gaps.
 const maxGaps = 100
 
 func (c *checking) gap(e *Event, format string, args ...any) {
@@ -107,8 +108,8 @@ func (c *checking) gap(e *Event, format string, args ...any) {
 	}
 }
 
-// Verify checks the chain of a log, its signatures and its time stamps. With a key the signatures must be by that
-// key, and with roots the stamps by an authority that one of them vouches for.
+// Verify checks the chain, the signatures and the time stamps of a log. If key is not nil, all signatures must be made
+// with that key. If roots is not nil, they must have issued the authority's certificate.
 func Verify(dir string, key ed25519.PublicKey, roots *x509.CertPool) (*Check, error) {
 	c := &checking{Check: &Check{}, dir: dir, key: key, first: 1, roots: roots}
 	err := Read(dir, func(file string, e *Event, hash string) error {
@@ -181,7 +182,7 @@ func (c *checking) event(file string, e *Event, hash string) {
 	c.Last, c.seq, c.prev = e.Time, e.Seq, hash
 }
 
-// stamped checks the time stamp of an event, and its time against the other time stamps.
+// stamped checks the time stamp of an event, if it has one. It also compares the event's time with earlier time stamps.
 func (c *checking) stamped(e *Event, hash string) {
 	if n := len(c.Stamps); n > 0 && e.Time.Before(c.Stamps[n-1].Time.Add(-time.Minute)) && e.Type != TypeTrouble {
 		c.gap(e, "event %d has an earlier time than the time stamp of event %d, which came before it", e.Seq, c.Stamps[n-1].Seq)
@@ -226,7 +227,7 @@ func (c *checking) readStamps(file string) {
 	}
 }
 
-// reasons say why events were left out.
+// reasons maps the reasons for omitted events to texts.
 var reasons = map[string]string{
 	OverQuota:  "this crawler had used its share of the day",
 	QueueFull:  "they came faster than they could be written",
@@ -256,7 +257,7 @@ func (c *checking) beginFile(file string) {
 	c.signature = Signature{}
 }
 
-// endFile looks at how far a file is signed that has been read.
+// endFile checks how much of a file is signed, after all its lines have been read.
 func (c *checking) endFile(last bool) {
 	switch signed := c.signature.Seq; {
 	case c.file == "":
@@ -270,7 +271,7 @@ func (c *checking) endFile(last bool) {
 	case signed > 0:
 		c.Tail, c.SignedTo = int(c.seq-signed), signed
 	}
-	for seq := range c.stamps { // those that fit were taken out
+	for seq := range c.stamps { // the time stamps of existing events were already removed
 		c.problem("%s has no event %d, which was time-stamped: lines were removed", c.file, seq)
 	}
 	if n := len(c.unstamped); last && n > 0 && c.unstamped[n-1] == c.file {

@@ -13,14 +13,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// unsaid names data about requests a search engine may lose that the traffic lacks.
+// unsaid identifies data that the traffic lacks about requests that a search engine may lose.
 type unsaid struct {
 	crawler  string
 	identity policy.Identity
 	gap      string
 }
 
-// The names of the gaps that a replay finds. The close of each says what the user can do.
+// The names of the gaps that a replay finds.
 const (
 	gapHosts     = "unlogged-hosts"
 	gapQueries   = "unstored-queries"
@@ -28,7 +28,7 @@ const (
 	gapSilence   = "no-traffic"
 	gapTrafficTo = "traffic-ends"
 	gapFuture    = "future-traffic"
-	gapRepeated  = "repeated-requests" // counted twice
+	gapRepeated  = "repeated-requests" // requests that were counted twice
 )
 
 var unsaidWords = map[string]struct{ what, fix string }{
@@ -37,16 +37,16 @@ var unsaidWords = map[string]struct{ what, fix string }{
 	gapFolded:  {"whose paths were summed up", "give the option activity more rows_per_hour"},
 }
 
-// maxGap is the time that a small site may be without a request.
+// maxGap is the longest time without a request that is normal even for a small site.
 const maxGap = 36 * time.Hour
 
-// A clock may be ahead by maxAhead.
+// maxAhead is the time by which a server's clock may be ahead.
 const maxAhead = time.Hour
 
-// coverage says what the traffic covers, and what it lacks.
+// coverage returns the period and the number of requests that the traffic covers, and the gaps in it.
 func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
 	c := claim.Unite(read.Coverage(), t.stored)
-	c.Items, c.From, c.To = t.requests, t.first, t.last // those within the time that was asked for
+	c.Items, c.From, c.To = t.requests, t.first, t.last // only requests within the selected period
 	verifiable := t.verifiable()
 	for u, n := range t.unsaid {
 		if u.identity == policy.Verified || u.identity == policy.Unknown && !verifiable[u.crawler] {
@@ -81,8 +81,8 @@ func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
 	return c
 }
 
-// missingHosts returns a gap for each host where search engines lose something and that has no request in the logs. A store
-// has the requests of all hosts.
+// missingHosts returns a gap for each host that has no request in the logs and on which search engines lose something.
+// An activity database has no such gaps, because it contains the requests for all hosts.
 func (t *tally) missingHosts(o *Options) (gaps []claim.Gap) {
 	if o.Old == nil || o.Stored != nil || t.requests == 0 || t.hostless > 0 || o.Host != "" || len(t.hosts) >= maxHosts {
 		return nil
@@ -110,7 +110,7 @@ func (t *tally) missingHosts(o *Options) (gaps []claim.Gap) {
 
 func day(at time.Time) string { return at.UTC().Format("2 January 2006") }
 
-// periodWords says when the traffic was, for a sentence.
+// periodWords returns the period of the traffic as part of a sentence.
 func periodWords(c claim.Coverage) string {
 	if day(c.From) == day(c.To) {
 		return "on " + day(c.From)

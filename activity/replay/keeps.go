@@ -14,22 +14,21 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// KeepsSubject is the subject of [SearchKeeps].
+// KeepsSubject holds the facts for the claim [SearchKeeps].
 type KeepsSubject struct {
-	// Comparison has what search engines lose anywhere.
+	// Comparison holds the losses of search engines according to a comparison of both policies, on all hosts and paths.
 	Comparison claim.Known[*compare.Losses] `gap:"comparison" what:"the two policies were not compared"`
-	// Traffic has what search engines lose of what they requested. If it was not read, or has no request, any loss of
-	// the comparison counts.
+	// Traffic holds the search engines' requests that would be lost. If the traffic was not read or has no requests,
+	// all losses in Comparison count.
 	Traffic  claim.Known[*SearchLoss] `gap:"-"`
 	First    bool                     // there is no previous policy
-	Limit    int64                    // how many requests of the traffic search engines may lose
-	Accepted []string                 // search engines whose losses are accepted
+	Limit    int64                    // number of requests in the traffic that search engines may lose
+	Accepted []string                 // names of search engines whose losses are accepted
 }
 
-// SearchKeeps is the claim that search engines lose nothing, except by rules that say that this is intended.
-//
-// With traffic, a search engine loses what it requested; of what it did not request, only nearly a whole host counts,
-// and exceeds every limit. For a first policy too, only nearly a whole host counts.
+// SearchKeeps is the claim that search engines lose nothing, except by rules whose author intended the loss. If there
+// is traffic, losses are counted in requests, up to a limit. A loss of nearly a whole host violates the claim even if
+// the traffic has no request for that host. For a first policy, nothing else violates the claim.
 var SearchKeeps = claim.Register("search-keeps", judgeKeeps)
 
 func judgeKeeps(s KeepsSubject) claim.Finding {
@@ -47,7 +46,7 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 	f := claim.Finding{
 		Unjudged: "It cannot be judged whether search engines lose anything",
 		Matters: func(g claim.Gap) bool {
-			if g.Name == gapRepeated { // who loses nothing of what is counted twice loses nothing
+			if g.Name == gapRepeated { // the result is the same if these requests are counted once
 				return false
 			}
 			return slices.ContainsFunc(found, func(f compare.Found) bool { return g.Crawler == "" || f.Crawler == g.Crawler }) || isOfComparison(g)
@@ -83,23 +82,23 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 	return f
 }
 
-// isStaging reports whether a first policy keeps hosts that a rule names out of the results, and asks for no more. The
-// safety checks at load let such a rule pass.
+// isStaging reports whether a first policy keeps the hosts that a rule names out of search results, and does nothing
+// else there. The safety checks at load allow such a rule.
 func isStaging(f compare.Found) bool {
 	return f.Loss&(effect.LossBlocked|effect.LossCrawl) == 0 && f.Rule != nil && len(f.Rule.Hosts) > 0
 }
 
-// isOfComparison reports whether a gap is one of the comparison, which always matters.
+// isOfComparison reports whether a gap belongs to the comparison of the policies. Such a gap always matters.
 func isOfComparison(g claim.Gap) bool {
 	return slices.Contains([]string{compare.GapTooLarge, compare.GapReverified, compare.GapUnread, "comparison"}, g.Name)
 }
 
-// ofTraffic judges by the requests of search engines.
+// ofTraffic fills in a finding from the number of search engines' requests that would be lost.
 func (s *KeepsSubject) ofTraffic(f *claim.Finding, traffic *SearchLoss, covered claim.Coverage) {
 	lost := int64(0)
 	for _, c := range traffic.Crawlers {
 		if !c.Intended && !slices.Contains(s.Accepted, c.Crawler) {
-			lost = traffic.Requests // a request may be lost in several ways, so the sum of them is not the number
+			lost = traffic.Requests // not the sum of all losses, because a request may be lost in several ways
 		}
 	}
 	switch {
@@ -126,7 +125,7 @@ func (s *KeepsSubject) ofTraffic(f *claim.Finding, traffic *SearchLoss, covered 
 	}
 }
 
-// details lists what each search engine loses, and the line to write if it is intended.
+// details lists the losses of each search engine, with the line to add to the policy if a loss is intended.
 func (s *SearchLoss) details() (lines []string) {
 	for _, c := range s.Crawlers {
 		line := fmt.Sprintf("%s: %s of %s %s", c.Crawler, plural(c.Requests, "request"), plural(int64(c.Paths), "path"), c.Loss)
@@ -146,7 +145,7 @@ func (s *SearchLoss) details() (lines []string) {
 	return lines
 }
 
-// shownElsewhere bounds the losses that are listed although they do not count.
+// shownElsewhere limits the number of listed losses that are outside the traffic and do not count.
 const shownElsewhere = 5
 
 func asked(words []string) []string { return listed("the policy asks for it: ", words) }
@@ -165,19 +164,19 @@ func listed(before string, words []string) (lines []string) {
 	return lines
 }
 
-// Keeps judges without traffic whether search engines lose something by a policy. old is the previous policy, nil for
-// the first one; below finds the robots.txt of the site itself, and is nil if the server does not merge it.
+// Keeps judges, without traffic, whether a policy makes search engines lose something. old is the previous policy, or
+// nil for the first one. below finds the site's own robots.txt; it is nil if the server does not merge that file.
 func Keeps(old, now *site.Site, below site.Below, accepted []string) claim.Claim {
 	return KeepsBy(compare.Sites(old, now, compare.Options{Below: below}).Losses, old == nil, accepted)
 }
 
-// KeepsBy is Keeps with the losses of an earlier comparison. first says that there is no previous policy.
+// KeepsBy is like Keeps, but uses the losses of an earlier comparison. first is true if there is no previous policy.
 func KeepsBy(losses *compare.Losses, first bool, accepted []string) claim.Claim {
 	return claim.Judge(SearchKeeps, KeepsSubject{Comparison: losses.Known(), First: first, Accepted: accepted}, accepted...)
 }
 
-// Keeps judges whether search engines lose more requests than a limit. accepted are names of search engines whose
-// losses are accepted, and of gaps.
+// Keeps judges whether search engines lose more requests than limit. accepted contains names of search engines whose
+// losses are accepted, and names of gaps that are accepted.
 func (r *Report) Keeps(limit int64, accepted []string) claim.Claim {
 	return claim.Judge(SearchKeeps, KeepsSubject{
 		Comparison: r.losses.Known(), Traffic: claim.Read(&r.SearchLoss, r.Coverage), First: r.Old == "", Limit: limit, Accepted: accepted,

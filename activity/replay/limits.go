@@ -13,18 +13,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// queued is a request under a limit. Whether it is over the limit is only known after all earlier requests are known, and
-// workers read logs in no order.
+// queued is a request to which a rate limit applies. Whether the request exceeds the limit is only known once all
+// earlier requests are known, because workers do not read the logs in the order of time.
 type queued struct {
 	at     time.Time
 	bytes  int64
 	path   string
 	key    key
-	limits [2][]site.Limit // of the new policy, and of the old one
+	limits [2][]site.Limit // limits of the new policy, and of the old one
 }
 
-// maxQueued bounds the memory of the requests that all workers keep. A request takes queuedSize at most, besides its path
-// and its limits, which take limitSize each.
+// These constants limit the memory for the queued requests of all workers. A request needs at most queuedSize bytes,
+// plus its path, plus limitSize bytes for each of its limits.
 const (
 	maxQueued  = 1 << 30
 	queuedSize = 320
@@ -33,23 +33,23 @@ const (
 
 type queue struct {
 	requests []*queued
-	room     int // bytes
+	room     int // remaining bytes
 	dropped  int64
 }
 
-// add reports whether there is room for a request.
+// add queues a request, and reports whether there was room for it.
 func (q *queue) add(r *queued) bool {
 	if q.room -= queuedSize + len(r.path) + limitSize*(len(r.limits[0])+len(r.limits[1])); q.room < 0 {
-		q.room = 0 // for good: what follows would be limited without these
+		q.room = 0 // accept no more requests: without this one, later ones would be limited too rarely
 		q.dropped++
 		return false
 	}
-	r.path = strings.Clone(r.path) // it may be a part of a target
+	r.path = strings.Clone(r.path) // the path may share memory with a longer string
 	q.requests = append(q.requests, r)
 	return true
 }
 
-// limitAll decides about the requests that were queued, in the order of their times, as one server does.
+// limitAll decides about the queued requests in the order of time, like a single server.
 func (w *worker) limitAll() {
 	w.tally.limited += w.queue.dropped
 	slices.SortStableFunc(w.queue.requests, func(a, b *queued) int {

@@ -18,33 +18,33 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// LossPeriod is the period before now whose traffic the search-loss limit looks at.
+// LossPeriod is the length of the period, ending now, whose traffic is checked against the search-loss limit.
 const LossPeriod = 7 * 24 * time.Hour
 
-// SearchLoss holds the losses of search engines under the new policy, see [site.SearchLoss]. It counts
-// requests of verified search crawlers, and of crawlers that nothing could have verified. Either their
-// operator publishes no proof, or no request of theirs in the traffic was verified or failed
-// verification. Impostors are not counted.
+// SearchLoss holds the losses of search engines under the new policy; see [site.SearchLoss]. It counts the requests of
+// verified search crawlers. It also counts unverified requests that could not have been verified. Either the operator
+// publishes no proof, or verification never had a result for this crawler in the traffic. It does not count impostors.
 type SearchLoss struct {
-	Requests   int64         `json:"requests"` // what no rule says is intended
+	Requests   int64         `json:"requests"` // lost requests, except for those that a rule marks as intended
 	Intended   int64         `json:"intended"`
-	Unverified int64         `json:"unverified"` // lost to clients that may not be the crawler; not in the other numbers
+	Unverified int64         `json:"unverified"` // requests of clients that may not be the crawler; counted only here
 	Crawlers   []CrawlerLoss `json:"crawlers"`
-	Paths      []PathCount   `json:"paths"` // of Requests, the most requested
+	Paths      []PathCount   `json:"paths"` // most frequent paths of Requests
 }
 
-// CrawlerLoss is one kind of loss of one crawler. A request may count in several kinds.
+// CrawlerLoss counts the requests that a crawler loses in one way. A request may be lost in several ways.
 type CrawlerLoss struct {
 	Crawler  string      `json:"crawler"`
 	Loss     effect.Loss `json:"loss"`
 	Intended bool        `json:"intended,omitempty"`
 	Requests int64       `json:"requests"`
-	Paths    int         `json:"paths"`                     // how many different ones
-	Rules    []string    `json:"rules,omitempty"`           // line and name, the most frequent first
-	Site     bool        `json:"site_robots_txt,omitempty"` // the site's own robots.txt takes it away, where the policy says nothing
+	Paths    int         `json:"paths"`           // number of different paths
+	Rules    []string    `json:"rules,omitempty"` // line and name of each rule, the most frequent first
+	// Site reports that the site's own robots.txt causes the loss, where the policy has no rule.
+	Site bool `json:"site_robots_txt,omitempty"`
 }
 
-// shownLost bounds the paths that a loss names.
+// shownLost limits the number of paths shown for a loss.
 const shownLost = 3
 
 func (t *tally) searchLoss(o *Options) (s SearchLoss) {
@@ -108,7 +108,7 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 	return s
 }
 
-// verifiable returns the crawlers of which a request was verified, or failed that.
+// verifiable returns the crawlers with at least one request that was verified or found to be an impostor's.
 func (t *tally) verifiable() map[string]bool {
 	all := map[string]bool{}
 	for k := range t.counts {
@@ -125,8 +125,8 @@ func add[K comparable](to, from map[K]int64) {
 	}
 }
 
-// Who, for each search engine, returns the losses, the rules that cause them, and the line to write if they are
-// intended.
+// Who describes the losses of each search engine, the rules that cause them, and the line to add to the policy if they
+// are intended.
 func (s *SearchLoss) Who() string {
 	var who []string
 	var all effect.Loss
@@ -142,11 +142,11 @@ func (s *SearchLoss) Who() string {
 	return fmt.Sprintf("%s; if this is intended, write \"%s\" into the rule", strings.Join(who, "; "), all.Intended())
 }
 
-// Stored is [Options.Stored].
+// Stored is the type of [Options.Stored].
 type Stored = func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error)
 
-// OfPolicies selects the rows of a store that policies of these versions decided. Without versions, it selects all
-// rows.
+// OfPolicies returns a Stored with only the rows that policies of these versions decided. If versions is empty, it has
+// all rows.
 func OfPolicies(stored Stored, versions []string) Stored {
 	wanted := map[string]bool{}
 	for _, v := range versions {
@@ -155,7 +155,7 @@ func OfPolicies(stored Stored, versions []string) Stored {
 	return Where(stored, func(v activity.Totals) bool { return len(wanted) == 0 || wanted[v.Policy] })
 }
 
-// Where selects rows of a store. All other rows are left out.
+// Where returns a Stored with only the rows for which fits returns true.
 func Where(stored Stored, fits func(activity.Totals) bool) Stored {
 	return func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error) {
 		return stored(ctx, from, to, func(v activity.Totals) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// sample is the sum of a crawler's request in a log. The first requests of each log are sampled, and of the others those
-// that their sums choose: the same requests in each log.
+// sample is the hash of a crawler's request in a log. The first requests of each log are sampled. Later requests are
+// sampled if their hashes have a certain property, so that equal requests are sampled in each log.
 type sample struct {
 	file int
 	sum  uint64
@@ -23,7 +23,7 @@ type sample struct {
 const (
 	sampledFirst = 4096
 	sampledOf    = 256
-	// commonEnough is a number of samples that two servers' logs do not have in common by chance.
+	// commonEnough is the number of common samples from which the logs of two servers must contain the same requests.
 	commonEnough = 10
 )
 
@@ -36,9 +36,9 @@ func (t *tally) sample(r *accesslog.Record) {
 	}
 }
 
-// repeated returns the gaps of requests that two logs have in common.
+// repeated returns a gap for each pair of logs that contain the same requests.
 func (t *tally) repeated(names []string) (gaps []claim.Gap) {
-	of, in := map[int]int{}, map[uint64][]int{} // how many samples a file has, and which files have a sample
+	of, in := map[int]int{}, map[uint64][]int{} // of: number of samples of each file; in: files that contain a sample
 	for s := range t.samples {
 		of[s.file]++
 		in[s.sum] = append(in[s.sum], s.file)
@@ -62,7 +62,7 @@ func (t *tally) repeated(names []string) (gaps []claim.Gap) {
 	return gaps
 }
 
-// repeatedIn returns the gap of a store that has requests of the same time as the logs.
+// repeatedIn returns the gap for an activity database that has requests from the same time as the logs.
 func (t *tally) repeatedIn(o *Options, stored *tally) (gaps []claim.Gap) {
 	if t.requests == 0 || stored.requests == 0 || stored.first.After(t.last) || t.first.After(stored.last) {
 		return nil

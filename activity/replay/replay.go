@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package replay decides real traffic again: it shows the effect that a policy, or the
-// difference between two, would have had on the requests of access logs.
+// Package replay applies policies to past traffic. It shows the effect that a policy would have had on the requests in
+// access logs, or how two policies differ.
 package replay
 
 import (
@@ -21,42 +21,44 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Options configure a replay.
+// Options configures a replay.
 type Options struct {
 	New   *site.Site
-	Old   *site.Site // nil: nothing was blocked
+	Old   *site.Site // previous policy; nil means that nothing was blocked
 	Files []string   // logs, as [accesslog.Expand] returns them
-	// Stored reads the rows of a store between two times. It may be nil. StoreName is its name in the report.
+	// Stored reads the rows of an activity database between two times. It may be nil. StoreName is the name of the
+	// database in the report.
 	Stored    Stored
 	StoreName string
-	Parser    accesslog.Parser // nil: each file's format is found from its start
-	Stdin     io.Reader        // for "-" among the files, by default os.Stdin
-	// Host is the host of records without one. If it is empty, only rules for every host apply to them.
+	Parser    accesslog.Parser // if nil, the format of each line is detected
+	Stdin     io.Reader        // standard input, for the file name "-"; default os.Stdin
+	// Host is the host to assume for records without a host. If it is empty, only rules for every host apply to such
+	// records.
 	Host string
-	// Since and Until bound the time of the requests; the zero time does not.
+	// Since and Until limit the period of the requests. A zero time means that there is no limit.
 	Since, Until time.Time
-	Workers      int      // goroutines; by default one for each CPU
-	Accept       []string // the names of gaps that are not to matter
-	// Hosts bounds the comparison of the policies; nil means all hosts.
+	Workers      int      // number of goroutines; default: number of CPUs
+	Accept       []string // names of gaps that do not matter
+	// Hosts are the hosts for which the policies are compared; nil means all hosts.
 	Hosts []policy.Host
-	// Below, if not nil, finds the robots.txt of the site itself, which decides where a policy says nothing.
+	// Below, if not nil, finds a site's own robots.txt, which applies where the policy has no rule.
 	Below site.Below
-	// Decided is called, concurrently, with each request of a crawler in a log and what the new policy
-	// does about it. It may be nil.
+	// Decided is called with each request of a crawler in a log, and with the new policy's decision on it. Calls may be
+	// concurrent. Decided may be nil.
 	Decided func(*accesslog.Record, Verdict)
 
-	losses func() *compare.Losses // what search engines may lose, found without traffic
+	losses func() *compare.Losses // returns the losses that a comparison of the policies finds
 }
 
 // Verdict is a policy's decision on a request.
 type Verdict struct {
-	Crawler  string // the product token of the crawler that decided
+	Crawler  string // product token of the crawler whose rules decided
 	Identity policy.Identity
 	Decision activity.Decision
-	Rule     string // its name or audience; enforcement.impostors, or empty if there is none
+	Rule     string // name or audience of the rule, or enforcement.impostors; empty if no rule decided
 }
 
-// Run replays logs, or a store. An error is about reading these.
+// Run replays logs, or an activity database. It returns an error if they cannot be read.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -92,11 +94,11 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return newReport(&o, result, total.tally), nil
 }
 
-// identifier finds who the clients of records were, as far as that can be known later: from what the
-// server logged, or from the built-in address lists as of the record's day.
+// identifier determines the identities of past clients, from the results that the server logged, or from the built-in
+// address lists as they were on that day.
 type identifier struct {
 	verifier *verify.Verifier
-	day      time.Time // on which the lists are asked
+	day      time.Time // the day whose address lists are used
 	known    map[identityKey]identity
 }
 
@@ -105,14 +107,15 @@ type identityKey struct {
 	crawler policy.CrawlerID
 	addr    netip.Addr
 	day     int64
-	// Facts that rule out a proof, or that can be a proof the log does not have.
+	// preview reports that the client may be a link preview on a user's device, and unsigned that the request had no
+	// signature.
 	preview, unsigned bool
 }
 
 type identity struct {
 	policy.Identity
-	liveOnly bool // the crawler's operator publishes a proof that only a live check could use
-	unproven bool // nothing could have verified it
+	liveOnly bool // the operator publishes a proof that can only be checked while the request is served
+	unproven bool // the identity could not have been verified
 }
 
 func newIdentifier(sites ...*site.Site) *identifier {
@@ -127,8 +130,8 @@ func newIdentifier(sites ...*site.Site) *identifier {
 
 const maxIdentities = 100_000
 
-// identify finds who sent a record's request, as a crawler of a site. addr is the client's, invalid if
-// the record has none.
+// identify returns the identity of a record's client as a crawler of a site. addr is the client's address; it is not
+// valid if the record has none.
 func (i *identifier) identify(r *accesslog.Record, addr netip.Addr, c *client, s *site.Site, id policy.CrawlerID) identity {
 	if len(r.Identity) > 0 && (len(r.Crawler) == 0 || s.Policy.Crawler(string(r.Crawler)) == id) {
 		switch string(r.Identity) {
@@ -140,7 +143,8 @@ func (i *identifier) identify(r *accesslog.Record, addr netip.Addr, c *client, s
 			return identity{Identity: policy.Impostor}
 		}
 	}
-	if !addr.IsValid() || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() { // a proxy's, at best
+	// At best, this is the address of a proxy.
+	if !addr.IsValid() || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() {
 		return identity{unproven: true}
 	}
 	k := identityKey{s, id, addr, r.Time.Unix() / 86400, c.preview, r.Unsigned}
@@ -170,7 +174,7 @@ func (i *identifier) ask(k identityKey) identity {
 	switch {
 	case r.Status == verify.Verified:
 		return identity{Identity: policy.Verified}
-	case live: // a list alone does not make an impostor of it
+	case live: // an address list alone does not show that the client is an impostor
 		return identity{liveOnly: true, unproven: unproven}
 	case r.Status == verify.Impostor && !k.preview:
 		return identity{Identity: policy.Impostor}

@@ -24,52 +24,52 @@ import (
 
 // Report holds the results of a replay. Its JSON form is documented in docs/reference/replay.md.
 type Report struct {
-	New   string    `json:"new"`           // the name of the policy's file
-	Old   string    `json:"old,omitempty"` // empty: compared with blocking nothing
+	New   string    `json:"new"`           // file name of the policy
+	Old   string    `json:"old,omitempty"` // file name of the previous policy, if any
 	Files []string  `json:"files"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
 
 	Lines    int64 `json:"lines"`
-	Requests int64 `json:"requests"` // lines that could be read, within the time asked for
+	Requests int64 `json:"requests"` // number of readable lines within the selected period
 	Crawlers int64 `json:"crawler_requests"`
 
 	Coverage    claim.Coverage `json:"coverage"`
-	NotReplayed []Note         `json:"not_replayed"` // says what could not be decided as the server would have
-	Search      claim.Claim    `json:"search"`       // whether search engines keep what they have
+	NotReplayed []Note         `json:"not_replayed"` // what could not be decided like on the server
+	Search      claim.Claim    `json:"search"`       // the claim that search engines lose nothing
 
 	Verdicts     []VerdictCount `json:"decisions"`
 	SearchLoss   SearchLoss     `json:"search_loss"`
 	NewlyRefused []CrawlerCount `json:"newly_blocked"`
 	NewlyAllowed []CrawlerCount `json:"newly_allowed"`
-	NewlyLimited []CrawlerCount `json:"newly_limited"` // requests over a rate limit of the new policy
-	Violations   []CrawlerCount `json:"violations"`    // requests that the new policy disallows without blocking them
+	NewlyLimited []CrawlerCount `json:"newly_limited"` // requests that exceed a rate limit of the new policy
+	Violations   []CrawlerCount `json:"violations"`    // requests that the new policy disallows but does not block
 	ByCrawler    []CrawlerCount `json:"crawlers"`
 	Rules        []RuleCount    `json:"rules"`
-	IdleRules    []RuleCount    `json:"idle_rules"` // that decided nothing
-	// Unknown are the most frequent automated clients that no policy knows. They are never blocked.
+	IdleRules    []RuleCount    `json:"idle_rules"` // rules that decided no request
+	// Unknown holds the most frequent automated clients that neither policy lists. They are never blocked.
 	Unknown         []UnknownCount `json:"unlisted"`
-	UnknownClients  int64          `json:"unlisted_clients"`  // how many different ones
-	UnknownRequests int64          `json:"unlisted_requests"` // of all of them
+	UnknownClients  int64          `json:"unlisted_clients"`  // number of different unlisted clients
+	UnknownRequests int64          `json:"unlisted_requests"` // number of the requests of all unlisted clients
 	Days            []DayCount     `json:"days"`
 
 	losses *compare.Losses
 }
 
-// Note is something that could not be replayed.
+// Note describes data that could not be replayed.
 type Note struct {
 	Requests int64  `json:"requests"`
 	What     string `json:"what"`
 }
 
-// VerdictCount counts what the new policy does.
+// VerdictCount is the number of requests for which the new policy has a decision.
 type VerdictCount struct {
 	Decision activity.Decision `json:"decision"`
 	Requests int64             `json:"requests"`
-	Crawlers int64             `json:"crawlers"` // how many different ones
+	Crawlers int64             `json:"crawlers"` // number of different crawlers
 }
 
-// CrawlerCount counts requests of a crawler, by the identity of the client.
+// CrawlerCount is the number of requests of a crawler, for one identity of the client.
 type CrawlerCount struct {
 	Crawler        string      `json:"crawler"`
 	Category       string      `json:"category"`
@@ -77,43 +77,43 @@ type CrawlerCount struct {
 	Verified       int64       `json:"verified"`
 	Unverified     int64       `json:"unverified"`
 	Impostor       int64       `json:"impostor"`
-	Blocked        int64       `json:"blocked,omitempty"` // in Report.ByCrawler: by the new policy
+	Blocked        int64       `json:"blocked,omitempty"` // in Report.ByCrawler: requests that the new policy blocks
 	Bytes          int64       `json:"bytes"`
-	Rules          []string    `json:"rules,omitempty"`           // line and name of the rules that decide, the most frequent first
-	Paths          []PathCount `json:"paths,omitempty"`           // with the most requests
+	Rules          []string    `json:"rules,omitempty"`           // line and name of each rule, the most frequent first
+	Paths          []PathCount `json:"paths,omitempty"`           // the most frequent paths
 	PathsEstimated bool        `json:"paths_estimated,omitempty"` // there were too many paths to count each of them
 }
 
-// PathCount counts requests for a path.
+// PathCount is the number of requests for a path.
 type PathCount struct {
 	Path     string `json:"path"`
 	Requests int64  `json:"requests"`
 }
 
-// UnknownCount counts requests of an automated client that no policy knows.
+// UnknownCount is the number of requests of an automated client that neither policy lists.
 type UnknownCount struct {
-	Name     string `json:"name"` // as its User-Agent begins
+	Name     string `json:"name"` // first name in the client's User-Agent
 	Requests int64  `json:"requests"`
 	Bytes    int64  `json:"bytes"`
 }
 
-// RuleCount counts the requests that a rule decided.
+// RuleCount is the number of requests that a rule decided.
 type RuleCount struct {
 	Rule       string `json:"rule"`
 	Place      string `json:"place"` // FILE:LINE
 	Requests   int64  `json:"requests"`
-	Disallowed int64  `json:"disallowed"` // among them
+	Disallowed int64  `json:"disallowed"` // number of these requests that the rule disallows
 }
 
-// DayCount counts the crawler requests of a day (UTC) by what the new policy does.
+// DayCount holds the number of crawler requests on a day (UTC), by the new policy's decision.
 type DayCount struct {
-	Day      string                      `json:"day"` // 2026-11-22
+	Day      string                      `json:"day"` // such as 2026-11-22
 	Requests map[activity.Decision]int64 `json:"requests"`
 }
 
 var decisions = []activity.Decision{activity.Blocked, activity.Limited, activity.WouldBlock, activity.WouldLimit, activity.Disallowed, activity.Allowed}
 
-// shownPaths bounds the paths named for a crawler.
+// shownPaths limits the number of paths shown for a crawler.
 const shownPaths = 10
 
 func newReport(o *Options, read accesslog.Result, t *tally) *Report {
@@ -152,7 +152,7 @@ func newReport(o *Options, read accesslog.Result, t *tally) *Report {
 	return r
 }
 
-// shownUnknown bounds the unlisted clients in a report.
+// shownUnknown limits the number of unlisted clients in a report.
 const shownUnknown = 50
 
 func (r *Report) unknown(t *tally) {
@@ -259,7 +259,7 @@ func (s *CrawlerCount) add(k *key, c *count) {
 	}
 }
 
-// rule is the rule to name for a request, of the old policy if that alone blocked it.
+// rule returns the name of the deciding rule. If only the old policy blocked the request, it is the old policy's rule.
 func (k *key) rule() string {
 	v, of := k.new, ""
 	if k.old.decision == activity.Blocked && k.new.decision != activity.Blocked && v.rule == nil {
@@ -278,7 +278,7 @@ func (k *key) rule() string {
 }
 
 func (r *Report) rules(s *site.Site, t *tally) {
-	counts := map[policy.Pos]*RuleCount{} // a rule is the same over any robots.txt of a site
+	counts := map[policy.Pos]*RuleCount{} // a rule has the same position over any robots.txt of a site
 	rules := s.Policy.Spec().Rules
 	for i := range rules {
 		rule := &rules[i]
@@ -289,7 +289,7 @@ func (r *Report) rules(s *site.Site, t *tally) {
 			continue
 		}
 		rc := counts[k.new.rule.Pos]
-		if rc == nil { // a rule of the old policy
+		if rc == nil { // the rule belongs to the old policy
 			continue
 		}
 		rc.Requests += c.requests
@@ -351,10 +351,10 @@ type section struct {
 	Counts      []CrawlerCount
 }
 
-// WriteHTML writes the report as one page that loads nothing else.
+// WriteHTML writes the report as a single HTML page that loads no other files.
 func (r *Report) WriteHTML(w io.Writer) error { return page().Execute(w, r) }
 
-// chart is a bar for each day, with a part for each decision.
+// chart is a bar chart. It has a bar for each day, and the bar has a part for each decision.
 type chart struct {
 	Width, Height int
 	Bars          []bar
@@ -381,7 +381,7 @@ const (
 )
 
 func newChart(days []DayCount) *chart {
-	if len(days) < 2 { // the numbers say as much
+	if len(days) < 2 { // for a single day, the table has the same numbers
 		return nil
 	}
 	c := &chart{Width: chartWidth, Height: chartHeight, First: days[0].Day, Last: days[len(days)-1].Day}

@@ -16,51 +16,51 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// key groups the requests of a crawler for counting.
+// key groups requests of a crawler that are counted together.
 type key struct {
-	site     *site.Site // that knows the crawler
+	site     *site.Site // the site whose policy knows the crawler
 	crawler  policy.CrawlerID
 	identity policy.Identity
 	old, new verdict
 	lost     effect.Lost
-	unproven bool // of what is lost, see identity
+	unproven bool // identity.unproven, if the request is lost
 }
 
-// tally counts for one worker, without locks.
+// tally holds the counts of one worker. It needs no locks.
 type tally struct {
 	requests, opaque         int64
 	hostless, liveOnly       int64
 	stored                   claim.Coverage
-	limited                  int64 // allowed, and a limit applies that is not replayed
-	other, queries, purposes int64 // of a store: what its rows do not say
+	limited                  int64 // allowed requests under a rate limit that could not be replayed
+	other, queries, purposes int64 // requests in an activity database whose rows lack a path, a query or a purpose
 	first, last              time.Time
 	seen                     map[int64]bool // half days since 1970 that have requests
 	unsaid                   map[unsaid]int64
-	hosts                    map[string]bool // of the logs, as they are written
+	hosts                    map[string]bool // the hosts in the logs, as the clients wrote them
 	samples                  map[sample]bool
-	sampled                  map[int]int // the number of samples of each log
-	repeats                  []claim.Gap // of the logs and a store
+	sampled                  map[int]int // number of samples of each log
+	repeats                  []claim.Gap // requests that are in the logs and in the activity database
 	unknown                  map[string]*UnknownCount
 	counts                   map[key]*count
 	days                     map[dayKey]int64
 }
 
 type dayKey struct {
-	day      int64 // since 1970, UTC
+	day      int64 // days since 1970 (UTC)
 	decision activity.Decision
 }
 
 type count struct {
 	requests, bytes int64
 	paths           map[string]int64
-	dropped         int64 // requests of paths that were forgotten for want of room
+	dropped         int64 // requests for paths that were dropped because there were too many
 }
 
 func newTally() *tally {
 	return &tally{counts: map[key]*count{}, days: map[dayKey]int64{}, unknown: map[string]*UnknownCount{}, unsaid: map[unsaid]int64{}, seen: map[int64]bool{}, hosts: map[string]bool{}, samples: map[sample]bool{}, sampled: map[int]int{}}
 }
 
-// maxUnknown bounds the names of unlisted clients; the rest counts under otherClients.
+// maxUnknown limits the number of names of unlisted clients. All further clients are counted under otherClients.
 const (
 	maxUnknown   = 10_000
 	otherClients = "(others)"
@@ -93,7 +93,8 @@ func (t *tally) span(at time.Time) {
 
 const halfDay = 12 * 60 * 60
 
-// gap is the longest time without requests, in half days, if it is longer than maxGap.
+// gap returns the longest period without requests, in half days, or zero times if no such period is at least maxGap
+// long.
 func (t *tally) gap() (from, to time.Time) {
 	halves := slices.Sorted(maps.Keys(t.seen))
 	for i := 1; i < len(halves); i++ {
@@ -119,12 +120,12 @@ func (t *tally) add(at time.Time, requests, bytes int64, k key, path string) {
 	}
 }
 
-// interesting: the report shows the paths of these requests.
+// interesting reports whether the report shows the paths of these requests.
 func (k *key) interesting() bool {
 	return k.old.decision != k.new.decision || k.new.decision != activity.Allowed || k.lost != effect.Lost{}
 }
 
-// maxPaths bounds the paths of one kind of requests. Beyond it the less requested half is forgotten.
+// maxPaths limits the number of paths of one key. When it is exceeded, the less frequent half of the paths is dropped.
 const maxPaths = 20_000
 
 func (c *count) addPath(path string, n int64) {
@@ -148,7 +149,7 @@ func (c *count) forget() {
 	}
 }
 
-// topPaths sorts paths by requests and returns the first n, all for 0.
+// topPaths returns the n most frequent paths, sorted by requests. If n is 0, it returns all paths.
 func topPaths(paths map[string]int64, n int) []PathCount {
 	all := make([]PathCount, 0, len(paths))
 	for p, requests := range paths {

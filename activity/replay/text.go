@@ -12,13 +12,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// decisionTexts say what is done about requests.
+// decisionTexts maps decisions to descriptions of their effect.
 var decisionTexts = map[activity.Decision]string{
 	activity.Allowed: "allowed", activity.Disallowed: "disallowed, not blocked", activity.WouldBlock: "disallowed, in dry run", activity.Blocked: "blocked",
 	activity.Limited: "over a rate limit (429)", activity.WouldLimit: "over a rate limit, in dry run",
 }
 
-// shownCrawlers bounds the crawlers in a section.
+// shownCrawlers limits the number of crawlers in a section of the text.
 const shownCrawlers = 15
 
 // WriteText writes the report for a terminal, with warnings in red if color is set.
@@ -60,7 +60,7 @@ type textWriter struct {
 
 func (t *textWriter) line(format string, args ...any) { fmt.Fprintf(t.w, format+"\n", args...) }
 
-// search writes whether search engines keep what they have.
+// search writes the result of the claim about search engines.
 func (t *textWriter) search(r *Report) {
 	red, plain := "", ""
 	if t.color && r.Search.Outcome() == claim.Fails {
@@ -134,7 +134,7 @@ func (t *textWriter) rules(r *Report) {
 	}
 }
 
-// unknownInText bounds the unlisted clients in the text.
+// unknownInText limits the number of unlisted clients in the text.
 const unknownInText = 8
 
 func (t *textWriter) unknown(r *Report) {

@@ -28,15 +28,15 @@ type worker struct {
 	tally    *tally
 	queue    *queue
 	ids      *identifier
-	clients  map[string]*client            // by User-Agent
-	over     map[[sha256.Size]byte]*worker // with a site's own robots.txt below the policies, by its sum
+	clients  map[string]*client            // keys are User-Agents
+	over     map[[sha256.Size]byte]*worker // workers for sites with their own robots.txt, by hash of that file
 }
 
-// maxOver bounds the different files of sites that one replay puts below the policies.
+// maxOver limits the number of different robots.txt files of sites that a replay combines with the policies.
 const maxOver = 20
 
-// of returns the worker for requests of a host: where the host's own robots.txt is known, one with the policies over it.
-// It counts into the same tally.
+// of returns the worker for the requests of a host. If the host's own robots.txt is known, the worker combines that
+// file with the policies. All these workers use the same tally.
 func (w *worker) of(host string) *worker {
 	if w.options.Below == nil {
 		return w
@@ -56,7 +56,7 @@ func (w *worker) of(host string) *worker {
 	return over
 }
 
-// with returns the worker over a file.
+// with returns a worker that combines the policies with a site's own robots.txt.
 func (w *worker) with(file *robotstxt.File) *worker {
 	o := *w.options
 	o.Below = nil
@@ -71,11 +71,11 @@ func (w *worker) with(file *robotstxt.File) *worker {
 	return over
 }
 
-// client holds the meaning of a User-Agent for both policies.
+// client holds what both policies know about a User-Agent.
 type client struct {
-	new, old  []policy.CrawlerID // the crawlers that it names
+	new, old  []policy.CrawlerID // the crawlers that the User-Agent names
 	purposes  [2][]string
-	automated string // the name of an automated client that neither policy knows
+	automated string // name of an automated client that neither policy lists, or empty
 	preview   bool   // see crawlers.OnDevicePreview
 }
 
@@ -89,10 +89,10 @@ func newWorker(o *Options) *worker {
 	return w
 }
 
-// maxHosts bounds the hosts that a worker remembers.
+// maxHosts limits the number of hosts that a worker remembers.
 const maxHosts = 20_000
 
-// maxClients bounds the User-Agents that a worker remembers.
+// maxClients limits the number of User-Agents that a worker remembers.
 const maxClients = 20_000
 
 func (w *worker) client(ua []byte) *client {
@@ -116,8 +116,8 @@ func (w *worker) client(ua []byte) *client {
 	return c
 }
 
-// recognized returns the crawlers that a request is from. One that the server had recognized by
-// signature or address wins over the names in the User-Agent.
+// recognized returns the crawlers that may have sent a request. If the server recognized a crawler by its signature or
+// address, recognized returns only that crawler, and not those that the User-Agent names.
 func recognized(r *accesslog.Record, j *decider, named []policy.CrawlerID) []policy.CrawlerID {
 	if len(r.Crawler) == 0 || j == nil {
 		return named
@@ -199,8 +199,9 @@ func (d *decided) verdict() Verdict {
 	return v
 }
 
-// decide asks both policies. The request counts for the crawler by which the new policy decides, or if it knows none,
-// the old one. A request of a search engine that the new policy attributes to another crawler stays the engine's.
+// decide decides about a request under both policies. The request is counted for the crawler whose rules decide under
+// the new policy or, if the new policy knows no such crawler, under the old policy. If a search engine's request would
+// be decided by the rules of another crawler under the new policy, it is still counted for the search engine.
 func (w *worker) decide(t *site.Target, now time.Time, named, before []policy.CrawlerID, purposes [2][]string, identify func(*site.Site, policy.CrawlerID) identity) decided {
 	d := decided{key: key{old: verdict{decision: activity.Allowed}}}
 	by := func(j *decider, id policy.CrawlerID) {
@@ -252,7 +253,8 @@ func (w *worker) store(ctx context.Context) error {
 	return err
 }
 
-// stored is the client of a row, which names a crawler. No request is from a token that only robots.txt has.
+// stored returns the client for a row of an activity database, which has a crawler's token and no User-Agent. A token
+// that is only used in robots.txt is treated like a User-Agent, because no crawler sends requests under such a token.
 func (w *worker) stored(token string) *client {
 	c := *w.client([]byte(token))
 	named := func(p *policy.Policy, recognized []policy.CrawlerID) []policy.CrawlerID {
@@ -279,7 +281,7 @@ func (w *worker) visits(v *activity.Totals) {
 		stored.Identity = policy.Verified
 	case activity.Impostor:
 		stored.Identity = policy.Impostor
-	case activity.Unverified, activity.Audit: // the store gives none of audits
+	case activity.Unverified, activity.Audit: // an activity database returns no requests of audits
 	}
 	if v.Path == activity.OtherPath {
 		t.other += v.Requests
@@ -308,14 +310,15 @@ func (w *worker) visits(v *activity.Totals) {
 	t.add(v.Start, v.Requests, v.Bytes, d.key, v.Path)
 }
 
-// pathOf is the path and query of a target, as [site.PathOf]. The host and port of CONNECT have none.
+// pathOf returns the path and query of a request target, like [site.PathOf]. For CONNECT, whose target is a host and a
+// port, the path is "/".
 func pathOf(target string) (path string, ok bool) {
 	if strings.HasPrefix(target, "/") {
 		return target, true
 	}
 	u, err := url.ParseRequestURI(target)
 	if err != nil {
-		u = &url.URL{} // which no server takes
+		u = &url.URL{} // no server accepts such a target
 	}
 	if port, err := strconv.Atoi(u.Opaque); err == nil && port > 0 {
 		return "/", true
@@ -325,7 +328,7 @@ func pathOf(target string) (path string, ok bool) {
 
 type decider struct {
 	site     *site.Site
-	purposes bool // those that User-Agents name matter
+	purposes bool // whether the purposes in User-Agents matter to the policy
 }
 
 func newDecider(s *site.Site) *decider {
@@ -334,14 +337,14 @@ func newDecider(s *site.Site) *decider {
 	})}
 }
 
-// verdict is a policy's decision on a request.
+// verdict is the decision of a policy on a request.
 type verdict struct {
 	decision activity.Decision
 	rule     *policy.Rule
-	impostor bool // blocked as an impostor, whatever the rules say
+	impostor bool // blocked as an impostor, independently of the rules
 }
 
-// decide decides about a request as the edge does, and returns the crawler that it goes by.
+// decide decides about a request like the server does, and returns the crawler whose rules decided.
 func (j *decider) decide(t *site.Target, now time.Time, ids []policy.CrawlerID, purposes []string, identify func(*site.Site, policy.CrawlerID) identity) (policy.CrawlerID, verdict) {
 	if len(ids) == 0 {
 		return 0, verdict{decision: activity.Allowed}
@@ -350,8 +353,8 @@ func (j *decider) decide(t *site.Target, now time.Time, ids []policy.CrawlerID, 
 	return by.Crawler, verdict{Decision(v), v.Decision.Rule, v.Impostor}
 }
 
-// limits returns the limits of a request whose verdict is v: none if the policy disallows it, whether it is blocked or
-// not.
+// limits returns the rate limits that apply to a request with verdict v. If the policy disallows the request, no limit
+// applies, even if the request is not blocked.
 func (d *decider) limits(t *site.Target, now time.Time, ids []policy.CrawlerID, purposes []string, identify func(*site.Site, policy.CrawlerID) identity, v verdict) []site.Limit {
 	if d == nil || v.decision != activity.Allowed {
 		return nil
@@ -367,7 +370,7 @@ func (d *decider) clients(ids []policy.CrawlerID, identify func(*site.Site, poli
 	return clients
 }
 
-// Decision is the server's decision on a request, if the server enforces the policy.
+// Decision returns the server's decision on a request, assuming that the server enforces the policy.
 func Decision(v site.Verdict) activity.Decision {
 	if !v.Blocked() {
 		return activity.Allowed
@@ -382,7 +385,7 @@ func Decision(v site.Verdict) activity.Decision {
 	return activity.Disallowed
 }
 
-// clientAddress reads an address with or without a port; it is invalid if there is none.
+// clientAddress parses an address with or without a port. The result is not valid if b contains no address.
 func clientAddress(b []byte) netip.Addr {
 	s := string(b)
 	if a, err := netip.ParseAddr(s); err == nil {

@@ -16,14 +16,14 @@ import (
 
 type answer struct {
 	query    Query
-	from, to int64 // hours
+	from, to int64 // in hours since 1970
 	sums     map[answerKey]*Row
 	order    []*Row
 }
 
-// answerKey distinguishes the rows of an answer.
+// answerKey identifies a row of an answer.
 type answerKey struct {
-	bucket int64 // of the time, if the query asks for one
+	bucket int64 // number of the hour or other period, if the query asks for a time
 	values Values
 }
 
@@ -32,19 +32,19 @@ func newAnswer(q Query) *answer {
 	return &answer{query: q, from: from, to: to, sums: map[answerKey]*Row{}}
 }
 
-// span is a part of a table whose rows are added up.
+// span is a part of a table whose rows are added up for an answer.
 type span struct {
 	table
-	from, to int64 // in buckets
+	from, to int64 // in the unit of the table: hours or days
 }
 
-// spans chooses the tables to read: whole days from the daily totals if the answer does not distinguish hours, and
-// the rest from the hourly totals.
+// spans returns the parts of tables to read. For whole days, it uses the daily totals if the answer does not
+// distinguish hours. For the rest, it uses the hourly totals.
 func (a *answer) spans(rolled int64) []span {
 	hours, days := pathHourTable, pathDayTable
 	if !a.query.paths() {
 		hours, days = hourTable, dayTable
-		rolled = a.to // every write adds to days
+		rolled = a.to // every write also updates the table days
 	}
 	firstDay, lastDay := (a.from+23)/24, min(a.to/24, rolled+1)
 	if a.query.has(ByHour) || firstDay >= lastDay {
@@ -77,22 +77,22 @@ func (a *answer) addTables(ctx context.Context, tx *sql.Tx) error {
 	return a.addNumbers(ctx, tx, &n)
 }
 
-// rowKey identifies a row while tables are read: numbers of texts, or the bucket of a time, in the order of
-// Query.By. Paths are many, so SQLite looks their texts up.
+// rowKey identifies a row while tables are read. It has the numbers of the row's texts, and the number of its period,
+// in the order of Query.By. Paths are texts here, because there are many of them, so that SQLite looks them up faster.
 type rowKey struct {
 	numbers [ByDay + 1]number
 	path    string
 }
 
-// numbers holds sums of rows whose texts were not looked up yet.
+// numbers holds the sums of rows, identified by the numbers of their texts.
 type numbers struct {
 	sums  map[rowKey]*Counts
 	where string
-	kinds map[number]number // of crawlers
+	kinds map[number]number // number of the category, by number of the crawler
 }
 
-// columnOf returns the expression for a dimension's number or, of a time, its bucket. For a kind it is the number
-// of the crawler.
+// columnOf returns the SQL expression for the number of a dimension's value. For a dimension of time, that is the
+// number of the period. For ByKind, it is the number of the crawler.
 func (q *Query) columnOf(d Dimension, s span) string {
 	if n, first := q.bucket(d); n > 0 {
 		return fmt.Sprintf("(t.%s - %d) / %d", s.bucket, first/s.hours, n/s.hours)
@@ -103,8 +103,8 @@ func (q *Query) columnOf(d Dimension, s span) string {
 	return "t." + d.String()
 }
 
-// conditions returns the query's conditions, with numbers instead of texts: SQLite compares with one or two at
-// once.
+// conditions returns the query's conditions in SQL. They compare numbers instead of texts, and SQLite does so quickly
+// for one or two values at once.
 func (a *answer) conditions(ctx context.Context, tx *sql.Tx) (string, error) {
 	var where strings.Builder
 	for d, values := range a.query.Only {
@@ -130,8 +130,8 @@ func (a *answer) conditions(ctx context.Context, tx *sql.Tx) (string, error) {
 	return where.String(), nil
 }
 
-// addSpan adds the rows of a span. To group them SQLite would sort them, which takes longer than adding them up here.
-// There may be too many paths for that.
+// addSpan adds up the rows of a span. It does this in Go, because SQLite would sort the rows to group them, which is
+// slower. If the query asks for paths, SQLite groups them nevertheless, because there may be too many.
 func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span, n *numbers) error {
 	var key rowKey
 	var c Counts
@@ -174,8 +174,8 @@ func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span, n *numbers) er
 		strings.Join(append(columns, counts), ", "), s.name, s.bucket, n.where, group), s.from, s.to, a.query.PathPrefix, after(a.query.PathPrefix))
 }
 
-// most ends a statement whose rows have the sums n and v, if only those with the most are wanted. Rows of another
-// span can change the order; four times as many leave room for that.
+// most returns the end of a statement that returns only the rows with the largest sum n or v. Because the rows of other
+// spans can change the order, the statement returns four times as many rows as needed.
 func (q *Query) most() string {
 	if q.Limit <= 0 || q.timed() {
 		return ""
@@ -183,7 +183,7 @@ func (q *Query) most() string {
 	return fmt.Sprintf(" ORDER BY %s DESC LIMIT %d", map[bool]string{true: "v", false: "n"}[q.Violating], 4*q.Limit+100)
 }
 
-// number is scanned without reflection.
+// number is an integer that is scanned from a row without reflection.
 type number int64
 
 // Scan implements sql.Scanner.
@@ -206,7 +206,7 @@ func (s *seconds) Scan(src any) error {
 	return err
 }
 
-// addNumbers replaces the numbers of sums by their texts, and adds them.
+// addNumbers replaces the numbers in n by texts, and adds the sums to the answer.
 func (a *answer) addNumbers(ctx context.Context, tx *sql.Tx, n *numbers) error {
 	texts := map[number]string{}
 	for key := range n.sums {
@@ -236,7 +236,7 @@ func (a *answer) addNumbers(ctx context.Context, tx *sql.Tx, n *numbers) error {
 	return nil
 }
 
-// lookUp adds the texts of numbers.
+// lookUp adds the texts of the numbers to texts.
 func lookUp(ctx context.Context, q querier, texts map[number]string, numbers ...number) error {
 	ids, err := json.Marshal(numbers)
 	if err != nil {
@@ -253,7 +253,7 @@ func lookUp(ctx context.Context, q querier, texts map[number]string, numbers ...
 	return err
 }
 
-// kindsOfCrawlers returns the numbers of kinds by the numbers of crawlers.
+// kindsOfCrawlers returns the number of each crawler's category, by the number of the crawler.
 func kindsOfCrawlers(ctx context.Context, q querier) (map[number]number, error) {
 	all, err := list(ctx, q, func(p *[2]number) []any { return []any{&p[0], &p[1]} }, "SELECT crawler, category FROM crawlers")
 	kinds := make(map[number]number, len(all))
@@ -263,7 +263,7 @@ func kindsOfCrawlers(ctx context.Context, q querier) (map[number]number, error) 
 	return kinds, err
 }
 
-// after returns the first text, in the order of bytes, that follows all texts with a prefix.
+// after returns the first text, in byte order, that is greater than all texts with a prefix.
 func after(prefix string) string {
 	b := []byte(prefix)
 	for i, c := range slices.Backward(b) {
@@ -275,7 +275,7 @@ func after(prefix string) string {
 	return prefix + "\xff\xff\xff\xff" // these bytes do not occur in texts
 }
 
-// add adds counts to the row of a key.
+// add adds counts to the row with the key k.
 func (a *answer) add(k answerKey, c Counts) {
 	if c.Requests == 0 {
 		return
@@ -301,8 +301,8 @@ func pathless(r *Row) int {
 	return 0
 }
 
-// rows returns the answer in order: by time if the query asks for it, else by requests. Violations with unknown
-// paths come last.
+// rows returns the rows of the answer. They are sorted by time if the query asks for a time, and otherwise by requests.
+// Violations with unknown paths come last.
 func (a *answer) rows() []Row {
 	slices.SortStableFunc(a.order, func(x, y *Row) int {
 		c := x.Start.Compare(y.Start)

@@ -14,14 +14,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// The names of the gaps of a database.
+// The names of the gaps of an activity database.
 const (
 	GapUnstoredPaths = "unstored-paths" // requests whose paths were deleted for their age or size
-	GapNotRecorded   = "not-recorded"   // requests that could not be written
+	GapNotRecorded   = "not-recorded"   // requests that could not be written to the database
 )
 
-// unrecorded has the number of requests that were not recorded, by the hour. Where a database was
-// closed without order or for long, the number is not known, and 0 unless others of the hour are.
+// unrecorded holds the number of requests that were not recorded, by hour. The value 0 means that requests may be
+// missing, but their number is not known. That happens if the database was not closed properly, or was closed for long.
 type unrecorded map[int64]int64
 
 const selectUnrecorded = "SELECT hour, requests FROM not_recorded"
@@ -61,12 +61,12 @@ func (r *FleetReader) Coverage(ctx context.Context, from, to time.Time) (claim.C
 	return claim.Unite(c), err
 }
 
-// hoursOf returns the first hour of a time and the one after the last.
+// hoursOf returns the first hour of a period, and the hour after its last one.
 func hoursOf(from, to time.Time) (first, end int64) {
 	return from.Unix() / 3600, (to.Unix() + 3599) / 3600
 }
 
-// coverageOf says what the database lacks between two times.
+// coverageOf describes the data that is missing between two times. pathless is the number of requests without paths.
 func coverageOf(from, to time.Time, pathless int64, lost unrecorded) (c claim.Coverage) {
 	c.From, c.To = from, to
 	if pathless > 0 {
@@ -78,7 +78,7 @@ func coverageOf(from, to time.Time, pathless int64, lost unrecorded) (c claim.Co
 	}
 	first, end := hoursOf(from, to)
 	var number int64
-	var unknown []int64 // hours
+	var unknown []int64 // in hours since 1970
 	for _, hour := range slices.Sorted(maps.Keys(lost)) {
 		if hour < first || hour >= end {
 			continue

@@ -17,13 +17,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/aside"
 )
 
-// ErrDamaged means that the contents of a database were damaged. [PutAside] makes room for a new one.
+// ErrDamaged means that the contents of a database are damaged. Call [PutAside] to make room for a new database.
 var ErrDamaged = errors.New("the database is damaged")
 
 const lockName = "lock.db"
 
-// PutAside renames the database of a directory, which no process may have open, to a name
-// with the time, which it returns.
+// PutAside renames the database in a directory, and returns its new name, which contains the time. No process may have
+// the database open.
 func PutAside(dir string, now time.Time) (string, error) {
 	name := filepath.Join(dir, databaseName)
 	return aside.Put(now, name, name+"-wal", name+"-shm", filepath.Join(dir, lockName))
@@ -34,7 +34,7 @@ func explain(dir string, err error) error {
 	if !ok {
 		return err
 	}
-	switch e.Code() & 0xff { // the other bits distinguish causes of one kind
+	switch e.Code() & 0xff { // the other bits distinguish causes of the same kind
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%w: %s: %w", ErrDamaged, filepath.Join(dir, databaseName), err)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
@@ -45,8 +45,8 @@ func explain(dir string, err error) error {
 	return err
 }
 
-// checkWritable creates a directory if it is missing and writes a file. Its error names the
-// cause, which SQLite's errors leave out.
+// checkWritable creates a directory if it is missing, and tries to write a file in it. Its error contains the cause,
+// unlike SQLite's errors.
 func checkWritable(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -59,8 +59,8 @@ func checkWritable(dir string) error {
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
-// lockDirectory takes the lock of a directory's writer: a transaction on a
-// database of its own, which the system releases however the process ends.
+// lockDirectory acquires the lock of a directory for a writer. The lock is a transaction on a separate database. The
+// system releases it when the process ends, even if the process is killed.
 func lockDirectory(ctx context.Context, dir string) (*sql.DB, error) {
 	lock, err := sql.Open("sqlite", "file:"+filepath.ToSlash(filepath.Join(dir, lockName))+"?_pragma=locking_mode(EXCLUSIVE)")
 	if err != nil {
@@ -73,7 +73,7 @@ func lockDirectory(ctx context.Context, dir string) (*sql.DB, error) {
 	return lock, nil
 }
 
-// Check reads the whole database, and returns [ErrDamaged] if its contents changed.
+// Check reads the whole database, and returns [ErrDamaged] if its contents are damaged.
 func (r *Reader) Check(ctx context.Context) error {
 	var found string
 	err := r.db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found)

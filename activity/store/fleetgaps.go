@@ -9,15 +9,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// The names of the gaps of a fleet.
+// The names of the gaps of a fleet's database.
 const (
-	GapSilentServer = "silent-server" // it is dead or cut off, so its last requests are missing
-	GapUnsentRows   = "unsent-rows"   // it is behind
-	GapClocksApart  = "clocks-apart"  // its requests are at wrong times
+	GapSilentServer = "silent-server" // a server is down or cut off, so its last requests are missing
+	GapUnsentRows   = "unsent-rows"   // a server has not sent all of its rows yet
+	GapClocksApart  = "clocks-apart"  // the clock of a server is wrong, so the times of its requests are wrong, too
 )
 
-// maxClockSkew bounds the difference between the clocks of a server and of the fleet's database. The difference
-// includes the time that sending takes.
+// maxClockSkew limits the difference between the clocks of a server and of the fleet's database. The measured
+// difference includes the time that sending takes.
 const maxClockSkew = 2 * time.Minute
 
 // forgottenAfter is the time after which a silent server is not reported any more.
@@ -26,12 +26,12 @@ const forgottenAfter = 30 * 24 * time.Hour
 // Silent reports whether the server has sent nothing for too long, although it did not announce that it stops.
 func (n *Node) Silent() bool { return !n.Ended && n.Heard > n.Every+max(n.Every/2, 15*time.Second) }
 
-// SentUntil returns how long ago the fleet had everything from the server; known is false for a silent server.
+// SentUntil returns how long ago the fleet's database had all rows of the server. known is false for a silent server.
 func (n *Node) SentUntil() (ago time.Duration, known bool) { return n.Heard + n.Behind, !n.Silent() }
 
-// gaps returns the gaps that servers leave by not sending, from a time on.
+// gaps returns the gaps for servers that have not sent their rows, since the time from.
 func gaps(nodes []Node, now, from time.Time) (all []claim.Gap) {
-	heard := map[string]bool{} // also from a new database
+	heard := map[string]bool{} // servers that are not silent, even if they have a new database now
 	for i := range nodes {
 		heard[nodes[i].Name] = heard[nodes[i].Name] || !nodes[i].Silent()
 	}
@@ -46,7 +46,7 @@ func gaps(nodes []Node, now, from time.Time) (all []claim.Gap) {
 			g.Name, g.What = GapSilentServer, fmt.Sprintf("the server %s of the fleet is silent for %s, so its requests since then are missing", n.Name, n.Heard.Round(time.Second))
 			g.Close = "start it with its database, or find out why it does not reach the fleet's database"
 		case n.Silent():
-			continue // it has a new database
+			continue // the server has a new database
 		case n.Behind > n.Every+max(n.Every, time.Minute):
 			g.Name, g.What = GapUnsentRows, fmt.Sprintf("the server %s of the fleet has not sent all of its requests of the last %s", n.Name, n.Behind.Round(time.Second))
 			g.Close = "wait until it has sent them; the log of Caddy there says why it cannot"

@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// Queries is the interface for the questions of pages, commands and the API. A [Reader] answers for one server, a
-// [FleetReader] for all servers of a fleet.
+// Queries is the interface through which pages, commands and the API read totals. A [Reader] reads the totals of one
+// server, and a [FleetReader] those that all servers of a fleet have sent.
 type Queries interface {
 	Totals(ctx context.Context, q Query) ([]Row, error)
 	EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error)
@@ -30,28 +30,28 @@ type Queries interface {
 	Documents(ctx context.Context) ([]Document, error)
 }
 
-// FleetReader answers from the rows that the servers of a fleet have sent to ClickHouse. It does not rely on merges
-// of its tables: FINAL takes the last revision of each row.
+// FleetReader reads the rows that the servers of a fleet have sent to ClickHouse. It uses FINAL to get the last
+// revision of each row, so that the result does not depend on when ClickHouse merges its tables.
 type FleetReader struct {
 	Client clickhouse.Client
-	Node   string // only this server; "" are all
+	Node   string // read only the rows of this server; empty for all servers
 }
 
-// Node is a database of a server of a fleet.
+// Node is the activity database of a server in a fleet.
 type Node struct {
 	Name   string
-	Heard  time.Duration // ago, by the clock of ClickHouse
-	Behind time.Duration // by its last message, the time since everything was sent; 0 if nothing was left
-	Every  time.Duration // how often it sends
-	Skew   time.Duration // of its clock against the clock of ClickHouse
-	Ended  bool          // it was stopped regularly
+	Heard  time.Duration // time since its last message, by the clock of ClickHouse
+	Behind time.Duration // time since everything was sent, by its last message; 0 if nothing is left to send
+	Every  time.Duration // interval at which the server sends
+	Skew   time.Duration // difference between its clock and the clock of ClickHouse
+	Ended  bool          // the server announced that it stops
 	store  string
-	// rolled is the last day whose paths are summed up by day; last is the last hour.
+	// rolled is the last day in path_days. last is the last hour.
 	rolled, last int64
 }
 
-// Nodes lists the databases that sent something, by name. A server has a new one after its
-// directory was deleted.
+// Nodes returns all databases that have sent something, sorted by name of the server. A server has several databases if
+// its directory was deleted.
 func (r *FleetReader) Nodes(ctx context.Context) (all []Node, err error) {
 	err = r.query(ctx, "SELECT server_name, store, toUInt32(now()) - toUInt32(at), behind, rolled, last, every, ended, toInt64(revision) - toInt64(toUInt32(at)) * 1000 FROM servers FINAL"+r.where()+" ORDER BY server_name, store", 9, func(f []string, n []int64) {
 		all = append(all, Node{
@@ -62,8 +62,8 @@ func (r *FleetReader) Nodes(ctx context.Context) (all []Node, err error) {
 	return all, err
 }
 
-// where returns the start of a condition for one server or all servers. Rows that a server sent under another name
-// belong to it.
+// where returns the beginning of an SQL condition for the selected server, or for all servers. Rows that a server sent
+// under an earlier name belong to it, too.
 func (r *FleetReader) where(and ...string) string {
 	if r.Node != "" {
 		and = append([]string{"store IN (SELECT store FROM servers FINAL WHERE server_name = " + clickhouse.Quote(r.Node) + ")"}, and...)
@@ -74,7 +74,7 @@ func (r *FleetReader) where(and ...string) string {
 	return " WHERE " + strings.Join(and, " AND ")
 }
 
-// query calls each with the fields of every row as texts and as numbers. The number of a text is 0.
+// query calls each with every row, both as texts and as numbers. The number of a field that is not numeric is 0.
 func (r *FleetReader) query(ctx context.Context, text string, fields int, each func(f []string, n []int64)) error {
 	n := make([]int64, fields)
 	return r.Client.Query(ctx, text, func(f []string) error {
@@ -89,10 +89,10 @@ func (r *FleetReader) query(ctx context.Context, text string, fields int, each f
 	})
 }
 
-// kindsOf has the kind of each crawler.
+// kindsOf is an SQL subquery for the category of each crawler.
 const kindsOf = "(SELECT crawler, argMax(category, last) AS category FROM crawlers FINAL GROUP BY crawler)"
 
-// Totals answers a query.
+// Totals returns the rows that answer a query.
 func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 	a := newAnswer(q)
 	var behind []Node
@@ -112,7 +112,7 @@ func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 		if s.from < s.to {
 			parts = append(parts, r.part(&q, s, ""))
 		}
-		for _, n := range behind { // the paths of these days exist only by the hour
+		for _, n := range behind { // for these days, paths exist only in the hourly totals
 			if from := max(s.from, n.rolled+1); s.hours == 24 && from < s.to {
 				hours := span{pathHourTable, from * 24, min(s.to*24, n.last+1)}
 				parts = append(parts, r.part(&q, hours, "store = "+n.store))
@@ -148,7 +148,7 @@ func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 	return a.rows(), err
 }
 
-// part returns the statement that sums up a span of a table.
+// part returns the statement that adds up a span of a table.
 func (r *FleetReader) part(q *Query, s span, and string) string {
 	columns, groups := make([]string, 0, len(q.By)+1), make([]string, 0, len(q.By))
 	for _, d := range q.By {
@@ -178,7 +178,7 @@ func (r *FleetReader) part(q *Query, s span, and string) string {
 	if and != "" {
 		where = append(where, and)
 	}
-	slices.Sort(where) // Only has no order
+	slices.Sort(where) // sort, because the map Only has no order
 	final := " FINAL"
 	if q.Rough {
 		final = ""
@@ -191,8 +191,8 @@ func (r *FleetReader) part(q *Query, s span, and string) string {
 	return text
 }
 
-// EachRow is like [Reader.EachRow] for a fleet. For each day of each database it uses the hourly rows if they have as
-// many requests as the daily rows.
+// EachRow is like [Reader.EachRow], for all servers of the fleet. For each day and database, it uses the hourly rows if
+// they contain as many requests as the daily rows.
 func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error) {
 	pathless := int64(0)
 	first, end := hoursOf(from, to)
@@ -201,7 +201,7 @@ func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit fun
 	sums := func(table, day, where, h, d, t string) string {
 		return "SELECT store, " + day + " AS at, " + h + " AS h, " + d + " AS d, " + t + " AS t FROM " + table + " FINAL" + r.where(where) + " GROUP BY store, at"
 	}
-	byDay := map[int64][]string{} // the stores whose rows by the day are more than those by the hour
+	byDay := map[int64][]string{} // databases whose daily rows contain more requests than their hourly rows, by day
 	var days []int64
 	const none, all = "toUInt64(0)", "sum(requests)"
 	if err := r.query(ctx, "SELECT at, store, sum(h), sum(d), sum(t) FROM ("+strings.Join([]string{
@@ -239,7 +239,7 @@ func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit fun
 	return claim.Unite(c, coverageOf(from, to, pathless, nil)), err
 }
 
-// rowsOf calls request with rows of a table from all servers together.
+// rowsOf calls visit with the rows of a table, added up over all servers.
 func (r *FleetReader) rowsOf(ctx context.Context, t table, kinds map[string]string, visit func(activity.Totals) error, where ...string) error {
 	where = append(where, "requests > 0", "identity <> "+clickhouse.Quote(string(activity.Audit)))
 	var failed error
@@ -256,7 +256,7 @@ func (r *FleetReader) rowsOf(ctx context.Context, t table, kinds map[string]stri
 	return cmp.Or(failed, err)
 }
 
-// Bounds returns the period and the size of the fleet's database.
+// Bounds returns the period that the fleet's database covers, and its size.
 func (r *FleetReader) Bounds(ctx context.Context) (b Bounds, err error) {
 	for _, q := range []struct {
 		text string
@@ -277,7 +277,7 @@ func (r *FleetReader) Bounds(ctx context.Context) (b Bounds, err error) {
 	return b, nil
 }
 
-// Crawlers lists the recorded crawlers, by name.
+// Crawlers returns the recorded crawlers, sorted by name.
 func (r *FleetReader) Crawlers(ctx context.Context) (all []Crawler, err error) {
 	err = r.query(ctx, "SELECT crawler, argMax(category, last), min(first), max(last) FROM crawlers FINAL"+r.where()+" GROUP BY crawler ORDER BY crawler", 4, func(f []string, n []int64) {
 		all = append(all, Crawler{f[0], f[1], time.Unix(n[2], 0).UTC(), time.Unix(n[3], 0).UTC()})
@@ -285,7 +285,7 @@ func (r *FleetReader) Crawlers(ctx context.Context) (all []Crawler, err error) {
 	return all, err
 }
 
-// Reads lists the crawlers that read each robots.txt, the latest first.
+// Reads returns which crawlers have read which robots.txt, the latest first.
 func (r *FleetReader) Reads(ctx context.Context) (all []Read, err error) {
 	err = r.query(ctx, "SELECT "+readTexts+", min(first), max(last), sum(requests) FROM reads FINAL"+r.where()+" GROUP BY "+readTexts, 10, func(f []string, n []int64) {
 		all = append(all, Read{readKey{Host: f[0], Crawler: f[1], Identity: f[2], Version: f[3], Form: f[4], Publication: f[5], Number: f[6]}, time.Unix(n[7], 0).UTC(), time.Unix(n[8], 0).UTC(), n[9]})
@@ -294,8 +294,8 @@ func (r *FleetReader) Reads(ctx context.Context) (all []Read, err error) {
 	return all, err
 }
 
-// Publications lists the publications of a source, the newest first, or all for an empty name. The time of a
-// publication is the time when the first server loaded it.
+// Publications returns the publications of a source, the newest first. If name is empty, it returns the publications of
+// all sources. The time of a publication is the time when the first server loaded it.
 func (r *FleetReader) Publications(ctx context.Context, name string) (all []Publication, err error) {
 	var where []string
 	if name != "" {
@@ -316,13 +316,13 @@ func (r *FleetReader) Publications(ctx context.Context, name string) (all []Publ
 	return all, err
 }
 
-// PolicyVersions lists the versions of the policies from a source.
+// PolicyVersions returns the versions of the policies from a source.
 func (r *FleetReader) PolicyVersions(ctx context.Context, name string) ([]string, error) {
 	all, err := r.Publications(ctx, name)
 	return versionsOf(all), err
 }
 
-// Documents lists the documents that crawlers received, the newest first.
+// Documents returns the documents that crawlers received, the newest first.
 func (r *FleetReader) Documents(ctx context.Context) (all []Document, err error) {
 	err = r.query(ctx, "SELECT version_hash, host, etag, min(first) AS since, any(text) FROM documents FINAL"+r.where()+
 		" GROUP BY version_hash, host, etag ORDER BY since DESC, host, etag", 5, func(f []string, n []int64) {

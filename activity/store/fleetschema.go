@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 )
 
-// FleetSchema returns the statements that create the missing tables of a fleet in ClickHouse. In a table the row
-// with the highest revision wins among those with the same key.
+// FleetSchema returns the statements that create the missing tables of a fleet's database in ClickHouse. If several
+// rows of a table have the same key, ClickHouse keeps the row with the highest revision.
 func FleetSchema() []string {
 	statements := append(make([]string, 0, 1+len(outgoing)), `CREATE TABLE IF NOT EXISTS servers (server_name String, store UInt64, revision UInt64, at DateTime DEFAULT now(), rolled UInt32, last UInt32, behind UInt64, every UInt32, ended UInt8)
 ENGINE = ReplacingMergeTree(revision) ORDER BY store`)
@@ -39,7 +39,7 @@ ENGINE = ReplacingMergeTree(revision) ORDER BY store`)
 	return statements
 }
 
-// dayOf returns the expression for the day of a row, "" for a table without days.
+// dayOf returns the SQL expression for the day of a row, or "" for a table without days.
 func (t *outgoingTable) dayOf() string {
 	if t.bucket == "hour" {
 		return "intDiv(hour, 24)"
@@ -47,8 +47,8 @@ func (t *outgoingTable) dayOf() string {
 	return t.bucket
 }
 
-// FleetPrune returns the statements that drop old rows from the tables of a fleet. It drops whole months, with one
-// limit for hourly totals and another for the other tables.
+// FleetPrune returns the statements that delete old rows from the tables of a fleet's database. They delete whole
+// months: hourly totals before hours, and all other rows before days.
 func FleetPrune(ctx context.Context, c *clickhouse.Client, hours, days time.Time) ([]string, error) {
 	var statements []string
 	for i := range outgoing {
@@ -75,7 +75,7 @@ func FleetPrune(ctx context.Context, c *clickhouse.Client, hours, days time.Time
 	return statements, nil
 }
 
-// FleetForget returns the statements that delete the same rows in ClickHouse as [Store.Delete].
+// FleetForget returns the statements that delete in ClickHouse the same rows that [Store.Delete] deletes.
 func FleetForget(crawler, host string) (statements []string) {
 	for i := range outgoing {
 		t := &outgoing[i]

@@ -13,21 +13,22 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// Period is a time in which a server recorded that a publication was in force.
+// Period is a period during which a server recorded that a publication was in force.
 type Period struct{ From, To time.Time }
 
-// maxPause bounds the pause between two records of a server that something is in force. In a longer one it was down, or
-// could not record, and it is unknown what was in force.
+// maxPause limits the time between two records that belong to the same Period. After a longer pause, it is not known
+// which publication was in force, because the server was down or could not write.
 const maxPause = 3 * time.Minute
 
-// current is the publication of a source that is in force, with the time when the store last recorded it.
+// current is the publication of a source in force, with the time of the last record that says so.
 type current struct {
 	hash, number string
 	since        time.Time
-	said         time.Time // by the clock
+	said         time.Time // time of the last record, by the server's clock
 }
 
-// Publish records that a publication is in force since a time, in the place of others of its name. It waits for the disk.
+// Publish records that a publication came into force at a time. It replaces the previous publication with the same
+// name. Publish returns after the database has been written.
 func (s *Store) Publish(ctx context.Context, p *activity.Publication, at time.Time) error {
 	s.inForceMu.Lock()
 	defer s.inForceMu.Unlock()
@@ -46,7 +47,7 @@ func (s *Store) Publish(ctx context.Context, p *activity.Publication, at time.Ti
 	return s.note(ctx, p.Name, now, at)
 }
 
-// End records that a publication is not in force any more. It waits for the disk.
+// End records that a publication is no longer in force. It returns after the database has been written.
 func (s *Store) End(ctx context.Context, p *activity.Publication, at time.Time) error {
 	s.inForceMu.Lock()
 	defer s.inForceMu.Unlock()
@@ -58,7 +59,8 @@ func (s *Store) End(ctx context.Context, p *activity.Publication, at time.Time) 
 	return s.note(ctx, p.Name, before, at)
 }
 
-// beat records that the current publications are still in force. After a pause another period begins.
+// beat records that the current publications are still in force. After a pause of more than maxPause, it starts another
+// period.
 func (s *Store) beat(ctx context.Context) error {
 	s.inForceMu.Lock()
 	defer s.inForceMu.Unlock()
@@ -74,7 +76,7 @@ func (s *Store) beat(ctx context.Context) error {
 	return nil
 }
 
-// note records that something is in force at a time.
+// note records that a publication is in force at a time.
 func (s *Store) note(ctx context.Context, name string, c current, at time.Time) error {
 	c.said = s.options().Now()
 	s.inForce[name] = c
@@ -88,7 +90,7 @@ func (s *Store) note(ctx context.Context, name string, c current, at time.Time) 
 	})
 }
 
-// period is a row of in_force.
+// period is a row of the table in_force.
 type period struct {
 	id, number, name string
 	Period
@@ -96,7 +98,7 @@ type period struct {
 
 const selectPeriods = "SELECT hash, version, name, first, last FROM in_force"
 
-// addPeriods gives publications the periods in which a server, whichever it is, recorded them, in order.
+// addPeriods adds to each publication the periods during which any server recorded it, in order.
 func addPeriods(all []Publication, periods []period) {
 	slices.SortFunc(periods, func(a, b period) int { return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To)) })
 	for i := range all {

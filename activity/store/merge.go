@@ -11,13 +11,13 @@ import (
 
 // Names in the table meta.
 const (
-	metaOpen     = "open"     // 1 while a process writes; it stays if the process is killed
-	metaRolled   = "rolled"   // the last day that is in path_days
-	metaSwept    = "swept"    // the day when unused texts were last deleted
-	metaRevision = "revision" // of the last change: in milliseconds since 1970, if the clock does not go back
-	metaStore    = "store"    // a random number that distinguishes databases of one server
-	metaComplete = "complete" // when nothing was left to send, in seconds since 1970
-	metaShrunk   = "shrunk"   // when rows were last deleted for their size, in seconds since 1970
+	metaOpen     = "open"     // 1 while a process has the database open; the 1 remains if the process is killed
+	metaRolled   = "rolled"   // the last day in path_days
+	metaSwept    = "swept"    // the day on which unused texts were last deleted
+	metaRevision = "revision" // the revision of the last change; usually its time in milliseconds since 1970
+	metaStore    = "store"    // a random number that distinguishes the databases of a server
+	metaComplete = "complete" // time when everything was last sent, in seconds since 1970
+	metaShrunk   = "shrunk"   // time of the last deletion because of the size, in seconds since 1970
 )
 
 func meta(ctx context.Context, q querier, name string) (int64, error) {
@@ -29,8 +29,8 @@ func meta(ctx context.Context, q querier, name string) (int64, error) {
 	return v, err
 }
 
-// change calls do with a transaction and with a revision that is greater than all before. It is a
-// time so that a database that was restored from a copy does not go back.
+// change calls do with a transaction, and with a revision that is greater than all earlier ones. The revision is a
+// time, so that it does not go back if an older copy of the database is restored.
 func (s *Store) change(ctx context.Context, do func(tx *sql.Tx, revision int64) error) error {
 	return within(ctx, s.db, func(tx *sql.Tx) error {
 		last, err := meta(ctx, tx, metaRevision)
@@ -55,7 +55,7 @@ func setMeta(ctx context.Context, q querier, name string, v int64) error {
 	return err
 }
 
-// merge adds sums to the totals.
+// merge adds sums to the totals in the database.
 func (s *Store) merge(ctx context.Context, add *sums) error {
 	return s.change(ctx, func(tx *sql.Tx, revision int64) error {
 		m, err := newMerging(ctx, tx, revision)
@@ -87,7 +87,7 @@ func (s *Store) merge(ctx context.Context, add *sums) error {
 			}
 		}
 		for hour := range m.hours {
-			// Three quarters of the rows stay, so that not every merge must fold.
+			// Three quarters of the rows remain, so that the next merges need not call fold again.
 			n := s.options().RowsPerHour
 			if err := pathHourTable.fold(ctx, tx, hour, n, max(1, n*3/4), revision); err != nil {
 				return err
@@ -114,7 +114,7 @@ type touched struct {
 	bucket int64
 }
 
-// total is a row without a path, by numbers.
+// total identifies a row without a path. Its fields are the numbers of texts.
 type total struct{ hour, host, crawler, identity, decision, rule, policy int64 }
 
 type seenCrawler struct{ kind, first, last int64 }
@@ -122,7 +122,7 @@ type seenCrawler struct{ kind, first, last int64 }
 func newMerging(ctx context.Context, tx *sql.Tx, revision int64) (*merging, error) {
 	m := &merging{ctx: ctx, revision: revision, ids: map[string]int64{}, hours: map[int64]bool{}, sum: map[total]*Counts{}, seen: map[int64]*seenCrawler{}, touched: map[touched]bool{}}
 	for stmt, text := range map[**sql.Stmt]string{
-		// The update without an effect makes RETURNING answer for an existing text.
+		// The update does not change the text, but makes RETURNING return the id of an existing text.
 		&m.intern:  "INSERT INTO strings (text) VALUES (?) ON CONFLICT (text) DO UPDATE SET text = text RETURNING id",
 		&m.path:    pathHourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
 		&m.totalOf: hourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
@@ -134,11 +134,11 @@ func newMerging(ctx context.Context, tx *sql.Tx, revision int64) (*merging, erro
 			" first = min(first, excluded.first), last = max(last, excluded.last), requests = requests + excluded.requests",
 	} {
 		var err error
-		if *stmt, err = tx.PrepareContext(ctx, text); err != nil { // the end of tx closes it
+		if *stmt, err = tx.PrepareContext(ctx, text); err != nil { // closed at the end of tx
 			return nil, err
 		}
 	}
-	_, err := m.id(OtherPath) // fold needs it
+	_, err := m.id(OtherPath) // fold needs the number of OtherPath
 	return m, err
 }
 
@@ -198,7 +198,7 @@ func (m *merging) read(r readKey, t *times) error {
 	return err
 }
 
-// totals writes the totals without paths, and the crawlers.
+// totals adds the totals without paths, and the crawlers.
 func (m *merging) totals() error {
 	for t, c := range m.sum {
 		for _, into := range []struct {
@@ -220,16 +220,17 @@ func (m *merging) totals() error {
 	return nil
 }
 
-// otherPath is the number of [OtherPath].
+// otherPath is an SQL expression for the number of [OtherPath].
 const otherPath = "(SELECT id FROM strings WHERE text = '" + OtherPath + "')"
 
-// verifiedSearch tells the rows of verified search crawlers, which are folded last.
+// verifiedSearch is an SQL condition for rows of verified search crawlers. Such rows are folded last.
 const verifiedSearch = "(identity = (SELECT id FROM strings WHERE text = 'verified') AND crawler IN" +
 	" (SELECT crawler FROM crawlers WHERE category = (SELECT id FROM strings WHERE text = 'search')))"
 
-// fold sums up, without their paths, the rows of one hour or day beyond keep, those with the fewest requests, once
-// there are more than limit. Rows that were sent whole to a fleet's database stay there as they are. If they were
-// sent in part, the summed rows stay as empty rows until those have been sent, too.
+// fold limits the rows with paths in one hour or day. If there are more than limit rows, it keeps the keep rows with
+// the most requests, and adds up the others under [OtherPath]. Rows that were already sent completely to a fleet's
+// database remain unchanged there. If the rows were sent only in part, the folded rows remain here as empty rows until
+// those have been sent, too.
 func (t table) fold(ctx context.Context, tx *sql.Tx, at int64, limit, keep int, revision int64) error {
 	var n int
 	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM "+t.name+" WHERE "+t.bucket+" = ? AND requests > 0", at).Scan(&n); err != nil || n <= limit {

@@ -4,14 +4,14 @@ package store
 
 import "github.com/robotspolicy/caddy-robots-policy/activity"
 
-// maxNames is the number of pairs of a host and a crawler that have rows in an hour. Clients
-// can make up both, and each would be a row in the totals that are kept for a year.
+// maxNames limits the number of pairs of a host and a crawler that have rows in an hour. A limit is needed because
+// clients can invent both, and the totals are stored for a year.
 const maxNames = 10_000
 
-// other stands for the hosts, and for the names of clients of unknown kind, that have no rows of their own.
+// other represents all hosts, and all names of unlisted clients, that do not have their own rows.
 const other = "(other)"
 
-// names bounds the pairs of a host and a crawler in an hour.
+// names counts the pairs of a host and a crawler in an hour.
 type names struct {
 	hour int64
 	seen map[pair]struct{}
@@ -19,8 +19,8 @@ type names struct {
 
 type pair struct{ host, crawler string }
 
-// bound puts a request under other if there are too many names in its hour already. Nothing is
-// known of what it read there.
+// bound changes a request to the host other if its hour already has too many pairs. It also clears Robots, because the
+// database does not know what the crawler read on other.
 func (n *names) bound(v *activity.Request) {
 	if hour := v.Time.Unix() / 3600; hour != n.hour || n.seen == nil {
 		n.hour, n.seen = hour, map[pair]struct{}{}

@@ -18,11 +18,11 @@ import (
 
 // outgoingTable is a table whose rows are sent to a fleet's database.
 type outgoingTable struct {
-	name, bucket string // a table without a bucket is sent by what changed in all of it
-	keys, others string // columns of texts: those that make up the key with the bucket, and others
+	name, bucket string // bucket is the column of the time; a table without it is sent whole
+	keys, others string // columns with texts; keys and bucket form the key
 	numbers      string
-	interned     bool   // the texts are numbers of strings
-	order        string // of the fleet's table, before what tells its rows apart
+	interned     bool   // the table stores numbers of texts instead of texts
+	order        string // sort order of the fleet's table, without the columns that make it unique
 }
 
 var outgoing = []outgoingTable{
@@ -47,8 +47,8 @@ func columnList(s string) []string {
 
 func (t *outgoingTable) texts() []string { return append(columnList(t.keys), columnList(t.others)...) }
 
-// columns are the columns of a row as it is sent. A change of the key, or of a column's meaning, needs
-// another table.
+// columns returns the columns of the rows that are sent. If the key or the meaning of a column changes, use a new
+// table.
 func (t *outgoingTable) columns() []string {
 	all := append([]string{"server_name", "store", "row_key", "revision"}, t.texts()...)
 	if t.bucket != "" {
@@ -59,7 +59,7 @@ func (t *outgoingTable) columns() []string {
 
 type pendingBucket struct{ bucket, changed, sent int64 }
 
-// pending lists what is to be sent of a table, the newest first.
+// pending returns the buckets of a table that must be sent, the newest first.
 func (t *outgoingTable) pending(ctx context.Context, db querier) ([]pendingBucket, error) {
 	return list(ctx, db, func(p *pendingBucket) []any { return []any{&p.bucket, &p.changed, &p.sent} },
 		"SELECT bucket, changed, sent FROM outbox WHERE name = ? AND changed > sent ORDER BY bucket DESC", t.name)
@@ -70,7 +70,7 @@ func (t *outgoingTable) begin(ctx context.Context, db querier, p pendingBucket) 
 	return err
 }
 
-// end says that a bucket has arrived, and deletes the rows of nothing that were only there to be sent.
+// end records that a bucket was sent. It deletes empty rows that were only stored to be sent.
 func (t *outgoingTable) end(ctx context.Context, db querier, p pendingBucket) error {
 	if _, err := db.ExecContext(ctx, "UPDATE outbox SET sent = ? WHERE name = ? AND bucket = ?", p.changed, t.name, p.bucket); err != nil {
 		return err
@@ -82,34 +82,34 @@ func (t *outgoingTable) end(ctx context.Context, db querier, p pendingBucket) er
 	return err
 }
 
-// origin identifies the source of rows. Databases of one server have different numbers. A new
-// one adds to the rows that earlier ones have sent, and does not replace them.
+// origin identifies the database that sends rows. If a server has a new database, its rows are added to the rows of the
+// earlier database, and do not replace them.
 type origin struct {
 	node  string
 	store int64
 }
 
-// originOf returns the origin of a database. Its number is chosen at the first call.
+// originOf returns the origin of a database. The first call chooses a random number for the database.
 func originOf(ctx context.Context, db querier, node string) (origin, error) {
 	n, err := meta(ctx, db, metaStore)
 	if err == nil && n == 0 {
 		var b [8]byte
-		_, _ = rand.Read(b[:]) // it never fails
+		_, _ = rand.Read(b[:]) // rand.Read never fails
 		n = int64(binary.BigEndian.Uint64(b[:])>>1 | 1)
 		err = setMeta(ctx, db, metaStore, n)
 	}
 	return origin{node, n}, err
 }
 
-// Sends reports whether the store has sent totals to a fleet.
+// Sends reports whether the database has ever sent totals to a fleet.
 func (r *Reader) Sends(ctx context.Context) (bool, error) {
 	n, err := meta(ctx, r.db, metaStore)
 	return n != 0, err
 }
 
-// rowKey tells the rows of a table apart. It does not depend on the name of the server, which
-// is new at each start of a container: a renamed server still replaces its own rows. Clients can make up texts, but they
-// do not know the number of the database.
+// rowKey returns a hash that distinguishes the rows of a table. It does not depend on the server's name, which can be
+// different at each start of a container. So a renamed server still replaces its own rows. Clients cannot cause
+// collisions, because they do not know the number of the database.
 func (o origin) rowKey(key []string) uint64 {
 	h := sha256.New()
 	for _, s := range append([]string{strconv.FormatInt(o.store, 10)}, key...) {
@@ -119,7 +119,8 @@ func (o origin) rowKey(key []string) uint64 {
 	return binary.BigEndian.Uint64(h.Sum(nil))
 }
 
-// write calls add with each row of a bucket that was changed since it was sent, as a line for the fleet's database.
+// write calls add with each row of a bucket that was changed since the bucket was sent. line is the row in the format
+// TabSeparated.
 func (t *outgoingTable) write(ctx context.Context, db querier, o origin, p pendingBucket, add func(line []byte) error) error {
 	var columns, joins []string
 	for i, c := range t.texts() {

@@ -15,20 +15,20 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Publication is a publication of which the policy was in force for some time.
+// Publication is a publication whose policy was in force for some time.
 type Publication struct {
-	ID     string    // the start of it, as requests have it
-	Number string    // see activity.Publication; one that came back has another
-	Name   string    // of the policy's source
-	Policy string    // what rows of totals call its policy
-	First  time.Time // when the first server recorded it
+	ID     string    // start of the ID, as in requests
+	Number string    // see activity.Publication; if a policy comes back, it has a new number
+	Name   string    // name of the policy's source
+	Policy string    // version of the policy, as in the rows of totals
+	First  time.Time // time when the first server recorded it
 	Text   string
-	// Periods are the times in which a server recorded that it was in force, in order. Between two of them no server
-	// recorded anything, or another publication was in force.
+	// Periods are the periods during which servers recorded that the publication was in force, in order. Between two
+	// periods, another publication was in force, or no server recorded anything.
 	Periods []Period
 }
 
-// Label is the name that people use.
+// Label returns the name that people see; see [activity.Label].
 func (p *Publication) Label() string { return activity.Label(p.ID, p.Number) }
 
 // Since returns the beginning of the last period.
@@ -39,19 +39,19 @@ func (p *Publication) Since() time.Time {
 	return p.First
 }
 
-// Document is a robots.txt that a crawler got under a publication.
+// Document is a robots.txt that a crawler received under a publication.
 type Document struct {
 	Publication, Host, Version string
 	First                      time.Time
 	Text                       string
 }
 
-// Serve records a document that a crawler got. It waits for the disk.
+// Serve records a document that a crawler received. It returns after the database has been written.
 func (s *Store) Serve(ctx context.Context, p *activity.Publication, d site.Document, at time.Time) error {
 	return s.insertNew(ctx, "documents", p.ID[:12], d.Host, d.Version, at.Unix(), d.Text)
 }
 
-// insertNew inserts a row, unless there is one of its key.
+// insertNew inserts a row, unless a row with the same key exists.
 func (s *Store) insertNew(ctx context.Context, name string, values ...any) error {
 	return s.change(ctx, func(tx *sql.Tx, revision int64) error {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO "+name+" VALUES (?"+strings.Repeat(", ?", len(values))+") ON CONFLICT DO NOTHING", append(values, revision)...); err != nil {
@@ -61,7 +61,8 @@ func (s *Store) insertNew(ctx context.Context, name string, values ...any) error
 	})
 }
 
-// Publications lists the publications of a source, the newest first, or all for an empty name.
+// Publications returns the publications of a source, the newest first. If name is empty, it returns the publications of
+// all sources.
 func (r *Reader) Publications(ctx context.Context, name string) ([]Publication, error) {
 	all, err := list(ctx, r.db, func(p *Publication) []any {
 		return []any{&p.ID, &p.Number, &p.Name, &p.Policy, (*seconds)(&p.First), &p.Text}
@@ -77,7 +78,7 @@ func (r *Reader) Publications(ctx context.Context, name string) ([]Publication, 
 	return all, err
 }
 
-// Documents lists the documents that crawlers got, the newest first.
+// Documents returns the documents that crawlers received, the newest first.
 func (r *Reader) Documents(ctx context.Context) ([]Document, error) {
 	return list(ctx, r.db, func(d *Document) []any {
 		return []any{&d.Publication, &d.Host, &d.Version, (*seconds)(&d.First), &d.Text}
@@ -85,7 +86,7 @@ func (r *Reader) Documents(ctx context.Context) ([]Document, error) {
 		"SELECT version_hash, host, etag, first, text FROM documents ORDER BY first DESC, host, etag")
 }
 
-// PolicyVersions lists the versions of the policies from a source.
+// PolicyVersions returns the versions of the policies from a source.
 func (r *Reader) PolicyVersions(ctx context.Context, name string) ([]string, error) {
 	all, err := r.Publications(ctx, name)
 	return versionsOf(all), err
@@ -99,15 +100,15 @@ func versionsOf(all []Publication) []string {
 	return versions
 }
 
-// Read records that a crawler of an identity read a version of a host's robots.txt.
+// Read records that a crawler with an identity read a version of a host's robots.txt.
 type Read struct {
 	readKey
 	First, Last time.Time
 	Requests    int64
 }
 
-// Label is the name of the publication that was in force then or, if that is not known, the version of the
-// text.
+// Label returns the label of the publication that was in force then. If that is not known, it returns the version of
+// the robots.txt.
 func (r *Read) Label() string {
 	if r.Publication == "" {
 		return fmt.Sprintf("%.8s", r.Version)
@@ -115,7 +116,7 @@ func (r *Read) Label() string {
 	return activity.Label(r.Publication, r.Number)
 }
 
-// Reads lists who read which robots.txt, the latest first.
+// Reads returns which crawlers have read which robots.txt, the latest first.
 func (r *Reader) Reads(ctx context.Context) ([]Read, error) {
 	all, err := list(ctx, r.db, func(r *Read) []any {
 		return []any{&r.Host, &r.Crawler, &r.Identity, &r.Version, &r.Form, &r.Publication, &r.Number, (*seconds)(&r.First), (*seconds)(&r.Last), &r.Requests}
@@ -126,7 +127,7 @@ func (r *Reader) Reads(ctx context.Context) ([]Read, error) {
 	return all, err
 }
 
-// sortReads sorts by time. If a crawler has several readings in one second, the newest version is the latest.
+// sortReads sorts reads by time. If a crawler read several versions in the same second, the newest version comes first.
 func sortReads(list []Read) {
 	slices.SortFunc(list, func(a, b Read) int {
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Crawler, b.Crawler), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Identity, b.Identity),
@@ -134,16 +135,17 @@ func sortReads(list []Read) {
 	})
 }
 
-// Crawler is a crawler that came.
+// Crawler is a crawler that has sent requests.
 type Crawler struct {
 	Name, Category string
-	First, Last    time.Time // to the hour
+	First, Last    time.Time // rounded to the hour
 }
 
-// Crawlers lists the crawlers that have requests in the store, by name.
+// Crawlers returns the crawlers that have rows in the database, sorted by name.
 func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) {
 	return list(ctx, r.db, func(c *Crawler) []any { return []any{&c.Name, &c.Category, (*seconds)(&c.First), (*seconds)(&c.Last)} },
-		"SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = category ORDER BY +c.text") // not in the order of all texts
+		// The + in +c.text keeps SQLite from reading all texts in order.
+		"SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = category ORDER BY +c.text")
 }
 
 // Delete removes all rows of a crawler or of a host. If both are given, it removes the rows of the crawler on the
@@ -165,7 +167,7 @@ func (s *Store) Delete(ctx context.Context, crawler, host string) error {
 	if err := s.sweep(ctx); err != nil {
 		return err
 	}
-	// Freed pages still contain the deleted data, so the file is rewritten without them.
+	// Freed pages still contain the deleted data. VACUUM rewrites the file without these pages.
 	_, err := s.db.ExecContext(ctx, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
 	return err
 }

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// Reader answers questions about a store, even while another process writes to it. It is safe for concurrent use.
+// Reader reads an activity database, even while another process writes to it. It is safe for concurrent use.
 type Reader struct {
 	dir string
 	db  *sql.DB
 }
 
-// OpenReader opens the store of a directory for reading.
+// OpenReader opens the database in a directory for reading.
 func OpenReader(ctx context.Context, dir string) (*Reader, error) {
 	if _, err := os.Stat(filepath.Join(dir, databaseName)); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -38,7 +38,7 @@ func OpenReader(ctx context.Context, dir string) (*Reader, error) {
 // Close closes the database.
 func (r *Reader) Close() error { return r.db.Close() }
 
-// A Dimension is a column in which the rows of an answer can differ.
+// A Dimension is a property by which the rows of an answer can be grouped, such as the crawler or the day.
 type Dimension int
 
 // The dimensions.
@@ -57,36 +57,38 @@ const (
 
 var columnNames = [...]string{"host", "crawler", "category", "identity", "decision", "rule", "policy", "path", "hour", "day"}
 
-// String is the name of its column.
+// String returns the name of the dimension's column.
 func (d Dimension) String() string { return columnNames[d] }
 
-// Values are a row's values in the dimensions other than the times, empty for those that were not asked for.
+// Values holds a row's values in all dimensions except time. The values of dimensions that the query does not ask for
+// are empty.
 type Values [ByPath + 1]string
 
-// hours returns the number of hours in a bucket of a dimension, or 0 if it is not a dimension of time.
+// hours returns the length of the dimension's periods in hours, or 0 if the dimension is not one of time.
 func (d Dimension) hours() int64 { return [...]int64{ByHour: 1, ByDay: 24}[d] }
 
-// Query asks for totals of a span of time.
+// Query asks for totals of a period.
 type Query struct {
-	// From and To bound the span, in whole hours: From is included, To is not.
+	// From and To limit the period. Both are rounded to whole hours. From is included, To is not.
 	From, To time.Time
-	// Only selects the rows that have one of the values in a dimension, which may not be one of time.
+	// Only selects rows by their values: in each dimension of the map, a row must have one of the values. The dimension
+	// must not be one of time.
 	Only       map[Dimension][]string
-	PathPrefix string      // selects the rows whose path begins with it
+	PathPrefix string      // selects rows whose path begins with this prefix
 	By         []Dimension // the dimensions of the answer's rows
-	// Days is the number of days, from the day of From, in a row of ByDay; 0 is one.
+	// Days is the number of days in a row if By contains ByDay. The first row begins with the day of From. 0 means 1.
 	Days int
-	// Limit is the number of rows to return, those with the most requests; 0 is all. If By has a dimension of time,
-	// rows come in the order of time, and Limit is ignored.
+	// Limit is the maximum number of rows. The answer has the rows with the most requests. 0 means all rows. Limit is
+	// ignored if By contains a dimension of time; the rows are then sorted by time.
 	Limit int
-	// Violating leaves out rows without violations. Rows come by the number of violations then.
+	// Violating leaves out rows without violations, and sorts the rows by the number of violations.
 	Violating bool
-	// Rough allows a row that a server sent to ClickHouse more than once to count each
-	// time: for an order of what is most, which takes a fraction of the time then.
+	// Rough allows a [FleetReader] to count a row twice if a server sent it twice. The answer is then less exact, but
+	// takes a fraction of the time. Use it to find out which values are the most frequent.
 	Rough bool
 }
 
-// Row is totals of the requests that share the values of the dimensions asked for.
+// Row holds the totals of the requests with the same values in the query's dimensions.
 type Row struct {
 	Start  time.Time
 	Values Values
@@ -99,7 +101,7 @@ func (q *Query) paths() bool {
 	return q.has(ByPath) || len(q.Only[ByPath]) > 0 || q.PathPrefix != ""
 }
 
-// bucket returns the number of hours in a row of a dimension of time, and the hour that begins the first.
+// bucket returns the length of a row's period in hours, and the first hour of the first period.
 func (q *Query) bucket(d Dimension) (hours, first int64) {
 	if d == ByDay && q.Days > 1 {
 		return 24 * int64(q.Days), q.From.Unix() / 86400 * 24
@@ -107,12 +109,12 @@ func (q *Query) bucket(d Dimension) (hours, first int64) {
 	return d.hours(), 0
 }
 
-// timed reports whether the rows of the answer come in the order of time.
+// timed reports whether the rows of the answer are sorted by time.
 func (q *Query) timed() bool {
 	return slices.ContainsFunc(q.By, func(d Dimension) bool { return d.hours() > 0 })
 }
 
-// Key returns a key that is equal for queries with the same answer.
+// Key returns a string that is equal for queries with the same answer.
 func (q *Query) Key() string {
 	only := make([]string, 0, len(q.Only))
 	for d, values := range q.Only {
@@ -122,7 +124,7 @@ func (q *Query) Key() string {
 	return fmt.Sprintf("%d %d %q %q %q %d %d %v %v", q.From.Unix()/3600, (q.To.Unix()+3599)/3600, only, q.PathPrefix, q.By, q.Days, q.Limit, q.Violating, q.Rough)
 }
 
-// Totals answers a query.
+// Totals returns the rows that answer a query.
 func (r *Reader) Totals(ctx context.Context, q Query) ([]Row, error) {
 	answer := newAnswer(q)
 	err := within(ctx, r.db, func(tx *sql.Tx) error { return answer.addTables(ctx, tx) })

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// clock notices when the wall clock jumps. Rows are only deleted for their age after it has run evenly for an hour:
-// one that is ahead by years for a minute must not delete everything.
+// clock detects jumps of the system clock. Rows are deleted because of their age only if the clock has not jumped for
+// an hour. Otherwise, a clock that is years ahead for a minute would delete all rows.
 type clock struct {
 	wall   time.Time
 	mono   time.Time
@@ -39,7 +39,8 @@ func (c *clock) tick(now time.Time) {
 
 func (c *clock) steady() bool { return c.evenly >= steadyTime }
 
-// retain rolls past days up and deletes what is too old, if the clock can be believed, and what is too much.
+// retain sums up past days, and deletes rows if the database is too large. If steady is true, it also deletes rows that
+// are too old.
 func (s *Store) retain(ctx context.Context, now time.Time, steady bool) error {
 	if err := s.roll(ctx, now.Unix()/86400); err != nil {
 		return fmt.Errorf("summing up past days: %w", err)
@@ -55,7 +56,7 @@ func (s *Store) retain(ctx context.Context, now time.Time, steady bool) error {
 	return nil
 }
 
-// roll sums up the hours with paths of days that have ended, in path_days.
+// roll adds up the hourly totals with paths of past days, and writes the sums to path_days.
 func (s *Store) roll(ctx context.Context, today int64) error {
 	rolled, err := meta(ctx, s.db, metaRolled)
 	if err != nil {
@@ -110,7 +111,7 @@ func (s *Store) expire(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	// Hours end one by one, and sweep reads everything: once a day is enough.
+	// Call sweep only once a day. Hours become too old one by one, and sweep reads the whole database.
 	today := now.Unix() / 86400
 	if swept, err := meta(ctx, s.db, metaSwept); err != nil || swept == today {
 		return err
@@ -121,7 +122,7 @@ func (s *Store) expire(ctx context.Context, now time.Time) error {
 	return setMeta(ctx, s.db, metaSwept, today)
 }
 
-// sweep deletes texts that no row names.
+// sweep deletes texts that no row refers to.
 func (s *Store) sweep(ctx context.Context) error {
 	var used []string
 	for table, columns := range map[string]string{
@@ -144,12 +145,13 @@ func (s *Store) sweep(ctx context.Context) error {
 	return err
 }
 
-// coarser is to how much of RowsPerHour older hours and days are summed up before any of their paths are given up.
+// coarser is the factor by which the number of rows with paths is reduced before paths are deleted completely.
 const coarser = 20
 
-// shrink makes the database smaller while it is too large: published texts beyond an eighth of the size go first,
-// then hours with paths from more than a week ago. Then days, and hours before yesterday, become coarser: only the
-// busiest paths stay. Then the oldest days with paths go, then the other hours with paths, then the totals without.
+// shrink makes the database smaller if it is too large, in this order. First it deletes published texts beyond an
+// eighth of the size, and then the hours with paths from more than a week ago. Next it keeps only the most frequent
+// paths of days, and of hours before yesterday. Finally it deletes the oldest days with paths, the other hours with
+// paths, and the totals without paths.
 func (s *Store) shrink(ctx context.Context) error {
 	size, err := sizeOf(ctx, s.db)
 	if err != nil || size <= s.options().MaxBytes {
@@ -169,7 +171,7 @@ func (s *Store) shrink(ctx context.Context) error {
 	}
 	for _, stage := range []struct {
 		table
-		spare int64 // buckets that stay
+		spare int64 // number of buckets to keep
 		free  func(context.Context, table, int64) (more bool, err error)
 	}{
 		{pathHourTable, 7 * 24, s.deleteOldest},
@@ -195,14 +197,14 @@ func (s *Store) shrink(ctx context.Context) error {
 	return nil
 }
 
-// isSmall reports whether a database that was too large has room again.
+// isSmall reports whether a database that was too large has enough room again.
 func (s *Store) isSmall(ctx context.Context) (bool, error) {
 	size, err := sizeOf(ctx, s.db)
 	return size <= s.options().MaxBytes*9/10, err
 }
 
-// deleteOldest deletes a tenth of a table, because sweep reads all remaining rows. It keeps the
-// given number of the last buckets, and reports whether it deleted any.
+// deleteOldest deletes the oldest tenth of a table's buckets. It deletes that many at once because sweep must then read
+// all remaining rows. It keeps the last spare buckets. more is false if it deleted nothing.
 func (s *Store) deleteOldest(ctx context.Context, t table, spare int64) (more bool, err error) {
 	r, err := s.db.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s <= (SELECT min(%[2]s) + (max(%[2]s) - min(%[2]s)) / 10 FROM %[1]s)"+
 		" AND %[2]s <= (SELECT max(%[2]s) FROM %[1]s) - ?", t.name, t.bucket), spare)
@@ -213,7 +215,7 @@ func (s *Store) deleteOldest(ctx context.Context, t table, spare int64) (more bo
 	return n > 0, err
 }
 
-// foldOlder makes the buckets of a table coarser, except the given number of the last, all at once.
+// foldOlder calls fold for all buckets of a table except the last spare ones.
 func (s *Store) foldOlder(ctx context.Context, t table, spare int64) (more bool, err error) {
 	keep := max(1, s.options().RowsPerHour/coarser)
 	return false, s.change(ctx, func(tx *sql.Tx, revision int64) error {
@@ -231,7 +233,7 @@ func (s *Store) foldOlder(ctx context.Context, t table, spare int64) (more bool,
 	})
 }
 
-// noteShrinking records and reports that rows are deleted for their size.
+// noteShrinking records and reports that rows are deleted because of the size of the database.
 func (s *Store) noteShrinking(ctx context.Context, size int64) error {
 	return within(ctx, s.db, func(tx *sql.Tx) error {
 		before, err := meta(ctx, tx, metaShrunk)
@@ -246,7 +248,8 @@ func (s *Store) noteShrinking(ctx context.Context, size int64) error {
 	})
 }
 
-// sizeOf returns the number of bytes of a database in use. Freed pages are used again.
+// sizeOf returns the number of bytes that a database uses. Freed pages are not counted, because they will be used
+// again.
 func sizeOf(ctx context.Context, db *sql.DB) (int64, error) {
 	var pages, free, each int64
 	for pragma, into := range map[string]*int64{"page_count": &pages, "freelist_count": &free, "page_size": &each} {

@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// EachRow calls request with every row with a path between from and to, except the rows of audits. Rows
-// are by the hour where hours are stored, else by the day. The coverage says what the database lacks.
+// EachRow calls visit with every row with a path between two times, except for rows of audits. It uses the hourly rows
+// if they still exist, and otherwise the daily rows. The returned coverage describes the data that is missing.
 func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error) {
 	pathless := int64(0)
 	first, end := hoursOf(from, to)
@@ -41,14 +41,14 @@ func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(act
 	return claim.Unite(c, coverageOf(from, to, pathless, nil)), err
 }
 
-// dayCoverage says how many requests of a day each of its tables has.
+// dayCoverage holds the number of requests in each table with rows for a day.
 type dayCoverage struct {
 	day                int64
 	hours, days, total int64
 }
 
-// coverage lists the days that have requests between two hours. A day that is only
-// partly asked for has no rows by the day.
+// coverage returns the days with requests between two hours. If only a part of a day is selected, its daily rows are
+// not used.
 func coverage(ctx context.Context, tx *sql.Tx, first, end int64) ([]dayCoverage, error) {
 	return list(ctx, tx, func(d *dayCoverage) []any { return []any{&d.day, &d.hours, &d.days, &d.total} }, `SELECT day, coalesce(sum(h), 0), coalesce(sum(d), 0), coalesce(sum(t), 0) FROM (
 	SELECT hour / 24 AS day, sum(requests) AS h, 0 AS d, 0 AS t FROM path_hours WHERE hour >= ?1 AND hour < ?2 GROUP BY 1
@@ -86,15 +86,15 @@ func (d *dayCoverage) rows(ctx context.Context, tx *sql.Tx, kinds map[number]num
 		" WHERE "+t.bucket+" >= ? AND "+t.bucket+" < ? AND requests > 0", from, to)
 }
 
-// Bounds say what a store covers.
+// Bounds describes the period that an activity database covers.
 type Bounds struct {
 	FirstHour time.Time // the first hour with paths; zero if there is none
 	FirstDay  time.Time // the first day with totals; zero if there is none
-	Bytes     int64     // of the database that are in use
-	Shrunk    time.Time // when rows were last deleted because the database was too large; zero: never
+	Bytes     int64     // number of bytes in use
+	Shrunk    time.Time // time of the last deletion because of the database's size; zero if never
 }
 
-// Bounds returns what the store covers.
+// Bounds returns the period that the database covers, and its size.
 func (r *Reader) Bounds(ctx context.Context) (Bounds, error) {
 	var b Bounds
 	for _, q := range []struct {

@@ -11,18 +11,19 @@ import (
 	"path/filepath"
 	"strings"
 
-	_ "modernc.org/sqlite" // the driver
+	_ "modernc.org/sqlite" // the database driver
 )
 
-// schemaVersion is PRAGMA user_version: the format of the database. Others are not opened.
+// schemaVersion is the version of the database format, stored as PRAGMA user_version. Databases of other versions are
+// not opened.
 const schemaVersion = 8
 
-// table is one of the four tables of totals. Its rows name their texts by the number that strings gives them. The
-// clustering order serves the screens, which ask for a span of time, and the deletion of the oldest rows.
+// table is one of the four tables of totals. Its rows contain the numbers of texts in the table strings. The rows are
+// ordered so that the rows of a period can be read, and the oldest rows deleted, quickly.
 type table struct {
 	name, bucket string // bucket is the column of the time
-	hours        int64  // in a bucket
-	texts        string // the columns of the texts
+	hours        int64  // number of hours in a bucket
+	texts        string // columns with the numbers of texts
 }
 
 const (
@@ -30,9 +31,9 @@ const (
 	pathTexts    = rowTexts + ", path"
 	readTexts    = "host, crawler, identity, robots, form, version_hash, version"
 	countColumns = "requests, bytes, violations, queries, unread"
-	// changedColumn has the revision of the merge that changed a row last.
+	// changedColumn is the column with the revision of the last change of a row.
 	changedColumn = "changed INTEGER NOT NULL"
-	// sumCounts adds up the columns of the counts.
+	// sumCounts adds up the columns with counts.
 	sumCounts = "sum(requests), sum(bytes), sum(violations), sum(queries), sum(unread)"
 )
 
@@ -59,8 +60,9 @@ CREATE TABLE reads (
 	first INTEGER NOT NULL, last INTEGER NOT NULL, requests INTEGER NOT NULL, ` + changedColumn + `,
 	PRIMARY KEY (` + readTexts + `)) WITHOUT ROWID;
 `
-	// The policy of a publication is what rows of totals call its version. In_force has its times. Documents are the
-	// robots.txt that crawlers got under it. Lost are requests that were not recorded.
+	// These tables hold publications, the periods when they were in force, the robots.txt files that crawlers received,
+	// and the numbers of requests that were not recorded. versions.policy is equal to the column policy in the rows of
+	// totals.
 	publicationTables = `
 CREATE TABLE versions (
 	hash TEXT NOT NULL, version TEXT NOT NULL, name TEXT NOT NULL, policy TEXT NOT NULL,
@@ -73,9 +75,9 @@ CREATE TABLE documents (
 	first INTEGER NOT NULL, text TEXT NOT NULL, ` + changedColumn + `, PRIMARY KEY (version_hash, host, etag));
 CREATE TABLE not_recorded (hour INTEGER PRIMARY KEY, requests INTEGER NOT NULL, ` + changedColumn + `);
 `
-	// For each hour or day of a table, or for a whole table under 0, the outbox has two revisions. The first is the
-	// one that changed it last, and the second the last one that was sent. begun is 1 from the beginning of
-	// sending it, because some of it may have arrived.
+	// The outbox has a row for each hour or day of a table, and a row with bucket 0 for a table without time. changed
+	// is the revision of the last change, and sent is the revision that was last sent completely. begun is 1 after
+	// sending has begun, because some rows may have arrived.
 	outboxTable = `
 CREATE TABLE outbox (
 	name TEXT NOT NULL, bucket INTEGER NOT NULL, changed INTEGER NOT NULL, begun INTEGER NOT NULL, sent INTEGER NOT NULL,
@@ -93,19 +95,19 @@ CREATE TABLE %s (
 		t.name, t.bucket, texts, changedColumn, t.texts)
 }
 
-// insert begins a statement that adds rows, after which come their values.
+// insert returns the beginning of a statement that adds rows. The values follow it.
 func (t table) insert() string {
 	return fmt.Sprintf("INSERT INTO %s (%s, %s, %s, changed)", t.name, t.bucket, t.texts, countColumns)
 }
 
-// addExcluded ends a statement that inserts rows: their counts are added to the existing rows.
+// addExcluded is the end of a statement that inserts rows. If a row already exists, the new counts are added to it.
 const addExcluded = " ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, bytes = bytes + excluded.bytes," +
 	" violations = violations + excluded.violations, queries = queries + excluded.queries, unread = unread + excluded.unread," +
 	" changed = max(changed, excluded.changed)"
 
 const databaseName = "activity.db"
 
-// openDatabase opens the database of a directory. A writer creates it if it is missing.
+// openDatabase opens the database in a directory. If write is true, it creates a missing database.
 func openDatabase(ctx context.Context, dir string, write bool) (*sql.DB, error) {
 	name := filepath.Join(dir, databaseName)
 	connections, pragmas := 4, url.Values{"_pragma": {"busy_timeout(10000)", "query_only(1)", "cache_size(-8192)"}}
@@ -147,13 +149,13 @@ func prepare(ctx context.Context, db *sql.DB, name string) error {
 	})
 }
 
-// within calls do with a transaction, which it commits unless do fails.
+// within calls do with a transaction. It commits the transaction if do returns nil.
 func within(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // it fails once the transaction is committed
+	defer tx.Rollback() //nolint:errcheck // has no effect after a commit
 	if err := do(tx); err != nil {
 		return err
 	}
@@ -180,7 +182,7 @@ func each(ctx context.Context, q querier, scan func(*sql.Rows) error, text strin
 	return rows.Err()
 }
 
-// list reads rows of T into its fields.
+// list returns the rows of a query as values of T. fields returns the pointers to scan a row into.
 func list[T any](ctx context.Context, q querier, fields func(*T) []any, text string, args ...any) (all []T, err error) {
 	err = each(ctx, q, func(rows *sql.Rows) error {
 		var row T

@@ -15,21 +15,20 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 )
 
-// Fleet describes where a database also sends its totals.
+// Fleet describes the fleet's database that a server also sends its totals to.
 type Fleet struct {
-	Client clickhouse.Client // without an address nothing is sent
-	Node   string            // what this server is called
-	Every  time.Duration     // 30 seconds
-	// Report is called with an error when sending fails, and with nil after it worked.
+	Client clickhouse.Client // if its URL is empty, nothing is sent
+	Node   string            // name of this server
+	Every  time.Duration     // interval between sends; default 30 seconds
+	// Report is called with an error when sending fails, and with nil when it works again.
 	Report func(error)
 }
 
-// sender sends what changed in a store to the database of a fleet. The store is the spool:
-// a row that is sent again replaces itself, so that nothing is counted twice, and what could
-// not be sent is sent when it can be.
+// sender sends changed rows to a fleet's database. Rows that cannot be sent stay in the outbox and are sent later. A
+// row that is sent twice replaces itself, so that no request is counted twice.
 type sender struct {
 	store  *Store
-	db     *sql.DB // for reading
+	db     *sql.DB // opened for reading
 	fleet  atomic.Pointer[Fleet]
 	cancel context.CancelFunc
 	wake   chan struct{}
@@ -38,13 +37,13 @@ type sender struct {
 
 const (
 	maxBackoff   = 5 * time.Minute
-	insertBytes  = 4 << 20 // of rows in one statement
+	insertBytes  = 4 << 20 // maximum number of bytes of rows in a statement
 	insertPause  = 200 * time.Millisecond
-	insertLimit  = 2 * time.Minute // for one statement
-	roundInserts = 50              // after this many, nodes says how far this server is
+	insertLimit  = 2 * time.Minute // maximum time for a statement
+	roundInserts = 50              // after this many statements, the sender tells the fleet about its progress
 )
 
-// SendTo sets where totals are sent. It does not wait.
+// SendTo sets the database that totals are sent to. It does not wait.
 func (s *Store) SendTo(f Fleet) {
 	f.Every = cmp.Or(f.Every, 30*time.Second)
 	s.sender.fleet.Store(&f)
@@ -65,17 +64,17 @@ func (s *Store) startSender(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the goroutine. After it, finish may be called.
+// stop ends the sender's goroutine. After that, call finish to send the remaining rows.
 func (d *sender) stop() {
 	d.cancel()
 	d.done.Wait()
 }
 
-// lastSend is the time that sending may take when a server ends.
+// lastSend limits the time for sending when a server stops.
 const lastSend = 5 * time.Second
 
-// finish sends the rest, and that the server ends, so that it is not taken for dead. The next start sends rows that cannot
-// be sent now.
+// finish sends the remaining rows, and announces that the server stops, so that the fleet does not report it as silent.
+// Rows that cannot be sent now are sent after the next start.
 func (d *sender) finish() {
 	f := d.fleet.Load()
 	if f == nil || f.Client.URL == "" {
@@ -90,7 +89,7 @@ func (d *sender) finish() {
 		}
 	}
 	if o, err := originOf(ctx, d.store.db, f.Node); err == nil {
-		_ = d.sendNode(ctx, f, o, true) // else it is silent
+		_ = d.sendNode(ctx, f, o, true) // if this fails, the server will be reported as silent
 	}
 }
 
@@ -125,7 +124,7 @@ func (d *sender) run(ctx context.Context) {
 	}
 }
 
-// round sends what changed, and says how far this server is. more: it is not done.
+// round sends changed rows, and tells the fleet about the progress. more is true if rows are left.
 func (d *sender) round(ctx context.Context, f *Fleet) (more bool, err error) {
 	began := d.store.options().Now()
 	o, err := originOf(ctx, d.store.db, f.Node)
@@ -151,14 +150,14 @@ func (d *sender) round(ctx context.Context, f *Fleet) (more bool, err error) {
 	return more, d.sendNode(ctx, f, o, false)
 }
 
-// sendTable sends the changed rows of a table, by at most the given number of statements.
+// sendTable sends the changed rows of a table. It uses at most the given number of statements.
 func (d *sender) sendTable(ctx context.Context, f *Fleet, o origin, t *outgoingTable, most int) (inserts int, err error) {
 	var rows bytes.Buffer
-	var read []pendingBucket // of which all rows are in rows or were sent
+	var read []pendingBucket // buckets whose rows have all been read
 	send := func() error {
 		if rows.Len() > 0 {
 			if inserts > 0 {
-				time.Sleep(insertPause) // what is sent after a pause of two days must not fill the fleet's database at once
+				time.Sleep(insertPause) // sending the rows of two days must not overload the fleet's database
 			}
 			if err := insert(ctx, f, t.name, t.columns(), rows.Bytes()); err != nil {
 				return err
@@ -197,15 +196,15 @@ func (d *sender) sendTable(ctx context.Context, f *Fleet, o origin, t *outgoingT
 	return inserts, send()
 }
 
-// insert gives up after a while: a server that stops reading must not hold up the rest.
+// insert sends rows, and gives up after insertLimit, so that a server that stops reading does not block the sender.
 func insert(ctx context.Context, f *Fleet, table string, columns []string, rows []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, insertLimit)
 	defer cancel()
 	return f.Client.Insert(ctx, table, columns, rows)
 }
 
-// sendNode tells the fleet that this server is running, the last day whose paths are summed up by day, and how long
-// the server has been behind.
+// sendNode tells the fleet three facts about this server: that it is running, the last day in path_days, and how long
+// ago everything had been sent.
 func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin, ends bool) error {
 	var rolled, last int64
 	if err := d.db.QueryRowContext(ctx, "SELECT min(coalesce((SELECT value FROM meta WHERE name = '"+metaRolled+"'), 0),"+
@@ -225,7 +224,7 @@ func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin, ends bool) er
 	return insert(ctx, f, "servers", []string{"server_name", "store", "revision", "rolled", "last", "behind", "every", "ended"}, []byte(line))
 }
 
-// behind returns the time since all was sent, or 0 if nothing is left to send.
+// behind returns the time since everything had been sent, or 0 if nothing is left to send.
 func (d *sender) behind(ctx context.Context) (time.Duration, error) {
 	var first int64
 	err := d.db.QueryRowContext(ctx, "SELECT CASE WHEN EXISTS (SELECT 1 FROM outbox WHERE changed > sent)"+
@@ -236,8 +235,8 @@ func (d *sender) behind(ctx context.Context) (time.Duration, error) {
 	return max(0, d.store.options().Now().Sub(time.Unix(first, 0))), nil
 }
 
-// Behind returns the time since all totals had been sent to the fleet, or 0 if nothing is left
-// to send. ok is false for a database that sends nothing.
+// Behind returns the time since all totals had been sent to the fleet, or 0 if nothing is left to send. ok is false if
+// the database sends nothing.
 func (s *Store) Behind(ctx context.Context) (behind time.Duration, ok bool, err error) {
 	if f := s.sender.fleet.Load(); f == nil || f.Client.URL == "" {
 		return 0, false, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// Store writes totals of requests to a directory. It is an [activity.Recorder].
+// Store is an [activity.Recorder] that writes totals of requests to a database in a directory.
 type Store struct {
 	dir    string
 	config atomic.Pointer[Options]
@@ -23,28 +23,28 @@ type Store struct {
 	queue  *activity.Queue[activity.Request]
 	sender *sender
 
-	// What follows belongs to the queue's goroutine.
+	// Only the queue's goroutine uses the fields below.
 	names      names
-	waiting    *sums // not in the database yet
+	waiting    *sums // sums that are not in the database yet
 	writing    chan written
-	next       time.Time // of a write, with its monotonic reading
-	maintained time.Time // likewise, of the last maintenance
+	next       time.Time // time of the next write, with a monotonic clock reading
+	maintained time.Time // time of the last maintenance, with a monotonic clock reading
 	clock      clock
-	failing    bool         // Report was called with an error last
-	missed     atomic.Int64 // requests that were lost, and are not in the totals yet
+	failing    bool         // the last call of Report had an error
+	missed     atomic.Int64 // number of lost requests that are not in the sums yet
 
 	inForceMu sync.Mutex
-	inForce   map[string]current // by the names of sources; guarded by inForceMu
+	inForce   map[string]current // keys are names of sources; protected by inForceMu
 }
 
-// written is the result of a write. Sums that are not in the database are in again.
+// written is the result of a write. If it failed, in holds the sums that must be written again.
 type written struct {
 	again *sums
 	took  time.Duration
 	err   error
 }
 
-// Open opens or creates the store in a directory. It fails if another process writes to the directory. The error is
+// Open opens or creates the database in a directory. It returns an error if another process has it open for writing, or
 // [ErrDamaged] if a file is damaged.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	o.setDefaults()
@@ -76,12 +76,12 @@ func (s *Store) take(v activity.Request) {
 	s.waiting.addVisit(&v)
 }
 
-// maxClosed is the longest time between two processes that is taken for a restart. After a longer one, the server may have
-// served without its database, or an older copy was put back.
+// maxClosed is the longest time during which the database can be closed for a normal restart. If it was closed for
+// longer, the server may have run without its database, or an older copy was restored.
 const maxClosed = time.Hour
 
-// noteClosed notes that the database is open and, if it was not closed in order or for long, that requests may be missing
-// since its last change. Their number is not known.
+// noteClosed records that the database is open. If it was not closed properly, or was closed for longer than maxClosed,
+// noteClosed also records that an unknown number of requests is missing since the last change.
 func (s *Store) noteClosed(ctx context.Context) error {
 	killed, err := meta(ctx, s.db, metaOpen)
 	if err != nil {
@@ -124,13 +124,13 @@ func (s *Store) Record(v activity.Request) {
 // Missed records that requests were lost before they reached the store.
 func (s *Store) Missed(n int64) { s.missed.Add(n) }
 
-// Dropped returns the number of requests that found the queue full.
+// Dropped returns the number of requests that were dropped because the queue was full.
 func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
 
-// Reader returns a reader of the store, which Close ends.
+// Reader returns a reader of the database. The reader works until Close.
 func (s *Store) Reader() *Reader { return &Reader{s.dir, s.sender.db} }
 
-// Close writes the totals in memory to the files, and closes the files.
+// Close writes the sums in memory to the database and closes it.
 func (s *Store) Close() error {
 	s.queue.Close()
 	ctx := context.Background()
@@ -148,7 +148,7 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.sender.db.Close(), s.db.Close(), s.lock.Close())
 }
 
-// tick runs once a second.
+// tick runs once a second. It starts a write when one is due.
 func (s *Store) tick() {
 	if n := s.missed.Swap(0); n > 0 {
 		s.waiting.lost[s.options().Now().Unix()/3600] += n
@@ -165,7 +165,8 @@ func (s *Store) tick() {
 	}
 }
 
-// startWrite hands the sums to a goroutine, which adds them to the database and also maintains it, if that is due.
+// startWrite starts a goroutine that adds the sums to the database. If maintain is true, the goroutine also maintains
+// the database.
 func (s *Store) startWrite(maintain bool) {
 	add, done, steady := s.waiting, make(chan written, 1), s.clock.steady()
 	s.waiting, s.writing = newSums(s.options().RowsPerHour), done
@@ -187,11 +188,11 @@ func (s *Store) startWrite(maintain bool) {
 }
 
 const (
-	share   = 100 // of the time, writing takes one part
+	share   = 100 // writing may take at most 1/share of the time
 	maxWait = time.Minute
 )
 
-// finish takes note of how a write ended.
+// finish handles the result of a write.
 func (s *Store) finish(w written) error {
 	s.writing, s.next = nil, time.Now().Add(min(share*w.took, maxWait))
 	if w.again != nil {
@@ -200,7 +201,7 @@ func (s *Store) finish(w written) error {
 	return w.err
 }
 
-// report passes on that writing began to fail, or works again.
+// report calls Report when writing begins to fail, and when it works again.
 func (s *Store) report(err error) {
 	if err == nil && !s.failing || err != nil && s.failing && !errors.Is(err, ErrDamaged) {
 		return

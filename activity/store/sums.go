@@ -6,7 +6,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// sumKey identifies the requests that a row sums up.
+// sumKey identifies a row of totals.
 type sumKey struct {
 	Hour                                    int64 // hours since 1970, UTC
 	Host, Crawler, Kind, Identity, Decision string
@@ -14,7 +14,7 @@ type sumKey struct {
 	Path                                    string
 }
 
-// rowOf returns the row of a request. The strings of its key may be parts of the request.
+// rowOf returns the key and the counts of a request's row. The strings of the key may share memory with the request.
 func rowOf(v *activity.Request) (sumKey, Counts) {
 	c := Counts{Requests: 1, Bytes: v.Bytes}
 	if v.Violation {
@@ -32,18 +32,18 @@ func rowOf(v *activity.Request) (sumKey, Counts) {
 	}, c
 }
 
-// clone returns a key that does not refer to the request.
+// clone returns a copy of the key that shares no memory with the request.
 func (k sumKey) clone() sumKey {
 	k.Host, k.Crawler, k.Kind, k.Rule, k.Policy, k.Path = activity.Text(k.Host), activity.Text(k.Crawler), activity.Text(k.Kind), activity.Text(k.Rule), activity.Text(k.Policy), activity.Text(k.Path)
 	return k
 }
 
-// Counts are the sums of a row.
+// Counts holds the totals of a row.
 type Counts struct {
 	Requests, Bytes, Violations int64
-	Queries                     int64 // how many of the requests had a query that the path does not have
-	// Unread counts the requests by crawlers that are not known to have read any robots.txt. Their obedience
-	// cannot be judged.
+	Queries                     int64 // number of requests with a query that the path leaves out
+	// Unread is the number of requests by crawlers that are not known to have read any robots.txt. Whether they violate
+	// a robots.txt is not known.
 	Unread int64
 }
 
@@ -56,13 +56,13 @@ func (c *Counts) add(d Counts) {
 	c.Unread += d.Unread
 }
 
-// readKey says that a crawler of an identity read a version of the robots.txt of a host, in which form, and which
-// publication was in force.
+// readKey identifies a crawler, an identity, a version of a host's robots.txt, and the publication in force when the
+// crawler read it.
 type readKey struct {
 	Host, Crawler, Identity, Version, Form, Publication, Number string
 }
 
-// times say when something happened, in seconds since 1970, and how often.
+// times holds when something first and last happened, in seconds since 1970, and how often.
 type times struct {
 	First, Last, Count int64
 }
@@ -76,24 +76,24 @@ func (t *times) add(u times) {
 	t.Count += u.Count
 }
 
-// sums are totals in memory. They hold at most twice as many rows with paths of their own as their limit.
+// sums holds totals in memory. It has at most twice as many rows with paths as its limit.
 type sums struct {
 	limit int
-	paths int // rows with paths of their own
+	paths int // number of rows with paths
 	rows  map[sumKey]*Counts
 	reads map[readKey]*times
-	lost  map[int64]int64 // requests that were not recorded, by the hour
+	lost  map[int64]int64 // number of requests that were not recorded, by hour
 }
 
-// newSums returns empty sums. When they have as many rows, further paths are summed up under [OtherPath].
+// newSums returns empty sums. Once they have limit rows with paths, new paths are counted under [OtherPath].
 func newSums(limit int) *sums {
 	return &sums{limit: limit, rows: map[sumKey]*Counts{}, reads: map[readKey]*times{}, lost: map[int64]int64{}}
 }
 
-// empty reports whether there is nothing in s.
+// empty reports whether s has no data.
 func (s *sums) empty() bool { return len(s.rows) == 0 && len(s.reads) == 0 && len(s.lost) == 0 }
 
-// addVisit adds a request.
+// addVisit adds a request to the sums.
 func (s *sums) addVisit(v *activity.Request) {
 	s.add(rowOf(v))
 	if v.RobotsTxt && v.Robots != "" && v.Identity != activity.Impostor && v.Identity != activity.Audit {
@@ -102,7 +102,7 @@ func (s *sums) addVisit(v *activity.Request) {
 	}
 }
 
-// add adds counts to a row. The key may refer to the request.
+// add adds counts to a row. The key may share memory with the request.
 func (s *sums) add(k sumKey, c Counts) {
 	row := s.rows[k]
 	if row == nil {
@@ -122,8 +122,9 @@ func (s *sums) add(k sumKey, c Counts) {
 	row.add(c)
 }
 
-// limitOf returns the number of rows beyond which new paths are summed up. A quarter of the rows is for verified search
-// crawlers, so that a client that asks for many paths cannot hide the requests of search engines.
+// limitOf returns the number of rows from which a new path with this key is counted under [OtherPath]. A quarter of all
+// rows is reserved for verified search crawlers, so that a client that requests many paths cannot displace the requests
+// of search engines.
 func (s *sums) limitOf(k *sumKey) int {
 	if k.Kind == "search" && k.Identity == string(activity.Verified) {
 		return 2 * s.limit
@@ -131,10 +132,10 @@ func (s *sums) limitOf(k *sumKey) int {
 	return s.limit * 3 / 2
 }
 
-// maxReads bounds the reads of robots.txt that wait for the database.
+// maxReads limits the number of reads of robots.txt that wait to be written to the database.
 const maxReads = 10_000
 
-// addRead adds reads of a robots.txt. The strings of r may be parts of the request.
+// addRead adds reads of a robots.txt. The strings of r may share memory with the request.
 func (s *sums) addRead(r readKey, t times) {
 	have := s.reads[r]
 	if have == nil {
@@ -148,7 +149,7 @@ func (s *sums) addRead(r readKey, t times) {
 	have.add(t)
 }
 
-// addAll adds other sums.
+// addAll adds all totals of other.
 func (s *sums) addAll(other *sums) {
 	for k, c := range other.rows {
 		s.add(k, *c)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package upstream fetches and caches the robots.txt and the rights documents of the sites behind a handler, so that they
-// can be merged with the policy's. They are fetched through the handlers that follow.
+// Package upstream fetches and caches the robots.txt and the rights documents of the sites behind a handler, so that
+// they can be merged with the policy's files. It fetches them through the next handlers.
 package upstream
 
 import (
@@ -23,85 +23,87 @@ import (
 
 const (
 	fetchTimeout = 5 * time.Second
-	freshFor     = time.Minute      // a response is used without asking again
-	retryAfter   = 10 * time.Second // after a failure
-	keepForPage  = 24 * time.Hour   // the last file stays in use while the upstream answers with pages
+	freshFor     = time.Minute      // time for which a file is used without fetching it again
+	retryAfter   = 10 * time.Second // time until the next fetch after a failure
+	keepForPage  = 24 * time.Hour   // time for which the last file stays in use while the upstream answers with pages
 )
 
-// UnknownMaxAge is the time for which clients may cache a robots.txt that was served while the
-// upstream's was not known: it may allow more than the two merged would.
+// UnknownMaxAge is the time for which clients may cache a robots.txt that was served while the upstream's robots.txt
+// was not known. It is short, because that robots.txt may allow more than the merged one.
 const UnknownMaxAge = time.Minute
 
-// Bounds on the cache, because a client can make up hosts. The cache has two generations, each with these bounds.
+// Limits of the cache. They are needed because clients can invent hosts. The cache has two generations, and the limits
+// on hosts and bytes apply to each.
 const (
 	maxHosts   = 128
 	maxBytes   = 1 << 20
-	maxFetches = 16 // at a time
+	maxFetches = 16 // fetches at the same time
 )
 
-// Kind is a file that upstream sites have, which is parsed into a T.
+// Kind describes a file that upstream sites have. The file is parsed into a T.
 type Kind[T any] struct {
 	Name     string
 	Path     string
-	Accept   string // media type
+	Accept   string // media type to request
 	IsLikely func(contentType string, body []byte) bool
-	Cut      func([]byte) []byte // returns the part of a too large file that is used, or nil if there is none
+	Cut      func([]byte) []byte // returns the part of a too large file that is used, or nil if no part can be used
 	Parse    func([]byte) *T
-	Partial  func(*T) bool // it is so large that only a part was read; nil for never
+	Partial  func(*T) bool // reports whether the file was so large that only a part was read; nil means never
 }
 
-// RobotsTxt is the kind of robots.txt.
+// RobotsTxt is the Kind of robots.txt.
 var RobotsTxt = Kind[robotstxt.File]{
 	Name: "robots.txt", Path: "/robots.txt", Accept: "text/plain", IsLikely: looksLikeRobots,
 	Cut: wholeLines, Parse: robotstxt.Parse, Partial: func(f *robotstxt.File) bool { return f.TooLong },
 }
 
-// Cache holds a file of each upstream site. It is safe for concurrent use.
+// Cache caches the file of each upstream site. It is safe for concurrent use.
 type Cache[T any] struct {
 	kind    Kind[T]
 	server  Server
 	logger  *zap.Logger
 	logOnce func(key string) bool
-	slots   *semaphore.Weighted // of maxFetches
+	slots   *semaphore.Weighted // limits the fetches to maxFetches
 
 	mu      sync.Mutex
-	recent  map[string]*entry[T] // by siteKey
-	earlier map[string]*entry[T] // the generation before, dropped when recent is full
-	bytes   int                  // of the files in recent, with those before
-	last    *file[T]             // shared by sites that answer the same
+	recent  map[string]*entry[T] // keys are results of siteKey
+	earlier map[string]*entry[T] // previous generation; dropped when recent is full
+	bytes   int                  // size of all files in recent, including previous files
+	last    *file[T]             // the last fetched file; sites with the same content share it
 }
 
-// entry is the state of one site. Cache.mu guards its fields.
+// entry is the state of one site. Cache.mu protects its fields.
 type entry[T any] struct {
-	file    *file[T] // nil if the site has none or nothing is known
-	before  *file[T] // the previous one, until the site is asked again, or nil
-	known   bool     // the site has answered once
+	file    *file[T] // nil if the site has no such file, or if nothing is known yet
+	before  *file[T] // previous file, until the site is asked again; nil if there is none
+	known   bool     // whether the site has ever answered
 	until   time.Time
-	good    time.Time     // when file was fetched last
+	good    time.Time     // when file was last fetched
 	done    chan struct{} // closed when the fetch in progress ends; nil if there is none
-	started time.Time     // of that fetch
+	started time.Time     // start of the fetch in progress
 }
 
-// file is a file as it was fetched.
+// file is a fetched file.
 type file[T any] struct {
 	data   []byte
 	parsed *T
 }
 
-// New returns an empty cache. logOnce reports whether a message with this key should
-// be logged; it keeps an upstream that is down from filling the log.
+// New returns an empty cache. logOnce reports whether to log a message with this key, so that an upstream that is down
+// cannot fill the log.
 func New[T any](kind Kind[T], server Server, logger *zap.Logger, logOnce func(key string) bool) *Cache[T] {
 	return &Cache[T]{kind: kind, server: server, logger: logger, logOnce: logOnce, slots: semaphore.NewWeighted(maxFetches)}
 }
 
-// Get returns the file of the site that a request for it is for, or nil if the site has none. It is fetched through
-// next when it is older than a minute. known is false if the site has not answered yet, for example because it fails.
-// One request fetches while the others get the last known file, or wait for the fetch if there is none. While
-// fetching fails, the last known file stays in use. before is the file that the site had before this one, or nil.
+// Get returns the file of the site that a request is for, or nil if the site has no such file. If the cached file is
+// older than a minute, Get fetches it again through next. known is false if the site has not answered yet, for example
+// because it fails. If several requests arrive at the same time, one fetches the file. The others get the last known
+// file or, if there is none, wait for the fetch. If fetching fails, the last known file stays in use. before is the
+// site's previous file, or nil.
 func (c *Cache[T]) Get(r *http.Request, next Next) (parsed, before *T, known bool) {
 	key, ok := c.siteKey(r)
 	if !ok {
-		return nil, nil, true // no site has such a host
+		return nil, nil, true // no site can have such a host
 	}
 	now := time.Now()
 	c.mu.Lock()
@@ -127,9 +129,9 @@ func (c *Cache[T]) Get(r *http.Request, next Next) (parsed, before *T, known boo
 	return e.file.content(), e.before.content(), e.known
 }
 
-// Last returns the last fetched file of a host, on any port, or nil if the host has none. It also reports whether the
-// host has answered. If a proxy names several sites for one host, Last returns the file that was fetched last. The host
-// "" stands for all hosts that have answered, if their files are the same.
+// Last returns the last fetched file of a host, on any port, or nil if the host has no such file. known reports whether
+// the host has answered. If a proxy serves several sites under one host, Last returns the file that was fetched last.
+// For the host "", it returns the file of all hosts that have answered, if these files are equal.
 func (c *Cache[T]) Last(host string) (last *T, known bool) {
 	host = policy.NormalizeHost(host)
 	c.mu.Lock()
@@ -150,7 +152,8 @@ func (c *Cache[T]) Last(host string) (last *T, known bool) {
 	return last, !newest.IsZero()
 }
 
-// common returns the file that all sites have which answered, and whether there is one answer. It is called with mu held.
+// common returns the file of all sites that have answered, if these files are equal. known is false if the files
+// differ, or if no site has answered. The caller must hold mu.
 func (c *Cache[T]) common() (last *T, known bool) {
 	var data []byte
 	for _, generation := range []map[string]*entry[T]{c.earlier, c.recent} {
@@ -170,18 +173,18 @@ func (c *Cache[T]) common() (last *T, known bool) {
 	return last, known
 }
 
-// fetch fetches the file of a site. It continues when the client disconnects, since
-// other requests wait for the result too.
+// fetch fetches the file of a site. It continues if the client disconnects, because other requests wait for the file,
+// too.
 func (c *Cache[T]) fetch(r *http.Request, next Next) ([]byte, error) {
-	// A deadline would count as a failure of the whole upstream in Caddy's passive health checks and take the site
-	// down over a slow file. A canceled request does not.
+	// A deadline would count as a failure in Caddy's passive health checks. A slow file could then take the whole
+	// upstream out of service. A canceled request does not count as a failure.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	defer time.AfterFunc(fetchTimeout, cancel).Stop()
 	return c.request(ctx, r, next)
 }
 
-// store ends a fetch and keeps its result. c.mu is held, but not while the file is parsed.
+// store ends a fetch and stores its result. The caller must hold c.mu, which is released while the file is parsed.
 func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host string) {
 	var found *file[T]
 	if err == nil {
@@ -216,12 +219,12 @@ func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host s
 	}
 }
 
-// keeps reports whether the file stays in use although the site says that it has none.
+// keeps reports whether the last file stays in use, even though err says that the site has no such file.
 func (e *entry[T]) keeps(err error) bool {
 	return e.file != nil && (errors.Is(err, errDenied) || errors.Is(err, errPage) && time.Since(e.good) < keepForPage)
 }
 
-// parse returns the parsed file, which is before or c.last if the bytes are the same.
+// parse returns the parsed file. If the bytes are equal to those in before or c.last, it returns that file.
 func (c *Cache[T]) parse(before *file[T], data []byte) (*file[T], error) {
 	for _, f := range []*file[T]{before, c.last} {
 		if f != nil && bytes.Equal(f.data, data) {
@@ -236,8 +239,8 @@ func (c *Cache[T]) parse(before *file[T], data []byte) (*file[T], error) {
 	return c.last, nil
 }
 
-// parseUnlocked unlocks c.mu while it parses. A panic is an error of this file alone:
-// other requests wait for the fetch to end.
+// parseUnlocked parses data while c.mu is unlocked. It converts a panic to an error, because other requests wait for
+// the fetch to end.
 func (c *Cache[T]) parseUnlocked(data []byte) (parsed *T, err error) {
 	c.mu.Unlock()
 	defer c.mu.Lock()

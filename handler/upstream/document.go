@@ -9,18 +9,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// Document is a site's own document of a channel. It caches the result of the last merge.
+// Document is a site's own rights document. It caches merged documents.
 type Document struct {
-	Notes []string // what is unusual about it, or why it cannot be read
+	Notes []string // what is unusual in the document, or why it cannot be parsed
 
-	site rights.SiteDocument // empty if it cannot be read
+	site rights.SiteDocument // empty if the document cannot be parsed
 
 	mu     sync.Mutex
-	merged map[*rights.Document]*rights.Document // with documents of policies; sites may share this one
-	noted  bool                                  // Notes
+	merged map[*rights.Document]*rights.Document // by the policy's document; sites with equal documents share them
+	noted  bool                                  // Notes were returned once
 }
 
-// KindOf returns the Kind for the document of a channel, which a site may also serve itself.
+// KindOf returns the Kind of a rights document that a site may also serve itself.
 func KindOf(f *channels.File) Kind[Document] {
 	return Kind[Document]{
 		Name: f.Name, Path: f.Site.Path, Accept: f.Site.Type,
@@ -35,11 +35,12 @@ func KindOf(f *channels.File) Kind[Document] {
 	}
 }
 
-// maxMerged bounds how many merged documents are remembered for one file.
+// maxMerged limits the number of merged documents that are remembered for one site's document.
 const maxMerged = 32
 
-// Merged returns the document of ours and the site's own together, and what there is to
-// report of it, each once: the notes, and that it is stricter than both.
+// Merged returns the policy's document merged with the site's. The first call also returns the notes about the site's
+// document. The first call for each of the policy's documents reports whether the merged document is stricter than
+// both.
 func (d *Document) Merged(ours *rights.Document) (both *rights.Document, notes []string, stricter bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -20,14 +20,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// errNone means that the upstream has no such file, as opposed to a failure.
+// errNone means that the upstream has no such file. It is not a failure.
 var errNone = errors.New("there is no such file")
 
-// errDenied means that the upstream does not answer every client, or this request. A file that it served earlier stays
-// in use: it may have denied the client whose request happened to fetch, because Caddy proxies in the name of that client.
+// errDenied means that the upstream does not answer this request. A file that it served earlier stays in use. Caddy
+// sends the request in the name of a client, so the upstream may have denied only this client.
 var errDenied = errors.New("access denied")
 
-// errPage means that the upstream answers with something else, such as a maintenance page.
+// errPage means that the upstream answered with something else, such as a maintenance page.
 var errPage = errors.New("the response is not such a file")
 
 // maxRedirects is the number of redirects that crawlers follow (RFC 9309 section 2.3.1.2).
@@ -35,13 +35,14 @@ const maxRedirects = 5
 
 var (
 	errTooLarge  = fmt.Errorf("larger than %d KiB, which is more than crawlers read", robotstxt.MaxSize>>10)
-	errPartial   = errors.New("it has too many lines for too many crawlers, and they are not all read")
+	errPartial   = errors.New("the file has too many lines for too many crawlers, so that some lines are not read")
 	errTimeout   = fmt.Errorf("no complete response within %v", fetchTimeout)
 	errTruncated = errors.New("the response was cut off")
 )
 
-// request requests a file of the upstream from the following handlers, until ctx is done, and follows redirects to them. An
-// error that wraps errNone is a definite answer (RFC 9309 section 2.3.1.3), any other a failure (section 2.3.1.4).
+// request requests the upstream's file from the next handlers, and follows redirects, until ctx is done. An error that
+// wraps errNone means that the file does not exist (RFC 9309 section 2.3.1.3). All other errors are failures (section
+// 2.3.1.4).
 func (c *Cache[T]) request(ctx context.Context, client *http.Request, next Next) (data []byte, err error) {
 	var to *url.URL
 	for range maxRedirects + 1 {
@@ -60,27 +61,27 @@ func (c *Cache[T]) request(ctx context.Context, client *http.Request, next Next)
 	return nil, fmt.Errorf("more than %d redirects", maxRedirects)
 }
 
-// redirected returns the target of a redirect, which must be on the host of the site.
+// redirected returns the target of a redirect. It returns an error if the target is on another host.
 func redirected(client *http.Request, from *url.URL, location string) (*url.URL, error) {
 	if from == nil {
 		from = client.URL
 	}
 	to, err := url.Parse(location)
 	if err != nil {
-		return nil, fmt.Errorf("a redirect to %.100q, which is not an address", location)
+		return nil, fmt.Errorf("redirected to %.100q, which is not a valid address", location)
 	}
 	elsewhere := to.Host != "" && policy.NormalizeHost(to.Host) != policy.NormalizeHost(client.Host)
 	port := to.Port()
 	elsewhere = elsewhere || port != "" && port != "80" && port != "443" && !strings.HasSuffix(client.Host, ":"+port)
 	to = from.ResolveReference(to)
 	if elsewhere || to.Opaque != "" || !strings.HasPrefix(to.Path, "/") {
-		return nil, fmt.Errorf("a redirect to %.100q, which is not on this host", location)
+		return nil, fmt.Errorf("redirected to %.100q, which is on another host", location)
 	}
 	return to, nil
 }
 
-// ask requests a file, or where a redirect leads. The client's request is changed in place during the call, because
-// placeholders are bound to its address.
+// ask requests the file or, if to is not nil, the target of a redirect. It changes the client's request in place during
+// the call, because placeholders refer to the address of that request.
 func (c *Cache[T]) ask(ctx context.Context, client *http.Request, next Next, to *url.URL) (rec *recorder, err error) {
 	rec = &recorder{header: http.Header{}}
 	saved := *client
@@ -94,7 +95,7 @@ func (c *Cache[T]) ask(ctx context.Context, client *http.Request, next Next, to 
 			}
 		}
 		if rec.tooLarge {
-			err = nil // the handler stopped writing
+			err = nil // the handler only stopped because the response is too large
 		} else if err != nil && ctx.Err() != nil {
 			err = errTimeout
 		}
@@ -117,11 +118,11 @@ func statusError(status int) error {
 	return err
 }
 
-// recorder is a ResponseWriter that buffers a response up to the size that crawlers read.
+// recorder is a ResponseWriter that stores a response in memory, up to the size that crawlers read.
 type recorder struct {
 	header   http.Header
 	status   int
-	sent     http.Header // copy of header when the body began
+	sent     http.Header // copy of header from when the body began
 	body     []byte
 	tooLarge bool
 }
@@ -148,7 +149,7 @@ func (rec *recorder) Write(b []byte) (int, error) {
 // Flush implements http.Flusher, which proxies call.
 func (rec *recorder) Flush() { rec.WriteHeader(http.StatusOK) }
 
-// redirect returns the target of a redirect, "" for another response.
+// redirect returns the target of a redirect, or "" if the response is not a redirect.
 func (rec *recorder) redirect() string {
 	switch rec.status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -157,8 +158,8 @@ func (rec *recorder) redirect() string {
 	return ""
 }
 
-// file returns the file in the response. For one that is too large it returns the part that cut leaves, which
-// may be nil.
+// file returns the file in the response. For a file that is too large, it returns the part that cut returns, which may
+// be nil.
 func (rec *recorder) file(name string, isLikely func(string, []byte) bool, cut func([]byte) []byte) ([]byte, error) {
 	switch {
 	case rec.status == 0, rec.status == http.StatusNoContent:
@@ -168,7 +169,7 @@ func (rec *recorder) file(name string, isLikely func(string, []byte) bool, cut f
 	}
 	body, err := decode(rec.body, strings.Join(rec.sent["Content-Encoding"], ","))
 	if rec.tooLarge && errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil // its compressed form was cut
+		err = nil // the compressed file was cut off because of its size
 	}
 	if err != nil {
 		return nil, err
@@ -187,8 +188,8 @@ func (rec *recorder) file(name string, isLikely func(string, []byte) bool, cut f
 	return body, nil
 }
 
-// wholeLines returns the part of a too large robots.txt that crawlers read (RFC 9309 section
-// 2.5), up to the last whole line. Half a path could allow more than the whole one.
+// wholeLines returns the part of a too large robots.txt that crawlers read (RFC 9309 section 2.5), without an
+// incomplete last line. An incomplete path could allow more than the complete one.
 func wholeLines(body []byte) []byte {
 	body = body[:min(len(body), robotstxt.MaxSize)]
 	if end := bytes.LastIndexAny(body, "\r\n"); end >= 0 {
@@ -197,8 +198,9 @@ func wholeLines(body []byte) []byte {
 	return nil
 }
 
-// decode decodes a Content-Encoding that was used although not requested, as of files that are stored compressed, up to
-// one byte more than crawlers read. With an error it returns what came before that.
+// decode decodes a Content-Encoding that was used although it was not requested, for example for files that are stored
+// compressed. It returns at most one byte more than crawlers read. With an error, it also returns the bytes decoded
+// before the error.
 func decode(body []byte, coding string) ([]byte, error) {
 	var from io.Reader = bytes.NewReader(body)
 	var err error
@@ -221,9 +223,9 @@ func decode(body []byte, coding string) ([]byte, error) {
 	return body, nil
 }
 
-// looksLikeRobots reports whether a body is a robots.txt rather than a page that an application serves for every
-// path. The Content-Type alone does not tell: markup is never a robots.txt, and a body that is not labeled as plain
-// text must contain a User-agent line.
+// looksLikeRobots reports whether a body is a robots.txt, and not a page that an application serves for every path. The
+// Content-Type is not enough to tell. Markup is never a robots.txt. A body that is not labeled as plain text must
+// contain a User-agent line.
 func looksLikeRobots(contentType string, body []byte) bool {
 	start := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n")
 	if bytes.HasPrefix(start, []byte("<")) {

@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// LogMerge returns a function that logs what merging with the robots.txt of a host found.
+// LogMerge returns a function that logs the problems and notes found while merging with the robots.txt of a host.
 func (c *Cache[T]) LogMerge(host string) func([]policy.Problem, []robotstxt.Note) {
 	return func(problems []policy.Problem, notes []robotstxt.Note) {
 		for _, p := range problems {
@@ -20,7 +20,7 @@ func (c *Cache[T]) LogMerge(host string) func([]policy.Problem, []robotstxt.Note
 		}
 		for _, p := range problems {
 			if p.Code == "merge-too-large" {
-				c.logger.Error("robots.txt is too large with the upstream's", zap.String("host", host), zap.String("problem", p.Message))
+				c.logger.Error("robots.txt is too large after merging with the upstream's robots.txt", zap.String("host", host), zap.String("problem", p.Message))
 			}
 		}
 		for _, n := range notes {

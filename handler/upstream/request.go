@@ -14,34 +14,34 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Next is the handler that follows. Its error is the response of the error routes.
+// Next is the next handler. If it returns an error, the server's error routes answer.
 type Next interface {
 	ServeHTTP(http.ResponseWriter, *http.Request) error
 }
 
-// Server is the knowledge of a request that the server around a handler has.
+// Server answers questions about requests. The server around a handler implements it.
 type Server interface {
-	// Original returns the target and the URL of a request as the client sent it, before any rewrite.
+	// Original returns a request's target and URL as the client sent them, before any rewrite.
 	Original(r *http.Request) (target string, u *url.URL)
-	// TrustsProxy reports whether the request came through a proxy whose X-Forwarded-Host
-	// and X-Forwarded-Proto are true.
+	// TrustsProxy reports whether the request came through a trusted proxy, so that its X-Forwarded-Host and
+	// X-Forwarded-Proto are correct.
 	TrustsProxy(r *http.Request) bool
-	// InErrorRoute reports whether an error page is being served.
+	// InErrorRoute reports whether the request is in an error route.
 	InErrorRoute(r *http.Request) bool
-	// ForUpstream returns a context for a request that is made in place of a client's, as
-	// if a client had sent it for this URL and target.
+	// ForUpstream returns a context for a request that replaces a client's request. The server then treats the new
+	// request as if a client had sent it with this URL and target.
 	ForUpstream(ctx context.Context, u *url.URL, target string) context.Context
-	// ErrorStatus returns the status of the response to an error.
+	// ErrorStatus returns the status with which the server answers an error.
 	ErrorStatus(err error) int
 }
 
-// maxHostField bounds the fields that identify a site.
+// maxHostField limits the length of the header fields that identify a site.
 const maxHostField = 300
 
-// newRequest returns the request for a file of the upstream, or for where the upstream redirects. The response is served
-// to every client, so nothing specific to the client at hand goes into the request: not its headers, query, cookies, or
-// spelling of the host. Information about the site from a trusted proxy stays, and so does the query of a rewrite if the
-// client sent none.
+// newRequest returns the request for the upstream's file, or for the target of a redirect. The response is served to
+// all clients. So the request contains nothing from the present client: no headers, query or cookies, and no special
+// spelling of the host. It does contain what a trusted proxy says about the site, and the query of a rewrite if the
+// client's request had no query.
 func (c *Cache[T]) newRequest(ctx context.Context, client *http.Request, to *url.URL) *http.Request {
 	query := ""
 	_, original := c.server.Original(client)
@@ -69,8 +69,8 @@ func (c *Cache[T]) newRequest(ctx context.Context, client *http.Request, to *url
 	return r
 }
 
-// plainURL returns a URL with this query and without anything else that a client can
-// add to it, and its request target.
+// plainURL returns a URL with the given query, and the request target for it. It removes everything else that a client
+// can add to a URL.
 func (c *Cache[T]) plainURL(u *url.URL, query string) (*url.URL, string) {
 	plain := *u
 	plain.RawQuery, plain.ForceQuery, plain.Fragment, plain.RawFragment, plain.User = query, false, "", "", nil
@@ -80,8 +80,8 @@ func (c *Cache[T]) plainURL(u *url.URL, query string) (*url.URL, string) {
 	return &plain, plain.RequestURI()
 }
 
-// siteKey identifies a site by everything that newRequest takes from the client's
-// request. It is false for a host that no site can have.
+// siteKey returns a key that identifies a site. It consists of everything that newRequest takes from the client's
+// request. ok is false for a host that no site can have.
 func (c *Cache[T]) siteKey(r *http.Request) (string, bool) {
 	host := siteHost(r)
 	if host == "" || len(r.Host) > maxHostField || strings.ContainsAny(host, "/\\@ \t\"'<>") {
@@ -101,8 +101,8 @@ func (c *Cache[T]) siteKey(r *http.Request) (string, bool) {
 	return key, true
 }
 
-// siteHost returns the host of a request in the one spelling that stands for the site. The port is kept only if the
-// site listens on it and it is not the default: with another port some upstreams redirect.
+// siteHost returns the host of a request in a normalized spelling. It keeps the port only if the site listens on this
+// port and the port is not a default port, because some upstreams redirect requests for other ports.
 func siteHost(r *http.Request) string {
 	host := policy.NormalizeHost(r.Host)
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
@@ -116,8 +116,8 @@ func siteHost(r *http.Request) string {
 	return host
 }
 
-// siteFields yields the fields in which a trusted proxy names the site that the client asked for, ordered by name.
-// Fields about the client do not count, since the response is for every client.
+// siteFields yields the header fields in which a trusted proxy names the requested site, ordered by name. It leaves out
+// fields about the client, because the response is for all clients.
 func (c *Cache[T]) siteFields(r *http.Request) iter.Seq2[string, []string] {
 	return func(yield func(string, []string) bool) {
 		if !c.server.TrustsProxy(r) {
@@ -131,8 +131,9 @@ func (c *Cache[T]) siteFields(r *http.Request) iter.Seq2[string, []string] {
 	}
 }
 
-// canFetch reports whether a request can be used to fetch the site's file. In an error route the following handlers
-// serve the error page. And if a rewrite has added to the client's query, the two cannot be separated.
+// canFetch reports whether the site's file can be fetched with the help of a client's request. In an error route it
+// cannot, because the next handlers serve the error page. It also cannot if a rewrite has added to the client's query,
+// because the two parts of the query cannot be separated.
 func (c *Cache[T]) canFetch(r *http.Request) bool {
 	if c.server.InErrorRoute(r) {
 		return false

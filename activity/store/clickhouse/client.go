@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clickhouse speaks the HTTP interface of ClickHouse, as it is since version 18.16.
+// Package clickhouse is a client for the HTTP interface of ClickHouse 18.16 and later.
 package clickhouse
 
 import (
@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// Client is a user of a database. It is safe for concurrent use.
+// Client sends statements to a database in the name of a user. It is safe for concurrent use.
 type Client struct {
-	URL          string // http or https, with the database as the path
-	User         string // "" is the server's default user
-	PasswordFile string // read for each request, so that it can be replaced
+	URL          string // http or https address; its path is the name of the database
+	User         string // empty for the server's default user
+	PasswordFile string // file with the password; read again for each request, so that it can be replaced
 }
 
-// Check reports what is wrong with the settings of a client.
+// Check returns an error if a setting of the client is not valid.
 func (c *Client) Check() error {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") == "" || strings.Contains(strings.Trim(u.Path, "/"), "/") || u.User != nil || u.RawQuery != "" {
@@ -36,7 +36,7 @@ func (c *Client) Check() error {
 	return nil
 }
 
-// Parse reads the address of a database as commands take it, with the parameters user and
+// Parse parses the address of a database as users give it to commands. The address can have the parameters user and
 // password_file.
 func Parse(address string) (*Client, error) {
 	u, err := url.Parse(address)
@@ -52,7 +52,7 @@ func Parse(address string) (*Client, error) {
 	return c, c.Check()
 }
 
-// Database is the name of the database.
+// Database returns the name of the database.
 func (c *Client) Database() string {
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -61,19 +61,18 @@ func (c *Client) Database() string {
 	return strings.Trim(u.Path, "/")
 }
 
-// transport bounds how long a server may keep a request waiting that it does not answer. The
-// context of a request bounds the whole.
+// transport limits the time to wait for the start of an answer. The context of a request limits the whole request.
 var transport = func() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout, t.MaxIdleConnsPerHost = time.Minute, 4
 	return t
 }()
 
-// maxError is the number of bytes of an error's text that are read.
+// maxError is the number of bytes that are read of an error message.
 const maxError = 2000
 
-// do sends a statement, after which data may come. The server answers when it knows how the
-// statement ended, so that no answer is cut off without an error.
+// do sends a statement, followed by data if data is not nil. The server sends its answer only after the statement has
+// ended, so that do always gets the errors of the statement.
 func (c *Client) do(ctx context.Context, statement string, data io.Reader) (io.ReadCloser, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -111,12 +110,12 @@ func (c *Client) do(ctx context.Context, statement string, data io.Reader) (io.R
 	return resp.Body, nil
 }
 
-// Exec carries out a statement without an answer.
+// Exec executes a statement that returns no rows.
 func (c *Client) Exec(ctx context.Context, statement string) error {
 	return c.send(ctx, statement, nil)
 }
 
-// Insert adds rows to a table. Each row is a line of TabSeparated, see [Escape].
+// Insert adds rows to a table. rows contains one line for each row, in the format TabSeparated; see [Escape].
 func (c *Client) Insert(ctx context.Context, table string, columns []string, rows []byte) error {
 	return c.send(ctx, "INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") FORMAT TabSeparated", bytes.NewReader(rows))
 }
@@ -130,7 +129,7 @@ func (c *Client) send(ctx context.Context, statement string, data io.Reader) err
 	return errors.Join(err, body.Close())
 }
 
-// Query calls each with the fields of every row of an answer.
+// Query calls each with the fields of every row that a query returns.
 func (c *Client) Query(ctx context.Context, query string, each func([]string) error) (err error) {
 	body, err := c.do(ctx, query+" FORMAT TabSeparated", nil)
 	if err != nil {

@@ -4,20 +4,20 @@ package clickhouse
 
 import "strings"
 
-// The bytes that have a meaning in a literal or in a field of TabSeparated, and what stands for them in both.
+// These are the bytes with a special meaning in a string literal or in a field of TabSeparated, and their escaped
+// forms.
 var (
 	escaper   = strings.NewReplacer(`\`, `\\`, "'", `\'`, "\t", `\t`, "\n", `\n`, "\r", `\r`, "\b", `\b`, "\f", `\f`, "\x00", `\0`)
 	unescaper = strings.NewReplacer(`\\`, `\`, `\'`, "'", `\t`, "\t", `\n`, "\n", `\r`, "\r", `\b`, "\b", `\f`, "\f", `\0`, "\x00")
 )
 
-// Escape writes a text as one field of a row, which is also valid between the quotes of a
-// literal.
+// Escape returns a text as a field of a TabSeparated row. The result can also be used between the quotes of a literal.
 func Escape(s string) string { return escaper.Replace(s) }
 
-// Quote writes a text as a literal.
+// Quote returns a text as a string literal.
 func Quote(s string) string { return "'" + Escape(s) + "'" }
 
-// List writes texts as a list of literals in parentheses. There must be one at least.
+// List returns texts as a list of string literals in parentheses. It needs at least one text.
 func List(texts []string) string {
 	quoted := make([]string, len(texts))
 	for i, t := range texts {

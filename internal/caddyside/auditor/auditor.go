@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package auditor audits the site of a running server at intervals. It reports when an audit finds other faults
-// than the previous one.
+// Package auditor audits the site of a running server at intervals. It reports when an audit finds other errors than
+// the previous audit.
 package auditor
 
 import (
@@ -33,7 +33,7 @@ type Config struct {
 
 const (
 	minInterval = 10 * time.Minute
-	firstDelay  = time.Minute // time for the server to start, and for several reloads in a row
+	firstDelay  = time.Minute // gives the server time to start, and skips configurations that are replaced soon
 	event       = "robots_policy.audited"
 )
 
@@ -87,11 +87,11 @@ type auditor struct {
 	wait    func(context.Context, time.Duration) error
 	run     func(context.Context, *url.URL, audit.Options) (*audit.Report, error)
 
-	last string // the previous findings; empty before the first audit
+	last string // findings of the previous audit; empty before the first audit
 }
 
-// Start audits the site at intervals until the configuration is replaced. policy returns the policy of a host, or
-// nil. merged means that robots.txt also has rules of the upstream.
+// Start audits the site at intervals until the configuration is replaced. policy returns the policy of a host, or nil.
+// merged reports whether robots.txt also contains rules of the upstream.
 func Start(ctx caddy.Context, c *Config, merged bool, policy func(ctx context.Context, host string) *site.Site) error {
 	address, err := c.address()
 	if err != nil {
@@ -155,7 +155,7 @@ func (a *auditor) report(r *audit.Report, err error) {
 	a.emit(event, map[string]any{"url": a.config.URL, "errors": n, "problems": findings, "error": failure})
 }
 
-// describe lists the faults, and the findings that are inconclusive.
+// describe returns the errors, and the checks whose result is not conclusive.
 func describe(r *audit.Report) []string {
 	found := []string{}
 	for _, f := range r.Findings {

@@ -15,7 +15,7 @@ import (
 type Result struct {
 	URL   string
 	Time  time.Time
-	Since time.Time     // when an audit first had this result
+	Since time.Time     // time of the first audit that had this result
 	Found *audit.Report // nil if Err is not nil
 	Err   error         // why the audit failed
 }
@@ -37,7 +37,7 @@ func Results() []Result {
 	return all
 }
 
-// remember stores a result. same reports whether it equals the previous one.
+// remember stores the result of an audit. same reports whether the result equals the previous one.
 func remember(r Result, same bool) {
 	results.Lock()
 	defer results.Unlock()

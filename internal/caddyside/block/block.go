@@ -17,11 +17,12 @@ import (
 // Option is an option of a block.
 type Option struct {
 	name, takes string
-	set         func(value string) (must string) // says what the value must be, or returns ""
+	set         func(value string) (must string) // if the value is not valid, returns what it must be; otherwise ""
 	read        func(d *caddyfile.Dispenser) error
 }
 
-// Value returns an option with one argument, such as "a file". If the argument is invalid, set says what it must be.
+// Value returns an option with one argument. takes describes the argument, such as "a file". If the argument is not
+// valid, set returns what it must be; otherwise it returns "".
 func Value(name, takes string, set func(value string) (must string)) Option {
 	return Option{name: name, takes: takes, set: set}
 }

@@ -21,8 +21,8 @@ import (
 // autoInterval is the time between fetches of the released catalog.
 const autoInterval = 24 * time.Hour
 
-// update fetches the released catalog. If the catalog is newer, and a person need not decide about its changes, it
-// is stored, and every server with this storage installs it.
+// update fetches the released catalog. If it is newer than the catalog in use, and Effects allows an automatic update,
+// update stores it. All servers with this storage then install it.
 func (w *Watcher) update(ctx context.Context) {
 	w.updating.Lock()
 	defer w.updating.Unlock()
@@ -36,7 +36,7 @@ func (w *Watcher) update(ctx context.Context) {
 	last.status.Fetched, last.status.Rejected = time.Now().UTC(), text
 	last.mu.Unlock()
 	if err != nil && news {
-		w.logger.Warn("the released catalog of crawlers was not installed; the one in use stays", zap.String("from", w.address), zap.Error(err))
+		w.logger.Warn("the released catalog of crawlers was not installed; the catalog in use does not change", zap.String("from", w.address), zap.Error(err))
 	}
 	w.release.Report(err)
 }
@@ -79,9 +79,9 @@ func (w *Watcher) takeRelease(ctx context.Context) error {
 // maxJudged limits the number of policies that are tested with a new catalog.
 const maxJudged = 200
 
-// Effects describes the changes that a catalog makes to the running policies, one text for each changed policy. The
-// error is the reason why a person must decide: search engines lose something, something that was disallowed
-// becomes allowed, or the changes cannot be judged.
+// Effects describes what a new catalog changes for the running policies. It returns one text for each policy with
+// changes. It returns an error if a person must decide about the new catalog: search engines lose something, something
+// that was disallowed becomes allowed, or the changes cannot be judged.
 func Effects(before, after *crawlers.Catalog, running []*source.Snapshot) (effects []string, err error) {
 	if len(running) > maxJudged {
 		return nil, fmt.Errorf("there are %d running policies, but a new catalog is tested with at most %d; %s", len(running), maxJudged, byHand)
@@ -131,7 +131,7 @@ func Compare(name string, text []byte, before, after *crawlers.Catalog) (*compar
 func objection(d *compare.Diff) string {
 	switch {
 	case !d.Complete || !d.Losses.Complete || len(d.Losses.Reverified) > 0:
-		return "it cannot be judged what search engines lose"
+		return "the losses of search engines cannot be judged"
 	case len(d.Losses.Found) > 0:
 		return d.Losses.Found[0].Crawler + " would lose something"
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// maxShrink is the percentage of its crawlers that a catalog may lose in an update.
+// maxShrink is the percentage of crawlers that an update may remove from the catalog.
 const maxShrink = 5
 
-// CheckDate returns an error if the date of a catalog is in the future. Such a catalog would be newer than every
-// other, and never be replaced.
+// CheckDate returns an error if the date of a catalog is in the future. No other catalog would be newer, so such a
+// catalog would never be replaced.
 func CheckDate(c *crawlers.Catalog, now time.Time) error {
 	if c.AsOf() <= latestDate(now) {
 		return nil
@@ -25,9 +25,9 @@ func CheckDate(c *crawlers.Catalog, now time.Time) error {
 // latestDate returns today's date in the time zone in which the day begins first.
 func latestDate(now time.Time) string { return now.UTC().AddDate(0, 0, 1).Format(time.DateOnly) }
 
-// Guard returns the reasons why a new catalog should not replace the previous one: it is older, or lacks search
-// engines or many other crawlers. Policies that name categories would then apply to fewer crawlers. If the previous
-// catalog has a date in the future, every other catalog is newer.
+// Guard returns the reasons why a new catalog should not replace the previous one. The new catalog may be older, or it
+// may lack search engines or many other crawlers, so that policies that name categories would apply to fewer crawlers.
+// If the date of the previous catalog is in the future, the new catalog is always treated as newer.
 func Guard(before, after *crawlers.Catalog, now time.Time) (problems []error) {
 	if after.AsOf() < before.AsOf() && CheckDate(before, now) == nil {
 		problems = append(problems, fmt.Errorf("the catalog, as-of %s, is older than the catalog in use, %s; get a newer one", after.AsOf(), before.AsOf()))
@@ -47,7 +47,7 @@ func Guard(before, after *crawlers.Catalog, now time.Time) (problems []error) {
 	return problems
 }
 
-// Changes returns the crawlers that only the new catalog has, and those that only the old one has.
+// Changes returns the crawlers that are only in the new catalog, and those that are only in the old one.
 func Changes(before, after *crawlers.Catalog) (added, removed []string) {
 	lacking := func(c, other *crawlers.Catalog) (tokens []string) {
 		for _, cr := range c.All() {
@@ -60,7 +60,7 @@ func Changes(before, after *crawlers.Catalog) (added, removed []string) {
 	return lacking(after, before), lacking(before, after)
 }
 
-// maxAge is the age from which a warning says that a catalog lacks new crawlers.
+// maxAge is the age of a catalog from which Aged returns a warning.
 const maxAge = 90 * 24 * time.Hour
 
 // Aged returns a warning about an old catalog, or "".
@@ -69,5 +69,5 @@ func Aged(c *crawlers.Catalog, now time.Time) string {
 	if err != nil || now.Sub(date) <= maxAge {
 		return ""
 	}
-	return fmt.Sprintf("the catalog of crawlers is of %s, more than 90 days ago, and lacks newer crawlers. To update it, run `caddy robots-policy crawlers update %s`, or install a newer program", c.AsOf(), Released)
+	return fmt.Sprintf("the catalog of crawlers was made on %s, more than 90 days ago, and lacks newer crawlers. To update it, run `caddy robots-policy crawlers update %s`, or install a newer program", c.AsOf(), Released)
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package catalogstore keeps the catalog of crawlers in Caddy's storage, for all servers that
-// share it. `caddy robots-policy crawlers update` writes it. Each server installs it when it
-// loads a configuration and when it changes.
+// Package catalogstore stores the catalog of crawlers in Caddy's storage for all servers that share the storage. `caddy
+// robots-policy crawlers update` writes the catalog. Each server installs the catalog when it loads a configuration,
+// and whenever the catalog in the storage changes.
 package catalogstore
 
 import (

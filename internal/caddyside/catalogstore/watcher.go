@@ -23,7 +23,7 @@ import (
 // interval is the time between checks for a newer catalog.
 const interval = time.Minute
 
-// Watcher installs the catalog of a configuration's storage, and later each newer one.
+// Watcher installs the catalog in a configuration's storage. It also installs later versions of that catalog.
 type Watcher struct {
 	read   func(context.Context) ([]byte, error)
 	logger *zap.Logger
@@ -31,7 +31,7 @@ type Watcher struct {
 	stop   context.CancelFunc
 
 	storage  certmagic.Storage
-	address  string // of the released catalog; "" if it is not fetched
+	address  string // address of the released catalog, or "" if it is not fetched
 	running  func() []*source.Snapshot
 	release  *optional.State
 	updating sync.Mutex
@@ -53,7 +53,7 @@ type Status struct {
 	AsOf     string    `json:"as_of"`
 	Source   string    `json:"source"` // embedded or storage:KEY
 	Crawlers int       `json:"crawlers"`
-	Checked  time.Time `json:"checked,omitzero"` // when the storage was last read
+	Checked  time.Time `json:"checked,omitzero"` // time when the storage was last read
 	// Error is the reason why the catalog in the storage is not used. It is absent if that catalog is used, or if
 	// there is none.
 	Error string `json:"error,omitempty"`
@@ -61,7 +61,7 @@ type Status struct {
 	// it was not installed.
 	Fetched  time.Time `json:"fetched,omitzero"`
 	Rejected string    `json:"rejected,omitempty"`
-	Warning  string    `json:"warning,omitempty"` // a warning if the catalog is old
+	Warning  string    `json:"warning,omitempty"` // set if the catalog is old
 }
 
 // CurrentStatus returns the status.
@@ -122,8 +122,8 @@ func (w *Watcher) Start() {
 	}
 }
 
-// repeat calls do after a wait, and again after each time that next returns. The times vary at random, so that the
-// servers of a fleet do not act at the same moment.
+// repeat calls do after wait. Then it calls do again and again, each time after the duration that next returns. The
+// durations vary at random, so that the servers of a fleet do not act at the same moment.
 func repeat(ctx context.Context, wait time.Duration, next func() time.Duration, do func(context.Context)) {
 	for {
 		select {
@@ -136,8 +136,8 @@ func repeat(ctx context.Context, wait time.Duration, next func() time.Duration, 
 	}
 }
 
-// Stop ends the watching. If the configuration never ran, the running configuration's own catalog is installed
-// again.
+// Stop stops watching the storage. If this configuration never ran, Stop installs the catalog of the running
+// configuration again.
 func (w *Watcher) Stop() {
 	if w.stop != nil {
 		w.stop()
@@ -167,7 +167,7 @@ func Check(ctx context.Context) {
 	}
 }
 
-// check reads the storage and installs its catalog. After an error the catalog in use stays.
+// check reads the storage and installs its catalog. If there is an error, the catalog in use does not change.
 func (w *Watcher) check(ctx context.Context) {
 	w.checking.Lock()
 	defer w.checking.Unlock()
@@ -206,7 +206,7 @@ func stored(data []byte) (c *crawlers.Catalog, err error) {
 	return c, err
 }
 
-// parsed is the result for the data that was read last. A configuration and the next one share it.
+// parsed is the result of parsing the data that was last read. Successive configurations share it.
 var parsed struct {
 	mu      sync.Mutex
 	data    []byte

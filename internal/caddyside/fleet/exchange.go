@@ -31,10 +31,12 @@ type exchange struct {
 	done     chan struct{}
 	busy     chan struct{} // contains a token while the storage works
 
-	restored []site.Reading // what this server wrote before its last start; nil if it has not been read yet
+	// restored holds what crawlers had read on this server before its last start. It is nil until it was read from the
+	// storage.
+	restored []site.Reading
 	sequence int64
-	told     map[string]string     // the policies that this server serves, as last written
-	older    map[string]*site.Site // versions that this server does not serve; nil if they are not in the history
+	told     map[string]string     // the policies that this server serves, as written last
+	older    map[string]*site.Site // versions that this server does not serve; nil if not in the history
 
 	mu    sync.Mutex // protects peers
 	peers map[string]*peer
@@ -59,7 +61,7 @@ func (x *exchange) close(f *Fleet) {
 	<-x.done
 	ctx, cancel := context.WithTimeout(context.Background(), lastWrite)
 	defer cancel()
-	_ = x.write(ctx, f) // an error only means that the next start knows a little less
+	_ = x.write(ctx, f) // if this fails, the next start only knows less about what crawlers have read
 	x.state.Remove()
 }
 
@@ -135,7 +137,7 @@ func within[T any](ctx context.Context, x *exchange, do func(context.Context) (T
 	}
 }
 
-// write tells other servers what crawlers have read on this one.
+// write writes to the storage what crawlers have read on this server, so that other servers can read it.
 func (x *exchange) write(ctx context.Context, f *Fleet) error {
 	if x.restored == nil {
 		m, err := x.load(ctx, f.storage, key(f.Node))
@@ -199,7 +201,7 @@ func (x *exchange) read(ctx context.Context, f *Fleet) error {
 	}
 	for _, node := range slices.Collect(maps.Keys(x.peers)) { // only this goroutine changes it
 		if !there[node] && x.heard(node, nil) >= missingAfter {
-			x.remove(node) // another server or a person deleted its key
+			x.remove(node) // its key was deleted by another server or a person
 		}
 	}
 	return errors.Join(failed...)

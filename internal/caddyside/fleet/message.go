@@ -19,12 +19,12 @@ const prefix = "robots_policy/fleet/"
 const (
 	maxReadings   = 2000
 	maxUnverified = 200
-	maxMessage    = 4 << 20 // as JSON
-	maxOlder      = 32      // versions that other servers read, but this server does not serve
+	maxMessage    = 4 << 20 // maximum size as JSON, in bytes
+	maxOlder      = 32      // versions that this server does not serve, but whose texts crawlers read on other servers
 )
 
-// message is the value that a server writes to its key. Sequence changes with each message. This shows that the
-// server is running, whatever its clock says.
+// message is the value that a server writes to its key. Sequence changes with each message. So other servers can see
+// that this server is running, even if its clock is wrong.
 type message struct {
 	Sequence int64             `json:"sequence"`
 	Policies map[string]string `json:"policies,omitempty"` // the SHA-256 of each policy that it serves, by name
@@ -43,7 +43,7 @@ func decode(data []byte) (*message, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(z, maxMessage)) // up to the end, because the checksum is there
+	text, err := io.ReadAll(io.LimitReader(z, maxMessage)) // read to the end, so that the checksum is verified
 	if err != nil {
 		return nil, err
 	}

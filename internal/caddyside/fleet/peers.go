@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// After missingAfter reads without a new message, a server is missing. After forgetAfter without a message, its key
-// is deleted, because servers in containers may have a new name at each start. That is checked only once in
-// forgetEvery reads.
+// After missingAfter reads without a new message, a server is treated as missing. After forgetAfter without a message,
+// its key is deleted, because servers in containers may have a new name at each start. Whether to delete a key is
+// checked once in forgetEvery reads.
 const (
 	missingAfter = 3
 	forgetAfter  = 7 * 24 * time.Hour
@@ -26,12 +26,12 @@ const (
 // peer is another server.
 type peer struct {
 	message
-	seen   bool // it has written a message since this server started
+	seen   bool // whether it has written a message since this server started
 	silent int  // number of reads without a new message
 }
 
-// forget deletes the key of a server that has written nothing for a long time. It compares with this server's own
-// key, written a moment ago, so that only the storage's clock matters.
+// forget deletes the key of a server that has written nothing for a long time. It compares the time of that key with
+// the time of this server's own key, so that only the clock of the storage matters.
 func (x *exchange) forget(ctx context.Context, f *Fleet, node string) error {
 	gone, err := within(ctx, x, func(ctx context.Context) (gone bool, err error) {
 		own, err := f.storage.Stat(ctx, key(f.Node))
@@ -59,8 +59,8 @@ func (x *exchange) remove(node string) {
 	delete(x.peers, node)
 }
 
-// heard records the message of a server, or nil if it cannot be read. It returns the number of reads without a new
-// message.
+// heard records that a message of a server was read. m is nil if the message cannot be read. silent is the number of
+// reads without a new message.
 func (x *exchange) heard(node string, m *message) (silent int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -78,7 +78,7 @@ func (x *exchange) heard(node string, m *message) (silent int) {
 		p.message, p.seen, p.silent = *m, true, 0
 	default:
 		if p.silent++; p.silent == missingAfter && p.seen {
-			caddy.Log().Named("robots_policy.fleet").Warn("a server of the fleet has written no message for three intervals", zap.String("name", node))
+			caddy.Log().Named("robots_policy.fleet").Warn("a server of the fleet has not written a message for three intervals", zap.String("name", node))
 		}
 	}
 	return p.silent

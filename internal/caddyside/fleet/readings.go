@@ -51,8 +51,8 @@ func served() map[string]string {
 	return all
 }
 
-// newest sorts readings, those of verified crawlers first and then the newest first. It keeps only the first for
-// each crawler, identity, host and policy.
+// newest sorts readings: those of verified crawlers come first, and then newer ones before older ones. It keeps only
+// the first reading for each crawler, identity, host and policy.
 func newest(all []site.Reading) []site.Reading {
 	rank := map[bool]int{true: 0, false: 1}
 	slices.SortFunc(all, func(a, b site.Reading) int {
@@ -71,8 +71,8 @@ func newest(all []site.Reading) []site.Reading {
 	})
 }
 
-// learn tells each policy what crawlers have read on other servers. It uses the versions that this server serves or
-// served, and those in the policy's history.
+// learn records in each policy what crawlers have read on other servers. It considers the versions that this server
+// serves or has served, and the versions in the policy's history.
 func (x *exchange) learn(ctx context.Context) {
 	all := slices.Clone(x.restored)
 	x.mu.Lock()

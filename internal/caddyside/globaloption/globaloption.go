@@ -57,7 +57,8 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy", New: func() caddy.Module { return new(App) }}
 }
 
-// Provision installs the catalog of crawlers and loads the recorders, then the options, which may use them.
+// Provision installs the catalog of crawlers and loads the recorders. After that it loads the options, because options
+// may use recorders.
 func (a *App) Provision(ctx caddy.Context) error {
 	from, err := a.released()
 	if err != nil {
@@ -101,9 +102,9 @@ func (a *App) released() (string, error) {
 	return from, nil
 }
 
-// Start starts watching the catalog, opens the outputs of the recorders, and starts the options. Provision does
-// none of this, because a configuration that is only validated must not lock the directories of a running server.
-// Start waits a moment for outputs that are opened in the background, so that the first requests are recorded.
+// Start starts watching the catalog, opens the outputs of the recorders, and starts the options. Provision does not do
+// this, because a configuration that is only validated must not lock the directories of a running server. Start waits a
+// moment for outputs that are opened in the background, so that the first requests are recorded.
 func (a *App) Start() error {
 	for name, r := range a.recorders {
 		if err := start(r); err != nil {
@@ -173,7 +174,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 				return nil, d.Err("catalog is set twice")
 			}
 			if !d.Args(&a.Catalog) {
-				return nil, d.Err("catalog takes auto and, to fetch from elsewhere than the releases, an address")
+				return nil, d.Err("catalog takes the word auto and, optionally, the address of a catalog other than the released one")
 			}
 			d.Args(&a.CatalogFrom)
 			if d.NextArg() || d.NextBlock(1) {
@@ -211,7 +212,7 @@ func HasStore() bool {
 	return err == nil
 }
 
-// ConsoleMissing says how to build Caddy with the console.
+// ConsoleMissing is advice on how to build Caddy with the console.
 const ConsoleMissing = "build Caddy with the package github.com/robotspolicy/caddy-robots-policy/console"
 
 func unknownOption(d *caddyfile.Dispenser, name string) error {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package optional opens parts without which sites can be served, such as databases, logs and the console. It opens
-// them in the background. If a part fails, hangs or stops working, it reports that once, and tries again at growing
-// intervals.
+// Package optional opens optional parts, such as databases, logs and the console. Sites can be served without them. The
+// package opens them in the background. If a part fails, hangs or stops working, the package reports this once, and
+// tries to open the part again at growing intervals.
 package optional
 
 import (
@@ -19,31 +19,31 @@ import (
 const (
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
-	settled    = time.Hour       // after a part has worked for this time, the interval between retries is short again
-	slow       = 5 * time.Second // opening a part that takes longer is reported
+	settled    = time.Hour       // if a part has worked for this time, its next failure begins with a short interval
+	slow       = 5 * time.Second // if opening a part takes longer than this, the delay is reported
 	closing    = 10 * time.Second
 )
 
-// Part is a part without which sites can be served.
+// Part is an optional part: sites can be served without it.
 type Part[T io.Closer] struct {
 	*State
 	funcs   Funcs[T]
 	current atomic.Pointer[T]
-	closed  context.Context // ended by Close
+	closed  context.Context // canceled by Close
 	stop    context.CancelFunc
-	done    chan struct{} // closed when the goroutine has ended
+	done    chan struct{} // closed when the goroutine of run has ended
 	changed chan struct{}
 	opening atomic.Bool
 }
 
 // Funcs holds the functions that open and configure a part.
 type Funcs[T io.Closer] struct {
-	// Open opens the part. before is the error of the previous attempt, or nil.
+	// Open opens the part. before is the error of the previous attempt to open it, or nil.
 	Open func(o *Opening, before error) (T, error)
-	// Opened is called each time the part has been opened. It may be nil.
+	// Opened is called each time after the part was opened. It may be nil.
 	Opened func()
-	// Configure is called after Changed with the open part. If it returns an error, the part is opened again. It
-	// may be nil.
+	// Configure is called with the open part after Changed. If it returns an error, the part is closed and opened
+	// again. It may be nil.
 	Configure func(T) error
 }
 
@@ -58,7 +58,7 @@ type Opening struct {
 func (o *Opening) Broken(err error) {
 	select {
 	case o.broken <- err:
-	default: // an error was already reported
+	default: // an error was reported before, and was not handled yet
 	}
 }
 
@@ -102,7 +102,7 @@ func (p *Part[T]) Close() error {
 	p.stop()
 	p.Remove()
 	if p.opening.Load() {
-		return nil // run closes the part if it is ever opened
+		return nil // if the part is opened later, run closes it
 	}
 	select {
 	case <-p.done:
@@ -173,7 +173,8 @@ func (p *Part[T]) try(o *Opening, before error) (v T, err error) {
 	return p.funcs.Open(o, before)
 }
 
-// use waits while v is open. It returns nil when the part is closed, and an error when it must be opened again.
+// use waits while v is open. It returns nil if the part was closed with Close, and an error if the part must be opened
+// again.
 func (p *Part[T]) use(o *Opening, v T) error {
 	if p.funcs.Opened != nil && !p.stopped() {
 		p.funcs.Opened()
@@ -196,7 +197,7 @@ func (p *Part[T]) use(o *Opening, v T) error {
 		if err != nil {
 			p.current.Store(nil)
 			p.Report(err)
-			_ = v.Close() // err is the reason why v cannot be used
+			_ = v.Close() // err already has the reason why v cannot be used
 			return err
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Pool holds parts, by key, that outlive a configuration and must not be opened twice. U is the type of their
-// settings. If there are several configurations, the newest settings apply.
+// Pool holds parts by key. The parts outlive a configuration and must not be opened twice. U is the type of their
+// settings. If several configurations use a part, the settings of the newest one apply.
 type Pool[U any, T io.Closer] struct {
 	name   string
 	funcs  PoolFuncs[U, T]
@@ -39,7 +39,8 @@ type Shared[U any, T io.Closer] struct {
 
 func (s *Shared[U, T]) Destruct() error { return s.Close() }
 
-// Join opens a part. If another configuration has opened it, Join only changes the settings.
+// Join adds a configuration with its settings to the users of a part. It opens the part, unless another configuration
+// has already opened it.
 func (p *Pool[U, T]) Join(key string, u *U) *Shared[U, T] {
 	v, loaded, _ := p.shared.LoadOrNew(key, func() (caddy.Destructor, error) {
 		s := &Shared[U, T]{pool: p.shared, key: key}

@@ -14,13 +14,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// State is the state of an optional part. It is logged when it changes. From NewState to Remove, [Failing] and
-// [Metric] show it.
+// State is the state of an optional part. Changes of the state are logged. [Failing] and [Metric] include the state
+// from NewState until Remove.
 type State struct {
 	name  string
-	tried chan struct{} // closed after the first attempt; nil if it need not be waited for
+	tried chan struct{} // closed after the first attempt to open the part; nil if Wait need not wait for it
 	mu    sync.Mutex
-	err   error // nil while it works
+	err   error // why the part does not work; nil if it works
 	since time.Time
 }
 
@@ -29,8 +29,8 @@ var states = struct {
 	all []*State
 }{}
 
-// NewState returns the state of a part, which is expected to work. name identifies the part in the log and in
-// metrics.
+// NewState returns the state of a part. A new State assumes that the part works. name identifies the part in the log
+// and in metrics.
 func NewState(name string) *State { return add(&State{name: name}) }
 
 func add(s *State) *State {
@@ -40,7 +40,7 @@ func add(s *State) *State {
 	return s
 }
 
-// Wait waits until each part has been opened or has failed to open, but at most for the duration.
+// Wait waits until each part was opened or has failed to open. It waits at most for the duration d.
 func Wait(d time.Duration) {
 	states.Lock()
 	all := slices.Clone(states.all)
@@ -65,11 +65,11 @@ func (s *State) Remove() {
 	states.all = slices.DeleteFunc(states.all, func(o *State) bool { return o == s })
 }
 
-// errSlow is the state of a part whose opening takes long for unknown reasons.
-var errSlow = errors.New("it does not answer: its disk, network file system or storage may hang")
+// errSlow is the error of a part while opening it takes long for an unknown reason.
+var errSlow = errors.New("the part does not answer: its disk, network file system or storage may hang")
 
-// Report sets the state. err is the reason why the part does not work, or nil if it works. After an error, further
-// errors are not logged until the part works again.
+// Report sets the state. err is the reason why the part does not work, or nil if it works. After an error was logged,
+// no further errors are logged until the part works again.
 func (s *State) Report(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *State) Report(err error) {
 		s.since = time.Now()
 	}
 	switch {
-	case err != nil && (before == nil || before == errSlow && err != errSlow): //nolint:errorlint // it is never wrapped
+	case err != nil && (before == nil || before == errSlow && err != errSlow): //nolint:errorlint // errSlow is never wrapped
 		s.logger().Error("an optional part does not work; sites are served without it until a new attempt succeeds", zap.String("part", s.name), zap.Error(err))
 	case err == nil && before != nil:
 		s.logger().Info("an optional part works again", zap.String("part", s.name))
@@ -94,14 +94,14 @@ func (s *State) Err() error {
 	return s.err
 }
 
-// Failure is a part that does not work.
+// Failure describes a part that does not work.
 type Failure struct {
 	Part  string
 	Err   error
 	Since time.Time
 }
 
-// Failing returns the parts that do not work at the moment, by name.
+// Failing returns the parts that do not work at the moment, sorted by name.
 func Failing() (all []Failure) {
 	states.Lock()
 	defer states.Unlock()

@@ -19,8 +19,8 @@ func Approval() int {
 	return 1
 }
 
-// AdminAuthor is the end of author names that came through the admin API. Nothing proves these names.
+// AdminAuthor is the suffix of author names that were sent to the admin API. Such a name is not proven.
 const AdminAuthor = "through the admin API"
 
-// Proven reports whether the author of this name was signed in.
+// Proven reports whether the author was signed in, so that the name is proven.
 func Proven(author string) bool { return !strings.HasSuffix(author, AdminAuthor) }

@@ -19,11 +19,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// Pool holds the policies of all configurations. It is global because Caddy loads a configuration while the
-// previous one is still running, and passes nothing from one to the other.
+// Pool holds the policies of all configurations. It is a global variable, because Caddy loads a new configuration while
+// the previous one is still running, and offers no way to pass data from one to the other.
 var Pool = new(source.Pool)
 
-// announcing keeps announce running while there is a configuration.
+// announcing runs announce as long as at least one configuration exists.
 var announcing refcount.Pool[chan struct{}]
 
 // announceFor runs announce until the configuration is gone.
@@ -40,8 +40,8 @@ func announceFor(ctx caddy.Context) {
 	})
 }
 
-// announce tells the recorders once a second which versions have come into force and which have ended. So they
-// learn it even without requests.
+// announce tells the recorders once a second which versions came into force and which are no longer in force. So the
+// recorders learn this even if there are no requests.
 func announce(end <-chan struct{}) {
 	given, generation := map[string]*activity.Publication{}, uint64(0)
 	ticker := time.NewTicker(time.Second)
@@ -83,7 +83,7 @@ func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 	if err := recorders.Register(ctx, Pool); err != nil {
 		return nil, err
 	}
-	// Placeholders that are not known here can only belong to requests.
+	// Placeholders that cannot be replaced here belong to requests.
 	o.Policy = caddy.NewReplacer().ReplaceKnown(o.Policy, "")
 	if o.Default != "" && source.IsHostTemplate(o.Policy) {
 		name, err := caddy.NewReplacer().ReplaceOrErr(o.Default, true, true)
@@ -94,8 +94,8 @@ func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 	}
 	o.Storage = ctx.Storage()
 	o.LastGood = filepath.Join(caddy.AppDataDir(), source.LastGood)
-	// caddy validate must report an invalid policy even if there is a last good one. It saves nothing, because the
-	// user who validates is often not the user of the server.
+	// caddy validate must report that a policy is not valid, even if a last good version is saved. It must not save
+	// anything, because the user who validates is often not the user who runs the server.
 	o.ReadOnly = optional.Validating()
 	o.Strict = o.ReadOnly || caddy.ActiveContext().Context != nil
 	o.Guard = recorders.CheckReload

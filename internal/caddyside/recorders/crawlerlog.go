@@ -42,7 +42,7 @@ func (l *CrawlerLog) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// crawlerLogger gives the log its name, under which users include it in their own logs.
+// crawlerLogger gives the log its name, which users write in their log configuration.
 type crawlerLogger struct{}
 
 // CaddyModule returns the name of the log in the form of a module name.

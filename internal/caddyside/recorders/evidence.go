@@ -41,9 +41,9 @@ type Evidence struct {
 	// is written. Default: no time stamps.
 	Timestamps string `json:"timestamps,omitempty"`
 
-	// A key in Caddy's storage, such as `storage:robots_policy/evidence/web-1`. The server stores the number and hash of
-	// the last line there once an hour. An older copy of the log, put back, does not reach it. Each server needs its own
-	// key. Default: none.
+	// A key in Caddy's storage, such as `storage:robots_policy/evidence/web-1`. Once an hour, the server stores the
+	// number and hash of the log's last line there. If the log is replaced by an older copy, its last line comes before
+	// the stored line, so that the replacement is detected. Each server needs its own key. Default: none.
 	Copy string `json:"copy,omitempty"`
 
 	// The number of days after which files of the log are deleted. Default: 396.
@@ -54,15 +54,15 @@ type Evidence struct {
 	lost evidence.Omissions                        // events left out while the log was not open
 	stop chan struct{}                             // ends the watch
 
-	storage certmagic.Storage // for the copy
-	copyKey string            // "": there is no copy
+	storage certmagic.Storage // storage with copyKey
+	copyKey string            // key for the copy of the last line; "" if there is no copy
 }
 
 func (*Evidence) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy.recorders.evidence", New: func() caddy.Module { return new(Evidence) }}
 }
 
-// evidenceLogs holds the logs by directory. A log outlives reloads, and must not be opened twice.
+// evidenceLogs holds the logs by directory. A log stays open when Caddy is reloaded, and must not be opened twice.
 var evidenceLogs = optional.NewPool("evidence", optional.PoolFuncs[Evidence, *evidence.Log]{
 	Open: func(e *Evidence, o *optional.Opening, before error) (*evidence.Log, error) {
 		key, err := e.readKey()
@@ -133,7 +133,7 @@ func (e *Evidence) readKey() (ed25519.PrivateKey, error) {
 	}
 	key, err := evidence.ReadKey(e.Key)
 	if err != nil {
-		return nil, fmt.Errorf("the key of evidence: %w", err)
+		return nil, fmt.Errorf("reading the key of evidence: %w", err)
 	}
 	return key, nil
 }
@@ -203,7 +203,8 @@ func (e *Evidence) Troubles() map[string]time.Time {
 
 func (*Evidence) Ordered() {}
 
-// Publish implements activity.Publisher. Texts that arrive while the log is not open are given again once it is.
+// Publish implements activity.Publisher. If the log is not open, it ignores the publication. All publications are
+// passed to the log again once it is open.
 func (e *Evidence) Publish(p *activity.Publication) {
 	e.log.With(func(l *evidence.Log) { l.Publish(p) })
 }
@@ -216,7 +217,7 @@ func (e *Evidence) End(p *activity.Publication) {
 	e.log.With(func(l *evidence.Log) { l.End(p) })
 }
 
-// Sign records that a person worked on a version of a policy. action says what the person did.
+// Sign records that a person acted on a version of a policy. action names the action.
 func (e *Evidence) Sign(action, by, note, name, policy string) {
 	e.log.With(func(l *evidence.Log) { l.Sign(action, by, note, name, policy) })
 }

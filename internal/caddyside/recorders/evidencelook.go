@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// lookEvery is the time between background checks, each of which reads the whole log.
+// lookEvery is the time between two verifications of the log in the background. Each of them reads the whole log.
 const lookEvery = time.Hour
 
 // Look is the result of verifying an evidence log.
@@ -26,10 +26,10 @@ type Look struct {
 	At    time.Time // zero if the log has not been verified yet
 	Check *evidence.Check
 	Err   error       // why the log could not be read
-	End   claim.Claim // whether lines are missing at the end, by the copy in the storage; not made without one
+	End   claim.Claim // claim about missing lines at the end; not set without a copy
 }
 
-// Whole is the claim that the log is whole and signed.
+// Whole returns the claim that the log is complete and signed.
 func (l Look) Whole() claim.Claim {
 	if l.Check == nil {
 		return new(evidence.Check).Unread()
@@ -37,12 +37,12 @@ func (l Look) Whole() claim.Claim {
 	return l.Check.Whole()
 }
 
-// Ending is the claim that no line is missing at the end of the log.
+// Ending returns the claim that no line is missing at the end of the log.
 func (l Look) Ending() claim.Claim {
 	if l.End.Made() {
 		return l.End
 	}
-	c, _ := new(evidence.Check).Reaches("", nil) // reads nothing
+	c, _ := new(evidence.Check).Reaches("", nil) // Reaches does not read the log here
 	return c
 }
 
@@ -62,7 +62,7 @@ func (e *Evidence) LastLook() Look {
 // watch verifies the log at intervals until stop is closed.
 func (e *Evidence) watch(stop <-chan struct{}) {
 	wait := time.Duration(0)
-	if last := e.LastLook(); !last.At.IsZero() { // by an earlier configuration
+	if last := e.LastLook(); !last.At.IsZero() { // the last verification belongs to an earlier configuration
 		wait = max(0, lookEvery-time.Since(last.At))
 	}
 	for {
@@ -100,10 +100,11 @@ func (e *Evidence) LookNow() Look {
 	return found
 }
 
-// copyTimeout bounds how long the storage may take for the copy.
+// copyTimeout limits the time for reading and writing the copy in the storage.
 const copyTimeout = 10 * time.Second
 
-// compareCopy judges whether the log reaches its copy in Caddy's storage, and replaces the copy if it does.
+// compareCopy compares the log with the copy of its last line in Caddy's storage. If the log contains the copied line,
+// compareCopy replaces the copy. end is the claim that no line is missing at the end.
 func (e *Evidence) compareCopy(c *evidence.Check) (end claim.Claim) {
 	ctx, cancel := context.WithTimeout(context.Background(), copyTimeout)
 	defer cancel()
@@ -118,7 +119,7 @@ func (e *Evidence) compareCopy(c *evidence.Check) (end claim.Claim) {
 		caddy.Log().Named("robots_policy.evidence").Error("the last line of the evidence log cannot be compared with its copy in the storage", zap.String("copy", e.Copy), zap.Error(err))
 	}
 	if end.Outcome() == claim.Fails {
-		caddy.Log().Named("robots_policy.evidence").Error("the evidence log does not reach its copy in the storage", zap.String("copy", e.Copy), zap.String("problem", end.Text()))
+		caddy.Log().Named("robots_policy.evidence").Error("the evidence log lacks the line that its copy in the storage names", zap.String("copy", e.Copy), zap.String("problem", end.Text()))
 	}
 	return end
 }

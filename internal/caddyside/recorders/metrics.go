@@ -33,9 +33,9 @@ type Metrics struct {
 	// The number of hosts with their own label, at most 10000. Default: 200.
 	MaxHosts int `json:"max_hosts,omitempty"`
 
-	// The maximum number of series of both counters together. A limit is needed because there is a series for each
-	// combination of crawler and host. If it is reached, further requests are counted for the crawler and host
-	// `other`, and in `caddy_robots_policy_requests_folded_total`. Default: 20000.
+	// The maximum number of series of both counters together. A limit is needed because each combination of crawler and
+	// host has its own series. When the limit is reached, further requests are counted for the crawler and host
+	// `other`, and also in `caddy_robots_policy_requests_folded_total`. Default: 20000.
 	Series int `json:"series,omitempty"`
 
 	// The hosts that get their own label, instead of the first 200. Name them if the site accepts any host, because
@@ -45,7 +45,8 @@ type Metrics struct {
 	only map[string]bool
 }
 
-// Limits of the labels. Crawlers come from the catalog and the policy, but hosts come from requests.
+// Limits of the labels. Clients can invent hosts, but not crawlers, because crawlers come from the catalog and the
+// policy.
 const (
 	maxCrawlerLabels = 1000
 	maxHostLabels    = 10_000
@@ -53,7 +54,7 @@ const (
 
 	defaultHostLabels = 200
 	defaultSeries     = 20_000
-	minSeries         = 1000 // room for all identities and decisions of folded requests
+	minSeries         = 1000 // enough for all identities and decisions of the crawler and host `other`
 )
 
 // The counters are the same for every configuration, so that they survive reloads.
@@ -167,7 +168,7 @@ func (m *Metrics) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
 	if d.NextArg() {
 		if d.Val() != "hosts" {
-			return d.Errf("invalid metrics %q: must be hosts, or nothing", d.Val())
+			return d.Errf("invalid metrics %q: must be hosts, or left out", d.Val())
 		}
 		m.Hosts, m.HostNames = true, d.RemainingArgs()
 		if len(m.HostNames) == 1 {

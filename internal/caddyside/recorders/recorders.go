@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// running holds the recorders of this process. It is global because Caddy does not connect handlers, the console
-// and the admin API, and because a recorder outlives its configuration.
+// running holds the recorders of this process. It is a global variable, because Caddy does not connect handlers, the
+// console and the admin API, and because recorders remain when the configuration is replaced.
 var running activity.Recorders
 
 // Running returns the recorders of the running configuration.
@@ -41,7 +41,7 @@ type ActivityStore interface {
 	// Violations returns the violations since a time, the most frequent first. It skips the first skip rows, and
 	// returns at most limit rows.
 	Violations(ctx context.Context, since time.Time, skip, limit int) (*Violations, error)
-	// Claims judges what the store says about itself.
+	// Claims returns claims about the data in the database, such as whether requests are missing.
 	Claims(ctx context.Context) []claim.Claim
 	// CheckReload returns an error if a new version must not replace the served version of a policy. If this cannot
 	// be decided now, the error is a source.UndecidedError. name is the name of the policy's source. Losses of the
@@ -52,13 +52,14 @@ type ActivityStore interface {
 // Violations holds the requests that violate the robots.txt that the crawler had read, and the number of requests that
 // cannot be judged.
 type Violations struct {
-	Violations []Violation    `json:"violations"`         // one page of violations
-	Rows       int            `json:"rows"`               // number of rows on all pages
-	All        int64          `json:"violating_requests"` // number of requests in the rows of all pages
-	Next       int            `json:"next,omitempty"`     // the parameter skip of the next page; 0 if there is none
-	Requests   int64          `json:"requests"`           // all requests by crawlers
-	Undecided  int64          `json:"undecided"`          // requests by crawlers of which it is not known what they read
-	Coverage   claim.Coverage `json:"coverage"`           // what these numbers include and lack
+	Violations []Violation `json:"violations"`         // one page of violations
+	Rows       int         `json:"rows"`               // number of rows on all pages
+	All        int64       `json:"violating_requests"` // number of requests in the rows of all pages
+	Next       int         `json:"next,omitempty"`     // the parameter skip of the next page; 0 if there is none
+	Requests   int64       `json:"requests"`           // all requests by crawlers
+	// Undecided counts requests by crawlers that are not known to have read a robots.txt.
+	Undecided int64          `json:"undecided"`
+	Coverage  claim.Coverage `json:"coverage"` // what these numbers include, and what is missing
 }
 
 // Violation is a request that violates the robots.txt that the crawler had read.
@@ -87,7 +88,7 @@ type dropped struct{}
 var droppedDesc = prometheus.NewDesc("caddy_robots_policy_records_lost_total",
 	"Requests that a recorder did not record because it failed or its queue was full, and events that evidence left out because of a crawler's quota.", []string{"recorder"}, nil)
 
-// A time stamp, and not a counter, because restarts are among the problems, and a restart would reset a counter.
+// The metric is a time stamp, because a counter would be reset by a restart, and restarts are among the problems.
 var troubleDesc = prometheus.NewDesc("caddy_robots_policy_evidence_error_timestamp_seconds",
 	"Time of the last problem with the evidence log, by reason: write, clock, file, signature, killed, damaged or timestamp. 0 if there was none since the log was opened.", []string{"reason"}, nil)
 
@@ -95,9 +96,9 @@ var behindDesc = prometheus.NewDesc("caddy_robots_policy_fleet_database_behind_s
 	"Seconds since the fleet's ClickHouse last had everything that this server stored; 0 if it has everything now.", nil, nil)
 
 var claimDesc = prometheus.NewDesc("caddy_robots_policy_claims",
-	"1 for the outcome of a claim: holds, fails, or cannot be judged. evidence-whole: the evidence log is whole and signed. evidence-last: it reaches its copy in the storage. lists-current: no list of addresses or keys is out of date. none-unrecorded: no request is missing in the totals of this server. sent-all: ClickHouse has all of them.", []string{"claim", "outcome"}, nil)
+	"1 for the outcome of a claim: holds, fails, or cannot be judged. evidence-whole: the evidence log is complete and signed. evidence-last: the log has the line that its copy in the storage names. lists-current: no list of addresses or keys is out of date. none-unrecorded: no request is missing in the totals of this server. sent-all: ClickHouse has all totals of this server.", []string{"claim", "outcome"}, nil)
 
-// claimsTimeout bounds how long the store may take for the claims of one answer.
+// claimsTimeout limits the time for the claims of the activity database in one scrape.
 const claimsTimeout = 2 * time.Second
 
 func collectClaim(ch chan<- prometheus.Metric, c claim.Claim) {

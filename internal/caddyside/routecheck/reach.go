@@ -18,29 +18,30 @@ import (
 // pages are examples of the paths of pages. There are several, because the home page may be a redirect.
 var pages = []string{"/", "/a-page.html", "/a/page/"}
 
-// walk follows a request through the routes to robots_policy, in the order in which Caddy runs them. Some matchers
-// can only be decided for a real request, such as those that look for files. At these, walk takes the way that
-// leads to robots_policy. After a handler that ends the request, it continues to look for robots_policy.
+// walk follows a request through the routes to robots_policy, in the order in which Caddy runs the routes. Some
+// matchers can only be evaluated for a real request, such as those that look for files. At such a matcher, walk
+// continues in the direction that leads to robots_policy. After a handler that ends the request, it continues to look
+// for robots_policy.
 type walk struct {
 	server   *caddyhttp.Server
 	request  *http.Request
-	policies []reached // in the order in which the request reaches them, until it ends
-	executed bool      // templates comes before the first of them
-	answerer string    // the directive that ends the request
-	own      bool      // that directive is in a route for /robots.txt
-	late     bool      // the request reaches robots_policy only after it has ended
+	policies []reached // handlers that the request reaches, in this order, until it ends
+	executed bool      // templates comes before the first handler in policies
+	answerer string    // directive of the handler that ends the request
+	own      bool      // answerer is in a route for /robots.txt
+	late     bool      // robots_policy comes only after the handler that ends the request
 	inOwn    bool
 	guessed  int // the number of undecided matchers on the way
 	template bool
 }
 
-// reached is a handler robots_policy that a request reaches.
+// reached is a robots_policy handler that a request reaches.
 type reached struct {
 	Description
-	sure bool // without a matcher that only a real request could decide
+	sure bool // the request certainly reaches the handler: no matcher before it needs a real request
 }
 
-// follow sends a crawler's request for a path through the routes of a server.
+// follow returns the walk of a crawler's request for a path through the routes of a server.
 func follow(server *caddyhttp.Server, host, path string) *walk {
 	r := &http.Request{
 		Method: http.MethodGet, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Host: host, URL: &url.URL{Path: path}, RequestURI: path,
@@ -52,7 +53,8 @@ func follow(server *caddyhttp.Server, host, path string) *walk {
 	return w
 }
 
-// routes reports whether nothing is left to find out, or the request skips all further routes.
+// routes follows the request through a list of routes. It returns true if nothing is left to find out, or if the
+// request skips all further routes.
 func (w *walk) routes(list caddyhttp.RouteList) bool {
 	taken := map[string]bool{}
 	for i := range list {
@@ -110,7 +112,7 @@ func (w *walk) handle(h caddyhttp.MiddlewareHandler) bool {
 	return w.answerer != "" && len(w.policies) > 0
 }
 
-// ending are handlers that pass no request on, or only requests with a password.
+// ending lists handlers that end a request, or pass on only requests with a password.
 var ending = []caddy.ModuleID{
 	"http.handlers.static_response", "http.handlers.file_server", "http.handlers.reverse_proxy", "http.handlers.error",
 	"http.handlers.authentication", "http.handlers.metrics", "http.handlers.acme_server",
@@ -131,7 +133,7 @@ func directive(h caddyhttp.MiddlewareHandler) string {
 	return id.Name()
 }
 
-// match reports whether a request matches. known is false if only a real request could decide that.
+// match reports whether a request matches. known is false if only a real request can show that.
 func (w *walk) match(sets caddyhttp.MatcherSets) (matches, known bool) {
 	for _, set := range sets {
 		for _, m := range set {
@@ -144,7 +146,7 @@ func (w *walk) match(sets caddyhttp.MatcherSets) (matches, known bool) {
 	return matches, err == nil
 }
 
-// deciding are the matchers whose result depends only on the host, path and other known parts of the request.
+// deciding lists the matchers whose result depends only on the host, the path and other known parts of the request.
 var deciding = []string{"host", "path", "path_regexp", "method", "header", "header_regexp", "query", "remote_ip", "client_ip"}
 
 func decidable(m any) bool {
@@ -199,7 +201,8 @@ func onTheWay(server *caddyhttp.Server, policies []placed) (all []Warning) {
 		case len(of) == 0:
 		case way.late:
 			warn(answered, of[0].Place, way.answerer)
-		case len(way.policies) == 0 && way.own: // the site has its own robots.txt, and a policy for a part of its paths
+		// The site has its own robots.txt, and the policy applies only to some paths.
+		case len(way.policies) == 0 && way.own:
 		case len(way.policies) == 0:
 			warn(noRoute, of[0].Place, "")
 		case !passes:

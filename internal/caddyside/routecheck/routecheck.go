@@ -88,8 +88,8 @@ func (s *starter) check() {
 // Warning is a warning about the routes of some hosts.
 type Warning struct {
 	Message   string
-	Hosts     []string // as the configuration writes them, "" for every host of a server
-	Directive string   // the places of robots_policy in a Caddyfile, if known
+	Hosts     []string // hosts as in the configuration; "" for every host of a server
+	Directive string   // places of the robots_policy directives in a Caddyfile, if known
 	Handler   string   // the handler that answers instead
 }
 
@@ -136,13 +136,13 @@ type Described interface{ Describe() Description }
 
 // Description describes a robots_policy handler.
 type Description struct {
-	Place    string // in a Caddyfile, "" if it is not known
-	Robots   bool   // answers /robots.txt
-	Verifies bool   // verifies crawlers by their addresses
-	Decides  bool   // decides for another server, which must be a trusted proxy
+	Place    string // place in a Caddyfile, or "" if it is not known
+	Robots   bool   // the handler answers /robots.txt
+	Verifies bool   // the handler verifies crawlers by their addresses
+	Decides  bool   // the handler decides for another server, which must be a trusted proxy
 }
 
-// placed is a robots_policy handler, and what the matchers on the way to it name.
+// placed is a robots_policy handler, together with the hosts and paths of the matchers around it.
 type placed struct {
 	Description
 	hosts       []string // the hosts that the innermost matcher names, or "" for every host
@@ -150,7 +150,8 @@ type placed struct {
 	takesRobots bool     // a path matcher names /robots.txt
 }
 
-// policiesIn returns the handlers robots_policy in routes, which are within the matchers that around names.
+// policiesIn returns the robots_policy handlers in routes. around has the hosts and paths of the matchers around these
+// routes.
 func policiesIn(list caddyhttp.RouteList, around placed) (all []placed) {
 	for i := range list {
 		r := &list[i]
@@ -181,7 +182,7 @@ func describe(h caddyhttp.MiddlewareHandler) Description {
 	return Description{Robots: true}
 }
 
-// named returns what the matchers of one type name, such as their hosts or paths.
+// named returns all values in the matchers of type T, such as all hosts or all paths.
 func named[T ~[]string](sets caddyhttp.MatcherSets) (all []string) {
 	for _, set := range sets {
 		for _, m := range set {
@@ -218,15 +219,15 @@ func namesRobots(sets caddyhttp.MatcherSets) bool {
 	})
 }
 
-// believesClients reports whether a server reads the client's address from the left of X-Forwarded-For, where the
-// client itself may have written it.
+// believesClients reports whether a server takes the client's address from the left end of X-Forwarded-For. The client
+// itself may have written that address.
 func believesClients(s *caddyhttp.Server) bool {
 	return trustsProxies(s) && s.TrustedProxiesStrict == 0 && (len(s.ClientIPHeaders) == 0 ||
 		slices.ContainsFunc(s.ClientIPHeaders, func(name string) bool { return strings.EqualFold(name, "X-Forwarded-For") }))
 }
 
 func trustsProxies(s *caddyhttp.Server) bool {
-	proxies := reflect.ValueOf(s).Elem().FieldByName("trustedProxies") // the JSON is dropped after provisioning
+	proxies := reflect.ValueOf(s).Elem().FieldByName("trustedProxies") // the JSON was dropped by provisioning
 	return proxies.IsValid() && !proxies.IsNil()
 }
 

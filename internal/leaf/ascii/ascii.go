@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ascii compares ASCII text without regard to case. Unlike package strings it ignores case only for ASCII
-// letters, like HTML, HTTP and robots.txt.
+// Package ascii compares ASCII text and ignores case. Unlike package strings, it ignores case only for ASCII letters,
+// like HTML, HTTP and robots.txt.
 package ascii
 
 import "strings"
 
-// EqualFold reports whether b equals lower without regard to case. lower must be in lower case.
+// EqualFold reports whether b equals lower if case is ignored. lower must be in lower case.
 func EqualFold[T string | []byte](b T, lower string) bool {
 	if len(b) != len(lower) {
 		return false

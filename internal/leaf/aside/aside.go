@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package aside renames damaged files, so that new ones can take their places. It never deletes them.
+// Package aside renames damaged files to make room for new ones. It never deletes files.
 package aside
 
 import (
@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Mark is the part of the new name of a damaged file before the time.
+// Mark comes between the old name of a damaged file and the time in its new name.
 const Mark = ".damaged-"
 
-// Put adds the time to the names of files that belong together, and returns the first of the new names. It skips
+// Put appends Mark and the time to the names of files that belong together, and returns the first new name. It skips
 // files that do not exist, and never replaces an existing file.
 func Put(now time.Time, names ...string) (first string, err error) {
 	suffix := Mark + now.UTC().Format("20060102T150405Z")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package english writes numbers and lists of words in messages.
+// Package english formats numbers and lists of words for messages.
 package english
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Count returns a number of things: "no errors", "1 error", "2 errors".
+// Count returns a number with a noun, in the singular or plural: "no errors", "1 error", "2 errors".
 func Count(n int, word string) string {
 	switch n {
 	case 0:
@@ -21,7 +21,7 @@ func Count(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// Number returns a number with commas: 53,234.
+// Number returns a number with commas, such as "53,234".
 func Number(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -30,7 +30,7 @@ func Number(n int64) string {
 	return s
 }
 
-// List joins words as in a sentence: "a, b and c". last is the word before the last one.
+// List joins words to a phrase such as "a, b and c". last is the conjunction before the last word, such as "and".
 func List[S ~string](words []S, last string) string {
 	var b strings.Builder
 	for i, w := range words {
@@ -46,8 +46,8 @@ func List[S ~string](words []S, last string) string {
 	return b.String()
 }
 
-// OneLine makes a text safe within a line. It replaces line breaks, control characters and characters that change
-// the direction of writing by spaces.
+// OneLine makes a text safe for a single line. It replaces line breaks, control characters and characters that change
+// the direction of text by spaces.
 func OneLine(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c >= 0x7f && c < 0xa0 || c == '\u2028' || c == '\u2029' || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069' {
@@ -57,7 +57,7 @@ func OneLine(s string) string {
 	}, s)
 }
 
-// Some lists at most n words: for n=2 and nine words it returns "a, b and 7 more".
+// Some returns a list of at most n words. For n=2 and nine words, it returns "a, b and 7 more".
 func Some[S ~string](words []S, n int) string {
 	if len(words) > n {
 		words = append(slices.Clone(words[:n-1]), S(fmt.Sprintf("%d more", len(words)-n+1)))

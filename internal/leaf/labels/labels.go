@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Other is the label of all names beyond the limit of a Set.
+// Other is the label for all names that exceed the limit of a Set.
 const Other = "other"
 
 // Set maps a limited number of names to labels. It is safe for concurrent use.
@@ -24,7 +24,7 @@ func NewSet(limit, bytes int) *Set {
 	return &Set{limit: limit, bytes: bytes, labels: map[string]string{}}
 }
 
-// Label returns the label of a name, or Other if the set is full.
+// Label returns the label of a name. It returns Other for a new name if the set is full.
 func (s *Set) Label(name string) string {
 	s.mu.RLock()
 	l, ok := s.labels[name]

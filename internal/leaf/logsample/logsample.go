@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logsample limits the number of log lines that requests can cause. Its memory is limited, too.
+// Package logsample limits the number of log lines that requests can cause. Its own memory is limited, too.
 package logsample
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// In each window the first few lines of each kind are logged, and then one in many.
+// In each window of time, the first few lines of each kind are logged. After that, one in many lines is logged.
 const (
 	window  = time.Minute
 	first   = 10
@@ -16,8 +16,8 @@ const (
 	maxKeys = 1000
 )
 
-// Sampler decides which lines of each kind are logged. A kind is a value of K. If there are more than maxKeys kinds
-// in a window, the others count as the zero K.
+// Sampler decides which lines of each kind are logged. Values of K identify kinds. If a window has more than maxKeys
+// kinds, all further kinds are treated as the zero value of K.
 type Sampler[K comparable] struct {
 	mu     sync.Mutex
 	since  time.Time
@@ -26,8 +26,8 @@ type Sampler[K comparable] struct {
 
 type count struct{ seen, skipped int }
 
-// Sample reports whether to log a line. skipped is the number of lines of its kind that were not logged since the
-// last one.
+// Sample reports whether to log a line. skipped is the number of lines of the same kind that were not logged since the
+// last logged one.
 func (s *Sampler[K]) Sample(key K, now time.Time) (ok bool, skipped int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,13 +75,14 @@ func (s *Sampler[K]) countOf(key K) *count {
 // maxOnce limits the number of messages that a Once remembers.
 const maxOnce = 100
 
-// Once allows each message to be logged once. After maxOnce different messages, it allows no further ones.
+// Once allows each message to be logged once. After maxOnce different messages, it does not allow any further messages.
 type Once struct {
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-// First reports whether to log a message, because it is new.
+// First reports whether to log a message. It returns false if the message was logged before, or if maxOnce messages
+// were logged.
 func (o *Once) First(message string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package outbound provides clients for the requests that this program sends itself. They do not connect to private
-// and special-purpose addresses.
+// Package outbound provides HTTP clients for the program's own requests. These clients do not connect to private and
+// special-purpose addresses.
 package outbound
 
 import (
@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Dialer returns a dialer that only connects to public addresses and to those in allowed. It checks the address of
-// the connection itself, which no host name can circumvent.
+// Dialer returns a dialer that only connects to public addresses and to addresses in allowed. It checks the address of
+// each connection, so that a host name cannot be used to reach other addresses.
 func Dialer(timeout time.Duration, allowed []netip.Prefix) *net.Dialer {
 	allowed = slices.Clone(allowed)
 	return &net.Dialer{Timeout: timeout, Control: func(_, address string, _ syscall.RawConn) error {
@@ -38,7 +38,7 @@ func check(address string, allowed []netip.Prefix) error {
 	return fmt.Errorf("%s is not a public address", a)
 }
 
-// special are ranges, besides private ones, that are not on the public internet or may lead out of it (IANA
+// special lists address ranges that, like private ones, are not on the public internet or may lead out of it (IANA
 // special-purpose address registries).
 var special = func() (ps []netip.Prefix) {
 	for p := range strings.FieldsSeq(`0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15
@@ -53,8 +53,8 @@ func isPublic(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// MaxAge returns how long a response may be cached (RFC 9111 section 5.2.2.1). ok is false if its Cache-Control
-// does not say so.
+// MaxAge returns how long a response may be cached according to its Cache-Control (RFC 9111 section 5.2.2.1). ok is
+// false if Cache-Control does not contain a duration.
 func MaxAge(h http.Header) (age time.Duration, ok bool) {
 	for _, line := range h["Cache-Control"] {
 		for directive := range strings.SplitSeq(line, ",") {
@@ -73,7 +73,8 @@ func MaxAge(h http.Header) (age time.Duration, ok bool) {
 	return 0, false
 }
 
-// CheckRedirect follows at most three redirects, only to https. It is for http.Client.CheckRedirect.
+// CheckRedirect is a function for http.Client.CheckRedirect. It follows at most three redirects, and only to https
+// addresses.
 func CheckRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) > 3 || r.URL.Scheme != "https" {
 		return fmt.Errorf("the server redirected to %s, which is not followed", r.URL.Redacted())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package refcount shares values between users that need them at the same time.
+// Package refcount shares values between several users, and drops a value after its last use.
 package refcount
 
 import "sync"
@@ -16,8 +16,8 @@ type counted[T any] struct {
 	users int
 }
 
-// Acquire returns the value of a key. If the key is not in use yet, it calls create. Each call needs a call of
-// Release.
+// Acquire returns the value of a key. If the key is not in use yet, Acquire calls create to make the value. For each
+// call of Acquire, call Release once.
 func (p *Pool[T]) Acquire(key string, create func() T) T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,7 +33,7 @@ func (p *Pool[T]) Acquire(key string, create func() T) T {
 	return c.value
 }
 
-// Release ends one use of a key. last reports whether that was the last use; the pool then drops the value.
+// Release ends one use of a key. last reports whether that was the last use. In this case, the pool drops the value.
 func (p *Pool[T]) Release(key string) (last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

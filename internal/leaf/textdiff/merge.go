@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Clash is a group of lines that both changes of a text have changed in different ways.
+// Clash is a group of lines that two changes of the same text have changed in different ways.
 type Clash struct {
-	Name                 string // identifies the choice
+	Name                 string // identifies the clash in choice
 	Before, Mine, Theirs string
-	Choice               string // mine, theirs or empty
+	Choice               string // mine, theirs or, before the choice, empty
 }
 
-// Merge applies two changes of a text. Where they clash, choice decides between "mine" and "theirs". It returns false if
-// the texts are too long.
+// Merge applies two changes of base, which are mine and theirs. If both change the same lines in different ways, choice
+// returns "mine" or "theirs". It returns false if the texts are too long.
 func Merge(base, mine, theirs string, choice func(name string) string) (string, []Clash, bool) {
 	b, m, t := lines(base), lines(mine), lines(theirs)
 	inMine, ok := matches(base, mine)
@@ -33,7 +33,7 @@ func Merge(base, mine, theirs string, choice func(name string) string) (string, 
 			i, j, k = i+1, j+1, k+1
 			continue
 		}
-		end := i // end of the lines that are not in all three texts
+		end := i // end of the lines that differ between the three texts
 		for end < len(b) && (inMine[end] < 0 || inTheirs[end] < 0) {
 			end++
 		}
@@ -63,7 +63,8 @@ func Merge(base, mine, theirs string, choice func(name string) string) (string, 
 	return strings.Join(out, "\n") + "\n", clashes, true
 }
 
-// both combines two changes of the same lines if they are equal, or if one only adds lines around the other's.
+// both combines two changes of the same lines. It can combine them if they are equal, or if one of them only adds lines
+// before or after the other's lines.
 func both(base, mine, theirs []string) ([]string, bool) {
 	switch n := len(base); {
 	case slices.Equal(mine, theirs), slices.Equal(base, theirs):
@@ -82,7 +83,7 @@ func both(base, mine, theirs []string) ([]string, bool) {
 	return nil, false
 }
 
-// matches returns, for each line of a, its index in b, or -1 if b does not have it.
+// matches returns, for each line of a, the index of the equal line in b, or -1 if b has no such line.
 func matches(a, b string) (at []int, ok bool) {
 	rows, ok := Rows(a, b)
 	for _, r := range rows {

@@ -13,16 +13,16 @@ import (
 
 // Row is a row of a side-by-side comparison of two texts.
 type Row struct {
-	Kind         string // same, ins, del or fold
+	Kind         string // same, ins, del or fold (lines that are left out)
 	OldNo, NewNo int
-	Old, New     string // Old of a fold says what is left out
+	Old, New     string // for fold, Old describes the lines that are left out
 }
 
-// Diff is a side-by-side comparison of two texts. Long equal parts are folded.
+// Diff is a side-by-side comparison of two texts. Long parts that are equal in both texts are folded.
 type Diff struct {
 	Rows           []Row
 	Added, Removed int
-	Long           bool // too long to compare
+	Long           bool // the texts are too long to compare
 }
 
 // Limits of a comparison.
@@ -80,7 +80,7 @@ func Rows(before, now string) (rows []Row, ok bool) {
 		rows = append(rows, Row{Kind: "same", OldNo: n, NewNo: n, Old: a[0], New: a[0]})
 		a, b = a[1:], b[1:]
 	}
-	end := 0 // lines that are the same in both
+	end := 0 // number of equal lines at the end of both texts
 	for end < len(a) && end < len(b) && a[len(a)-1-end] == b[len(b)-1-end] {
 		end++
 	}

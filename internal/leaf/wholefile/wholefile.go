@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wholefile replaces a file in one step, so that readers find either the old or the new content, even after
-// a crash.
+// Package wholefile replaces files in one step. Readers find either the old or the new content, even after a crash.
 package wholefile
 
 import (
@@ -10,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Write replaces a file. The directory needs room for the old and the new file.
+// Write replaces a file. The disk needs room for both the old and the new file.
 func Write(name string, data []byte, mode os.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".writing-*")
 	if err != nil {
