@@ -61,7 +61,7 @@ func automated(ua string) (name string, ok bool) {
 	return automaton(ua)
 }
 
-// browserProduct is the text with which the User-Agents of browsers begin.
+// browserProduct is the first part of the User-Agents of browsers.
 const browserProduct = "Mozilla/"
 
 // clues holds three consecutive letters from each word that saysAutomated looks for. The User-Agents of browsers do not

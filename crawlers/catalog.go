@@ -133,7 +133,7 @@ func (c *Catalog) Search(name string) []*Crawler {
 	})
 }
 
-// withoutPolicy returns the catalog from which c was made, without the rows that a policy added or changed.
+// withoutPolicy returns the original catalog, without the rows that a policy added or changed.
 func (c *Catalog) withoutPolicy() *Catalog {
 	if c.base != nil {
 		return c.base

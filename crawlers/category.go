@@ -4,7 +4,7 @@ package crawlers
 
 import "slices"
 
-// Category is the purpose for which a crawler fetches pages, such as search or AI training.
+// Category describes why a crawler fetches pages, for example for search or AI training.
 type Category string
 
 // These are the categories of crawlers. Each crawler has one main category, and `category:NAME` in a policy refers to
@@ -36,7 +36,7 @@ const CategoryOnDevice Category = "on-device"
 // CategoryAI stands for all crawlers for AI, see [Crawler.IsAI]. It is never stored as the category of a crawler.
 const CategoryAI Category = "ai"
 
-// Results is the kind of search results for which a search engine's crawler collects pages.
+// Results is the kind of search results that a search engine makes from the pages of a crawler.
 type Results string
 
 // These are the kinds of search results.

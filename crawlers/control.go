@@ -23,11 +23,11 @@ const (
 
 var controlKinds = []ControlKind{ControlToken, ControlRule, ControlForm}
 
-// Control is a setting with which a site can disallow some usages of its pages. The operator documents the control for
+// Control is a setting that a site can use to disallow some usages of its pages. The operator documents the control for
 // its crawlers, in addition to their groups in robots.txt.
 type Control struct {
 	Operator string      `json:"operator"`
-	Crawlers []string    `json:"crawlers"` // the crawlers to which the control applies; the main crawler is first
+	Crawlers []string    `json:"crawlers"` // the crawlers that the control affects; the main crawler is first
 	Kind     ControlKind `json:"kind"`
 	Value    string      `json:"value"`          // the token, the rule, or the place of the setting
 	Takes    []string    `json:"takes"`          // the usages that the control disallows

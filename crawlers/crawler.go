@@ -22,8 +22,8 @@ type Crawler struct {
 	Further  []Category `json:"further,omitempty"` // the further categories, without Category
 	// the kind of results of a search engine that uses pages for AI, or empty
 	Results Results `json:"results,omitempty"`
-	// UserAgents are the strings by which the crawler is recognized in a User-Agent. If UserAgents is empty, the
-	// crawler is recognized by Token. Use [Crawler.Patterns] for recognition.
+	// UserAgents are the strings that identify the crawler in a User-Agent. If UserAgents is empty, the crawler is
+	// recognized by Token. Use [Crawler.Patterns] for recognition.
 	UserAgents []string `json:"user_agents,omitempty"`
 	// Follows lists other tokens in order of preference. If robots.txt has no group for Token, the crawler follows
 	// the first of these groups that exists.
@@ -50,9 +50,8 @@ type Crawler struct {
 // requests cannot be verified.
 type Verification struct {
 	AddressLists []string `json:"address_lists,omitempty"` // the URLs of published address lists
-	// ReverseDNS holds patterns for the host names to which the crawler's addresses resolve. A pattern is a suffix that
-	// begins with a dot (".googlebot.com"), or a name in which one `*` matches any text without dots
-	// ("google-proxy-*.google.com").
+	// ReverseDNS holds patterns for the host names of the crawler's addresses. A pattern is a suffix that begins with a
+	// dot (".googlebot.com"), or a name in which one `*` matches any text without dots ("google-proxy-*.google.com").
 	ReverseDNS []string `json:"reverse_dns,omitempty"`
 	WebBotAuth string   `json:"signature_directory,omitempty"` // the origin of the operator's key directory (draft-ietf-webbotauth-httpsig-protocol)
 }

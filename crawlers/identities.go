@@ -79,8 +79,8 @@ func (id *Identities) CatalogLists() []string { return id.catalogLists }
 // OwnLists returns the URLs of the address lists that only the policy names.
 func (id *Identities) OwnLists() []string { return id.ownLists }
 
-// ByList returns the crawler to which the address list with this URL belongs. It returns nil if the list is unknown, or
-// if several crawlers share the list.
+// ByList returns the crawler whose operator publishes the address list at this URL. It returns nil if the list is
+// unknown, or if several crawlers share the list.
 func (id *Identities) ByList(url string) *Crawler { return id.lists[url] }
 
 // ByDirectory returns the crawlers that sign with the keys of a directory. url must be spelled as in the catalog.

@@ -214,8 +214,8 @@ func (r *Recognizer) find(ua string, i, end int) group {
 	return g
 }
 
-// shorter returns the last position before end at which the word ua[i:end] may end earlier, because a version or the
-// rest of a derived name begins there. It returns i if there is no such position.
+// shorter returns the last position before end where the word ua[i:end] may already end, because a version or the rest
+// of a derived name begins there. It returns i if there is no such position.
 func (r *Recognizer) shorter(ua string, i, end int) int {
 	if k := bareVersion(ua, end); k < end && k >= i+4 {
 		return k
@@ -294,7 +294,7 @@ func ends(ua string, begin, i int) bool {
 	return isVersion(ua, i) || beginsVersion(ua, i)
 }
 
-// comparisons are words after which a User-Agent names a program other than the sender.
+// comparisons are words that precede the name of a program other than the sender.
 var comparisons = [...]string{"like", "with", "following"}
 
 // compared reports whether one of the comparisons precedes ua[i].

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// scanner finds the positions in a User-Agent at which a token may begin. The zero value starts at the first byte.
+// scanner finds the positions in a User-Agent where a token may begin. The zero value starts at the first byte.
 type scanner struct {
 	end   int    // end of the eight bytes that are being examined
 	stops uint64 // the bits of stopBytes for these eight bytes that have not been used yet
@@ -18,8 +18,8 @@ type scanner struct {
 // last position.
 func (s *scanner) foreign() bool { return s.all&0x8080808080808080 != 0 }
 
-// next returns the next position that follows a delimiter, or len(ua) at the end. It skips most positions at which a
-// token cannot begin.
+// next returns the next position that follows a delimiter, or len(ua) at the end. It skips most positions where a token
+// cannot begin.
 func (r *Recognizer) next(ua string, s *scanner) int {
 	// The compiler keeps these copies in registers.
 	end, stops, all, filter, shift := s.end, s.stops, s.all, r.filter, r.shift&31

@@ -133,8 +133,8 @@ func isAppName(ua string) bool {
 	return ok && strings.Contains(rest, " Darwin/")
 }
 
-// bareVersion returns the position at which a version such as 1.2 begins directly after a name. end is the position of
-// the first dot in the version. bareVersion returns end if there is no version at that position.
+// bareVersion returns the position where a version such as 1.2 begins directly after a name. end is the position of the
+// first dot in the version. bareVersion returns end if there is no version at that position.
 func bareVersion(ua string, end int) int {
 	if end+1 >= len(ua) || ua[end] != '.' || !isDigit(ua[end+1]) {
 		return end

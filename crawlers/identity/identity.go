@@ -100,7 +100,7 @@ type Known[T comparable] interface {
 	Identities() *crawlers.Identities
 	// CrawlerOf returns the ID of a crawler of the catalog. ok is false if the crawler is not known.
 	CrawlerOf(c *crawlers.Crawler) (id T, ok bool)
-	// Verification returns the facts by which the crawler can be verified.
+	// Verification returns the facts that can verify the crawler.
 	Verification(id T) crawlers.Verification
 }
 

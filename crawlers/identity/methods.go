@@ -20,7 +20,7 @@ type Methods struct {
 	Lists         bool           // fetch the address lists that operators publish
 	DNS           bool           // look up the client's address in DNS (forward-confirmed reverse DNS)
 	Signatures    bool           // check Web Bot Auth signatures, and fetch the keys
-	AllowedRanges []netip.Prefix // non-public addresses from which lists and keys may be fetched
+	AllowedRanges []netip.Prefix // non-public addresses that may serve lists and keys
 }
 
 // ParseMethods parses the values of `verify`, which default to `embedded`, and the ranges of `verify_from` in CIDR

@@ -120,7 +120,7 @@ func (l *Lists) buildIndex() *segments {
 
 func flatten(all []listRange) []segment {
 	slices.SortFunc(all, func(a, b listRange) int { return a.from.Compare(b.from) })
-	var starts []netip.Addr // addresses at which a range begins, or that follow the end of a range
+	var starts []netip.Addr // the first addresses of ranges, and the addresses that follow the end of a range
 	for _, r := range all {
 		starts = append(starts, r.from)
 		if next := r.to.Next(); next.IsValid() {

@@ -29,14 +29,14 @@ type ListOptions struct {
 const (
 	// maxLists limits the number of lists.
 	maxLists = 5000
-	// maxAge is the age up to which a list is fresh. Only a fresh list can show that a client is an impostor.
+	// maxAge is the maximum age of a fresh list. Only a fresh list can show that a client is an impostor.
 	maxAge = 7 * 24 * time.Hour
-	// maxVerifyAge is the age up to which a fetched or embedded list verifies clients. The age is limited because cloud
-	// addresses change owners.
+	// maxVerifyAge is the maximum age of a fetched or embedded list that verifies clients. The age is limited because
+	// cloud addresses change owners.
 	maxVerifyAge = 30 * maxAge
 )
 
-// warnAge is the age at which warnings begin to say that the list will soon be too old.
+// warnAge is the age of a list when warnings begin to say that the list will soon be too old.
 const warnAge = 180 * 24 * time.Hour
 
 // Old returns a phrase for the end of a sentence that describes what a list cannot prove because of its age, now or
@@ -56,7 +56,7 @@ func (l *ListStatus) Old(now time.Time) string {
 	return ""
 }
 
-// Expires returns the time after which a list with this date no longer verifies clients.
+// Expires returns the time when a list with this date becomes too old to verify clients.
 func Expires(date time.Time) time.Time { return date.Add(maxVerifyAge) }
 
 // ListStatus is the state of an address list.

@@ -46,7 +46,7 @@ const (
 	keepYes    = 24 * time.Hour
 	keepNo     = time.Hour
 	keepSilent = time.Minute
-	// keepStale is the time for which an expired positive answer is still used until a newer answer is available.
+	// keepStale limits how long an expired positive answer is used while a newer answer is not available.
 	keepStale = 24 * time.Hour
 	// The number of lookups for a network that may begin within a rateWindow is rateFactor times the number that may be
 	// in progress at the same time. This limits the load even if the resolver is fast.

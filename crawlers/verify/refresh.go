@@ -29,7 +29,7 @@ const (
 	fetchTimeout = 30 * time.Second
 	// maxWait limits the wait that a response's max-age can request.
 	maxWait = 7 * 24 * time.Hour
-	// confirmFor is the time for which a server must return a much shorter list before the shorter list is used.
+	// confirmFor is the minimum time that a server must return a much shorter list before that list is used.
 	confirmFor = 24 * time.Hour
 	// maxFetches limits the number of concurrent fetches, and therefore the memory for oversized lists.
 	maxFetches = 8

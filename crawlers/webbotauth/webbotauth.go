@@ -57,8 +57,8 @@ type Result struct {
 
 // Options configures a Verifier. The zero value selects the defaults.
 type Options struct {
-	// AllowedRanges are non-public addresses from which keys may be fetched, such as addresses of an intranet. By
-	// default, keys are fetched only from public addresses.
+	// AllowedRanges are non-public addresses that may serve keys, such as addresses of an intranet. By default, keys
+	// are fetched only from public addresses.
 	AllowedRanges []netip.Prefix
 	Now           func() time.Time // the clock; time.Now by default
 	// Report, if not nil, is called after each fetch of a directory. Report must not call Close.
@@ -106,7 +106,7 @@ const (
 	// maxAge limits how long a signature is valid after its creation, even if the signature has a later expiration
 	// time. The draft recommends at most this time to signers.
 	maxAge = 24 * time.Hour
-	// maxSkew is the time by which a signer's clock may be ahead.
+	// maxSkew limits how far a signer's clock may be ahead.
 	maxSkew      = 30 * time.Second
 	fetchTimeout = 5 * time.Second
 )
