@@ -14,10 +14,10 @@ type overtaken struct {
 	What         string // they did
 	Onto         string // what the change can be put onto
 	Theirs, Mine *textdiff.Diff
-	Clashes      []textdiff.Clash // places at which one of the two must be chosen
+	Clashes      []textdiff.Clash // conflicts, where the user must choose one of the two texts
 }
 
-// overtake finds the changes that other people made in the meantime.
+// overtake finds the changes that other people made after the draft was started.
 func (v *view) overtake(d *changeData) {
 	o, theirs := new(overtaken), v.Running.Text
 	switch {
