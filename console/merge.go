@@ -11,8 +11,8 @@ import (
 
 // overtaken reports that another person changed the text that a draft started from.
 type overtaken struct {
-	What         string // they did
-	Onto         string // what the change can be put onto
+	What         string // describes the change of the other person, as a sentence
+	Onto         string // names the text that the user's change can be applied to
 	Theirs, Mine *textdiff.Diff
 	Clashes      []textdiff.Clash // conflicts, where the user must choose one of the two texts
 }
