@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxAgentPages limits the number of pages that are requested with each User-Agent other than the audit's own.
+// maxAgentPages limits the number of pages that the audit requests with each User-Agent other than its own.
 const maxAgentPages = 3
 
 func (a *auditor) checkAgents(ctx context.Context) {
@@ -39,9 +39,9 @@ func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 	at := a.robotsURL()
 	switch r := a.fetch.get(ctx, at, as); {
 	case r.refused():
-		a.add(a.refusal(at.String(), as, "robots.txt is blocked for "+as.Name+" ("+r.outcome()+"), which then treats the whole site as allowed for it", "let everyone read /robots.txt"))
+		a.add(a.refusal(at.String(), as, "robots.txt is blocked for "+as.Name+" ("+r.outcome()+"). The crawler then treats the whole site as allowed", "let everyone read /robots.txt"))
 	case r.ok() && !bytes.Equal(r.body, a.robots.body):
-		a.add(finding("robots-varies", at.String(), as.crawlerName(), as.Name+" gets a different robots.txt from other clients"+because(r.cached()), "serve one robots.txt to everyone; it has groups for each crawler"))
+		a.add(finding("robots-varies", at.String(), as.crawlerName(), as.Name+" gets a different robots.txt from other clients"+because(r.cached()), "serve one robots.txt to everyone, with a group for each crawler"))
 	}
 }
 

@@ -254,7 +254,7 @@ func robotsTag(h http.Header, now time.Time) pageRules {
 	return p
 }
 
-// unknownRules returns the names of the rules in a list that are not documented for any crawler.
+// unknownRules returns the names of undocumented rules in a list.
 func unknownRules(list string) (unknown []string) {
 	for list != "" {
 		var name string

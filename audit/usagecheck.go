@@ -95,8 +95,8 @@ func (s said) field(name string) usage {
 	return nil
 }
 
-// preferences returns the combined preferences of all header fields. For each usage, the result is no if any field says
-// no.
+// preferences returns the combined preferences of all header fields. For each usage, one field with the value "n" is
+// enough to make the result "n".
 func (s said) preferences() usage {
 	all := usage{}
 	for _, f := range s.usage {

@@ -155,7 +155,7 @@ func (v *view) mayWords(name string) string {
 	s := section{Host: v.MainHost(), Path: "/"}
 	s.probe(v.patterns(policy.Crawl), nil)
 	_, parts := v.evaluate(&a, &s, policy.Crawl)
-	said := map[bool][]string{} // the patterns that are allowed (true) and disallowed (false)
+	said := map[bool][]string{} // allowed patterns (true) and disallowed patterns (false)
 	for _, p := range parts[1:] {
 		said[p.Verdict == "allowed"] = append(said[p.Verdict == "allowed"], shorten(p.shows))
 	}

@@ -309,7 +309,7 @@ func evidenceNotices(l recorders.Look, link string) []notice {
 	return []notice{n}
 }
 
-// recorderNotices returns notices about requests that are not recorded.
+// recorderNotices returns notices about unrecorded requests.
 func (v *view) recorderNotices() (all []notice) {
 	if v.may != nil {
 		return nil

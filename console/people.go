@@ -117,8 +117,8 @@ func token(at time.Time, version, name string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// mayWrite returns an error if the sender of the request does not have a role, if the request does not come from a form
-// of this origin, or if the token in the form is out of date.
+// mayWrite returns an error if the sender of the request does not have the role. It also returns an error if the form
+// comes from another origin, or if the token in the form is out of date.
 func (v *view) mayWrite(r role, version string) error {
 	if why := v.lacks(r); why != "" {
 		return failed(http.StatusForbidden, "%s", why)

@@ -25,7 +25,7 @@ type running struct {
 // Spec is the parsed policy.
 func (p *running) Spec() *policy.Spec { return p.Site.Policy.Spec() }
 
-// Version returns the version ID of the policy that is recorded with requests.
+// Version returns the policy's version ID. Recorded requests contain this ID.
 func (p *running) Version() string { return p.SHA256[:12] }
 
 // File returns the file name of the policy's source, without folders.

@@ -30,7 +30,7 @@ type replayed struct {
 
 const replayTimeout = 8 * time.Second
 
-// traffic selects the stored requests to replay. These are the requests that were decided by versions of one policy. If
+// traffic selects the stored requests to replay. These are the requests that versions of one policy have decided. If
 // hosts is not nil, only requests to these hosts are selected.
 type traffic struct {
 	store  store.Queries

@@ -98,8 +98,8 @@ func whoMay(v *view) (*page, error) {
 	return p, nil
 }
 
-// lead returns a sentence with the number of crawlers that are allowed everywhere, and the number that are disallowed
-// everywhere.
+// lead returns a sentence with two numbers: the crawlers that may read every page, and the crawlers that may not read
+// any page.
 func (d *whoMayData) lead() string {
 	all, none, unknown := 0, 0, 0
 	for _, r := range d.Rows {

@@ -178,7 +178,7 @@ func (c *Catalog) Patterns() []Pattern {
 	return patterns
 }
 
-// Derived holds a value that is computed once from the catalog in use and shared by all callers. The zero value is
+// Derived computes a value from the catalog in use only once, and shares the value among all callers. The zero value is
 // ready to use.
 type Derived[T any] struct {
 	mu    sync.Mutex

@@ -42,9 +42,9 @@ type Verifier struct {
 	close   sync.Once
 }
 
-// New returns a verifier that uses the lists of the embedded catalog and of the policies that are passed to [Ask]. It
-// returns nil if verification is off. Call Close when the verifier is no longer used. logger returns the logger to use
-// at the moment; it may change, because verifiers with the same methods share their data. If it returns nil, nothing is
+// New returns a verifier that uses the lists of the embedded catalog and of the policies passed to [Ask]. It returns
+// nil if verification is off. Call Close when the verifier is no longer used. logger returns the logger to use at the
+// moment; it may change, because verifiers with the same methods share their data. If it returns nil, nothing is
 // logged.
 func New(m Methods, logger func() *zap.Logger) *Verifier {
 	if !m.Enabled {

@@ -31,9 +31,9 @@ type parsed struct {
 	problem  string    // why the list may lack addresses, or ""
 }
 
-// parseList parses a published address list. Operators publish such lists in four formats: the JSON format that Google
-// introduced and draft-illyes-webbotauth-jafar describes, the same JSON inside an HTML page, RFC 8805 geofeed, and
-// lines with one address or prefix.
+// parseList parses a published address list. Operators publish such lists in four formats. The first is the JSON format
+// that Google introduced and draft-illyes-webbotauth-jafar describes. The second is the same JSON inside an HTML page.
+// The others are RFC 8805 geofeed, and lines with one address or prefix.
 //
 // Invalid entries are ignored. draft-illyes-aipref-jafar-00 demands this for JSON prefixes that do not have exactly one
 // of ipv4Prefix and ipv6Prefix. Prefixes that are not public, or too wide, are ignored as well. A list with ignored

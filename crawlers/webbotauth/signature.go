@@ -13,7 +13,7 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// Request holds the parts of a request that a signature can cover, as the client sent them.
+// Request holds the parts of a request that a signature can cover. They must be unchanged from the client's request.
 type Request struct {
 	Method string
 	Scheme string // http or https, of the client's connection
@@ -162,8 +162,8 @@ func (m *message) agentOf(label string, list httpsfv.InnerList) (string, error) 
 	return "", fmt.Errorf("the signature covers several members of signature-agent, none with the key %s", label)
 }
 
-// NamedDirectories returns those of the given directories that the Signature-Agent field of a request names. It does
-// not check the signature.
+// NamedDirectories returns the key directories in directories that the Signature-Agent field of a request names. It
+// does not check the signature.
 func NamedDirectories(h http.Header, directories []string) (named []string) {
 	m, err := parseMessage(Request{Header: h})
 	if err != nil {

@@ -114,7 +114,7 @@ const (
 // These constants limit the work that one request can cause.
 const (
 	maxFieldBytes = 16 << 10 // maximum length of each field
-	maxSignatures = 4        // maximum number of signatures that are checked for one request
+	maxSignatures = 4        // maximum number of checked signatures in one request
 	maxComponents = 32
 )
 

@@ -163,7 +163,7 @@ func (b *builder) expect(agent string, allowed bool, u policy.Usage, host, path 
 	})
 }
 
-// yes appends the rules and tests for a topic that was answered with yes.
+// yes appends the rules and tests for a topic with the answer yes.
 func (b *builder) yes(t Topic) {
 	host := b.answers.siteHost()
 	may := func(agent string, u policy.Usage) { b.expect(agent, true, u, host, "/") }
@@ -199,7 +199,7 @@ func (b *builder) yes(t Topic) {
 	}
 }
 
-// no appends the rules for a topic that was answered with no.
+// no appends the rules for a topic with the answer no.
 func (b *builder) no(t Topic) {
 	mayNot := func(agent string, u policy.Usage) { b.expect(agent, false, u, "", "/") }
 	refuse := func(comment, name string, guard []string, who ...policy.Audience) {

@@ -32,8 +32,7 @@ type Input struct {
 	Site   *site.Site // the site with the policy
 	// Robots is the text of a robots.txt. It is nil for a policy file.
 	Robots []byte
-	// Notes describes lines of a robots.txt that were omitted or whose meaning was guessed, and problems with fetching
-	// the file.
+	// Notes describes omitted lines of a robots.txt, lines with a guessed meaning, and problems with fetching the file.
 	Notes []robotstxt.Note
 }
 
@@ -46,7 +45,7 @@ func (in *Input) Over(below *robotstxt.File) {
 // ErrInvalid is wrapped by errors about the content of an input. Errors in reading the input do not wrap it.
 var ErrInvalid = errors.New("invalid")
 
-// errPolicy is the error for a policy file that was passed instead of a robots.txt.
+// errPolicy is the error for an argument that should be a robots.txt, but is a policy file.
 var errPolicy = errors.New("this is a policy file, not a robots.txt; to read it, use: caddy robots-policy check")
 
 // Raw is the content of an input before it is known to be a policy file or a robots.txt.
