@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxAgentPages limits the pages requested in the name of each further client.
+// maxAgentPages limits the number of pages that the audit requests with each User-Agent other than its own.
 const maxAgentPages = 3
 
 func (a *auditor) checkAgents(ctx context.Context) {
@@ -30,7 +30,8 @@ func (a *auditor) checkAgents(ctx context.Context) {
 	a.checkCachedRefusal(ctx)
 }
 
-// checkRobotsAs compares robots.txt with the one that another client gets.
+// checkRobotsAs requests robots.txt with the User-Agent of another client, and reports differences from the audit's
+// robots.txt.
 func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 	if !a.robots.ok() {
 		return
@@ -38,9 +39,9 @@ func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 	at := a.robotsURL()
 	switch r := a.fetch.get(ctx, at, as); {
 	case r.refused():
-		a.add(a.refusal(at.String(), as, "robots.txt is blocked for "+as.Name+" ("+r.outcome()+"), which then treats the whole site as allowed for it", "let everyone read /robots.txt"))
+		a.add(a.refusal(at.String(), as, "robots.txt is blocked for "+as.Name+" ("+r.outcome()+"). The crawler then treats the whole site as allowed", "let everyone read /robots.txt"))
 	case r.ok() && !bytes.Equal(r.body, a.robots.body):
-		a.add(finding("robots-varies", at.String(), as.crawlerName(), as.Name+" gets a different robots.txt from other clients"+because(r.cached()), "serve one robots.txt to everyone; it has groups for each crawler"))
+		a.add(finding("robots-varies", at.String(), as.crawlerName(), as.Name+" gets a different robots.txt from other clients"+because(r.cached()), "serve one robots.txt to everyone, with a group for each crawler"))
 	}
 }
 
@@ -56,7 +57,7 @@ func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) {
 			return
 		}
 	} else if refused && !a.rules.decide(readerOf(r.agent.crawler), target(p.url)).Allowed {
-		return // the server enforces what robots.txt says
+		return // the server blocks a crawler that robots.txt disallows
 	}
 	switch {
 	case refused:
@@ -87,8 +88,8 @@ func (a *auditor) letIn(p *page) string {
 	return ""
 }
 
-// refusal reports that a client with the name of a crawler was blocked. If the crawler can be verified, that may be
-// right, because the server may know that this client is not the crawler.
+// refusal returns a finding that a client with the name of a crawler was blocked. If the crawler can be verified, the
+// finding is only a warning, because the server may know that this client is not the real crawler.
 func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
 	f := finding("blocked", at, as.crawlerName(), message, fix)
 	if as.crawler == nil || !as.crawler.Verification.IsEmpty() {
@@ -99,8 +100,8 @@ func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
 	return f
 }
 
-// reportNotRefused reports a page that a crawler got although the policy blocks it. It finds out whether a cache
-// served the page.
+// reportNotRefused reports a page that was served to a crawler although the policy blocks the crawler. It also
+// determines whether a cache served the page.
 func (a *auditor) reportNotRefused(ctx context.Context, p *page, r *response) {
 	if a.refetch(ctx, p, r.agent).refused() {
 		a.add(finding("cached-for-another", p.url.String(), r.agent.crawlerName(), "a cache serves the page to "+r.agent.Name+because(r.cached())+", which the server itself blocks", cacheFix+" (docs/how-to/behind-a-cdn.md)"))
@@ -109,7 +110,8 @@ func (a *auditor) reportNotRefused(ctx context.Context, p *page, r *response) {
 	a.add(finding("not-blocked", p.url.String(), r.agent.crawlerName(), "the policy blocks "+r.agent.Name+", but the page was served to it ("+r.outcome()+")", "check that requests reach robots_policy, and that enforce is block in the Caddyfile"))
 }
 
-// checkVary reports pages that differ between crawlers, but lack the header that tells caches about it.
+// checkVary reports pages whose headers or meta tags differ between crawlers, but whose responses lack the header Vary:
+// User-Agent.
 func (a *auditor) checkVary() {
 	for _, p := range a.pages {
 		own := p.got[OwnToken]
@@ -132,7 +134,8 @@ func saysOther(a, b said) bool {
 
 func sameRules(a, b pageRules) bool { return maps.EqualFunc(a, b, maps.Equal[rules, rules]) }
 
-// checkCachedRefusal finds out whether a cache stores the block of one crawler and serves it to others.
+// checkCachedRefusal determines whether a cache stores the response that blocks one crawler, and serves this response
+// to other clients.
 func (a *auditor) checkCachedRefusal(ctx context.Context) {
 	for _, as := range a.agents {
 		for _, p := range a.pages {

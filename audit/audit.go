@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit examines a website from outside, like a crawler. It fetches robots.txt and a
-// few pages from the public address, and shows what each channel tells a crawler. It reports contradictions between
-// the channels, and between them and a policy.
+// Package audit examines a website from outside, like a crawler. It fetches robots.txt and a few pages from the public
+// address. It shows which rules a crawler finds in each channel, such as robots.txt, headers and meta tags. It also
+// reports contradictions between the channels, and between the channels and a policy.
 //
-// An audit is polite. It obeys robots.txt under its own product token, on each host and at each redirect. It sends
-// one request a second and identifies itself. It connects to private addresses only if the URL itself names one.
+// An audit is polite. It obeys robots.txt under its own product token, on each host and at each redirect. It sends one
+// request a second and identifies itself. It connects to a private address only if the URL itself contains that
+// address.
 package audit
 
 import (
@@ -29,13 +30,13 @@ type Options struct {
 	// Policy is the policy that the site should have. If it is nil, the audit only compares the channels with each
 	// other.
 	Policy *site.Site
-	Merged bool     // robots.txt may also have the rules of an upstream
-	As     []string // product tokens of crawlers in whose names pages are also requested
+	Merged bool     // true if robots.txt may also contain the rules of an upstream
+	As     []string // product tokens of crawlers whose User-Agents are also used to request pages
 	Pages  int      // maximum number of pages to examine; 0 means DefaultPages
-	// Transport sends the requests. If it is nil, private addresses are rejected, unless the URL names one.
+	// Transport sends the requests. The default, nil, rejects a private address unless the URL contains that address.
 	Transport http.RoundTripper
-	Wait      func(context.Context, time.Duration) error // waits between two requests; nil sleeps
-	Now       func() time.Time                           // the time; nil means time.Now
+	Wait      func(context.Context, time.Duration) error // waits between two requests; the default is Sleep
+	Now       func() time.Time                           // returns the current time; the default is time.Now
 }
 
 // DefaultPages is the default number of pages to examine: the given page and some pages of the sitemap.
@@ -80,22 +81,23 @@ type PageInfo struct {
 	Readings []Reading `json:"readings"`
 }
 
-// Reading describes what one crawler reads in the channels of a page.
+// Reading holds the rules that one crawler reads in the channels of a page.
 type Reading struct {
 	Crawler   string `json:"crawler"`    // product token, or "any other crawler"
 	RobotsTxt string `json:"robots_txt"` // "may crawl" or "may not crawl", with the line
-	Headers   string `json:"headers"`    // robots control rules of the header fields
-	Page      string `json:"page"`       // robots control rules of the meta tags
+	Headers   string `json:"headers"`    // robots control rules in the header fields
+	Page      string `json:"page"`       // robots control rules in the meta tags
 	Usage     string `json:"usage"`      // preferences about AI and search, in the syntax of Content-Usage
-	Status    string `json:"status"`     // the status of the response to a request in the crawler's name, if any
-	fetched   bool   // Headers, Page and Usage are known
+	// status of the response to a request with the crawler's User-Agent; empty without such a request
+	Status  string `json:"status"`
+	fetched bool   // true if Headers, Page and Usage are known
 }
 
-// otherCrawler stands for all crawlers that no group and no header field names.
+// otherCrawler is the name for all crawlers that neither a group in robots.txt nor a header field names.
 const otherCrawler = "any other crawler"
 
-// Run audits the site at an address. It returns an error if o.As has an unknown crawler, if no connection to the
-// host is possible, or if ctx ends.
+// Run audits the site at an address. It returns an error if o.As has an unknown crawler, if Run cannot connect to the
+// host, or if ctx ends.
 func Run(ctx context.Context, address *url.URL, o Options) (*Report, error) {
 	a, err := newAuditor(address, o)
 	if err != nil {
@@ -123,13 +125,13 @@ type auditor struct {
 	o        Options
 	now      time.Time
 	own      agent
-	agents   []agent           // clients besides own: a browser and the crawlers of Options.As
+	agents   []agent           // the other clients: a browser and the crawlers of Options.As
 	known    *crawlers.Catalog // the catalog of the policy, or the built-in one
 	fetch    *fetcher
 	report   *Report
 	robots   *response // the response to the audit's own request
 	rules    *robotsTxt
-	others   map[string]*robotsTxt // robots.txt of other hosts, by its address
+	others   map[string]*robotsTxt // robots.txt of other hosts, keyed by its URL
 	pages    []*page
 	refetchs int
 	settled  bool // the audit no longer moves to another host
@@ -175,8 +177,8 @@ func newAuditor(address *url.URL, o Options) (*auditor, error) {
 	return a, nil
 }
 
-// run carries out the audit. If moved is not nil, that address must be audited instead. If ctx ends, all further
-// requests fail at once, so the checks need not examine it.
+// run performs the audit. If moved is not nil, the caller must audit that address instead. If ctx ends, all further
+// requests fail immediately, so the individual checks do not examine ctx.
 func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err error) {
 	defer func() { a.report.Requests = a.fetch.requests }()
 	if err := a.robotsTxt(ctx); err != nil {
@@ -212,12 +214,12 @@ func (a *auditor) moved() *url.URL {
 	return nil
 }
 
-// mayFetch reports whether robots.txt allows the audit itself to fetch an address.
+// mayFetch reports whether robots.txt allows the product token of the audit to fetch a URL.
 func (a *auditor) mayFetch(u *url.URL) bool {
 	return a.rules.decide(reader{names: []string{OwnToken}}, target(u)).Allowed
 }
 
-// probe adds a query to an address, so that no cache has a response for it.
+// probe adds a query to a URL, so that caches do not have a stored response for the URL.
 func (a *auditor) probe(u *url.URL) *url.URL {
 	a.refetchs++
 	p := *u
@@ -232,7 +234,7 @@ func (a *auditor) probe(u *url.URL) *url.URL {
 // maxRefetches limits the requests that bypass caches.
 const maxRefetches = 8
 
-// refetch requests a page so that caches do not answer. It returns nil if robots.txt disallows that, or after
+// refetch requests a page with a URL that bypasses caches. It returns nil if robots.txt disallows this URL, or after
 // maxRefetches requests.
 func (a *auditor) refetch(ctx context.Context, p *page, as agent) *response {
 	probe := a.probe(p.url)
@@ -242,10 +244,10 @@ func (a *auditor) refetch(ctx context.Context, p *page, as agent) *response {
 	return a.get(ctx, probe, as)
 }
 
-// target returns the part of an address that patterns in robots.txt match.
+// target returns the part of a URL that is compared with patterns in robots.txt.
 func target(u *url.URL) string { return u.RequestURI() }
 
-// getPages chooses the pages, and requests them in the audit's own name.
+// getPages chooses the pages, and requests them with the audit's own User-Agent.
 func (a *auditor) getPages(ctx context.Context) {
 	listed := a.sitemapPages(ctx)
 	chosen := append([]*page{{url: a.base}}, choosePages(listed, a.base, a.o.Pages-1)...)
@@ -272,7 +274,7 @@ func (a *auditor) query(crawler policy.CrawlerID, u *url.URL) policy.Query {
 	return policy.Query{Crawler: crawler, Host: u.Host, Path: target(u), Usage: policy.Crawl, Now: a.now}
 }
 
-// documents are files besides robots.txt that address AI crawlers and agents. This program does not publish them.
+// documents lists files for AI crawlers and agents that this program does not publish.
 var documents = []struct {
 	path  string
 	types []string

@@ -21,7 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
 )
 
-// OwnToken is the product token of the audit in robots.txt.
+// OwnToken is the product token that the audit obeys in robots.txt.
 const OwnToken = activity.AuditProduct
 
 const (
@@ -29,18 +29,18 @@ const (
 	ownUserAgent = OwnToken + "/1.0 (+" + aboutURL + ")"
 )
 
-// agent is a client in whose name requests are sent.
+// agent is a client whose User-Agent the audit sends.
 type agent struct {
 	Name      string // product token, or "browser"
 	userAgent string
 	crawler   *crawlers.Crawler // nil if the client is not in the catalog
 }
 
-// browserAgent looks like a browser, but also names the audit.
+// browserAgent has the User-Agent of a browser, with the name of the audit at the end.
 var browserAgent = agent{Name: "a browser", userAgent: "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36 " + OwnToken + "/1.0"}
 
-// claimedAgent returns an agent with the name of a crawler. It also names the audit, for people who read the
-// server's log.
+// claimedAgent returns an agent whose User-Agent contains the name of a crawler. The User-Agent also contains the name
+// of the audit, for people who read the server's log.
 func claimedAgent(c *crawlers.Crawler) agent {
 	return agent{Name: c.Token, crawler: c, userAgent: "Mozilla/5.0 (compatible; " + c.Patterns()[0] + "/1.0; " + OwnToken + "; +" + aboutURL + ")"}
 }
@@ -81,7 +81,7 @@ func newFetcher(base *url.URL, o Options) *fetcher {
 	return f
 }
 
-// namedAddresses returns the private address in a URL, if its host is one.
+// namedAddresses returns the private address in a URL, if the host of the URL is a private address.
 func namedAddresses(u *url.URL) []netip.Prefix {
 	if u.Hostname() == "localhost" {
 		return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
@@ -105,25 +105,25 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// response is the response to a request after redirects.
+// response holds the response to a request, after redirects.
 type response struct {
 	agent     agent
 	requested *url.URL
 	final     *url.URL
-	redirects []string // addresses that the request was redirected to
+	redirects []string // URLs of the redirects
 	status    int
 	header    http.Header
 	body      []byte
-	truncated bool // the body is longer than maxBody
+	truncated bool // true if the body is longer than maxBody
 	err       error
 }
 
-// get sends a request, and follows redirects to any address. It is only used for robots.txt; see auditor.get.
+// get sends a request, and follows redirects to any URL. It is used only for robots.txt. For pages, see auditor.get.
 func (f *fetcher) get(ctx context.Context, u *url.URL, as agent) *response {
 	return f.follow(ctx, u, as, func(*url.URL) error { return nil })
 }
 
-// follow sends a request. It follows redirects while may returns nil for the next address.
+// follow sends a request. It follows each redirect for whose URL may returns nil.
 func (f *fetcher) follow(ctx context.Context, u *url.URL, as agent, may func(*url.URL) error) *response {
 	r := &response{agent: as, requested: u, final: u}
 	for {
@@ -191,7 +191,7 @@ func readBody(body io.Reader) (data []byte, truncated bool, err error) {
 
 func (r *response) ok() bool { return r != nil && r.err == nil && r.status >= 200 && r.status < 300 }
 
-// refused reports whether the server rejected the client. A missing page does not count.
+// refused reports whether the server blocked the client. It returns false for a missing page.
 func (r *response) refused() bool {
 	if r == nil || r.err != nil {
 		return false
@@ -233,7 +233,7 @@ func (r *response) isHTML() bool {
 	return t == "text/html" || t == "application/xhtml+xml"
 }
 
-// looksLikeHTML reports whether the body is a web page, whatever its type says.
+// looksLikeHTML reports whether the body is a web page. It ignores the media type.
 func (r *response) looksLikeHTML() bool {
 	start := strings.ToLower(strings.TrimSpace(strings.TrimPrefix(string(r.body[:min(len(r.body), 512)]), "\ufeff")))
 	return strings.HasPrefix(start, "<")

@@ -11,29 +11,29 @@ import (
 	"golang.org/x/net/html"
 )
 
-// metaTag is a meta tag of a page that addresses crawlers, or is meant to.
+// metaTag is a meta tag for crawlers. Its name may be misspelled.
 type metaTag struct {
 	name, content string
-	body          bool // in the body, where crawlers need not look for it
-	misnamed      bool // similar to a name that crawlers read, but not that name
+	body          bool // true if the tag is in the body, where crawlers need not look for meta tags
+	misnamed      bool // true if the name is only similar to a name that crawlers read
 }
 
 // document holds the parts of a page that an audit examines.
 type document struct {
 	tags  []metaTag
-	links []string // link targets as they are in the page
+	links []string // link targets, unchanged from the page
 }
 
-// headElements are the elements that can be in a head. Every other element begins the body.
+// headElements are the elements that can be part of the head of a page. Any other element begins the body.
 var headElements = []string{"html", "head", "title", "meta", "link", "base", "basefont", "bgsound", "script", "style", "noscript", "noframes"}
 
-// maxLinks limits the number of links that are kept.
+// maxLinks limits the number of links that readDocument returns.
 const maxLinks = 1000
 
-// readDocument parses a page. tokens are the product tokens, in lower case, that can be names of meta tags.
+// readDocument parses a page. tokens holds the product tokens, in lower case, that can be names of meta tags.
 func readDocument(page []byte, tokens map[string]bool) (d document) {
 	z := html.NewTokenizer(bytes.NewReader(bytes.TrimPrefix(page, []byte("\ufeff"))))
-	body, inside := false, "" // inside: an element of the head whose text does not begin the body
+	body, inside := false, "" // inside is the name of the open head element whose text does not begin the body
 	templates := 0            // number of open templates, whose content is not part of the page
 	for {
 		switch z.Next() {

@@ -17,10 +17,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// said holds what the channels of one response say.
+// said holds the rules and preferences in each channel of one response.
 type said struct {
 	x, tag, meta pageRules
-	usage        []fieldUsage // preferences in each header field
+	usage        []fieldUsage // usage preferences in each header field
 	document     document
 }
 
@@ -103,8 +103,8 @@ func (a *auditor) checkClosed(p *page, closed *closedError) {
 	}
 }
 
-// checkNoindex reports three kinds of noindex for search engines: on pages of the sitemap, on the home page, and on
-// pages that robots.txt disallows, so that crawlers never see the noindex. It reports each page once.
+// checkNoindex reports noindex rules for search engines in three cases. The page is in the sitemap, the page is the
+// home page, or robots.txt disallows the page, so that crawlers never see the noindex. It reports each page once.
 func (a *auditor) checkNoindex(p *page, s said, home bool, engines []*crawlers.Crawler) {
 	at := p.url.String()
 	var unlisted, unmeant, hidden []string
@@ -195,11 +195,11 @@ func (a *auditor) policyHas(u *url.URL, as agent, name string) bool {
 	return want.has(name)
 }
 
-// pageRules holds the robots control rules of one channel by product token in lower case. The rules for everyone
-// have the key "".
+// pageRules maps product tokens in lower case to the robots control rules of one channel. The key "" has the rules for
+// all crawlers.
 type pageRules map[string]rules
 
-// of returns the rules for a token. If there are none, it adds an empty set.
+// of returns the rules for a token. If p has no rules for the token, it adds an empty set.
 func (p pageRules) of(token string) rules {
 	token = strings.ToLower(strings.TrimSpace(token))
 	if p[token] == nil {
@@ -208,7 +208,8 @@ func (p pageRules) of(token string) rules {
 	return p[token]
 }
 
-// forCrawler returns the rules that a crawler with these names obeys: those for everyone and its own.
+// forCrawler returns the rules that a crawler with these names obeys. They are the rules for all crawlers and the rules
+// for these names.
 func (p pageRules) forCrawler(names []string) rules {
 	s := p[""]
 	for _, n := range names {
@@ -253,7 +254,7 @@ func robotsTag(h http.Header, now time.Time) pageRules {
 	return p
 }
 
-// unknownRules returns the names of those rules in a list that no crawler documents.
+// unknownRules returns the names of undocumented rules in a list.
 func unknownRules(list string) (unknown []string) {
 	for list != "" {
 		var name string

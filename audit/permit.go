@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// closedError is the error for a request that the audit did not send, because robots.txt disallows it.
+// closedError is the error for a request that the audit did not send because robots.txt disallows the URL.
 type closedError struct {
 	at    *url.URL
-	rules *robotsTxt // robots.txt of the host; nil if it could not be fetched
+	rules *robotsTxt // robots.txt of the host; nil if the file could not be fetched
 }
 
 func (e *closedError) Error() string {
@@ -23,12 +23,12 @@ func (e *closedError) Error() string {
 	return "not requested, because robots.txt disallows it"
 }
 
-// errOtherHost ends the request for the first page if it redirects to another host. The audit then moves to that
-// host.
+// errOtherHost is the error of the request for the first page if the page redirects to another host. In that case, the
+// audit continues on that host.
 var errOtherHost = errors.New("it redirects to another host")
 
-// get requests an address, and follows redirects. It sends each request only if the robots.txt of the host allows
-// the audit to.
+// get requests a URL, and follows redirects. Before each request, it checks that the robots.txt of the host allows the
+// audit to fetch the URL.
 func (a *auditor) get(ctx context.Context, u *url.URL, as agent) *response {
 	return a.fetch.follow(ctx, u, as, func(next *url.URL) error {
 		if next.Host != a.base.Host && !a.settled && u == a.base {
@@ -38,7 +38,7 @@ func (a *auditor) get(ctx context.Context, u *url.URL, as agent) *response {
 	})
 }
 
-// permit returns nil if the robots.txt of the address's host allows the audit to request the address.
+// permit returns nil if the robots.txt of the URL's host allows the audit to request the URL.
 func (a *auditor) permit(ctx context.Context, u *url.URL) error {
 	rules := a.rules
 	if u.Host != a.base.Host || u.Scheme != a.base.Scheme {
@@ -50,8 +50,8 @@ func (a *auditor) permit(ctx context.Context, u *url.URL) error {
 	return nil
 }
 
-// rulesOf returns the robots.txt of another host, which it fetches once. It returns nil if nothing may be requested
-// there.
+// rulesOf returns the robots.txt of another host, and fetches the file on the first call. It returns nil if the audit
+// must not send requests to that host.
 func (a *auditor) rulesOf(ctx context.Context, u *url.URL) *robotsTxt {
 	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/robots.txt"}
 	if known, ok := a.others[at.String()]; ok {
@@ -69,7 +69,7 @@ func (a *auditor) rulesOf(ctx context.Context, u *url.URL) *robotsTxt {
 	return rules
 }
 
-// keepDelay increases the time between requests to the Crawl-delay of a robots.txt.
+// keepDelay increases the time between requests to the Crawl-delay in a robots.txt, if the latter is longer.
 func (a *auditor) keepDelay(rules *robotsTxt) {
 	a.fetch.interval = max(a.fetch.interval, time.Duration(min(rules.delay(), maxInterval.Seconds())*float64(time.Second)))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// wanted returns the rules and preferences that the policy states for an agent about a page.
+// wanted returns the rules and preferences that the policy has for an agent and a page.
 func (a *auditor) wanted(u *url.URL, as agent) (rules, []fieldUsage) {
 	p := a.o.Policy.Policy
 	set, _ := robotstag.Rules(p, a.query(a.crawler(as), u))
@@ -27,7 +27,7 @@ func (a *auditor) wanted(u *url.URL, as agent) (rules, []fieldUsage) {
 	return parseRules(set.Restrictive().String(), a.now), usageOf(header)
 }
 
-// crawler returns the policy's number of an agent, or 0 if the policy does not know the agent.
+// crawler returns the ID of an agent in the policy, or 0 if the policy does not have the agent.
 func (a *auditor) crawler(as agent) policy.CrawlerID {
 	if as.crawler == nil {
 		return 0
@@ -37,7 +37,7 @@ func (a *auditor) crawler(as agent) policy.CrawlerID {
 
 type loss struct{ code, what string }
 
-// lost returns the parts of the policy for a page that a response lacks.
+// lost returns those rules and preferences of the policy for a page that are missing in a response.
 func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	want, prefs := a.wanted(u, r.agent)
 	s, names := a.read(r), r.agent.names()
@@ -69,7 +69,8 @@ func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	return all
 }
 
-// lifted maps the usages of allow entries with over-site to the rules that they remove.
+// lifted maps usages to robots control rules. An allow entry with over-site for a usage removes these rules from the
+// site's responses.
 var lifted = map[policy.Usage][]string{policy.Index: {"noindex", expires}, policy.PresentSnippet: {"nosnippet", "max-snippet"}}
 
 func (g agent) names() []string {
@@ -79,8 +80,8 @@ func (g agent) names() []string {
 	return readerOf(g.crawler).names
 }
 
-// checkPolicy reports the parts of the policy that a page lacks in the response to an agent. If the page has them
-// when caches are bypassed, it reports the cache.
+// checkPolicy reports the parts of the policy that are missing in the response to an agent. If they are present when
+// caches are bypassed, it reports the cache instead.
 func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agent) {
 	if a.o.Policy == nil {
 		return
@@ -113,7 +114,7 @@ func (g agent) crawlerName() string {
 	return g.crawler.Token
 }
 
-// reportCache reports a cached version of a page that lacks parts of the policy.
+// reportCache reports that a cached version of a page lacks parts of the policy.
 func (a *auditor) reportCache(p *page, r *response, lost []loss) {
 	what := make([]string, len(lost))
 	for i, l := range lost {

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// reportedCrawlers are the crawlers in the report if none were requested.
+// reportedCrawlers are the crawlers in the report if the options do not name crawlers.
 var reportedCrawlers = []string{"Googlebot", "GPTBot"}
 
 func (a *auditor) fillPages() {
@@ -38,8 +38,8 @@ func (a *auditor) fillPages() {
 	}
 }
 
-// reading returns what a page says to a crawler. It uses the response to a request in the crawler's name or, if
-// there is none, the response to the audit.
+// reading returns the rules that a crawler reads on a page. It uses the response to a request with the crawler's
+// User-Agent. Without such a request, it uses the response to the audit's own request.
 func (a *auditor) reading(p *page, r reader) Reading {
 	t := Reading{Crawler: r.name, RobotsTxt: "may crawl"}
 	v := a.rules.decide(r, target(p.url))
@@ -70,7 +70,7 @@ func (a *auditor) reading(p *page, r reader) Reading {
 	return t
 }
 
-// WriteText writes the report for a person.
+// WriteText writes the report as text for people.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, examined with %s", r.URL, english.Count(r.Requests, "request"))
@@ -89,7 +89,7 @@ func (r *Report) WriteText(w io.Writer) error {
 			}
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", c.Crawler, c.RobotsTxt, cmp.Or(c.Headers, none), cmp.Or(c.Page, none), cmp.Or(c.Usage, none), cmp.Or(c.Status, "not asked"))
 		}
-		_ = t.Flush() // to a strings.Builder
+		_ = t.Flush() // writing to a strings.Builder does not fail
 	}
 	for _, same := range alike(r.Findings) {
 		f := same[0]
@@ -114,7 +114,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// cleanSubject is the subject of [clean].
+// cleanSubject holds the data that [clean] judges.
 type cleanSubject struct {
 	Report claim.Known[*Report]
 }
@@ -131,14 +131,14 @@ var clean = claim.Register("audit-clean", func(s cleanSubject) claim.Finding {
 	return f
 })
 
-// asNoCrawler reports whether all pages were requested only in the audit's own name.
+// asNoCrawler reports whether all pages were requested only with the audit's own User-Agent.
 func (r *Report) asNoCrawler() bool {
 	return len(r.Pages) > 0 && !slices.ContainsFunc(r.Pages, func(p PageInfo) bool {
 		return slices.ContainsFunc(p.Readings, func(x Reading) bool { return x.Crawler != otherCrawler && x.Status != "" })
 	})
 }
 
-// Clean judges whether the audit found no error. Pages that could not be read are a gap of the claim.
+// Clean returns the claim that the audit found no error. If pages could not be read, the claim has a gap.
 func (r *Report) Clean() claim.Claim {
 	var c claim.Coverage
 	unanswered := 0
@@ -153,10 +153,10 @@ func (r *Report) Clean() claim.Claim {
 	return claim.Judge(clean, cleanSubject{claim.Read(r, c)})
 }
 
-// maxAlike limits the addresses that are listed under one message.
+// maxAlike limits the number of URLs under one message.
 const maxAlike = 5
 
-// alike groups findings that differ only in their address. Groups are in the order of their first finding.
+// alike groups findings that differ only in their URL. The groups are ordered by their first findings.
 func alike(all []Finding) (groups [][]Finding) {
 	at := map[Finding]int{}
 	for _, f := range all {
@@ -178,10 +178,11 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	type fields Report
 	return json.Marshal(struct {
 		*fields
-		Faults           int         `json:"errors"`
-		Warning          int         `json:"warnings"`
-		Notices          int         `json:"hints"`
-		RefusalsLookedAt bool        `json:"blocks_looked_at"` // pages were requested in the names of crawlers
+		Faults  int `json:"errors"`
+		Warning int `json:"warnings"`
+		Notices int `json:"hints"`
+		// true if pages were requested with the User-Agents of crawlers
+		RefusalsLookedAt bool        `json:"blocks_looked_at"`
 		Clean            claim.Claim `json:"clean"`
 	}{(*fields)(r), r.count(Error), r.count(Warning), r.count(Hint), !r.asNoCrawler(), r.Clean()})
 }
@@ -201,27 +202,27 @@ func (i RobotsInfo) String() string {
 	return s
 }
 
-// Severity tells how grave a finding is.
+// Severity is the severity of a finding: error, warning or hint.
 type Severity string
 
-// The severities, the gravest first.
+// The severities are in descending order.
 const (
 	Error   Severity = "error"   // the channels contradict each other, the policy or a standard
-	Warning Severity = "warning" // possibly intended; the message says what to check
-	Hint    Severity = "hint"    // for information; nothing has to be changed
+	Warning Severity = "warning" // may be intended; the message says what to check
+	Hint    Severity = "hint"    // for information; a change is not necessary
 )
 
-// Finding is an observation of an audit.
+// Finding is a problem or hint that an audit reports.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	Code     string   `json:"code"` // stable; docs/reference/audit.md has a row with this code
+	Code     string   `json:"code"` // stable identifier, which docs/reference/audit.md explains
 	URL      string   `json:"url"`
 	Crawler  string   `json:"crawler,omitempty"` // product token, if the finding concerns one crawler
 	Message  string   `json:"message"`
 	Fix      string   `json:"fix,omitempty"`
 }
 
-// severityOf maps each code to its usual severity.
+// severityOf maps each code to its default severity.
 var severityOf = map[string]Severity{
 	"robots-unreachable": Error, "robots-forbidden": Error, "robots-redirect": Error, "robots-html": Error,
 	"robots-content-type": Error, "robots-encoding": Error, "robots-too-large": Error, "robots-syntax": Error,
@@ -249,7 +250,7 @@ func (f Finding) as(s Severity) Finding {
 	return f
 }
 
-// sortFindings sorts findings by severity, the gravest first.
+// sortFindings sorts findings by severity, errors first.
 func sortFindings(fs []Finding) {
 	order := []Severity{Error, Warning, Hint}
 	slices.SortStableFunc(fs, func(a, b Finding) int { return slices.Index(order, a.Severity) - slices.Index(order, b.Severity) })

@@ -22,7 +22,7 @@ func (a *auditor) robotsURL() *url.URL {
 	return &url.URL{Scheme: a.base.Scheme, Host: a.base.Host, Path: "/robots.txt"}
 }
 
-// robotsTxt fetches and checks robots.txt. If no crawler may crawl, a.rules stays nil.
+// robotsTxt fetches and checks robots.txt. If the response does not allow any crawling, a.rules stays nil.
 func (a *auditor) robotsTxt(ctx context.Context) error {
 	at := a.robotsURL()
 	r := a.fetch.get(ctx, at, a.own)
@@ -75,7 +75,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 	return nil
 }
 
-// robotsResponse checks how robots.txt was served. readable reports whether it is text.
+// robotsResponse checks the HTTP response for robots.txt. readable reports whether the body is text.
 func (a *auditor) robotsResponse(r *response) (readable bool) {
 	at := a.robotsURL().String()
 	if n := len(r.redirects); n > 0 && r.final.Host != a.base.Host {
@@ -105,7 +105,7 @@ func (a *auditor) robotsResponse(r *response) (readable bool) {
 	return true
 }
 
-// readRobots parses a robots.txt, and recognizes names of known crawlers that are not valid product tokens.
+// readRobots parses a robots.txt. It also recognizes names of known crawlers that are not valid product tokens.
 func (a *auditor) readRobots(data []byte) *robotsTxt {
 	return readRobots(data, func(name string) bool { _, ok := a.known.Lookup(name); return ok })
 }
@@ -136,7 +136,7 @@ func shorten(s string) string {
 	return strconv.Quote(s)
 }
 
-// robotsFreshness compares robots.txt with the version that caches do not serve, and with the policy.
+// robotsFreshness compares robots.txt with the policy and with a version that bypasses caches.
 func (a *auditor) robotsFreshness(ctx context.Context) {
 	at := a.robotsURL()
 	fresh := a.fetch.get(ctx, a.probe(at), a.own)

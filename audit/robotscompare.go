@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// compareRobots compares a robots.txt with the policy's. It compares the lines first. If these differ, it compares
-// what each crawler may fetch.
+// compareRobots compares a robots.txt with the policy's robots.txt. It compares the lines first. If the lines differ,
+// it compares the paths that each crawler may fetch.
 func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 	at := a.robotsURL().String()
 	file, _ := robotsserve.Render(a.o.Policy.Policy, a.base.Host, robotsserve.Options{Scheme: a.base.Scheme})
@@ -40,8 +40,8 @@ func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 	return f, false
 }
 
-// isRecord reports whether a line is anything but Allow, Disallow and User-agent, whose meaning is compared
-// instead.
+// isRecord reports whether a line is not an Allow, Disallow or User-agent line. For those three, the meaning is
+// compared instead of the text.
 func isRecord(line string) bool {
 	key, _, ok := strings.Cut(line, ":")
 	switch strings.ToLower(strings.TrimSpace(key)) {
@@ -59,8 +59,7 @@ func countLines(lines []string) string {
 	return s
 }
 
-// lineDifference returns the lines that only one of two files has, without white space around them and without
-// empty lines.
+// lineDifference returns the lines that only one of two files has. It trims white space and ignores empty lines.
 func lineDifference(want, got []byte) (missing, added []string) {
 	count := map[string]int{}
 	for line := range strings.Lines(string(want)) {
@@ -81,15 +80,15 @@ func lineDifference(want, got []byte) (missing, added []string) {
 	return missing, added
 }
 
-// reader is a class of crawlers that robots.txt cannot distinguish.
+// reader is a crawler, or a class of crawlers that robots.txt cannot distinguish.
 type reader struct {
 	name        string
-	names       []string // the crawler obeys the group of the first name that has one
+	names       []string // the crawler obeys the group for the first of these names that has a group
 	ignoresStar bool
 }
 
-// decisionDifference describes the difference between the decisions of two files, or returns "". ok is false if
-// there is too much to compare.
+// decisionDifference describes the difference between the decisions of two files, or returns "". ok is false if the
+// comparison would take too long.
 func (a *auditor) decisionDifference(want, got *robotsTxt) (text string, ok bool) {
 	var crawlers []rfc9309.Crawler
 	for _, c := range a.o.Policy.Policy.Crawlers {
@@ -122,7 +121,7 @@ func (a *auditor) decisionDifference(want, got *robotsTxt) (text string, ok bool
 	return strings.Join(parts, "; "), c.Complete
 }
 
-// whichReaders names some of all readers, starting with the best known.
+// whichReaders returns a text that names some of the readers, the best known first. all is the total number of readers.
 func whichReaders(some []string, all int) string {
 	if len(some) == all {
 		return "every crawler"

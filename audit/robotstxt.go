@@ -16,9 +16,9 @@ type robotsTxt struct {
 	sitemaps []string
 	usages   []usageLine
 	problems []lineProblem // lines that no crawler understands
-	unusual  []lineProblem // lines that Lighthouse reports, but crawlers skip
+	unusual  []lineProblem // lines that crawlers skip, but Lighthouse reports
 	delays   [2]float64    // in seconds, of the group of "*" and of the audit's own, which begins below 0 if there is none
-	work     int           // remaining work for decisions; below 0 if it was too much
+	work     int           // remaining work for decisions; negative if the limit was exceeded
 }
 
 // usageLine is a Content-Usage or Content-Signal line.
@@ -35,14 +35,14 @@ type lineProblem struct {
 	why    string
 }
 
-// lighthouseKeys are the keys that Lighthouse's audit of robots.txt knows. It reports all others.
+// lighthouseKeys are the keys that Lighthouse's audit of robots.txt accepts. Lighthouse reports all other keys.
 var lighthouseKeys = map[string]bool{
 	"user-agent": true, "disallow": true, "allow": true, "sitemap": true, "crawl-delay": true,
 	"clean-param": true, "host": true, "request-rate": true, "visit-time": true, "noindex": true,
 }
 
-// readRobots parses a robots.txt. known reports whether a name that is not a valid token is the name of a crawler;
-// it may be nil.
+// readRobots parses a robots.txt. known reports whether a name that is not a valid token is the name of a crawler.
+// known may be nil.
 func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 	f := &robotsTxt{File: rfc9309.Parse(data, known), work: maxWork, delays: [2]float64{0, -1}}
 	opening, named, open := false, false, [2]bool{} // the last record was a User-agent line; one was seen. "*" and the audit are among the lines above
@@ -100,8 +100,8 @@ func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 	return f
 }
 
-// wrongPath returns what is wrong with the path of a rule, or "". An empty Disallow is valid, and disallows
-// nothing.
+// wrongPath returns the error in the path of a rule, or "". The empty path of a Disallow line is valid. Such a line has
+// no effect.
 func wrongPath(value string) string {
 	if i := strings.IndexByte(value, '$'); i >= 0 && i < len(value)-1 {
 		return `has "$" before the end of the path, where it is an ordinary character`
@@ -120,14 +120,15 @@ func (f *robotsTxt) delay() float64 {
 	return f.delays[0]
 }
 
-// maxWork limits the work for decisions. Each rule that is tried costs ruleCost plus the length of the path.
+// maxWork limits the work for the decisions of one file, in arbitrary units. Trying one rule costs ruleCost plus a cost
+// that depends on the length of the path.
 const (
 	maxWork  = 250_000_000
 	ruleCost = 200
 )
 
-// decide returns the decision for a crawler and a path. Once maxWork is used up, its results have no meaning; run
-// reports that.
+// decide returns the decision for a crawler and a path. After maxWork is used up, its results are not valid, and run
+// returns an error.
 func (f *robotsTxt) decide(r reader, path string) rfc9309.Answer {
 	who := rfc9309.Crawler{Names: r.names, IgnoresStar: r.ignoresStar}
 	if f.work -= f.Size(who) * (ruleCost + len(path)/4); f.work < 0 {
@@ -136,7 +137,7 @@ func (f *robotsTxt) decide(r reader, path string) rfc9309.Answer {
 	return f.Ask(who, path)
 }
 
-// describe returns a line with its number.
+// describe returns a text with a line and its number.
 func (f *robotsTxt) describe(number int) string {
 	content, _, _ := strings.Cut(f.Line(number), "#")
 	return strconv.Itoa(number) + ": " + shorten(strings.TrimSpace(content))

@@ -13,27 +13,28 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// rules holds robots control rules as a crawler reads them: names with a value or "". Only audits use this parser.
-// It shares no code with package robotsrule, because the audit tests what that package writes.
+// rules maps the names of robots control rules to their values. A rule without a value has "". Only audits use this
+// parser. It does not share code with package robotsrule, because the audit tests the output of that package.
 type rules map[string]string
 
-// expires is the rule with the date after which a page must not be listed. From then on it is read as noindex.
+// expires is a rule with a date. After that date, the rule has the same effect as noindex.
 const expires = "unavailable_after"
 
-// plain lists rules without a value: documented ones, and those that only allow the default.
+// plain lists rules without a value. Some of them only state the default.
 var plain = []string{
 	"noindex", "nofollow", "nosnippet", "noarchive", "nocache", "noimageindex", "notranslate", "noodp", "noydir", "noyaca", "noai", "noimageai", "indexifembedded",
 	"nositelinkssearchbox", "nopagereadaloud", "none", "all", "index", "follow", "snippet", "archive", "cache", "imageindex", "translate", "odp",
 }
 
-// previews are the values of max-image-preview, the strictest first.
+// previews are the values of max-image-preview. The strictest value is first.
 var previews = []string{"none", "standard", "large"}
 
 func isRule(name string) bool {
 	return name == expires || strings.HasPrefix(name, "max-") || slices.Contains(plain, name)
 }
 
-// cutRule splits off the first rule of a list. A date may have a comma after its weekday.
+// cutRule splits a list into its first rule and the rest. It takes into account that dates may contain a comma after
+// the weekday.
 func cutRule(list string) (name, value, rest string) {
 	item, rest, _ := strings.Cut(list, ",")
 	name, value = nameOf(item)
@@ -72,7 +73,8 @@ func (r rules) parse(list string, now time.Time) {
 	}
 }
 
-// add adds a rule. If there are two values, it keeps the stricter one. A date that has passed becomes noindex.
+// add adds a rule. If the rule is already present with another value, the stricter value is kept. An expiration date in
+// the past is stored as noindex.
 func (r rules) add(name, value string, now time.Time) {
 	switch {
 	case name == "none":
@@ -97,7 +99,7 @@ func (r rules) add(name, value string, now time.Time) {
 	}
 }
 
-// stricter reports whether a value of a rule restricts more than another.
+// stricter reports whether value restricts more than the value "than" for the same rule.
 func stricter(name, value, than string) bool {
 	switch name {
 	case "max-image-preview":
@@ -124,10 +126,10 @@ func (r rules) union(o rules) rules {
 
 func (r rules) has(name string) bool { _, ok := r[name]; return ok }
 
-// covered maps rules to other rules that include them.
+// covered maps each rule to a stronger rule that includes it.
 var covered = map[string]string{"max-snippet": "nosnippet", "nocache": "noarchive"}
 
-// beyond returns the rules that restrict more than those of o.
+// beyond returns the rules in r that restrict more than the rules in o.
 func (r rules) beyond(o rules) rules {
 	more := rules{}
 	for name, value := range r {
@@ -145,7 +147,7 @@ func restricts(name string) bool {
 	return name == expires || strings.HasPrefix(name, "max-") || strings.HasPrefix(name, "no")
 }
 
-// String lists the rules, those without a value first.
+// String returns the list of rules. Rules without a value are first.
 func (r rules) String() string {
 	names := slices.SortedFunc(maps.Keys(r), func(a, b string) int {
 		order := func(name string) int {
@@ -164,7 +166,7 @@ func (r rules) String() string {
 	return strings.Join(names, ", ")
 }
 
-// parameters adds the rules of a member of Robots-Tag.
+// parameters adds the rules in the parameters of a Robots-Tag member.
 func (r rules) parameters(p *httpsfv.Params, now time.Time) {
 	for _, name := range p.Names() {
 		switch v, _ := p.Get(name); v := v.(type) {
@@ -186,20 +188,21 @@ func (r rules) parameters(p *httpsfv.Params, now time.Time) {
 	}
 }
 
-// dates are the forms in which Google reads dates: RFC 822, RFC 850, and ISO 8601.
+// dates are the layouts for the date formats that Google reads: RFC 822, RFC 850, and ISO 8601.
 var dates = []string{
 	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05", "2006-01-02",
 	time.RFC1123, time.RFC1123Z, "Mon, 2 Jan 2006 15:04:05 MST", "Mon, 2 Jan 2006 15:04:05 -0700", "2 Jan 2006 15:04:05 MST", "2 Jan 2006 15:04:05 -0700",
 	"2 Jan 2006 15:04:05", "2 Jan 2006", time.RFC822, time.RFC822Z, time.RFC850, "02-Jan-2006 15:04:05 MST", "02-Jan-06 15:04:05 MST",
 }
 
-// zones are names of time zones that Go does not know, in hours east of UTC.
+// zones maps names of time zones that package time does not know to their offsets from UTC.
 var zones = map[string]string{"EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500", "MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700", "CET": "+0100", "CEST": "+0200"}
 
-// maxDate limits the length of a date.
+// maxDate limits the length of a date, in bytes.
 const maxDate = 64
 
-// parseDate parses a date. Without a time it is the start of the day, and without a zone it is in UTC.
+// parseDate parses a date. If the date has no time of day, parseDate returns the start of the day. If it has no time
+// zone, parseDate assumes UTC.
 func parseDate(text string) (time.Time, bool) {
 	if len(text) > maxDate {
 		return time.Time{}, false

@@ -13,11 +13,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxSampled limits the number of paths of the policy for each of which the audit examines a page.
+// maxSampled limits the number of policy paths that the audit examines. For each path, the audit examines one page.
 const maxSampled = 20
 
-// samplePages adds a page below each path whose indexing the policy disallows. It looks for such a page in the
-// sitemap and among the links of pages, and tries the path itself. It reports the paths that there is none for.
+// samplePages adds one page for each path whose indexing the policy disallows. It looks for such a page in the sitemap
+// and among the links on other pages, and tries the path itself. It reports the paths that have no such page.
 func (a *auditor) samplePages(ctx context.Context, listed []*url.URL) {
 	if a.o.Policy == nil {
 		return
@@ -40,7 +40,7 @@ func (a *auditor) samplePages(ctx context.Context, listed []*url.URL) {
 	}
 }
 
-// unindexed returns the paths on the host whose indexing the policy disallows for everyone.
+// unindexed returns the paths on the host whose indexing the policy disallows for all crawlers.
 func (a *auditor) unindexed() (all []pathpattern.Pattern) {
 	spec := a.o.Policy.Policy.Spec()
 	for i := range spec.Rules {
@@ -56,8 +56,8 @@ func (a *auditor) unindexed() (all []pathpattern.Pattern) {
 	return all
 }
 
-// sample examines one page that matches a pattern, and reports whether there is one. The first listed candidates
-// are from the sitemap.
+// sample examines one of the candidates that matches a pattern. It returns false if no candidate can be examined. The
+// first candidates, whose number is listed, are from the sitemap.
 func (a *auditor) sample(ctx context.Context, pattern pathpattern.Pattern, candidates []*url.URL, listed int) bool {
 	fits := func(u *url.URL) bool { return pattern.Match(target(u)) && a.policyHas(u, a.own, "noindex") }
 	for _, p := range a.pages {
@@ -68,7 +68,7 @@ func (a *auditor) sample(ctx context.Context, pattern pathpattern.Pattern, candi
 	if own, err := a.base.Parse(strings.TrimSuffix(pattern.String(), "$")); err == nil && !pattern.Wild() {
 		candidates = append(slices.Clip(candidates), own)
 	}
-	const mostTried, mostAsked = 10, 3 // because each costs work with robots.txt, or a request
+	const mostTried, mostAsked = 10, 3 // these limits exist because each try costs time, and each request costs more
 	tried, asked := 0, 0
 	for i, u := range candidates {
 		if asked == mostAsked || tried == mostTried {

@@ -19,13 +19,13 @@ import (
 
 const maxSitemapURLs = 1000
 
-// sitemapPages returns the pages of the first sitemap that can be read. It reports those that robots.txt disallows.
+// sitemapPages returns the pages of the first readable sitemap. It reports the pages that robots.txt disallows.
 func (a *auditor) sitemapPages(ctx context.Context) (pages []*url.URL) {
 	named := a.rules.sitemaps
 	if len(named) == 0 {
 		named = []string{(&url.URL{Scheme: a.base.Scheme, Host: a.base.Host, Path: "/sitemap.xml"}).String()}
 	}
-	for range 2 { // a sitemap index leads to a sitemap
+	for range 2 { // the second round reads the sitemap that a sitemap index names
 		var locs []string
 		var index bool
 		for _, address := range named {
@@ -56,7 +56,7 @@ func (a *auditor) sitemapPages(ctx context.Context) (pages []*url.URL) {
 	return pages
 }
 
-// searchCrawlers are the crawlers that disallowed pages of the sitemap are reported for.
+// searchCrawlers are the crawlers whose access to the pages of the sitemap is checked.
 var searchCrawlers = []string{"Googlebot", "Bingbot"}
 
 func (a *auditor) closedSitemapPages(pages []*url.URL) {
@@ -79,7 +79,7 @@ func (a *auditor) closedSitemapPages(pages []*url.URL) {
 	}
 }
 
-// readSitemap parses a sitemap. locs are the addresses of pages or, if index is true, of other sitemaps.
+// readSitemap parses a sitemap. locs are the URLs of pages or, if index is true, of other sitemaps.
 func readSitemap(r *response) (locs []string, index bool, err error) {
 	if !r.ok() {
 		return nil, false, errors.New(r.outcome())
@@ -100,7 +100,7 @@ func readSitemap(r *response) (locs []string, index bool, err error) {
 	for len(locs) < maxSitemapURLs {
 		t, err := d.Token()
 		if err != nil {
-			break // the end, or a sitemap that was cut off
+			break // end of the sitemap, which may be truncated
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
@@ -120,8 +120,8 @@ func readSitemap(r *response) (locs []string, index bool, err error) {
 	return locs, root == "sitemapindex", nil
 }
 
-// choosePages chooses up to n pages. It begins with one page for each first path segment, because these tend to be
-// different parts of a site.
+// choosePages chooses up to n pages. The first choices are one page for each first path segment, because such pages
+// tend to be in different parts of a site.
 func choosePages(all []*url.URL, home *url.URL, n int) (chosen []*page) {
 	taken := map[string]bool{home.String(): true}
 	segments := map[string]bool{}
@@ -138,7 +138,7 @@ func choosePages(all []*url.URL, home *url.URL, n int) (chosen []*page) {
 	return chosen
 }
 
-// readerOf returns how a crawler of the catalog reads robots.txt.
+// readerOf returns the reader for a crawler of the catalog.
 func readerOf(c *crawlers.Crawler) reader {
 	return reader{c.Token, append([]string{c.Token}, c.Follows...), c.IgnoresStar}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// checkUsage compares the preferences about AI in the headers with each other, with robots.txt and with the
-// reservation of TDMRep.
+// checkUsage reports contradictions between AI preferences. It compares the header fields with each other, with
+// robots.txt, and with the rights reservation in TDMRep.
 func (a *auditor) checkUsage(p *page, r *response, s said) {
 	reported := map[string]bool{}
 	disagree := func(key, what string) {
@@ -95,7 +95,8 @@ func (s said) field(name string) usage {
 	return nil
 }
 
-// preferences returns the combined preferences of all header fields: if any field says no, the result is no.
+// preferences returns the combined preferences of all header fields. For each usage, one field with the value "n" is
+// enough to make the result "n".
 func (s said) preferences() usage {
 	all := usage{}
 	for _, f := range s.usage {
@@ -108,7 +109,7 @@ func (s said) preferences() usage {
 	return all
 }
 
-// usage holds AIPREF preferences: "y" or "n" by key.
+// usage maps AIPREF usages, such as train-ai, to "y" or "n".
 type usage map[string]string
 
 // contentUsage parses a Content-Usage value (draft-ietf-aipref-attach).

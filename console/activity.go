@@ -37,10 +37,10 @@ func init() { caddy.RegisterModule(new(Activity)) }
 
 // Activity stores totals of what crawlers do in an SQLite database, without client addresses.
 type Activity struct {
-	// The directory of the database. One server at a time writes to it.
+	// The directory of the database. Only one server at a time may write to the database.
 	Directory string `json:"directory,omitempty"`
 
-	// The most rows with paths for an hour; further requests are summed under `(other)`. Default: 50000.
+	// The maximum number of rows with paths for each hour. Further requests are summed under `(other)`. Default: 50000.
 	RowsPerHour int `json:"rows_per_hour,omitempty"`
 
 	// The time for which hourly totals are stored. Default: 90d.
@@ -49,21 +49,21 @@ type Activity struct {
 	// The time for which daily totals are stored. Default: 396d.
 	Days caddy.Duration `json:"days,omitempty"`
 
-	// The largest size of the database in bytes. When it is reached, the oldest totals with paths are deleted
-	// first. Default: 512 MiB.
+	// The maximum size of the database in bytes. If the database reaches this size, the oldest totals are deleted,
+	// beginning with totals that have paths. Default: 512 MiB.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
 
-	// A new version of a policy is not loaded if search engines would have lost more than this
-	// number of requests of the last seven days. A request is lost if it is newly blocked,
-	// limited or disallowed, or if its page may newly not be indexed, or be shown with a shorter
-	// snippet or without a link. Losses that the rules call `intended` are not counted. Default: no limit.
+	// The maximum number of requests in the last seven days that search engines may lose under a new version of a
+	// policy. If they would lose more, the new version is not loaded. A request is lost if it is newly blocked, limited
+	// or disallowed. It is also lost if its page may no longer be indexed, or may only be shown with a shorter snippet
+	// or without a link. Losses that the rules call `intended` are not counted. Default: no limit.
 	MaxSearchLoss *int64 `json:"max_search_loss,omitempty"`
 
-	// With MaxSearchLoss: the names of gaps in the recorded traffic that are accepted, such as not-recorded. If a
-	// gap keeps the losses of search engines from being judged, the rejection names it. Default: none.
+	// The names of gaps in the recorded traffic that MaxSearchLoss accepts, such as not-recorded. If the search losses
+	// cannot be judged because of a gap, the error message names the gap. Default: none.
 	AcceptGaps []string `json:"accept_gaps,omitempty"`
 
-	// The database of a fleet, to which totals are sent as well. Default: none.
+	// The database of a fleet. The server also sends its totals to this database. Default: none.
 	ClickHouse *ClickHouse `json:"fleet_database,omitempty"`
 
 	// The server's name in a fleet. Default: the name of the host.
@@ -71,8 +71,8 @@ type Activity struct {
 
 	directory string                                // absolute
 	store     *optional.Shared[Activity, openStore] // nil before Start
-	lost      atomic.Uint64                         // visits while the store was not open
-	counted   atomic.Uint64                         // of those, how many the store has counted
+	lost      atomic.Uint64                         // number of requests while the store was not open
+	counted   atomic.Uint64                         // number of those requests that the store has counted
 }
 
 // CaddyModule returns the Caddy module information.
@@ -80,7 +80,7 @@ func (*Activity) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy.recorders.activity", New: func() caddy.Module { return new(Activity) }}
 }
 
-// stores holds the stores by directory. A store outlives reloads, and must not be open twice.
+// stores holds the open stores, keyed by directory. A store stays open during reloads, and must not be opened twice.
 var stores = optional.NewPool("activity", optional.PoolFuncs[Activity, openStore]{
 	Open:   open,
 	Opened: recorders.Running().Changed,
@@ -91,11 +91,11 @@ var stores = optional.NewPool("activity", optional.PoolFuncs[Activity, openStore
 	},
 })
 
-// openStore is a store and a reader of it.
+// openStore holds an open store and a reader of the store.
 type openStore struct {
 	*store.Store
 	reader  *store.Reader
-	cancel  context.CancelFunc // ends a check
+	cancel  context.CancelFunc // cancels a running check
 	check   func()             // looks for damage, unless such a check is running
 	sending *optional.State
 }
@@ -132,7 +132,7 @@ func open(a *Activity, o *optional.Opening, before error) (s openStore, err erro
 	return s, nil
 }
 
-// doubtStore looks for damage in the background. It is called after a failed read.
+// doubtStore starts to look for damage of the database in the background. It is called after a failed read.
 func doubtStore() {
 	if a := runningActivity(); a != nil {
 		a.store.With(func(s openStore) { go s.check() })
@@ -164,7 +164,9 @@ func (a *Activity) Provision(caddy.Context) error {
 	r, err := store.OpenReader(context.Background(), dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return nil // it may be created, and the user who validates may not be the user who runs Caddy
+		// Caddy can create the directory, and the user who validates the configuration may not be the user who runs
+		// Caddy
+		return nil
 	case err != nil:
 		return err
 	}
@@ -177,7 +179,7 @@ func (a *Activity) Start() error {
 	return nil
 }
 
-// options returns the options of the database. Its failures are reported to o.
+// options returns the options of the database. Failures of the database are reported to o.
 func (a *Activity) options(o *optional.Opening) store.Options {
 	return store.Options{
 		RowsPerHour: a.RowsPerHour, Hours: time.Duration(a.Hours), Days: time.Duration(a.Days), MaxBytes: a.MaxBytes,
@@ -323,7 +325,7 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 		return source.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
 	}
 	stored := replay.OfPolicies(reader.EachRow, versions)
-	if len(versions) == 0 { // no crawler has come yet
+	if len(versions) == 0 { // the database has no versions, because crawlers have not sent requests yet
 		stored = func(context.Context, time.Time, time.Time, func(activity.Totals) error) (claim.Coverage, error) {
 			return claim.Coverage{}, nil
 		}
@@ -352,11 +354,13 @@ func (a *Activity) Dropped() uint64 {
 	return n
 }
 
-// Publish implements activity.Publisher. Texts published while the database is not open are sent again when it is.
+// Publish implements activity.Publisher. Texts that are published while the database is not open are sent again after
+// it opens.
 func (a *Activity) Publish(p *activity.Publication) {
 	a.publish(p, func(ctx context.Context, s *store.Store) error {
 		at := time.Now()
-		if at.Sub(p.Time) < time.Minute && p.Time.Before(at) { // otherwise it was loaded before this server or its database existed
+		// an older version was loaded before this server or its database existed
+		if at.Sub(p.Time) < time.Minute && p.Time.Before(at) {
 			at = p.Time
 		}
 		return s.Publish(ctx, p, at)

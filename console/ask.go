@@ -29,15 +29,16 @@ type askData struct {
 	Names []string
 }
 
-// Answered reports whether there is an answer.
+// Answered reports whether the page has an answer to the question.
 func (d *askData) Answered() bool { return d.answered != nil }
 
 type answered struct {
 	*site.Explanation
-	Verdict   string // allowed, closed or blocked
-	Headline  string
-	Others    []otherAnswer
-	Happened  claim.Claim // whether the crawler asked for the page; not made if nothing is recorded
+	Verdict  string // allowed, closed or blocked
+	Headline string
+	Others   []otherAnswer
+	// the claim about whether the crawler requested the page; the zero Claim without recorded requests
+	Happened  claim.Claim
 	Unstated  []string
 	DraftLink string
 }
@@ -104,7 +105,7 @@ func (a *answered) lead() string {
 	return text + "."
 }
 
-// askLead returns the answer for the front page, shown before the user asks a question.
+// askLead returns a sentence about the front page. The page shows the sentence before the user asks a question.
 func (v *view) askLead(host string) string {
 	open, unknown, closed := 0, 0, []string{}
 	for _, o := range v.others("", &url.URL{Scheme: "https", Host: host, Path: "/"}) {
@@ -127,7 +128,7 @@ func (v *view) askLead(host string) string {
 	return text + ". Ask about another crawler or page."
 }
 
-// wellKnown lists the crawlers that most publishers ask about first.
+// wellKnown lists the crawlers that publishers ask about most often.
 var wellKnown = []string{"Googlebot", "Bingbot", "Applebot", "OAI-SearchBot", "GPTBot", "ClaudeBot", "CCBot", "PerplexityBot"}
 
 const maxQuestion = 4096
@@ -166,7 +167,7 @@ func (v *view) answer(agent, address, from string) (*answered, error) {
 	return a, nil
 }
 
-// explain answers a question and puts the verdict into words.
+// explain answers a question and describes the decision in words.
 func (v *view) explain(q site.Question) *answered {
 	a := &answered{Explanation: v.Running.Site.Explain(q)}
 	refused := a.Blocked()
@@ -198,7 +199,7 @@ func (v *view) explain(q site.Question) *answered {
 	return a
 }
 
-// lineIn returns the line of a place such as site-policy.yaml:15.
+// lineIn returns the line number in a place such as site-policy.yaml:15.
 func lineIn(place string) int {
 	n, _ := strconv.Atoi(place[strings.LastIndexByte(place, ':')+1:])
 	return n
@@ -236,7 +237,7 @@ func (v *view) likely(id policy.CrawlerID) policy.Identity {
 	return policy.Verified
 }
 
-// happened judges whether the crawler asked for the page in the period.
+// happened returns the claim about whether the crawler requested the page in the chosen period.
 func (v *view) happened(a *answered, u *url.URL) claim.Claim {
 	if v.store == nil || a.Crawler == nil {
 		return claim.Claim{}
@@ -271,7 +272,7 @@ func (v *view) happened(a *answered, u *url.URL) claim.Claim {
 	return v.judgeAsked(s, by, gaps...)
 }
 
-// byIdentity adds up the answer to a question for each identity of a crawler.
+// byIdentity runs a query and adds up the requests for each identity of a crawler.
 func (v *view) byIdentity(q store.Query) (map[activity.Identity]*counts, error) {
 	rows, err := v.totals(q)
 	by := map[activity.Identity]*counts{}
@@ -288,7 +289,7 @@ func (v *view) byIdentity(q store.Query) (map[activity.Identity]*counts, error) 
 	return by, err
 }
 
-// names lists the crawlers to choose from in a form.
+// names returns the crawlers that a form offers.
 func (v *view) names() []string {
 	names := slices.Clone(wellKnown)
 	for _, c := range v.seen() {

@@ -24,7 +24,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// changeData is a draft with its changes.
+// changeData holds the data of the Change page: a draft and its effects.
 type changeData struct {
 	File   string
 	Base   string // SHA-256 of the version that the draft started from
@@ -32,22 +32,22 @@ type changeData struct {
 	Text   string
 	Lines  []editorLine
 	Rows   int
-	Draft  *draft // nil: not checked yet
-	Same   bool   // the draft is the text in force
-	Hidden bool   // the text in force may not be shown here
+	Draft  *draft // nil if the draft is not checked yet
+	Same   bool   // true if the draft is equal to the text in force
+	Hidden bool   // true if the text in force must not be shown here
 	Back   string // the label of the version to go back to
 	Done   string // the last action on the draft
 	Moved  string // the message that the change was moved to another version
 	First  *firstQuestions
 
 	Saved     *source.Draft // saved for all, or nil if there is none
-	SavedID   string        // of the draft that was saved when the page was made
+	SavedID   string        // the ID of the draft that was saved when the page was rendered
 	Continues string        // the ID of the draft that the text is made from, or "" if there is none
 
-	Returns   source.Return // how the text relates to what was served
+	Returns   source.Return // the relation between the text and earlier published texts
 	Again     string        // the version that the undo of an undo brings back
 	Accept    []string      // the search engines whose losses are accepted
-	Overtaken *overtaken    // another person changed the text that the draft started from
+	Overtaken *overtaken    // not nil if another person changed the text that the draft started from
 
 	now       time.Time
 	baseText  string
@@ -55,8 +55,8 @@ type changeData struct {
 	Changes   []changeLine
 	Edit      *textdiff.Diff
 	Robots    []robotsDiff
-	Keeps     claim.Claim     // whether search engines lose nothing
-	Losses    *compare.Losses // of search engines, by comparison of the policies
+	Keeps     claim.Claim     // the claim that search engines do not lose anything
+	Losses    *compare.Losses // the losses of search engines, found by a comparison of the policies
 	Replay    *replayed
 	Publish   publishBox
 	Decision  decision
@@ -66,10 +66,10 @@ type changeData struct {
 	Keywords  string
 }
 
-// changeLine is the description of a gain or a loss of crawlers.
+// changeLine describes what crawlers gain or lose by a change.
 type changeLine struct{ Effect, Text string }
 
-// robotsDiff is the robots.txt of a host before and after.
+// robotsDiff holds the differences between a host's robots.txt before and after the change.
 type robotsDiff struct {
 	Host string
 	*textdiff.Diff
@@ -79,20 +79,20 @@ type robotsDiff struct {
 type publishBox struct {
 	Conditions []condition
 	Ready      bool
-	ReadOnly   string // why there is no button
+	ReadOnly   string // the reason why the page has no button; empty if it has one
 	WhyNot     string
 	Token      string
 	MaySave    bool
 	MayApprove bool
-	MayPublish string   // why the user may not publish; empty if the user may
+	MayPublish string   // the reason why the user may not publish; empty if the user may publish
 	Losers     []string // the search engines whose losses must be accepted
-	Accepted   bool     // they are
+	Accepted   bool     // true if these losses are accepted
 }
 
-// Names returns the names that the form sends.
+// Names returns the names of the search engines that the form sends, separated by commas.
 func (b publishBox) Names() string { return strings.Join(b.Losers, ",") }
 
-// condition is a condition for publishing.
+// condition is one of the conditions for publishing a draft.
 type condition struct {
 	Passes bool
 	Text   string
@@ -207,7 +207,7 @@ func (v *view) openDraft(d *changeData) error {
 // upload reads the uploaded file of the form, if the user chose one.
 func (v *view) upload(d *changeData) error {
 	f, _, err := v.r.FormFile("file")
-	if err != nil { // the user chose no file
+	if err != nil { // the user did not choose a file
 		return nil
 	}
 	defer f.Close()
@@ -285,7 +285,7 @@ func (v *view) check(d *changeData) error {
 	return nil
 }
 
-// judge finds the losses of search engines under the draft.
+// judge determines what search engines would lose under the draft.
 func (v *view) judge(d *changeData) {
 	diff := compare.Sites(v.Running.Site, d.Draft.site, compare.Options{Hosts: hostsOf(v.may), Below: v.Running.below})
 	d.Changes, d.Losses = changesInWords(diff), diff.Losses
@@ -298,14 +298,14 @@ func (v *view) judge(d *changeData) {
 
 // ReplayDays returns the number of days of traffic on which the draft is replayed.
 func (v *view) ReplayDays() int {
-	n, _ := strconv.Atoi(v.r.PostFormValue("replay")) // a year takes seconds, so it must be asked for
+	n, _ := strconv.Atoi(v.r.PostFormValue("replay")) // a replay of a year takes seconds, so it runs only on request
 	if slices.Contains(periods, n) {
 		return n
 	}
 	return periods[0]
 }
 
-// changesInWords describes the gains and losses, the losses of search engines first.
+// changesInWords describes the gains and losses of crawlers. The losses of search engines are first.
 func changesInWords(d *compare.Diff) (all []changeLine) {
 	for i := range d.Changes {
 		c := &d.Changes[i]
@@ -326,7 +326,7 @@ func changesInWords(d *compare.Diff) (all []changeLine) {
 	return all
 }
 
-// maxRobotsDiffs is the most hosts whose robots.txt is compared.
+// maxRobotsDiffs limits the number of hosts whose robots.txt is compared.
 const maxRobotsDiffs = 4
 
 // robotsDiffs compares the robots.txt of the hosts that can be chosen.
@@ -363,7 +363,7 @@ func draftFile(w http.ResponseWriter, v *view) error {
 	return err
 }
 
-// stands returns the state of the policy's storage: its text, and the published versions, newest first.
+// stands returns the state of the policy in its storage: the text, and the published versions, newest first.
 func (v *view) stands() *source.Standing {
 	if v.Running == nil || v.Running.document == nil || !v.showsText() {
 		return new(source.Standing)
@@ -379,10 +379,10 @@ func (v *view) stands() *source.Standing {
 	return v.standing
 }
 
-// publishedAs returns the version in the history for a publication, or nil if there is none. It compares version
-// numbers, because several versions can have the same text.
+// publishedAs returns the entry for a publication in the version history, or nil if the history does not have it. It
+// compares version numbers, because several versions can have the same text.
 func (v *view) publishedAs(p *store.Publication) *source.Published {
-	number, _, _ := strings.Cut(p.Number, ".") // another program or catalog counts after the dot
+	number, _, _ := strings.Cut(p.Number, ".") // the digits after the dot change with the program or the catalog
 	n, err := strconv.Atoi(number)
 	if err != nil {
 		return nil
@@ -401,7 +401,8 @@ func (v *view) signedOf(p *store.Publication) string {
 	return ""
 }
 
-// signedWords returns the author and the reason of an action, to follow its description.
+// signedWords returns a phrase with the author of an action and the reason for it. The phrase follows the description
+// of the action.
 func signedWords(s source.Signed) (text string) {
 	if s.By != "" {
 		text = ", by " + english.List(shortenAll(append([]string{s.By}, s.Approved...)), "and")
@@ -419,5 +420,5 @@ func shortenAll(names []string) (all []string) {
 	return all
 }
 
-// effects maps the effects of changes to words.
+// effects maps the effects of changes to the words on the page.
 var effects = map[string]string{"search": "Search engines lose", "loss": "Lose", "gain": "Gain", "stated": "Changes", "blocking": "Changes", "line": "Changes"}

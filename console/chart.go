@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// The size of a chart in its own units; it is stretched to the width of its card.
+// These constants are the size of a chart in SVG units. The browser stretches the chart to the width of its card.
 const (
 	chartWidth  = 720
 	chartHeight = 150
@@ -25,19 +25,19 @@ type bucket struct {
 	counts
 }
 
-// layer is one verdict of a chart, from the bottom up.
+// layer is the area of a chart that shows the requests with one verdict.
 type layer struct{ Class, Name, Path string }
 
 type chart struct {
-	Label  string // a sentence for readers who do not see it
+	Label  string // a sentence for people who cannot see the chart
 	Layers []layer
 	Y      [3]string
 	X      []string
 	Note   string
 	Bars   []bar
-	Rows   []bucket // the same as a table
+	Rows   []bucket // the same data for a table
 	Total  counts
-	Of     string // the period as text
+	Of     string // the period in words
 }
 
 // bar is a bar of a chart with a link to its requests.
@@ -55,7 +55,7 @@ var parts = []struct {
 	{"f-blocked", "Blocked", func(c *counts) int64 { return c.Blocked }},
 }
 
-// newChart draws the bars of the period. Each leads to the page for its days.
+// newChart draws the bars of the chosen period. Each bar links to the same page for the days of the bar.
 func (v *view) newChart(what string, buckets []bucket) *chart {
 	s := v.steps()
 	c := &chart{Label: fmt.Sprintf("%s %s by decision, %s. Each bar is a link to its days. The table below has the same numbers.", what, "every "+s.unit, v.Period()), Rows: buckets, Of: v.Period()}
@@ -128,16 +128,16 @@ func niceTop(n int64) int64 {
 type spark struct {
 	Label   string
 	Points  string
-	Part    string // the last segment, for a day that is not over
+	Part    string // the last segment, which shows a day that is not over yet
 	Dropped bool
 }
 
-// newSpark draws requests per unit, such as a day.
+// newSpark draws the number of requests for each unit of time, such as a day.
 func newSpark(counts []int64, unit string) (s spark) {
-	const width, height, edge, most = 84.0, 20.0, 2.0, 60 // more points cannot be seen
+	const width, height, edge, most = 84.0, 20.0, 2.0, 60 // more points would not be visible
 	texts := make([]string, len(counts))
 	by := max(1, (len(counts)+most-1)/most)
-	rest := len(counts) % by // left out, so that each point sums the same number of counts
+	rest := len(counts) % by // number of counts to omit, so that each point is the sum of the same number of counts
 	sums, top := make([]int64, len(counts)/by), int64(1)
 	for i, n := range counts {
 		texts[i] = english.Number(n)

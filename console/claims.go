@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// alarmSubject is the subject of [noAlarm].
+// alarmSubject holds the data that [noAlarm] judges.
 type alarmSubject struct {
 	Notices  []notice
 	Recorded claim.Known[struct{}] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
@@ -58,11 +58,11 @@ func (v *view) summary() claim.Claim {
 // searched holds the requests of verified search engines in a period.
 type searched struct {
 	requests int64
-	unmeant  []store.Row // blocked, although no rule declares that as intended
-	blocks   bool        // the policy in force blocks crawlers of some kind
+	unmeant  []store.Row // rows with blocked requests that no rule declares as intended
+	blocks   bool        // true if the policy in force has a rule that blocks crawlers
 }
 
-// blockedSubject is the subject of [noneBlocked].
+// blockedSubject holds the data that [noneBlocked] judges.
 type blockedSubject struct {
 	Requests claim.Known[searched] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
 }
@@ -107,8 +107,8 @@ func blocksAnyone(s *policy.Spec) bool {
 	return s.Enforcement.Mode == policy.ModeBlock || slices.ContainsFunc(s.Rules, func(r policy.Rule) bool { return r.Enforce == policy.ModeBlock })
 }
 
-// unmeant returns the number of blocked requests that no rule declares as intended. If several rules have the
-// recorded name, each path is decided again to find the rule.
+// unmeant returns the number of blocked requests that no rule declares as intended. If several rules have the recorded
+// name, unmeant decides each path again to find the rule.
 func (v *view) unmeant(r store.Row, from, to time.Time) (int64, error) {
 	if v.Running == nil {
 		return r.Requests, nil
@@ -144,12 +144,12 @@ func (v *view) unmeant(r store.Row, from, to time.Time) (int64, error) {
 	return left, err
 }
 
-// means reports whether a rule declares that it blocks search engines on purpose.
+// means reports whether a rule declares that it blocks search engines intentionally.
 func means(r *policy.Rule) bool {
 	return r.Intended || slices.Contains(r.IntendedChecks, "blocks-search")
 }
 
-// inForceSubject is the subject of [inForce].
+// inForceSubject holds the data that [inForce] judges.
 type inForceSubject struct {
 	History claim.Known[*history] `gap:"history" what:"what was published cannot be read" close:"see Health"`
 	File    string
@@ -172,11 +172,11 @@ var inForce = claim.Register("in-force", func(s inForceSubject) claim.Finding {
 	return f
 })
 
-// recordedSubject is the subject of [noneUnrecorded].
+// recordedSubject holds the data that [noneUnrecorded] judges.
 type recordedSubject struct {
 	Recorders int
 	Missing   []string            // the recorders that did not record everything
-	Totals    string              // the totals that Recorded is about
+	Totals    string              // names the totals that Recorded describes
 	Recorded  claim.Known[uint64] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
 }
 
@@ -194,7 +194,7 @@ var noneUnrecorded = claim.Register("none-unrecorded", func(s recordedSubject) c
 	return f
 })
 
-// inOrder returns the claims that hold or cannot be judged, for the list of checks.
+// inOrder returns the claims that are true or cannot be judged. The page lists them as checks.
 func (v *view) inOrder() (all []claim.Claim) {
 	if v.Running != nil && !v.Running.first {
 		s := inForceSubject{File: v.Running.File()}

@@ -18,22 +18,24 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/block"
 )
 
-// ClickHouse is the database of a fleet. The servers send their totals there, and the console of each server reads
-// it. `caddy robots-policy activity-schema` creates its tables.
+// ClickHouse is the database of a fleet. The servers send their totals to the database, and the console of each server
+// reads from it. `caddy robots-policy activity-schema` creates the tables.
 type ClickHouse struct {
-	// The address of its HTTP interface with the database as the path, such as
+	// The address of the HTTP interface, with the name of the database as the path, such as
 	// `https://clickhouse.example.net:8443/robots`.
 	URL string `json:"url,omitempty"`
 
-	// The user who adds rows, and a file with the password. Default: the server's default user.
+	// The user who adds rows, and a file with the user's password. Default: the default user of ClickHouse.
 	User         string `json:"user,omitempty"`
 	PasswordFile string `json:"password_file,omitempty"`
 
-	// The user for the pages, who only reads, and a file with the password. Default: the user who adds rows.
+	// The user for the pages of the console, and a file with the user's password. This user needs only read access.
+	// Default: the user who adds rows.
 	ConsoleUser         string `json:"console_user,omitempty"`
 	ConsolePasswordFile string `json:"console_password_file,omitempty"`
 
-	// The time between two transfers of rows. With many servers, use one second for each server. Default: 30s.
+	// The time between two transfers of rows. With more than 30 servers, use as many seconds as there are servers.
+	// Default: 30s.
 	Every caddy.Duration `json:"every,omitempty"`
 }
 
@@ -84,13 +86,14 @@ func (a *Activity) fleet(report func(error)) store.Fleet {
 		f.Client, f.Every = a.ClickHouse.sends(), time.Duration(a.ClickHouse.Every)
 	}
 	if f.Node == "" {
-		f.Node, _ = os.Hostname() // without a name it is the server without one
+		f.Node, _ = os.Hostname() // if the host name is not known, the name is empty
 	}
 	return f
 }
 
-// queries returns the answers for the fleet, one of its servers, or this server. It returns nil while the store is
-// not open.
+// queries returns an interface to query the totals. With a fleet database, these are the totals of the fleet or, if
+// node is not empty, of one server. Otherwise they are the totals of this server. Without a fleet database, queries
+// returns nil while the store is not open.
 func (a *Activity) queries(node string) store.Queries {
 	if a.ClickHouse != nil {
 		return &store.FleetReader{Client: a.ClickHouse.reads(), Node: node}
@@ -101,7 +104,7 @@ func (a *Activity) queries(node string) store.Queries {
 	return nil
 }
 
-// Behind returns the seconds since the fleet's database last had everything from this server.
+// Behind returns how many seconds ago the fleet's database last had all rows of this server.
 func (a *Activity) Behind() (seconds float64, ok bool) {
 	s, open := a.store.Get()
 	if !open {
@@ -129,16 +132,16 @@ func (a *Activity) Claims(ctx context.Context) []claim.Claim {
 	return all
 }
 
-// fleetNode is a server of the fleet on the page Health.
+// fleetNode is a server of the fleet, as shown on the Health page.
 type fleetNode struct{ store.Node }
 
-// HeardAgo returns the time since the server last sent rows.
+// HeardAgo returns a text with the time since the server last sent rows, such as "5 minutes ago".
 func (n fleetNode) HeardAgo() string { return lag(max(n.Heard, time.Minute)) + " ago" }
 
-// sentSubject is the subject of [sentAll].
+// sentSubject holds the data that [sentAll] judges.
 type sentSubject struct {
 	Behind claim.Known[time.Duration] `gap:"silent-server" what:"the server is silent" close:"start it with its database, or find out why it does not reach the fleet's database"`
-	Ago    time.Duration              // the time since it had sent everything
+	Ago    time.Duration              // the time since the server had last sent all requests
 }
 
 // sentAll is the claim that a server of the fleet has sent all of its requests.
@@ -151,7 +154,7 @@ var sentAll = claim.Register("sent-all", func(s sentSubject) claim.Finding {
 	return f
 })
 
-// Sent judges whether the server has sent everything.
+// Sent returns the claim that the server has sent all of its requests.
 func (n fleetNode) Sent() claim.Claim {
 	ago, known := n.SentUntil()
 	s := sentSubject{Ago: ago}
@@ -161,7 +164,7 @@ func (n fleetNode) Sent() claim.Claim {
 	return claim.Judge(sentAll, s)
 }
 
-// nodes lists the servers that send to the fleet's database, or nil if there is no such database.
+// nodes returns the servers that send rows to the fleet's database. It returns nil without such a database.
 func (v *view) nodes() ([]fleetNode, error) {
 	fleet, ok := v.store.(*store.FleetReader)
 	if !ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// A client is a crawler of one identity, or an unlisted program, under one name. Facts about one identity do not
-// apply to another.
+// A client is a crawler with one identity, or an unlisted client, under one name. For example, verified and unverified
+// requests of the same crawler belong to two clients.
 type client struct {
 	clientID
 	Kind, Operator string
@@ -29,10 +29,10 @@ type client struct {
 	counts
 }
 
-// IsUnknown reports whether the catalog lacks the client.
+// IsUnknown reports whether the client is an unlisted client.
 func (c *client) IsUnknown() bool { return c.Kind == activity.CategoryUnlisted }
 
-// Judged returns the number of requests that are known to obey, or to violate, the robots.txt that the client had read.
+// Judged returns the number of requests that can be compared with the robots.txt that the client had read.
 func (c *client) Judged() int64 {
 	if c.Impostor() || c.IsUnknown() {
 		return 0
@@ -40,10 +40,10 @@ func (c *client) Judged() int64 {
 	return c.All - c.Unread
 }
 
-// Impostor reports whether verification showed that the client is not the crawler whose name it uses.
+// Impostor reports whether the client uses the name of a crawler, but is not that crawler.
 func (c *client) Impostor() bool { return c.Identity == activity.Impostor }
 
-// Tag is the identity of the client in a word, or unlisted.
+// Tag returns one word for the identity of the client, or "unlisted".
 func (c *client) Tag() string {
 	if c.IsUnknown() {
 		return activity.CategoryUnlisted
@@ -51,7 +51,7 @@ func (c *client) Tag() string {
 	return string(c.Identity)
 }
 
-// Label is the name on a page. Impostors are in quotation marks.
+// Label returns the client's name as shown on pages. The name of an impostor is in quotation marks.
 func (c *client) Label() string {
 	if c.Impostor() {
 		return "“" + shorten(c.Name) + "”"
@@ -64,7 +64,8 @@ type clientID struct {
 	Identity activity.Identity
 }
 
-// idOf returns the client of a row. A client that names the audit is not a crawler, whatever other names it gives.
+// idOf returns the ID of the client in a row. All clients whose User-Agent names the audit have the ID of the audit,
+// even if the User-Agent also names a crawler.
 func idOf(r *store.Row) clientID {
 	id := clientID{r.Values[store.ByCrawler], activity.Identity(r.Values[store.ByIdentity])}
 	switch id.Identity {
@@ -77,18 +78,19 @@ func idOf(r *store.Row) clientID {
 	return id
 }
 
-// traffic returns the requests of the period by bar and client: all, or only those under a name, or for paths
-// with a prefix.
+// traffic returns a query for the requests in the chosen period, grouped by chart bar and client. If name is not empty,
+// the query selects only requests under this name. If prefix is not empty, the query selects only paths with this
+// prefix.
 func (v *view) traffic(name, prefix string) store.Query {
 	q := v.query(v.steps().by, store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision)
 	q.Days, q.PathPrefix = int(v.steps().width.Hours()/24), prefix
-	if name != "" && name != activity.AuditProduct { // the audit's requests have several names
+	if name != "" && name != activity.AuditProduct { // the audit's requests are recorded under several names
 		q.Only[store.ByCrawler] = []string{name}
 	}
 	return q
 }
 
-// clients returns the clients in the answer to traffic, the busiest first.
+// clients returns the clients in the rows that a traffic query returned. The client with the most requests is first.
 func (v *view) clients(rows []store.Row) []*client {
 	from, _ := v.span()
 	by := map[clientID]*client{}
@@ -117,7 +119,7 @@ func (v *view) clients(rows []store.Row) []*client {
 	return all
 }
 
-// describe adds the catalog's facts about the client.
+// describe sets the fields of the client that come from the catalog.
 func (v *view) describe(c *client) {
 	row := v.lookup(c.Name)
 	if row == nil {
@@ -180,7 +182,8 @@ func (v *view) addSeen(clients []*client) {
 		if v.may == nil && names[c.Name] == 1 && !c.Impostor() {
 			continue
 		}
-		c.First, c.Last = time.Time{}, time.Time{} // the store knows when any client of a name was seen on any host
+		// the times in the store include all identities under the name, on all hosts
+		c.First, c.Last = time.Time{}, time.Time{}
 		for i, n := range c.Days {
 			if at := from.Add(time.Duration(i) * s.width); n > 0 {
 				c.Last = at
@@ -192,7 +195,7 @@ func (v *view) addSeen(clients []*client) {
 	}
 }
 
-// fell reports whether a crawler that came every day has stopped.
+// fell reports whether a crawler that sent requests every day has stopped.
 func fell(c *client) bool {
 	n := len(c.Days)
 	if n < 7 || c.Impostor() || c.IsUnknown() {

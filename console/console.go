@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package console adds to a build of Caddy the store of what crawlers do, the pages that show it, and the subcommands
-// that open the store. It is a separate package because it links SQLite, which a plugin without the console does not
-// need.
+// Package console adds three things to a build of Caddy: an activity database, pages that show the requests of
+// crawlers, and subcommands that open the database. The package is separate because it links SQLite, which a plugin
+// without the console does not need.
 package console
 
 import (
@@ -23,34 +23,35 @@ import (
 
 func init() { caddy.RegisterModule(new(Console)) }
 
-// Console is the option `console` of the global option `robots_policy`. It sets the address of the pages, and the
-// things that people may do there besides reading.
+// Console is the option `console` of the global option `robots_policy`. It sets the address of the console's pages, and
+// the permissions of the people who use them.
 type Console struct {
-	// Where the pages are, an address of this machine or a unix socket, such as
-	// `unix//run/caddy/console.sock|0600`, or `off`.
-	// Default: localhost:2020.
+	// The address of the pages. It must be an address of this machine, a Unix socket such as
+	// `unix//run/caddy/console.sock|0600`, or `off`. Default: localhost:2020.
 	Listen string `json:"listen,omitempty"`
 
-	// The name of the publisher or the site, on every page. Default: the first host that a policy names.
+	// The name of the publisher or the site, which every page shows. Default: the first host that a policy names.
 	Title string `json:"title,omitempty"`
 
-	// Whether policies at `storage:` may be changed: from this machine, and on sites by Roles.
+	// Whether the console may change policies at `storage:`. On this machine, everyone may then change them. On sites,
+	// Roles decides who may.
 	Write bool `json:"write,omitempty"`
 
-	// What says who uses the pages of a site. Default: `{http.auth.user.id}`. A placeholder
-	// of a header counts as true, so something before the pages must remove the client's own.
+	// The placeholder with the name of the person who uses the pages of a site. If the placeholder is a request header,
+	// the console trusts the header. So a handler or proxy in front of the console must remove this header from
+	// clients' requests. Default: `{http.auth.user.id}`.
 	User string `json:"user,omitempty"`
 
-	// Who may do what on the pages of sites: names, or `*`, by `viewer`, `editor` and
-	// `publisher`. Default: everyone who can open the pages is a viewer.
+	// The names of the people with each role on the pages of sites. The keys are `viewer`, `editor` and `publisher`,
+	// and the name `*` means everyone. Default: everyone who can open the pages is a viewer.
 	Roles map[string][]string `json:"roles,omitempty"`
 
-	// How many people a publication takes. Default: 1.
+	// The number of people who must agree before a version is published. Default: 1.
 	Approval int `json:"approval,omitempty"`
 
 	ctx       caddy.Context
 	logger    *zap.Logger
-	listening *optional.Part[*listener] // nil if it does not listen
+	listening *optional.Part[*listener] // nil if the console does not listen
 }
 
 // CaddyModule returns the Caddy module information.
@@ -58,7 +59,7 @@ func (*Console) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy.options.console", New: func() caddy.Module { return new(Console) }}
 }
 
-// options are the options of the running configuration.
+// options holds the console options of the running configuration.
 var options optional.Latest[Console]
 
 // currentOptions returns the options of the running configuration, or the defaults.
@@ -85,7 +86,8 @@ func (c *Console) Provision(ctx caddy.Context) error {
 			return fmt.Errorf("the role %s has no names; add the names of people, as the sign-in gives them, or *", name)
 		}
 	}
-	// With text next to a placeholder, the name would not be empty for people who are not signed in.
+	// The option must be a single placeholder. With other text next to the placeholder, the name would not be empty for
+	// people who are not signed in.
 	if u := c.user(); len(u) < 3 || u[0] != '{' || strings.IndexByte(u, '}') != len(u)-1 || strings.Contains(u[1:], "{") {
 		return fmt.Errorf("invalid user %q: must be a single placeholder, such as %s", c.User, defaultUser)
 	}

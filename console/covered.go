@@ -10,7 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// coverage says what the numbers of a time do not include. It names no server to people who may not see all hosts.
+// coverage returns the gaps in the numbers between two times. For people who may not see all hosts, it removes the
+// names of servers.
 func (v *view) coverage(from, to time.Time) (claim.Coverage, error) {
 	if v.store == nil {
 		return claim.Coverage{}, nil
@@ -19,7 +20,7 @@ func (v *view) coverage(from, to time.Time) (claim.Coverage, error) {
 	return v.shown(c), err
 }
 
-// shown leaves out of a coverage what this person may not know: the servers, and how to run them.
+// shown removes the parts of a coverage that this person may not see: the names of servers and advice for operators.
 func (v *view) shown(c claim.Coverage) claim.Coverage {
 	if v.may == nil {
 		return c
@@ -42,7 +43,7 @@ func (v *view) shown(c claim.Coverage) claim.Coverage {
 	return c
 }
 
-// Unseen returns a text about the part of the period that is missing in the numbers.
+// Unseen returns a text about the requests in the chosen period that the numbers do not include.
 func (v *view) Unseen() string {
 	from, to := v.span()
 	text := v.missing(from, to)
@@ -52,7 +53,8 @@ func (v *view) Unseen() string {
 	return strings.TrimSpace(text)
 }
 
-// missing says what the numbers of a time do not include, in sentences that begin with a space.
+// missing returns sentences about the gaps in the numbers between two times. The text begins with a space, unless it is
+// empty.
 func (v *view) missing(from, to time.Time) (text string) {
 	c, err := v.coverage(from, to)
 	if err != nil {
@@ -64,7 +66,7 @@ func (v *view) missing(from, to time.Time) (text string) {
 	return text
 }
 
-// coverageNotices warns of what the numbers of the last day do not include.
+// coverageNotices returns warnings about requests that the numbers of the last day do not include.
 func (v *view) coverageNotices() (all []notice) {
 	c, err := v.coverage(v.Now.Add(-24*time.Hour), v.Now)
 	see := []action{{"See the recorders", v.Link("health", "#", "rec")}}

@@ -20,11 +20,11 @@ import (
 )
 
 type crawlerData struct {
-	Obeyed string // whether it obeyed what it had read, in words
+	Obeyed string // a text about whether the crawler obeyed the robots.txt that it had read
 	*client
-	Row       *crawlers.Crawler // nil: not in the catalog
-	Card      string            // its description of itself, if it signs
-	Others    []*client         // of other identities, under the same name
+	Row       *crawlers.Crawler // nil if the crawler is not in the catalog
+	Card      string            // the crawler's description of itself, if it signs requests
+	Others    []*client         // clients with other identities under the same name
 	Chart     *chart
 	Sections  []sectionCounts
 	Reads     []readEvent
@@ -34,7 +34,7 @@ type crawlerData struct {
 	Controls  []site.ControlState
 }
 
-// sectionCounts are the requests for one section of the site.
+// sectionCounts holds the numbers of requests for one section of the site.
 type sectionCounts struct {
 	Path string
 	counts
@@ -47,7 +47,7 @@ type readEvent struct {
 	Current bool
 }
 
-// violationDay is the violations of a rule on a day.
+// violationDay holds the violations of one rule on one day.
 type violationDay struct {
 	Day        time.Time
 	Rule       string
@@ -82,7 +82,8 @@ func crawlerPage(v *view) (*page, error) {
 	return &page{template: "crawler", Title: d.Label(), Lead: v.crawlerLead(d), Scope: scope{Host: true, Period: true}, Data: d}, nil
 }
 
-// chooseIdentity chooses the identity that the address names or, if it names none, the one that is proven best.
+// chooseIdentity chooses the identity that the URL of the page names. If the URL does not name an identity, it chooses
+// the identity with the best proof.
 func (v *view) chooseIdentity(d *crawlerData, name string, clients []*client) {
 	chosen := activity.Identity(v.Param("identity"))
 	for _, id := range []activity.Identity{activity.Verified, activity.Unverified, activity.Audit, activity.Impostor} {
@@ -102,7 +103,7 @@ func (v *view) chooseIdentity(d *crawlerData, name string, clients []*client) {
 	}
 }
 
-// crawlerLead says what a crawler may do, whether it came, and whether it is who it says.
+// crawlerLead returns sentences about the crawler: what it may do, when it sent requests, and whether it is verified.
 func (v *view) crawlerLead(d *crawlerData) string {
 	in := " " + v.inPeriod()
 	switch {
@@ -113,7 +114,7 @@ func (v *view) crawlerLead(d *crawlerData) string {
 	}
 	text := v.mayWords(d.Name) + "It came " + plural(d.All, "time", "times") + in
 	if !d.Last.IsZero() && v.since.IsZero() {
-		text += ", last within the past " + within(v.Now.Sub(d.Last)) // the store knows the hour
+		text += ", last within the past " + within(v.Now.Sub(d.Last)) // the store has only the hour of a request
 	}
 	switch {
 	case d.Identity == activity.Verified:
@@ -132,7 +133,7 @@ func (v *view) crawlerLead(d *crawlerData) string {
 	return text
 }
 
-// within is a period of hours or days that has all of another.
+// within returns a period of whole hours or days, in words, that is at least as long as d.
 func within(d time.Duration) string {
 	switch hours := int((d + time.Hour - 1) / time.Hour); {
 	case hours <= 1:
@@ -144,7 +145,7 @@ func within(d time.Duration) string {
 	}
 }
 
-// mayWords says what a crawler may read, by asking about each pattern of the policy.
+// mayWords describes which pages a crawler may read. It asks the policy about each pattern in its rules.
 func (v *view) mayWords(name string) string {
 	if v.Running == nil {
 		return ""
@@ -154,7 +155,7 @@ func (v *view) mayWords(name string) string {
 	s := section{Host: v.MainHost(), Path: "/"}
 	s.probe(v.patterns(policy.Crawl), nil)
 	_, parts := v.evaluate(&a, &s, policy.Crawl)
-	said := map[bool][]string{} // patterns, by whether they are open
+	said := map[bool][]string{} // allowed patterns (true) and disallowed patterns (false)
 	for _, p := range parts[1:] {
 		said[p.Verdict == "allowed"] = append(said[p.Verdict == "allowed"], shorten(p.shows))
 	}
@@ -175,7 +176,8 @@ func (v *view) mayWords(name string) string {
 	return text + ". "
 }
 
-// controls are the operators' own controls on the host that a page is about; those of one crawler, if token is not "".
+// controls returns the state of the operators' controls on the main host of a page. If token is not "", it returns only
+// the controls for that crawler.
 func (v *view) controls(token string) []site.ControlState {
 	if v.Running == nil {
 		return nil
@@ -183,23 +185,24 @@ func (v *view) controls(token string) []site.ControlState {
 	return v.Running.Site.ControlStates(site.ControlScope{Crawler: token, Host: v.MainHost()}, v.Now)
 }
 
-// onlyClient limits a question to the client of a page.
+// onlyClient returns a query for the requests of one client.
 func (v *view) onlyClient(c *client, by ...store.Dimension) store.Query {
 	q := v.query(by...)
-	if q.Only[store.ByIdentity] = []string{string(c.Identity)}; c.Identity != activity.Audit { // which has several names
+	// the audit is recorded under several names
+	if q.Only[store.ByIdentity] = []string{string(c.Identity)}; c.Identity != activity.Audit {
 		q.Only[store.ByCrawler] = []string{c.Name}
 	}
 	return q
 }
 
-// pathsOf asks what a client asked for most, in the last days.
+// pathsOf returns a query for the paths that a client requested most often in the last days.
 func (v *view) pathsOf(c *client) store.Query {
 	q := v.onlyClient(c, store.ByPath, store.ByDecision)
 	q.From, q.Limit = maxTime(q.From, q.To.AddDate(0, 0, -30)), 5000
 	return q
 }
 
-// sectionOf is the first folder of a path.
+// sectionOf returns the first folder of a path.
 func sectionOf(path string) string {
 	if path == store.OtherPath {
 		return path
@@ -260,7 +263,7 @@ func (v *view) crawlerPaths(d *crawlerData) error {
 	return nil
 }
 
-// lineOf is the line of a rule of the policy in force, 0 if it has no such rule.
+// lineOf returns the line number of a rule in the policy in force. It returns 0 if the policy does not have the rule.
 func (v *view) lineOf(rule string) int {
 	if v.Running == nil {
 		return 0

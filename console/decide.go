@@ -15,22 +15,22 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 )
 
-// decision is one decision that goes into the draft.
+// decision is a decision from the form, to be added to the draft.
 type decision struct {
 	Who, Do, Place, Much, On string
 	Intended                 bool
-	Problems                 []string // why it, or a reservation, is not in the draft
-	Unmet                    []string // the crawlers that it does not apply to
+	Problems                 []string // the reasons why the decision, or a reservation, could not be added to the draft
+	Unmet                    []string // the crawlers that the decision does not apply to
 }
 
-// Choices are the decisions that the form offers, by the values that it sends.
+// Choices returns the decisions that the form offers, with the values that the form sends.
 func (*changeData) Choices() [][2]string {
 	return [][2]string{
 		{"allow", "Allow"}, {"ask", "Ask not to (robots.txt)"}, {"block", "Block"}, {"slow", "Slow down"}, {"snippet", "Set the length of snippets"}, {"ask train-ai", "Reserve rights: no AI training"}, {"ask ai-use", "Reserve rights: no AI use"},
 	}
 }
 
-// decideIn makes the decision of the form, or of a link, in the text of the draft.
+// decideIn adds the decision from a form or a link to the text of the draft.
 func (v *view) decideIn(d *changeData) {
 	get, do := v.Param, ""
 	if v.r.Method == http.MethodPost {
@@ -72,8 +72,8 @@ func (v *view) decideIn(d *changeData) {
 	}
 }
 
-// put takes over an edit of the draft, or says why it cannot be made. what names the edit and who it is for, where a
-// form makes several.
+// put applies an edit to the draft. If the edit failed, put adds the reason to the problems. what and who describe the
+// edit in the message, because one form can make several edits.
 func (d *changeData) put(what, who string, r *edit.Result, err error) {
 	if invalid, ok := errors.AsType[*edit.InvalidError](err); ok {
 		i := slices.IndexFunc(invalid.Diagnostics, func(x policyfile.Diagnostic) bool { return x.Severity == policy.Error })
@@ -98,7 +98,7 @@ func (v *view) DecideLink(do, who, place, on string) string {
 	return v.Link("change", "choose", do, "who", who, "place", place, "on", on, "#", "result")
 }
 
-// decideLinks are the decisions that a cell of Who may offers.
+// decideLinks holds the decision links that a cell of the Who may page offers.
 type decideLinks struct {
 	Label string
 	Links []action
@@ -125,7 +125,7 @@ func (v *view) decideLinks(a *asker, s *section) (all []decideLinks) {
 		l := decideLinks{Label: subject[0]}
 		for _, do := range [][2]string{{"Allow", "allow"}, {"Ask not to", "ask"}, {"Block", "block"}, {"Slow down everywhere", "slow"}} {
 			place := s.Path
-			if do[1] == string(edit.Slow) { // limits are for whole sites
+			if do[1] == string(edit.Slow) { // rate limits apply only to whole sites
 				if place = ""; on != "" {
 					do[0] = "Slow down on the whole host"
 				}

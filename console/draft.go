@@ -23,7 +23,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// The bounds of a draft. Checking one costs time and memory, so there is one at a time.
+// These constants limit a draft. A check costs time and memory, so only one draft is checked at a time.
 const (
 	maxDraft     = 512 << 10
 	maxForm      = maxDraft + 64<<10
@@ -32,12 +32,12 @@ const (
 
 var checking = semaphore.NewWeighted(1)
 
-// check is newDraft, except in tests.
+// check is the function that checks a draft. Tests replace it.
 var check = newDraft
 
-// draft is a text that was checked.
+// draft holds a policy text that has been checked, and the results.
 type draft struct {
-	site        *site.Site // nil: it has errors
+	site        *site.Site // nil if the text has errors
 	Diagnostics policyfile.Diagnostics
 	Tests       []policyfile.TestResult
 	Failing     int
@@ -52,7 +52,7 @@ var (
 	errTooSlow  = errors.New("checking the draft takes too long; shorten it with categories of crawlers and wildcards for hosts")
 )
 
-// checkDraft checks a text under limits of time and length.
+// checkDraft checks a text. It returns an error if the text is too long or the check takes too long.
 func checkDraft(ctx context.Context, name, text string, returns source.Return) (*draft, error) {
 	if len(text) > maxDraft {
 		return nil, statusError{http.StatusRequestEntityTooLarge, errTooLong}
@@ -85,7 +85,7 @@ func checkDraft(ctx context.Context, name, text string, returns source.Return) (
 	}
 }
 
-// newDraft checks a text as the server does that is to load it. Tests that fail do not hide what else there is to say.
+// newDraft checks a text in the same way as a server that loads it. Failing tests do not hide other diagnostics.
 func newDraft(name, text string, returns source.Return) *draft {
 	d := new(draft)
 	o := policyfile.Options{Accepted: returns == source.Undo}
@@ -105,7 +105,7 @@ func newDraft(name, text string, returns source.Return) *draft {
 	return d
 }
 
-// withLine adds a line under a key at the top level of a policy file, and the key if it is missing.
+// withLine adds a line below a top-level key of a policy file. If the key is missing, withLine also adds the key.
 func withLine(text, key, line string) string {
 	all := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
 	at := slices.IndexFunc(all, func(l string) bool { return strings.HasPrefix(l, key+":") })

@@ -16,11 +16,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// editorLine is a line of the gutter.
+// editorLine is a line in the gutter of the editor, next to the text.
 type editorLine struct {
 	N      int
 	New    bool
-	Class  string // err or warn; empty: nothing to say
+	Class  string // err, warn, or empty without a diagnostic
 	Target string // the diagnostic
 }
 
@@ -49,7 +49,7 @@ func (d *changeData) setLines(inserted map[int]bool) {
 	}
 }
 
-// diagnosticsJSON answers the editor as its reader types.
+// diagnosticsJSON returns the diagnostics of a draft to the editor while the user types.
 func diagnosticsJSON(w http.ResponseWriter, v *view) error {
 	if v.Running == nil {
 		return failed(http.StatusNotFound, "no policy is loaded")
@@ -76,14 +76,14 @@ func diagnosticsJSON(w http.ResponseWriter, v *view) error {
 
 var schemaKey = regexp.MustCompile(`(?m)^ *"([a-z-]+)": \{$`)
 
-// keywords are the keys of a policy file, which the editor completes.
+// keywords returns the keys of a policy file. The editor offers them as completions.
 var keywords = sync.OnceValue(func() string {
 	found := map[string]bool{}
 	for _, m := range schemaKey.FindAllSubmatch(policyfile.Schema(), -1) {
 		found[string(m[1])] = true
 	}
 	for _, name := range []string{"allowed", "disallowed", "items", "not", "path", "properties"} {
-		delete(found, name) // of the schema itself
+		delete(found, name) // this word belongs to the schema itself
 	}
 	return strings.Join(slices.Sorted(maps.Keys(found)), " ")
 })

@@ -24,16 +24,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// Evidence can be hundreds of megabytes, and a reader slow, so it has places of its own.
+// evidenceReaders limits the number of evidence downloads at the same time. Downloads have their own limit because they
+// can have hundreds of megabytes, and readers can be slow.
 var evidenceReaders = semaphore.NewWeighted(4)
 
 const (
 	evidenceTimeout = 10 * time.Minute
-	stalledTimeout  = 30 * time.Second // for a reader that takes nothing
+	stalledTimeout  = 30 * time.Second // maximum time that a reader may pause
 )
 
-// evidenceFile sends an archive that can be verified elsewhere, with a report about one crawler. People who may see all
-// hosts get the whole signed days, and others get an excerpt.
+// evidenceFile sends an evidence archive with a report about one crawler. The archive can be verified elsewhere. People
+// who may see all hosts receive whole signed days. Others receive an excerpt.
 func (s *server) evidenceFile(w http.ResponseWriter, r *http.Request) {
 	if !evidenceReaders.TryAcquire(1) {
 		w.Header().Set("Retry-After", "60")
@@ -72,24 +73,24 @@ func (s *server) evidenceFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.out = zip.NewWriter(impatient{w})
-	if err := b.write(); err != nil { // the archive has no end, so it does not look whole
+	if err := b.write(); err != nil { // without its end, the archive is visibly incomplete
 		s.logger.Error("a download of evidence is incomplete", zap.Error(err))
 		return
 	}
-	_ = b.out.Close() // the reader has gone
+	_ = b.out.Close() // an error means that the client has disconnected
 }
 
-// bundle is a download of evidence.
+// bundle writes an archive with evidence.
 type bundle struct {
 	*view
 	Crawler string
 	dir     string
-	key     ed25519.PrivateKey // nil: nothing is signed
+	key     ed25519.PrivateKey // nil if the excerpt is not signed
 	check   *evidence.Check
 	out     *zip.Writer
 }
 
-// create begins a file, unless the time is over.
+// create begins a file in the archive. It returns an error if the time limit has passed.
 func (b *bundle) create(name string) (io.Writer, error) {
 	if err := b.ctx.Err(); err != nil {
 		return nil, err
@@ -127,7 +128,7 @@ func (b *bundle) text(name, text string) error {
 	return err
 }
 
-// readme says how to verify what is in the archive.
+// readme returns a text that explains how to verify the files in the archive.
 func (b *bundle) readme() string {
 	text := "This is the evidence log of a server, with a report about " + b.Crawler + ".\n"
 	if b.may != nil {
@@ -141,7 +142,7 @@ func (b *bundle) readme() string {
 	return text + " --key evidence.pub\n\nThe fingerprint of the key is " + evidence.Fingerprint(base64.StdEncoding.EncodeToString(public)) + ". Compare it with a copy of the fingerprint that you got from another place.\n"
 }
 
-// report writes the report for people about a host, or all of them.
+// report writes the report for people. It covers one host or, if host is empty, all hosts.
 func (b *bundle) report(name, host string) error {
 	q := evidence.Question{Crawler: b.Crawler, Host: host, Paths: 50}
 	a, err := evidence.Ask(b.dir, q)
@@ -149,7 +150,7 @@ func (b *bundle) report(name, host string) error {
 		return err
 	}
 	if !b.showsText() {
-		a.Published, a.Acts = nil, nil // they are about other hosts, too
+		a.Published, a.Acts = nil, nil // these lists also contain other hosts
 	}
 	w, err := b.create(name)
 	if err != nil {
@@ -158,7 +159,7 @@ func (b *bundle) report(name, host string) error {
 	return cli.WriteEvidenceReport(w, q, a, b.check)
 }
 
-// excerpt writes what people of some hosts may see.
+// excerpt writes the part of the evidence that people with access to only some hosts may see.
 func (b *bundle) excerpt() error {
 	for _, host := range b.may {
 		if err := b.report("report-"+host+".html", host); err != nil {
@@ -178,11 +179,11 @@ func (b *bundle) excerpt() error {
 	return b.text(evidence.ExcerptName+evidence.SignatureSuffix, fmt.Sprintf("%s\n", signature))
 }
 
-// impatient ends a response whose reader does not read for a while.
+// impatient is a ResponseWriter that fails if the client does not read for stalledTimeout.
 type impatient struct{ http.ResponseWriter }
 
 func (w impatient) Write(b []byte) (int, error) {
-	// Without deadlines, as in HTTP/2 behind another server, the timeout of the download holds.
+	// If the connection does not support deadlines, only the timeout of the whole download applies.
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(stalledTimeout))
 	return w.ResponseWriter.Write(b)
 }

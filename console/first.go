@@ -10,23 +10,23 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/firstpolicy"
 )
 
-// firstQuestions are the questions of `init`, for a first policy.
+// firstQuestions holds the form with the questions of `init`, which creates a first policy.
 type firstQuestions struct {
 	Questions             []firstQuestion
 	Host, Closed, Staging string
-	Meaning               string // who may come in, as a table
+	Meaning               string // a table of the crawlers that may read the site
 	Problem               string
 
 	get func(name string) string
 }
 
-// firstQuestion is one that is answered with yes or no.
+// firstQuestion is a yes-or-no question of the form.
 type firstQuestion struct {
 	Name, Text, Answer string
-	More               bool // it matters only if the one before it is answered with no
+	More               bool // true if the question is asked only after the answer no to the question above
 }
 
-// openFirst makes a page about the policy that is to be the first one, where there is none.
+// openFirst fills in the page for a first policy, if the site does not have a policy yet.
 func (v *view) openFirst(p *page, d *changeData) (err error) {
 	if v.Running == nil {
 		v.Running, err = v.waiting()
@@ -53,7 +53,7 @@ func (v *view) openFirst(p *page, d *changeData) (err error) {
 	return nil
 }
 
-// write makes the draft that the answers are.
+// write creates the draft from the answers.
 func (f *firstQuestions) write(d *changeData) error {
 	var a firstpolicy.Answers
 	err := cmp.Or(a.AddClosed(f.Closed), a.AddStaging(f.Staging))
@@ -63,7 +63,7 @@ func (f *firstQuestions) write(d *changeData) error {
 	}
 	for t, q := range firstpolicy.Topics {
 		if q.After != firstpolicy.Topic(t) && a.To[q.After] != firstpolicy.No {
-			continue // it is not asked
+			continue // the question does not apply
 		}
 		answer, bad := firstpolicy.ParseAnswer(f.Questions[t].Answer)
 		a.To[t], err = answer, cmp.Or(err, bad)

@@ -19,8 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// functions are the functions that templates call. The script shows numbers and times as the browser's locale
-// does.
+// functions are the functions that templates call. The script of the pages formats numbers and times for the locale of
+// the browser.
 var functions = template.FuncMap{
 	"num": num, "bytes": size, "pct": percent, "time": minute, "day": dayOf, "date": dateOf, "breakable": breakable, "version": shortVersion,
 	"category": kindName, "shorten": shorten, "decision": verdictOf, "plural": plural, "add": func(a, b int) int { return a + b },
@@ -28,7 +28,7 @@ var functions = template.FuncMap{
 	"line": lineIn, "sentence": sentence, "effect": func(e string) string { return effects[e] }, "total": requestsOf,
 }
 
-// dict makes a map of names and values in turn, for templates with several arguments.
+// dict returns a map from alternating names and values. Templates use it to pass several arguments.
 func dict(pairs ...any) map[string]any {
 	m := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -39,7 +39,7 @@ func dict(pairs ...any) map[string]any {
 
 func num(n any) template.HTML {
 	i := toInt(n)
-	if i < 1000 { // it looks the same everywhere
+	if i < 1000 { // small numbers look the same in all locales
 		return template.HTML(strconv.FormatInt(i, 10))
 	}
 	return template.HTML(`<data value="` + strconv.FormatInt(i, 10) + `">` + english.Number(i) + `</data>`)
@@ -57,10 +57,10 @@ func toInt(n any) int64 {
 	return 0
 }
 
-// size writes a number of bytes: 1.3 MB.
+// size formats a number of bytes, such as "1.3 MB".
 func size(n int64) string { return humanize.Bytes(uint64(max(0, n))) }
 
-// percent is a share: 34.6%.
+// percent formats a share, such as "34.6%".
 func percent(part, whole int64) string {
 	if whole == 0 {
 		return "0%"
@@ -68,7 +68,7 @@ func percent(part, whole int64) string {
 	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + "%"
 }
 
-// plural is "1 test", "2 tests".
+// plural formats a number with its noun, such as "1 test" or "2 tests".
 func plural(n any, one, many string) string {
 	if i := toInt(n); i != 1 {
 		return english.Number(i) + " " + many
@@ -76,7 +76,7 @@ func plural(n any, one, many string) string {
 	return "1 " + one
 }
 
-// minute is a time to the minute, in UTC: 20 Nov, 14:31.
+// minute formats a time in UTC without seconds, such as "20 Nov, 14:31".
 func minute(t time.Time) template.HTML {
 	if t.IsZero() {
 		return "never"
@@ -84,10 +84,10 @@ func minute(t time.Time) template.HTML {
 	return timeElement(t, t.UTC().Format("2 Jan 2006, 15:04"), "minute")
 }
 
-// dayOf is a day: Fri 20 Nov.
+// dayOf formats a day, such as "Fri 20 Nov".
 func dayOf(t time.Time) template.HTML { return timeElement(t, t.UTC().Format("Mon 2 Jan"), "day") }
 
-// dateOf is a day with its year: 20 Nov 2026.
+// dateOf formats a day with its year, such as "20 Nov 2026".
 func dateOf(t time.Time) template.HTML { return timeElement(t, t.UTC().Format("2 Jan 2006"), "date") }
 
 func timeElement(t time.Time, text, class string) template.HTML {
@@ -95,7 +95,7 @@ func timeElement(t time.Time, text, class string) template.HTML {
 	return template.HTML(`<time datetime="` + t.UTC().Format(layout) + `" data-s="` + class + `">` + text + `</time>`)
 }
 
-// shortVersion returns the first digits of a hash, enough for people to recognize it.
+// shortVersion returns the first eight digits of a hash, which are enough for people to recognize the hash.
 func shortVersion(s string) string { return s[:min(8, len(s))] }
 
 var kindNames = map[crawlers.Category]string{
@@ -112,10 +112,10 @@ func kindName(kind string) string {
 	return cmp.Or(kindNames[crawlers.Category(kind)], kind)
 }
 
-// maxShown is the number of characters shown of a text from strangers.
+// maxShown limits the number of characters that pages show of a text from a client.
 const maxShown = 120
 
-// shorten leaves out the middle of a long text, and shows control characters as spaces.
+// shorten removes the middle of a long text, and replaces control characters by spaces.
 func shorten(s string) string {
 	s = english.OneLine(s)
 	r := []rune(s)
@@ -127,14 +127,14 @@ func shorten(s string) string {
 
 var breaks = regexp.MustCompile(`\.|-|[a-z][A-Z]`)
 
-// breakable is a name that narrow columns can break between its parts.
+// breakable returns the markup of a name, with line breaks allowed between the parts of the name.
 func breakable(s string) template.HTML {
 	return template.HTML(breaks.ReplaceAllStringFunc(template.HTMLEscapeString(shorten(s)), func(part string) string {
 		return part[:1] + "<wbr>" + part[1:]
 	}))
 }
 
-// verdict is a word with its shape and color.
+// verdict is the word for a decision, with the CSS class for its shape and color.
 type verdict struct{ Class, Word string }
 
 var verdicts = map[string]verdict{
@@ -145,13 +145,13 @@ var verdicts = map[string]verdict{
 	"unverified": {"v-unverified", "Unverified"}, "unknown": {"v-unverified", "Not known yet"},
 }
 
-// verdictOf is the markup of a verdict, by its name in code.
+// verdictOf returns the markup of a verdict. name is its name in code.
 func verdictOf(name string) template.HTML {
 	v := cmp.Or(verdicts[name], verdicts["unlisted"])
 	return template.HTML(fmt.Sprintf(`<span class="v %s">%s</span>`, v.Class, v.Word))
 }
 
-// sentence begins with a capital and ends with a full stop.
+// sentence returns a text with a capital letter at the beginning and a period at the end.
 func sentence(s string) string {
 	if s == "" {
 		return ""

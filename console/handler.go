@@ -20,12 +20,12 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("robots_policy_console", httpcaddyfile.Before, "respond")
 }
 
-// Handler serves the pages of the console on a site. Everyone who can request them sees the
-// policy and the crawlers of the site's hosts, so put `basic_auth` or `forward_auth` before it.
-// Without one of these the pages are read-only.
+// Handler serves the pages of the console on a site. Everyone who can request them sees the policy and the crawlers of
+// the site's hosts, so put `basic_auth` or `forward_auth` before this directive. Without authentication, the pages are
+// read-only.
 type Handler struct {
-	// The hosts to show and to decide about, or `*` for all. Default: the host that the
-	// request is for.
+	// The hosts that the pages show and that users may make decisions about, or `*` for all hosts. Default: the host of
+	// the request.
 	Hosts []string `json:"hosts,omitempty"`
 
 	server *server
@@ -51,7 +51,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 	return nil
 }
 
-// parseHandler reads the directive. Syntax:
+// parseHandler parses the directive. Syntax:
 //
 //	robots_policy_console [<matcher>] {
 //	    hosts <hosts...>|*

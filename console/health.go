@@ -21,28 +21,29 @@ type healthData struct {
 	Notices    []notice
 	Policies   []policyRow
 	Lists      []listRow
-	Good       int // lists that are not shown, as all is well
+	Good       int // number of lists that are not shown because they have no problem
 	DNS        *identity.DNSStatus
 	Dropped    []droppedBy
 	Storage    *store.Bounds
 	MaxBytes   int64          // of it
-	Evidence   recorders.Look // the zero one: there is none, or it was not verified yet
+	Evidence   recorders.Look // zero if there is no evidence log, or if it was not verified yet
 	Write      bool
 	Nodes      []fleetNode
-	NodesError string // why they are not known
+	NodesError string // the reason why the servers are not known
 }
 
-// lookAgain is the age of a look at the evidence that makes the page start another one.
+// lookAgain is the maximum age of the last verification of the evidence log. If the verification is older, the page
+// starts a new one.
 const lookAgain = 10 * time.Minute
 
-// hostFiles is the kind of a folder of policies.
+// hostFiles describes a folder that contains one policy file for each host.
 const hostFiles = "a file for each host"
 
-// policyRow is a policy on this server, or a folder of them, and where it comes from.
+// policyRow is a policy on this server, or a folder of policies, with its source.
 type policyRow struct {
 	source.Status
 	Kind     string
-	Files    int // of a folder
+	Files    int // number of files in a folder
 	Writable bool
 }
 
@@ -98,7 +99,7 @@ func health(v *view) (*page, error) {
 	return p, nil
 }
 
-// lead is a sentence with the findings and the number of things looked at.
+// lead returns a sentence with the problems and the number of checked items.
 func (d *healthData) lead(v *view) string {
 	loaded, folders := 0, 0
 	for i := range d.Policies {
@@ -117,7 +118,7 @@ func (d *healthData) lead(v *view) string {
 	return text + sentences(status.ListsCurrent())
 }
 
-// recorded is the claim that no request is missing.
+// recorded returns the claim that the records contain all requests.
 func (v *view) recorded() claim.Claim {
 	day := v.Now.Add(-24 * time.Hour)
 	c, err := v.coverage(day, v.Now)
@@ -130,7 +131,7 @@ func (v *view) recorded() claim.Claim {
 	return judgeRecorded(c, totals, err)
 }
 
-// totalsSince names the totals since a time, or since the database begins if that is later.
+// totalsSince returns a name for the totals since a day, or since the first totals in the database if these are newer.
 func totalsSince(b store.Bounds, day time.Time) string {
 	switch {
 	case b.FirstHour.IsZero() && b.FirstDay.IsZero():
@@ -141,7 +142,8 @@ func totalsSince(b store.Bounds, day time.Time) string {
 	return "the totals of the last 24 hours"
 }
 
-// judgeRecorded judges whether all requests are in what the recorders have, by the coverage of the named totals.
+// judgeRecorded returns the claim that the recorders have all requests. c is the coverage of the totals, and totals is
+// their name.
 func judgeRecorded(c claim.Coverage, totals string, err error) claim.Claim {
 	s := recordedSubject{Totals: totals}
 	var missed uint64
@@ -168,7 +170,7 @@ func (d *healthData) addDocument(doc *source.Document) {
 	d.Policies = append(d.Policies, row)
 }
 
-// maxLists bounds the lists that are spelled out; those with a problem come first.
+// maxLists limits the number of lists that the page shows. Lists with a problem are first.
 const maxLists = 12
 
 func (d *healthData) addLists(v *view) {
@@ -201,10 +203,10 @@ func (d *healthData) addLists(v *view) {
 	slices.SortStableFunc(d.Lists, func(a, b listRow) int { return rank[a.State] - rank[b.State] })
 }
 
-// timeOf is the zero time for nil.
+// timeOf returns the time that t points to, or the zero time if t is nil.
 func timeOf(t *time.Time) time.Time { return *cmp.Or(t, new(time.Time)) }
 
-// owners are the crawlers that lists and keys are of, by address.
+// owners maps the URLs of address lists and key directories to the names of their crawlers.
 func (v *view) owners() map[string]string {
 	by := map[string]string{}
 	if v.Running == nil {
@@ -234,7 +236,7 @@ func (d *healthData) addStorage(v *view) {
 	if e := recorders.RunningEvidence(); e != nil {
 		d.Evidence = e.LastLook()
 		if !d.Evidence.At.IsZero() && v.Now.Sub(d.Evidence.At) > lookAgain {
-			go e.LookNow() // the page shows what was found before, with its time
+			go e.LookNow() // the page shows the result of the previous verification, with its time
 		}
 	}
 }

@@ -20,9 +20,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 )
 
-// Caddy's admin API does not answer browsers, so the console has an address of its own on this
-// machine. It is guarded in the same way: by the Host header, and where something is written also by
-// Origin and a token.
+// Caddy's admin API rejects requests from browsers, so the console has a separate address on this machine. Like the
+// admin API, the console checks the Host header. For requests that change something, it also checks the Origin header
+// and a token.
 
 const (
 	defaultListen = "localhost:2020"
@@ -32,13 +32,13 @@ const (
 // listener serves the pages at an address of this machine.
 type listener struct {
 	http   *http.Server
-	hosts  map[string]bool // allowed in the header Host
+	hosts  map[string]bool // allowed values of the Host header
 	server *server
 
 	anyPort bool // an allowed Host of this machine: the name of a tunnel to a unix socket
 }
 
-// allows reports whether a request is for this machine, by its header Host.
+// allows reports whether the Host header of a request names this machine.
 func (l *listener) allows(host string) bool {
 	if l.anyPort {
 		if name, _, err := net.SplitHostPort(host); err == nil {
@@ -50,11 +50,11 @@ func (l *listener) allows(host string) bool {
 	return l.hosts[host]
 }
 
-// parseListen reads an address, which must be of this machine alone.
+// parseListen parses an address. It returns an error if other machines could connect to the address.
 func parseListen(text string) (caddy.NetworkAddress, error) {
 	a, err := caddy.ParseNetworkAddressWithDefaults(text, "tcp", defaultPort)
 	if err == nil && a.Network == "unix" && a.Host != "" {
-		return a, nil // its permissions say who may open it
+		return a, nil // the permissions of the socket determine who may open it
 	}
 	if err != nil || a.PortRangeSize() != 1 || a.Network != "tcp" {
 		return a, fmt.Errorf("invalid console address %q: must be a host and a port such as %s", text, defaultListen)
@@ -65,7 +65,8 @@ func parseListen(text string) (caddy.NetworkAddress, error) {
 	return a, nil
 }
 
-// Start makes the options take effect, and listens. If the port is in use, the console does not work, but the sites do.
+// Start applies the options and starts to listen. If the port is in use, only the console does not work. The sites are
+// not affected.
 func (c *Console) Start() error {
 	options.Add(c)
 	policies.Approvals.Add(&c.Approval)
@@ -80,7 +81,7 @@ func (c *Console) listen(o *optional.Opening, _ error) (*listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.IsUnixNetwork() { // Caddy deletes what is there
+	if a.IsUnixNetwork() { // Caddy deletes an existing socket at this path
 		if f, err := os.Lstat(a.Host); err == nil && f.Mode().Type() != os.ModeSocket {
 			return nil, fmt.Errorf("the console cannot listen on %s, because the file exists and is not a socket; choose another name, or delete the file", a.Host)
 		}
@@ -113,7 +114,7 @@ func (c *Console) listen(o *optional.Opening, _ error) (*listener, error) {
 	return s, nil
 }
 
-// ServeHTTP serves the pages to this machine's own browsers.
+// ServeHTTP serves the pages to browsers on this machine.
 func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	switch {
@@ -133,7 +134,7 @@ func (l *listener) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if l.http.Shutdown(ctx) != nil {
-		return l.http.Close() // what is left is cut off
+		return l.http.Close() // this cuts off the remaining connections
 	}
 	return nil
 }

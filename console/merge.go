@@ -11,13 +11,13 @@ import (
 
 // overtaken reports that another person changed the text that a draft started from.
 type overtaken struct {
-	What         string // they did
-	Onto         string // what the change can be put onto
+	What         string // describes the change of the other person, as a sentence
+	Onto         string // names the text that the user's change can be applied to
 	Theirs, Mine *textdiff.Diff
-	Clashes      []textdiff.Clash // places at which one of the two must be chosen
+	Clashes      []textdiff.Clash // conflicts, where the user must choose one of the two texts
 }
 
-// overtake finds the changes that other people made in the meantime.
+// overtake finds the changes that other people made after the draft was started.
 func (v *view) overtake(d *changeData) {
 	o, theirs := new(overtaken), v.Running.Text
 	switch {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// update is compared by an open page with what it shows.
+// update holds values that an open page compares with the values it shows.
 type update struct {
-	Requests int64  `json:"requests"` // today
+	Requests int64  `json:"requests"` // number of requests today
 	Policy   string `json:"policy"`   // the version in force
 	Alerts   int    `json:"alerts"`
 }
 
-// newsJSON answers open pages, which ask now and then.
+// newsJSON returns an update to open pages, which request it periodically.
 func newsJSON(w http.ResponseWriter, v *view) error {
 	w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(w).Encode(v.update())

@@ -31,16 +31,16 @@ type notice struct {
 	Heading string
 	Text    string
 	Since   time.Time
-	Screen  string // where it belongs
+	Screen  string // the page that the notice belongs to
 	Actions []action
 }
 
-// action is a link that leads on.
+// action is a link to a page where the user can solve the problem.
 type action struct{ Text, Link string }
 
-// findNotices returns what is wrong now, alarms first.
+// findNotices returns the present problems, alarms first.
 func (v *view) findNotices() []notice {
-	all := slices.Concat([]notice{}, // not nil
+	all := slices.Concat([]notice{}, // an empty slice instead of nil
 		v.policyNotices(), v.searchNotices(), v.auditNotices(), v.absenceNotices(), v.listNotices(), v.lackNotices(), v.recorderNotices(), v.coverageNotices())
 	rank := map[bool]int{true: 0, false: 1}
 	slices.SortStableFunc(all, func(a, b notice) int { return rank[a.Alert] - rank[b.Alert] })
@@ -50,18 +50,19 @@ func (v *view) findNotices() []notice {
 	return all
 }
 
-// findNoticesBeside finds them while the page is computed, if that does not choose a policy.
+// findNoticesBeside starts to find the notices in the background while the page is computed. It has no effect if
+// v.Running is nil.
 func (v *view) findNoticesBeside() {
 	if v.Running == nil {
 		return
 	}
 	go func() {
-		defer func() { _ = recover() }() // a panic belongs to the page, which calls notices, too
+		defer func() { _ = recover() }() // the page also calls notices, and handles the panic there
 		v.notices()
 	}()
 }
 
-// count counts the notices of which something holds.
+// count returns how many alarms and warnings match the function holds.
 func (v *view) count(holds func(*notice) bool) (alarms, warnings int) {
 	for _, n := range v.notices() {
 		switch {
@@ -75,7 +76,7 @@ func (v *view) count(holds func(*notice) bool) (alarms, warnings int) {
 	return alarms, warnings
 }
 
-// failingTests reports whether a test of a running policy fails, which is a warning there.
+// failingTests reports whether ds has a failing test. For a running policy, a failing test is only a warning.
 func failingTests(ds policyfile.Diagnostics) bool {
 	return slices.ContainsFunc(ds, func(d policyfile.Diagnostic) bool { return d.IsFailedTest() })
 }
@@ -84,7 +85,7 @@ func (v *view) policyNotices() (all []notice) {
 	documents, hosts := policies.Pool.Documents(), policies.Pool.AllHosts()
 	for _, d := range policies.Pool.Waiting() {
 		if name := d.Name; v.may == nil || v.Running == nil {
-			if v.may != nil { // a site shows none
+			if v.may != nil { // pages of a site do not show these notices
 				name = ""
 			}
 			all = append(all, notice{
@@ -95,7 +96,7 @@ func (v *view) policyNotices() (all []notice) {
 	}
 	for _, d := range policies.Pool.Unavailable() {
 		text := "Until the policy can be read, requests for robots.txt get a 503, which tells crawlers to come back later. Pages are not changed, and no crawler is blocked."
-		if v.may == nil { // a site's pages show no storage
+		if v.may == nil { // pages of a site do not show the storage
 			text = d.Name + " has not delivered a policy since the start. " + text + " The reason: " + firstLine(d.Problem())
 		}
 		all = append(all, notice{
@@ -159,7 +160,7 @@ func firstLine(s string) string {
 	return line
 }
 
-// searchEngines is a question about verified search engines.
+// searchEngines returns a query for the requests of verified search engines between two times.
 func (v *view) searchEngines(from, to time.Time, by ...store.Dimension) store.Query {
 	q := store.Query{From: from, To: to, By: by, Only: map[store.Dimension][]string{store.ByKind: {"search"}, store.ByIdentity: {string(activity.Verified)}}}
 	if v.may != nil {
@@ -168,7 +169,7 @@ func (v *view) searchEngines(from, to time.Time, by ...store.Dimension) store.Qu
 	return q
 }
 
-// searchNotices says which verified search engines were blocked in the last day.
+// searchNotices returns notices about verified search engines that were blocked in the last day.
 func (v *view) searchNotices() (all []notice) {
 	if v.store == nil {
 		return nil
@@ -181,7 +182,7 @@ func (v *view) searchNotices() (all []notice) {
 		}}
 	}
 	lost := map[string]int64{}
-	var most []store.Row // of each crawler
+	var most []store.Row // for each crawler, the row with the most requests
 	found, _ := known.Get()
 	for _, r := range found.unmeant {
 		if lost[r.Values[store.ByCrawler]] == 0 {
@@ -201,7 +202,7 @@ func (v *view) searchNotices() (all []notice) {
 	return all
 }
 
-// samplePath is the path that a crawler was blocked most often on a host today.
+// samplePath returns the path on a host where a crawler was blocked most often today.
 func (v *view) samplePath(crawler, host string) string {
 	rows, err := v.totals(store.Query{
 		From: v.Now.Add(-24 * time.Hour), To: v.Now.Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 1,
@@ -213,7 +214,7 @@ func (v *view) samplePath(crawler, host string) string {
 	return rows[0].Values[store.ByPath]
 }
 
-// lackNotices warns of what the policy demands and this server cannot prove today.
+// lackNotices returns warnings about proofs of identity that the policy demands and this server cannot obtain today.
 func (v *view) lackNotices() (all []notice) {
 	if v.Running == nil || v.Running.first {
 		return nil
@@ -237,7 +238,7 @@ func (v *view) lackNotices() (all []notice) {
 	return all
 }
 
-// listNotices says which address lists and keys are out of date.
+// listNotices returns notices about address lists and keys that are out of date.
 func (v *view) listNotices() (all []notice) {
 	if v.may != nil {
 		return nil
@@ -290,7 +291,7 @@ var evidenceTroubles = map[string]string{
 	evidence.NotStamped:  "the time-stamping authority could not be asked",
 }
 
-// evidenceNotices says what was found when the evidence was verified last.
+// evidenceNotices returns notices about problems that the last verification of the evidence log found.
 func evidenceNotices(l recorders.Look, link string) []notice {
 	n := notice{Alert: true, Screen: "health", Since: l.At, Actions: []action{{"See the storage", link}}}
 	switch {
@@ -308,13 +309,13 @@ func evidenceNotices(l recorders.Look, link string) []notice {
 	return []notice{n}
 }
 
-// recorderNotices says which visits are being lost.
+// recorderNotices returns notices about unrecorded requests.
 func (v *view) recorderNotices() (all []notice) {
 	if v.may != nil {
 		return nil
 	}
 	recorders.Running().Dropped(func(name string, dropped uint64) {
-		if dropped == 0 || name == "activity" && v.store != nil { // the database knows these
+		if dropped == 0 || name == "activity" && v.store != nil { // the database reports these itself
 			return
 		}
 		all = append(all, notice{
@@ -360,7 +361,7 @@ func (v *view) recorderNotices() (all []notice) {
 	return all
 }
 
-// absenceNotices says which search engines came every day and have stopped.
+// absenceNotices returns notices about search engines that sent requests every day and have stopped.
 func (v *view) absenceNotices() (all []notice) {
 	if v.store == nil {
 		return nil

@@ -14,10 +14,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// overviewData holds the data of the first page.
+// overviewData holds the data of the Overview page.
 type overviewData struct {
 	Notices    []notice
-	More       int // notices that are not shown
+	More       int // number of notices that the page does not show
 	InOrder    []claim.Claim
 	Total      counts
 	Trend      string
@@ -32,7 +32,7 @@ type overviewData struct {
 	NoStore    bool
 }
 
-// violator is a crawler that fetched what it had been asked not to.
+// violator is a crawler that requested disallowed pages after it had read robots.txt.
 type violator struct {
 	*client
 	Rules []ruleCount
@@ -43,15 +43,15 @@ type ruleCount struct {
 	Requests       int64
 }
 
-// event is something that changed.
+// event is a change that the page lists, such as a new version.
 type event struct {
 	Time time.Time
 	Text string
 	Link string
-	More string // the link's text
+	More string // the text of the link
 }
 
-// How much the first page spells out.
+// These constants limit the number of notices and crawlers on the Overview page.
 const shownNotices, shownTop = 3, 8
 
 func overview(v *view) (*page, error) {
@@ -59,7 +59,8 @@ func overview(v *view) (*page, error) {
 	if err := v.happenings(d); err != nil {
 		return nil, err
 	}
-	d.Notices, d.InOrder = v.notices(), v.inOrder() // last, because they are found while the rest is computed
+	// this is last, because the notices are found while the rest is computed
+	d.Notices, d.InOrder = v.notices(), v.inOrder()
 	if len(d.Notices) > shownNotices {
 		d.More = len(d.Notices) - shownNotices
 		d.Notices = d.Notices[:shownNotices]
@@ -67,7 +68,7 @@ func overview(v *view) (*page, error) {
 	return &page{template: "overview", Title: "Overview", Lead: sentence(v.summary().Text()), Scope: scope{Host: true, Period: true}, Data: d}, nil
 }
 
-// happenings fills in what the store knows.
+// happenings fills in the data that comes from the store.
 func (v *view) happenings(d *overviewData) error {
 	if v.store == nil {
 		return nil
@@ -87,18 +88,18 @@ func (v *view) happenings(d *overviewData) error {
 	return err
 }
 
-// steps cuts the period into the bars of a chart.
+// steps describes how a period is divided into the bars of a chart.
 type steps struct {
 	by    store.Dimension
 	width time.Duration
-	every int // bars to a label
+	every int // number of bars for each label
 	label string
 	unit  string // of a bar
 }
 
-// byHour reports whether bars are hours. For an older day the database may have only sums by day.
+// byHour reports whether each bar is one hour. For older days, the database may have only daily totals.
 func (v *view) byHour() bool {
-	kept := 7 * 24 * time.Hour // also when the store was full
+	kept := 7 * 24 * time.Hour // hourly totals of these days exist even if the store was full
 	if a := runningActivity(); a != nil && a.Hours > 0 {
 		kept = min(kept, time.Duration(a.Hours))
 	}
@@ -128,7 +129,7 @@ func (v *view) bars() int {
 	return int((to.Sub(from) + s.width - 1) / s.width)
 }
 
-// series sums up rows into the bars of the period.
+// series adds up rows for each bar of the period.
 func (v *view) series(rows []store.Row) []bucket {
 	s, n := v.steps(), v.bars()
 	from, _ := v.span()
@@ -153,14 +154,14 @@ func (v *view) overTime(d *overviewData, rows []store.Row) {
 	q := v.before()
 	bounds, err := v.store.Bounds(v.ctx)
 	if err != nil || bounds.FirstDay.IsZero() || bounds.FirstDay.After(q.From) {
-		return // the store may have only a part of that period
+		return // the store may have only a part of the previous period
 	}
 	if before, err := v.totals(q); err == nil && len(before) > 0 && before[0].Requests > 0 {
 		d.Trend = trend(d.Total.All, before[0].Requests, v.Days)
 	}
 }
 
-// before asks for the sum of the period before this one.
+// before returns a query for the total of the previous period.
 func (v *view) before() store.Query {
 	q := v.query()
 	length := q.To.Sub(q.From)
@@ -171,7 +172,7 @@ func (v *view) before() store.Query {
 	return q
 }
 
-// trend compares a number with the one for the previous period.
+// trend returns a text that compares a number with the number for the previous period.
 func trend(now, before int64, days int) string {
 	than := "the " + plural(days, "day", "days") + " before"
 	change := 100 * (float64(now) - float64(before)) / float64(before)
@@ -196,14 +197,14 @@ func (d *overviewData) top(clients []*client) {
 	}
 }
 
-// violating asks which crawlers broke which rules.
+// violating returns a query for the violations of each rule by each crawler.
 func (v *view) violating() store.Query {
 	q := v.query(store.ByCrawler, store.ByIdentity, store.ByRule, store.ByDecision)
 	q.Violating, q.Only[store.ByIdentity] = true, []string{string(activity.Verified), string(activity.Unverified)}
 	return q
 }
 
-// violators lists the crawlers with the most violations, and the rules that they break.
+// violators fills in the crawlers with the most violations, and the rules that they violate.
 func (v *view) violators(d *overviewData, clients []*client) error {
 	by := map[clientID]*client{}
 	for _, c := range clients {

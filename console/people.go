@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// A role defines what a person may do on these pages. Each role includes the ones above it.
+// A role defines what a person may do on these pages. Each role includes all permissions of the roles listed before it.
 type role int
 
 const (
@@ -30,23 +30,23 @@ const (
 	publisher             // publish
 )
 
-// roles are the roles that the option names.
+// roles maps the names in the option to roles.
 var roles = map[string]role{"viewer": viewer, "editor": editor, "publisher": publisher}
 
-// A person is the sender of a request, with an empty name if the sender is not known.
+// A person is the sender of a request. The name is empty if the sender is not known.
 type person struct {
 	Name string
 	role role
 }
 
-// localName is the name of everyone who uses the address of this machine.
+// localName is the recorded name of all people who use the console's address on this machine.
 const localName = "localhost"
 
-// defaultUser is the placeholder that Caddy's authentication sets.
+// defaultUser is the placeholder with the user name from Caddy's authentication.
 const defaultUser = "{http.auth.user.id}"
 
-// who says who sent a request. On a site that is what the placeholder of the option says,
-// and never a header of the request unless the option names it.
+// who returns the sender of a request. On a site, the sender's name is the value of the placeholder in the option. The
+// name never comes from a request header, unless the option names the header.
 func (s *server) who(r *http.Request, o *Console) person {
 	if s.local {
 		return person{localName, publisher}
@@ -70,7 +70,7 @@ func (s *server) who(r *http.Request, o *Console) person {
 	return p
 }
 
-// lacks returns why the sender of a request may not do something that requires a role, or "" if they may.
+// lacks returns "" if the sender of the request has a role. Otherwise it returns the reason.
 func (v *view) lacks(r role) string {
 	switch {
 	case !v.options.Write:
@@ -87,8 +87,8 @@ func (v *view) lacks(r role) string {
 	return fmt.Sprintf("You are signed in as %s. Only %s may do this. The option console { roles } of the Caddyfile sets the roles.", shorten(v.person.Name), need)
 }
 
-// SignedIn returns the text on each page of a site that names the signed-in person, and says if the pages are
-// read-only.
+// SignedIn returns a text for each page of a site. The text names the signed-in person, and tells the person if the
+// pages are read-only.
 func (v *view) SignedIn() string {
 	switch {
 	case v.local:
@@ -101,23 +101,24 @@ func (v *view) SignedIn() string {
 	return "Signed in as " + shorten(v.person.Name) + map[role]string{editor: ", an editor.", publisher: ", a publisher."}[v.person.role]
 }
 
-// tokenKey makes the tokens of forms that write. It is new with every process.
+// tokenKey is the key for the tokens in forms that change something. Each process creates a new key.
 var tokenKey = func() (key [32]byte) {
-	_, _ = rand.Read(key[:]) // never fails
+	_, _ = rand.Read(key[:]) // rand.Read never fails
 	return key
 }()
 
 const tokenPeriod = 6 * time.Hour
 
-// token returns the value that a form must send back to write, for a version and a person. A
-// page of another site cannot read it.
+// token returns a value for a version and a person. A form must send this value back to change something. Pages of
+// other sites cannot read the value.
 func token(at time.Time, version, name string) string {
 	mac := hmac.New(sha256.New, tokenKey[:])
 	fmt.Fprintf(mac, "%d %s %s", at.Unix()/int64(tokenPeriod.Seconds()), version, name)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// mayWrite reports why a request must not do what takes a role. It must come from a form of this origin.
+// mayWrite returns an error if the sender of the request does not have the role. It also returns an error if the form
+// comes from another origin, or if the token in the form is out of date.
 func (v *view) mayWrite(r role, version string) error {
 	if why := v.lacks(r); why != "" {
 		return failed(http.StatusForbidden, "%s", why)

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// publishBox says what can be done with a draft.
+// publishBox returns the form that publishes the draft, or the reasons why the draft cannot be published.
 func (v *view) publishBox(d *changeData) publishBox {
 	b := publishBox{Token: token(v.Now, d.Base, v.person.Name), ReadOnly: v.readOnly(d)}
 	b.MayPublish = v.lacks(publisher)
@@ -61,8 +61,8 @@ func (v *view) publishBox(d *changeData) publishBox {
 	return b
 }
 
-// searchLoss says what search engines lose by the draft, and whether that is a reason not to publish it. It never stops
-// an undo. An earlier version needs each loss accepted by name.
+// searchLoss adds a condition about the losses of search engines to the form. An undo always meets the condition. For
+// an earlier version, the user must accept each loss by name.
 func (d *changeData) searchLoss(b *publishBox, add func(passes bool, good, bad string)) {
 	text := strings.Join(append([]string{d.Keeps.Text()}, d.Keeps.Lines()...), "; ")
 	switch {
@@ -81,7 +81,8 @@ func (d *changeData) searchLoss(b *publishBox, add func(passes bool, good, bad s
 	}
 }
 
-// losers names what has to be accepted: search engines that lose something by the draft, and gaps.
+// losers returns the names that the user must accept. These are the search engines that lose something by the draft,
+// and the gaps.
 func (d *changeData) losers() []string {
 	names := d.Losses.Names()
 	for _, g := range d.Keeps.Gaps() {
@@ -91,8 +92,9 @@ func (d *changeData) losers() []string {
 	return slices.Compact(names)
 }
 
-// judgeKeeps judges whether search engines keep what they have: by the stored traffic, and if there is none, by
-// comparison. All losses of a version that was served earlier must be accepted, so it is judged by comparison alone.
+// judgeKeeps returns the claim that search engines do not lose anything by the draft. It replays the stored traffic, or
+// compares the policies if there is no traffic. For a version that was served earlier, all losses must be accepted, so
+// judgeKeeps only compares the policies.
 func (d *changeData) judgeKeeps(v *view) claim.Claim {
 	if d.Returns == source.Earlier {
 		return replay.KeepsBy(d.Losses, false, d.Accept)
@@ -103,7 +105,8 @@ func (d *changeData) judgeKeeps(v *view) claim.Claim {
 	return replay.KeepsBy(d.Losses, v.Running.first, nil)
 }
 
-// readOnly says why nothing can be done here with a draft, "" if something can.
+// readOnly returns the reason why a draft can neither be saved nor published here. It returns "" if one of these is
+// possible.
 func (v *view) readOnly(d *changeData) string {
 	switch {
 	case d.Hidden:
@@ -114,12 +117,12 @@ func (v *view) readOnly(d *changeData) string {
 	return v.lacks(editor)
 }
 
-// outsideWords says that a draft decides more than pages of a site may.
+// outsideWords returns the message that a draft changes decisions about other hosts than the site's pages may change.
 func outsideWords(may []string) string {
 	return "the draft changes rules for hosts other than " + english.Some(may, 3) + ". Name the hosts in each rule that changes, or let the directive robots_policy_console have `hosts *`."
 }
 
-// readySubject is the subject of [ready].
+// readySubject holds the data that [ready] judges.
 type readySubject struct {
 	Keeps claim.Claim `gap:"search-keeps" what:"the losses of search engines were not computed"`
 	Unmet string      // a condition for publishing that is not met
@@ -141,7 +144,7 @@ var ready = claim.Register("ready", func(s readySubject) claim.Finding {
 	return f
 })
 
-// headline is the answer to what the draft would change.
+// headline is the short answer to the question what the draft would change.
 type headline struct {
 	Class, Text string
 	Lines       []string
@@ -161,7 +164,7 @@ func (d *changeData) Headline() headline {
 	}
 	c := claim.Judge(ready, readySubject{d.Keeps, d.Publish.WhyNot})
 	h := headline{c.Class(), c.Text(), append(c.Lines(), d.Replay.missing()...)}
-	if d.Keeps.Holds() && !c.Holds() { // only a condition is not met
+	if d.Keeps.Holds() && !c.Holds() { // search engines keep everything, but another condition is not met
 		h.Class = "warning"
 	}
 	return h

@@ -22,14 +22,14 @@ type publishedData struct {
 	Versions []versionRow
 	Older    int
 	Readers  []reader
-	Known    int // crawlers among the readers, counted for each identity
+	Known    int // number of crawlers among the readers, counted separately for each identity
 	Behind   int
 
 	MoreReaders string // link
 	Audits      []auditor.Result
 	AuditHosts  []string
-	Done        *versionRow // was published just now
-	Undo        string      // the label of the version that an undo brings back; empty: nothing can be undone
+	Done        *versionRow // the version that was published just now
+	Undo        string      // the label of the version that an undo brings back; empty if an undo is not possible
 	UndoLink    string
 	ShowsText   bool
 	NoStore     bool
@@ -40,22 +40,24 @@ type versionRow struct {
 	numbered
 	source.Signed
 	Robots []store.Document
-	Read   int    // crawlers that have read robots.txt while it was in force
-	Back   string // the link that goes back to it
+	Read   int    // number of crawlers that read robots.txt while this version was in force
+	Back   string // the link that opens this version for publishing again
 }
 
-// Recorded are the newest periods in which it was in force, the newest first.
+// Recorded returns the last periods when the version was in force, the newest first.
 func (r *versionRow) Recorded() []store.Period {
 	all := slices.Clone(r.Periods)
 	slices.Reverse(all)
 	return all[:min(len(all), 3)]
 }
 
-// reader is a crawler and what it read last.
+// reader is a crawler and the version of robots.txt that it read last.
 type reader struct {
 	store.Read
 	Current bool
-	After   string // how long after the version in force it read it; empty: it has not
+	// time between the publication of the version in force and the crawler's reading; empty if the crawler has not read
+	// it
+	After string
 }
 
 const (
@@ -89,7 +91,7 @@ func (v *view) publishedLead(d *publishedData, h *history) string {
 	return text
 }
 
-// versionRows lists the versions, newest first.
+// versionRows fills in the rows for the versions, newest first.
 func (v *view) versionRows(d *publishedData, h *history, readBy map[string]map[clientID]bool) {
 	if v.Param("all") == "" && len(h.publications) > maxVersions {
 		d.Older = len(h.publications) - maxVersions
@@ -112,7 +114,7 @@ func (v *view) versionRows(d *publishedData, h *history, readBy map[string]map[c
 	}
 }
 
-// done fills in what was published just now.
+// done fills in the version that was published just now.
 func (v *view) done(d *publishedData) {
 	done := v.Param("done")
 	i := slices.IndexFunc(d.Versions, func(r versionRow) bool { return r.Live && done != "" && strings.HasPrefix(r.Policy, done) })
@@ -122,7 +124,7 @@ func (v *view) done(d *publishedData) {
 	d.Done = &d.Versions[i]
 }
 
-// undo fills in how to undo the present version.
+// undo fills in the data for the undo of the present version.
 func (v *view) undo(d *publishedData) {
 	if v.Running == nil || v.Running.document == nil || !v.Running.document.Writable() || v.lacks(editor) != "" {
 		return
@@ -133,13 +135,14 @@ func (v *view) undo(d *publishedData) {
 	}
 }
 
-// readers lists what each crawler of each identity read last, and returns them by what they read.
+// readers fills in the version that each crawler read last, separately for each identity. It returns a map from
+// versions to their readers.
 func (v *view) readers(d *publishedData, h *history) map[string]map[clientID]bool {
 	readBy := map[string]map[clientID]bool{}
 	seen := map[clientID]map[string]bool{} // hosts
 	behind := map[clientID]bool{}
 	live := h.live()
-	for _, x := range h.reads { // the latest first
+	for _, x := range h.reads { // the latest reading is first
 		if !v.allowed(x.Host) || v.Host != "" && x.Host != v.Host || v.lookup(x.Crawler) == nil {
 			continue
 		}
@@ -173,7 +176,7 @@ func (v *view) readers(d *publishedData, h *history) map[string]map[clientID]boo
 	return readBy
 }
 
-// lag is a span in words: 19 minutes.
+// lag returns a duration in words, such as "19 minutes".
 func lag(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -186,7 +189,7 @@ func lag(d time.Duration) string {
 	return plural(int(d.Hours()/24), "day", "days")
 }
 
-// audits are the results of the audits of the hosts that may be seen.
+// audits returns the audit results for the hosts that the person may see.
 func (v *view) audits() []auditor.Result {
 	return slices.DeleteFunc(auditor.Results(), func(r auditor.Result) bool {
 		u, err := url.Parse(r.URL)
@@ -194,7 +197,7 @@ func (v *view) audits() []auditor.Result {
 	})
 }
 
-// auditNotices says where the world sees something else than the policy says.
+// auditNotices returns notices about hosts where an audit found differences from the policy.
 func (v *view) auditNotices() (all []notice) {
 	for _, a := range v.audits() {
 		see := []action{{"See what was found", v.Link("published", "#", "audit")}}

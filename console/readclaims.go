@@ -12,14 +12,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// readersSubject is the subject of [hasRead].
+// readersSubject holds the data that [hasRead] judges.
 type readersSubject struct {
-	Behind  claim.Known[int] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"` // readers of an older robots.txt
+	// number of crawlers whose last robots.txt is an older one
+	Behind  claim.Known[int] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
 	Readers int
-	Lacking bool // reads since the publication may be missing
+	Lacking bool // true if readings since the publication may be missing
 }
 
-// hasRead is the claim that each crawler that reads robots.txt has read the one in force.
+// hasRead is the claim that each crawler that reads robots.txt has read the version in force.
 var hasRead = claim.Register("has-read", func(s readersSubject) claim.Finding {
 	behind, _ := s.Behind.Get()
 	f := claim.Finding{
@@ -32,15 +33,15 @@ var hasRead = claim.Register("has-read", func(s readersSubject) claim.Finding {
 	return f
 })
 
-// behaviorSubject is the subject of [obeyed]: the requests of one crawler and identity.
+// behaviorSubject holds the data that [obeyed] judges: the requests of one crawler with one identity.
 type behaviorSubject struct {
 	Counts claim.Known[behavior] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
 }
 
-// behavior counts the requests of a crawler that had read a robots.txt.
+// behavior holds the numbers of requests that a crawler sent after it had read robots.txt.
 type behavior struct{ judged, violations, blocked int64 }
 
-// obeyed is the claim that a crawler requested nothing that a robots.txt it had read disallows.
+// obeyed is the claim that a crawler did not request pages that are disallowed by the robots.txt it had read.
 var obeyed = claim.Register("obeyed", func(s behaviorSubject) claim.Finding {
 	n, _ := s.Counts.Get()
 	f := claim.Finding{Text: "It obeyed every robots.txt that it had read", Unjudged: "It obeyed every robots.txt that it had read, as far as its requests are known"}
@@ -56,16 +57,18 @@ var obeyed = claim.Register("obeyed", func(s behaviorSubject) claim.Finding {
 	return f
 })
 
-// askedSubject is the subject of [didNotAsk].
+// askedSubject holds the data that [didNotAsk] judges.
 type askedSubject struct {
 	Name, In string
-	Site     bool                                       // the whole site, instead of a page
-	Came     bool                                       // to the host at all, which is stored for longer than the paths
+	// true if the question is about the whole site instead of a page
+	Site bool
+	// true if the crawler sent any request to the host; this is stored longer than paths
+	Came     bool
 	Requests claim.Known[map[activity.Identity]*counts] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
 }
 
-// didNotAsk is the claim that no client asked for a page under the name of a crawler. If some did, each identity is
-// counted for itself.
+// didNotAsk is the claim that a page was not requested under the name of a crawler. If the claim is false, its text has
+// the number of requests for each identity.
 var didNotAsk = claim.Register("did-not-ask", func(s askedSubject) claim.Finding {
 	f := claim.Finding{
 		Text:     s.Name + " did not ask for this page " + s.In,
@@ -90,8 +93,8 @@ var didNotAsk = claim.Register("did-not-ask", func(s askedSubject) claim.Finding
 	return f
 })
 
-// judgeAsked judges whether a crawler asked in the period of the page, of which the requests by all crawlers are stored
-// from a time on.
+// judgeAsked returns the claim that a crawler did not send requests in the chosen period. It takes into account that
+// requests may be stored for only a part of the period.
 func (v *view) judgeAsked(s askedSubject, by map[activity.Identity]*counts, more ...claim.Gap) claim.Claim {
 	from, to := v.span()
 	s.In = v.inPeriod()
@@ -117,7 +120,8 @@ func (v *view) judgeAsked(s askedSubject, by map[activity.Identity]*counts, more
 	return claim.Judge(didNotAsk, s)
 }
 
-// judgeReaders judges whether all readers have read the robots.txt that is in force since a time.
+// judgeReaders returns the claim that all readers have read the robots.txt in force. since is the time when this
+// robots.txt came into force.
 func (v *view) judgeReaders(readers, behind int, since time.Time) claim.Claim {
 	s := readersSubject{Readers: readers}
 	all, err := v.coverage(since, v.Now)
@@ -128,7 +132,7 @@ func (v *view) judgeReaders(readers, behind int, since time.Time) claim.Claim {
 	return claim.Judge(hasRead, s)
 }
 
-// judgeBehavior judges whether a crawler obeyed in the period of the page.
+// judgeBehavior returns the claim that a crawler obeyed robots.txt in the chosen period.
 func (v *view) judgeBehavior(n behavior) claim.Claim {
 	var s behaviorSubject
 	if c, err := v.coverage(v.span()); err == nil {
@@ -140,7 +144,7 @@ func (v *view) judgeBehavior(n behavior) claim.Claim {
 	return claim.Judge(obeyed, s)
 }
 
-// sentences returns a claim with its gaps, to go on in a text.
+// sentences returns a claim and its gaps as sentences for use within a text.
 func sentences(c claim.Claim) string {
 	all := make([]string, 1, 1+len(c.Gaps()))
 	all[0] = sentence(c.Text())

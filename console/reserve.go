@@ -17,15 +17,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 )
 
-// reservation is a switch of the form that reserves rights.
+// reservation is a switch in the form for rights reservations.
 type reservation struct {
 	Name, Text string
-	On         bool   // in the draft
-	But        string // an exception to it
-	Stays      bool   // it is taken back in the text
+	On         bool   // true if the draft has this reservation
+	But        string // an exception to the reservation, or empty
+	Stays      bool   // true if the reservation can be removed only in the text of the policy
 }
 
-// reservations are the usages that the form reserves for everyone, and the registers that can say so.
+// reservations returns the switches of the form. The first ones disallow a usage for everyone. The others are for
+// rights documents and signals that publish the reservation.
 func reservations(s *site.Site, now time.Time) []reservation {
 	registers := channels.Reserving()
 	all := make([]reservation, 2, 2+len(registers))
@@ -40,11 +41,11 @@ func reservations(s *site.Site, now time.Time) []reservation {
 	return all
 }
 
-// maxReservedQueries bounds the search for an exception to a reservation.
+// maxReservedQueries limits the number of queries in the search for an exception to a reservation.
 const maxReservedQueries = 100_000
 
-// reserved reports whether a usage is disallowed for crawlers, hosts and paths that the policy does not name, and
-// describes one that it names and leaves open.
+// reserved reports whether a usage is disallowed for all crawlers, hosts and paths that the policy does not name. but
+// describes an exception: a case that the policy names and does not disallow.
 func reserved(p *policy.Policy, u policy.Usage, now time.Time) (on bool, but string) {
 	q := policy.Query{Path: pathpattern.All.Example(), Usage: u, Now: now}
 	if p.Decide(q).Verdict != policy.Disallowed {
@@ -95,7 +96,7 @@ func reserved(p *policy.Policy, u policy.Usage, now time.Time) (on bool, but str
 	return true, ""
 }
 
-// exception describes what is left open, and by which rule.
+// exception describes a case that is not disallowed, and the rule that causes the exception.
 func exception(p *policy.Policy, class *policy.Class, purpose string, host policy.Host, pattern pathpattern.Pattern, by *policy.Rule) string {
 	names := make([]string, 0, len(class.Crawlers))
 	for _, id := range class.Crawlers {
@@ -121,7 +122,7 @@ func exception(p *policy.Policy, class *policy.Class, purpose string, host polic
 	return text
 }
 
-// reserveIn puts into the draft what the form that reserves rights says.
+// reserveIn applies the form for rights reservations to the draft.
 func (v *view) reserveIn(d *changeData, get func(string) string) {
 	s, _ := site.LoadWith(d.File, []byte(d.Text), policyfile.Options{Now: v.Now, Accepted: true})
 	if s == nil {

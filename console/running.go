@@ -17,27 +17,27 @@ import (
 type running struct {
 	*source.Snapshot
 	Name     string
-	document *source.Document // nil: a file of one host
+	document *source.Document // nil for a file that belongs to one host
 	below    site.Below
-	first    bool // there is no policy yet: it is empty
+	first    bool // true if there is no policy yet, so this one is empty
 }
 
 // Spec is the parsed policy.
 func (p *running) Spec() *policy.Spec { return p.Site.Policy.Spec() }
 
-// Version is the policy's version as recorded with requests.
+// Version returns the policy's version ID. Recorded requests contain this ID.
 func (p *running) Version() string { return p.SHA256[:12] }
 
-// File is the name of the policy's source without its folders.
+// File returns the file name of the policy's source, without folders.
 func (p *running) File() string {
 	return p.Name[strings.LastIndexAny(p.Name, "/:")+1:]
 }
 
-// choose finds the policy that a page is about: by name, by the chosen host, or the only one.
+// choose returns the policy for a page. The request names the policy or a host, or there is only one policy.
 func (v *view) choose() (*running, error) {
 	name := v.q.Get("policy")
 	documents := policies.Pool.Documents()
-	if v.may != nil { // a site chooses nothing
+	if v.may != nil { // people cannot choose a policy on the pages of a site
 		name = ""
 	}
 	hosts := policies.Pool.AllHosts()
@@ -117,7 +117,7 @@ func (v *view) showsText() bool {
 	return v.may == nil || v.onlyNames(v.Running.Spec())
 }
 
-// onlyNames reports whether a policy has rules for no other hosts than those that may be seen.
+// onlyNames reports whether all rules of a policy are for hosts that the person may see.
 func (v *view) onlyNames(spec *policy.Spec) bool {
 	return !slices.ContainsFunc(spec.Rules, func(r policy.Rule) bool {
 		return slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return !slices.Contains(v.may, string(h)) })

@@ -15,27 +15,28 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// section is a column of the grid: a part of one host.
+// section is a column of the grid. It is a part of one host.
 type section struct {
 	Host, Path string
-	Whole      bool // stands for the whole host
+	Whole      bool // true if the section is the whole host
 	probes     []probe
 }
 
-// Key names the section in an address.
+// Key returns the name of the section in URLs.
 func (s *section) Key() string { return s.Host + s.Path }
 
-// probe is a path that is asked about, and the pattern that it stands for.
+// probe is a path for a query, and the pattern that the path is an example of.
 type probe struct{ path, shows string }
 
-// The bounds of the grid.
+// These constants limit the size of the grid.
 const (
 	maxSections = 7
 	maxHostCols = 2
 	maxProbes   = 24
 )
 
-// sections are the columns of the grid: paths that the policy names, the busiest, and other hosts with rules.
+// sections returns the columns of the grid. They are the paths that the policy names, the folders with the most
+// requests, and other hosts with rules.
 func (v *view) sections(u policy.Usage) []section {
 	host := v.MainHost()
 	patterns := v.patterns(u)
@@ -92,7 +93,7 @@ func (v *view) patterns(u policy.Usage) (all []string) {
 	return all
 }
 
-// ruledHosts are the hosts that rules name, without wildcards.
+// ruledHosts returns the hosts that rules name. It omits hosts with wildcards.
 func (v *view) ruledHosts() (hosts []string) {
 	for _, r := range v.Running.Spec().Rules {
 		for _, h := range r.Hosts {
@@ -104,7 +105,7 @@ func (v *view) ruledHosts() (hosts []string) {
 	return hosts
 }
 
-// literal is the text of a pattern up to its first special character.
+// literal returns the part of a pattern before its first special character.
 func literal(pattern string) string {
 	if i := strings.IndexAny(pattern, "*$"); i >= 0 {
 		return pattern[:i]
@@ -112,13 +113,13 @@ func literal(pattern string) string {
 	return pattern
 }
 
-// folder is a path up to its last slash.
+// folder returns the part of a path up to its last slash.
 func folder(path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	return path[:strings.LastIndexByte(path, '/')+1]
 }
 
-// probe chooses what to ask about: any page of the section, and one for each pattern in it.
+// probe chooses the paths to query: an arbitrary page of the section, and one page for each pattern in the section.
 func (s *section) probe(patterns, others []string) {
 	generic := s.Path
 	if strings.HasSuffix(generic, "/") {
@@ -141,7 +142,7 @@ func (s *section) probe(patterns, others []string) {
 	}
 }
 
-// busiestSections are the folders of a host with the most requests of crawlers.
+// busiestSections returns the folders of a host that receive the most requests from crawlers.
 func (v *view) busiestSections(host string) (paths []string) {
 	if v.store == nil {
 		return nil
@@ -167,7 +168,7 @@ func (v *view) busiestSections(host string) (paths []string) {
 	return paths[:min(4, len(paths))]
 }
 
-// An asker is the subject of a row of the grid.
+// An asker is the crawler, or the group of clients, in a row of the grid.
 type asker struct {
 	Name, Kind string
 	id         policy.CrawlerID
@@ -177,7 +178,7 @@ type asker struct {
 // impostor reports whether this is the row of all impostors.
 func (a *asker) impostor() bool { return a.identity == policy.Impostor }
 
-// recorded is the identity as requests are recorded with it.
+// recorded returns the identity in the form that is recorded with requests.
 func (a *asker) recorded() activity.Identity {
 	switch a.identity {
 	case policy.Verified:
@@ -196,7 +197,7 @@ type cellVerdict struct {
 	decision policy.Decision
 }
 
-// wordOf returns one word for the server's answer to a request.
+// wordOf returns one word for the decision about a request.
 func wordOf(v site.Verdict) string {
 	switch {
 	case !v.Blocked():
@@ -207,7 +208,7 @@ func wordOf(v site.Verdict) string {
 	return "disallowed"
 }
 
-// evaluate answers for all probes of a section, and sums them up in a word.
+// evaluate returns the decisions for all probes of a section, and one word that summarizes them.
 func (v *view) evaluate(a *asker, s *section, u policy.Usage) (string, []cellVerdict) {
 	all := make([]cellVerdict, 0, len(s.probes))
 	word := ""
@@ -245,7 +246,7 @@ func (v *view) evaluate(a *asker, s *section, u policy.Usage) (string, []cellVer
 	return word, all
 }
 
-// merge is the word for a section of which some pages differ.
+// merge returns the word for a section whose pages have different decisions a and b.
 func merge(a, b string) string {
 	switch closed := map[string]bool{"disallowed": true, "blocked": true}; {
 	case closed[a] && closed[b]:
@@ -256,7 +257,8 @@ func merge(a, b string) string {
 	return "partly"
 }
 
-// sectionTraffic counts a crawler's requests in a section in the period, by the identity that the page decides for.
+// sectionTraffic returns the numbers of a crawler's requests for a section in the chosen period. It includes only
+// requests with the identity that the row is about.
 func (v *view) sectionTraffic(a *asker, s *section) *counts {
 	if v.store == nil || a.id == 0 {
 		return nil

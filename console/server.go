@@ -29,23 +29,25 @@ import (
 //go:embed templates/*.html static/console.css static/console.js
 var files embed.FS
 
-// server serves the pages: at an address of this machine for all hosts, or on a site for its own.
+// server serves the pages. At an address of this machine, it shows all hosts. On a site, it shows the hosts of that
+// site.
 type server struct {
-	local  bool     // at an address of this machine
-	hosts  []string // to show on a site; empty: the host of the request
-	all    bool     // all hosts are shown on a site, too
+	local  bool     // true at an address of this machine
+	hosts  []string // the hosts to show on a site; if empty, the host of the request
+	all    bool     // true if a site shows all hosts
 	logger *zap.Logger
 }
 
-// Pages are computed a few at a time, so that readers cannot take the processors from the site.
+// rendering limits how many pages are computed at the same time, so that people who read pages do not slow down the
+// site.
 var rendering = semaphore.NewWeighted(2)
 
 const (
 	pageTimeout = 15 * time.Second
-	pageWait    = 10 * time.Second // for a place among those that are being computed
+	pageWait    = 10 * time.Second // how long a request waits until the server can compute its page
 )
 
-// contentPolicy lets a page use its own stylesheet and script and nothing else.
+// contentPolicy is the Content-Security-Policy of all pages. It allows only resources of the console itself.
 const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -59,10 +61,10 @@ func setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// screen computes a page: the name of its template and its data.
+// screen is a function that computes a page, which has the name of a template and its data.
 type screen func(*view) (*page, error)
 
-// screens are the pages by the last segment of their path.
+// screens maps the last segment of a path to the page.
 var screens = map[string]screen{
 	"":          overview,
 	"who-may":   whoMay,
@@ -74,7 +76,7 @@ var screens = map[string]screen{
 	"health":    health,
 }
 
-// downloads write a file instead of a page.
+// downloads maps the last segment of a path to a function that sends a file instead of a page.
 var downloads = map[string]func(http.ResponseWriter, *view) error{
 	"who-came.csv": whoCameCSV,
 	"version":      versionText,
@@ -83,10 +85,10 @@ var downloads = map[string]func(http.ResponseWriter, *view) error{
 	"news":         newsJSON,
 }
 
-// takesForms are the pages and files that forms are sent to.
+// takesForms lists the pages and files that accept forms.
 var takesForms = []string{"change", "draft", "diagnostics"}
 
-// crossOrigin tells forms that pages of other sites send.
+// crossOrigin detects forms that come from pages of other sites.
 var crossOrigin = http.NewCrossOriginProtection()
 
 // ServeHTTP serves the page that the last segment of the path names.
@@ -122,7 +124,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case name == "favicon.ico":
 		w.WriteHeader(http.StatusNoContent)
 	case !s.local:
-		// The directory itself without its slash: links are relative to it.
+		// The path lacks the slash at its end. Links are relative to the directory, so the response redirects to the
+		// path with the slash.
 		w.Header().Set("Location", "./"+url.PathEscape(name)+"/")
 		w.WriteHeader(http.StatusFound)
 	default:
@@ -136,7 +139,7 @@ func serveStatic(w http.ResponseWriter, r *http.Request, name string) {
 	w.Header().Set("Content-Type", map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}[path.Ext(name)])
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.Header().Set("Content-Encoding", "gzip")
-		text, _ := files.ReadFile("static/" + name) // it is in the program
+		text, _ := files.ReadFile("static/" + name) // the file is embedded, so reading it does not fail
 		z := gzip.NewWriter(w)
 		_, err := z.Write(text)
 		_ = errors.Join(err, z.Close()) // the reader has gone
@@ -145,7 +148,7 @@ func serveStatic(w http.ResponseWriter, r *http.Request, name string) {
 	http.ServeFileFS(w, r, files, "static/"+name)
 }
 
-// statusError is an error with the status to answer.
+// statusError is an error with the HTTP status of the response.
 type statusError struct {
 	status int
 	error
@@ -157,8 +160,9 @@ func failed(status int, format string, args ...any) error {
 	return statusError{status, fmt.Errorf(format, args...)}
 }
 
-// limited answers with what f writes, which has a deadline and waits for a place. Reading the form and
-// sending the answer need none, as they depend on the client.
+// limited responds with the output of f. Before it calls f, it waits until few enough pages are being computed, and f
+// has a deadline. The client's speed does not affect this limit, because limited reads the form before the wait and
+// sends the response after f has returned.
 func (s *server) limited(w http.ResponseWriter, r *http.Request, f func(http.ResponseWriter, *view) error) {
 	if r.Method == http.MethodPost {
 		if err := r.ParseMultipartForm(maxForm); err != nil && !errors.Is(err, http.ErrNotMultipart) {
@@ -181,7 +185,7 @@ func (s *server) limited(w http.ResponseWriter, r *http.Request, f func(http.Res
 	}
 }
 
-// withoutDirectories leaves out where policies are on this machine.
+// withoutDirectories removes the paths of policy folders on this machine from a text.
 func withoutDirectories(text []byte) []byte {
 	for _, p := range policies.Pool.Documents() {
 		text = withoutDirectory(text, p.Name)
@@ -200,7 +204,7 @@ func withoutDirectory(text []byte, name string) []byte {
 	return bytes.ReplaceAll(text, []byte(template.HTMLEscapeString(dir)), nil)
 }
 
-// buffered holds a response until it is whole, so that a slow reader does not delay anyone else.
+// buffered stores a response until it is complete, so that a slow client does not delay other clients.
 type buffered struct {
 	http.ResponseWriter
 	status int
@@ -249,7 +253,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.DeadlineExceeded) && status == http.StatusInternalServerError {
 		status, err = http.StatusServiceUnavailable, errors.New("the answer takes too long; choose a shorter period, one host or no path")
 	}
-	w.Header().Del("Content-Disposition") // of a download
+	w.Header().Del("Content-Disposition") // this header was meant for a download
 	text := []byte(err.Error())
 	if !s.local && !s.all {
 		text = withoutDirectories(text)
@@ -262,7 +266,7 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, name string) {
 		v.screen = name
 		v.findNoticesBeside()
 		if v.may == nil {
-			v.askEarly(v.busiest()) // for the list of hosts
+			v.askEarly(v.busiest()) // the list of hosts needs this
 		}
 		p, err := screens[name](v)
 		if err != nil {
@@ -272,7 +276,7 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, name string) {
 	})
 }
 
-// templates are the pages, each with the layout, parsed when the first is asked for.
+// templates returns the parsed templates of the pages, each with the layout. The first call parses them.
 var templates = sync.OnceValue(func() map[string]*template.Template {
 	layout := template.Must(template.New("layout.html").Funcs(functions).ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	all := map[string]*template.Template{}

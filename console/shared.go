@@ -23,7 +23,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// What people do with a policy, as the evidence calls it.
+// These constants are the names of people's actions in the evidence log.
 const (
 	actDraft    = "draft"
 	actApproval = "approval"
@@ -33,7 +33,8 @@ const (
 	actReturn   = "return"
 )
 
-// sharedDraft returns the draft saved next to the policy, or nil if there is none to show.
+// sharedDraft returns the draft that is saved next to the policy. It returns nil if there is no draft, or if the person
+// may not see the draft.
 func (v *view) sharedDraft() (*source.Draft, error) {
 	if v.Running == nil || v.Running.document == nil || !v.showsText() {
 		return nil, nil
@@ -57,8 +58,7 @@ func (v *view) mayRead(text string) bool {
 	return f != nil && v.onlyNames(f.Spec)
 }
 
-// staysInside reports whether a draft keeps all decisions, and all tests, outside the hosts of a
-// site's pages.
+// staysInside reports whether a draft changes only decisions and tests about the hosts of a site's pages.
 func (v *view) staysInside(before, after *site.Site) bool {
 	if v.may == nil {
 		return true
@@ -78,7 +78,8 @@ func (v *view) staysInside(before, after *site.Site) bool {
 	})
 }
 
-// outside is all of a policy but its tests and the rules for hosts that may be seen.
+// outside returns the policy as text, without its tests and without the rules that are only for hosts the person may
+// see.
 func (v *view) outside(s *site.Site) string {
 	spec := *s.File.Spec
 	spec.Expect = nil
@@ -97,16 +98,16 @@ func (v *view) signs(action, text string, by source.Signed) {
 	}
 }
 
-// maxNote bounds the sentence about a version.
+// maxNote limits the length of the note about a version.
 const maxNote = 300
 
-// signed returns the sender of a form, with the form's note.
+// signed returns the name of the person who sent a form, and the note in the form.
 func (v *view) signed(note string) source.Signed {
 	r := []rune(strings.TrimSpace(note))
 	return source.Signed{By: v.person.Name, Note: shorten(string(r[:min(len(r), maxNote)]))}
 }
 
-// share saves, approves or discards the draft, for what the form asks.
+// share saves, approves or discards the draft. do is the action from the form.
 func (v *view) share(d *changeData, do string) (*page, error) {
 	if err := v.mayWrite(editor, d.Base); err != nil {
 		return nil, err
@@ -140,12 +141,12 @@ func (v *view) share(d *changeData, do string) (*page, error) {
 	return &page{redirect: v.Link("change", "done", action, "#", "result")}, nil
 }
 
-// mayApprove reports whether who looks at the draft that is saved can approve it.
+// mayApprove reports whether the person may approve the saved draft.
 func (d *changeData) mayApprove(v *view) bool {
 	return d.Saved != nil && d.Saved.Text == d.Text && v.lacks(editor) == "" && v.person.Name != d.Saved.By && !slices.Contains(d.Saved.Approved, v.person.Name)
 }
 
-// behind returns the other people who have approved a text, without the person who looks at it.
+// behind returns the names of the people who have approved a text, without the person who views the page.
 func (d *changeData) behind(v *view) (names []string) {
 	if d.Saved == nil || d.Saved.Text != d.Text || d.Saved.Base != d.Base {
 		return nil
@@ -175,8 +176,7 @@ func (v *view) publish(d *changeData) (*page, error) {
 		action = actReturn
 	case source.NeverServed:
 	}
-	// An action that has begun is finished, whether or not the browser waits. Publish has its own time
-	// limits.
+	// Publish continues even if the browser disconnects. It has its own time limits.
 	o, err := v.Running.document.Publish(context.WithoutCancel(v.ctx), source.Change{
 		Replaces: d.Base, Text: d.Text, Accept: d.Accept, Draft: d.Continues, Signed: by,
 	})

@@ -19,28 +19,29 @@ import (
 type replayed struct {
 	Days             int
 	Requests         int64
-	Notes            []replay.Note         // what could not be decided as the server would have
-	Blocked, Allowed []replay.CrawlerCount // newly
+	Notes            []replay.Note         // requests that could not be decided in the same way as by the server
+	Blocked, Allowed []replay.CrawlerCount // requests that are newly blocked, and newly allowed
 	Loss             replay.SearchLoss
-	TooLong          bool   // there was no time for them
-	Error            string // why they could not be read
+	TooLong          bool   // true if the replay took too long
+	Error            string // the error if the requests could not be read
 
-	report *replay.Report // nil if they were not read
+	report *replay.Report // nil if the requests were not read
 }
 
 const replayTimeout = 8 * time.Second
 
-// traffic selects stored requests to replay: those that versions of a policy decided, of some hosts or (nil) all.
+// traffic selects the stored requests to replay. These are the requests that versions of one policy have decided. If
+// hosts is not nil, only requests to these hosts are selected.
 type traffic struct {
 	store  store.Queries
-	policy string // its name
+	policy string // the name of the policy
 	hosts  []string
-	shown  func(claim.Coverage) claim.Coverage // leaves out what the person may not know
+	shown  func(claim.Coverage) claim.Coverage // removes details that the person may not see
 	days   int
 	below  site.Below
 }
 
-// replay decides the requests of the last days again.
+// replay decides the selected requests of the last days again, under the draft.
 func (t *traffic) replay(ctx context.Context, old, draft *site.Site, now time.Time) *replayed {
 	ctx, cancel := context.WithTimeout(ctx, replayTimeout)
 	defer cancel()
@@ -64,7 +65,7 @@ func (t *traffic) replay(ctx context.Context, old, draft *site.Site, now time.Ti
 	}
 }
 
-// hostsOf returns names as hosts, nil for nil.
+// hostsOf converts names to hosts. It returns nil if names is nil.
 func hostsOf(names []string) (hosts []policy.Host) {
 	for _, name := range names {
 		hosts = append(hosts, policy.Host(name))
@@ -88,7 +89,7 @@ func (t *traffic) rows(versions []string) replay.Stored {
 	}
 }
 
-// requestsOf are the requests of all crawlers.
+// requestsOf returns the total number of requests of all crawlers.
 func requestsOf(all []replay.CrawlerCount) (n int64) {
 	for i := range all {
 		n += all[i].Requests
@@ -96,7 +97,7 @@ func requestsOf(all []replay.CrawlerCount) (n int64) {
 	return n
 }
 
-// missing says why there is no traffic to judge by, although there is a database.
+// missing returns the reasons why the stored traffic cannot be used, although there is a database.
 func (r *replayed) missing() []string {
 	switch {
 	case r == nil || r.Requests > 0:

@@ -13,13 +13,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
-// runningActivity returns the recorder of the running configuration, nil if it has none.
+// runningActivity returns the activity recorder of the running configuration. It returns nil if the configuration does
+// not have one.
 func runningActivity() *Activity {
 	a, _ := recorders.RunningStore().(*Activity)
 	return a
 }
 
-// runningStore is the store of the running configuration, or of its fleet; nil if it has none.
+// runningStore returns the store of the running configuration or of its fleet. It returns nil if there is no open
+// store.
 func runningStore(node string) store.Queries {
 	if a := runningActivity(); a != nil {
 		return a.queries(node)
@@ -27,7 +29,7 @@ func runningStore(node string) store.Queries {
 	return nil
 }
 
-// errNoStore is why runningStore has none.
+// errNoStore returns the reason why runningStore returns nil.
 func errNoStore() error {
 	if a := runningActivity(); a != nil {
 		return a.errNotOpen()
@@ -45,7 +47,7 @@ var errUnanswered = errors.New("a question to the activity database was not answ
 type answer struct {
 	at   time.Time
 	rows []store.Row
-	err  error // errUnanswered unless it was answered without a panic
+	err  error // errUnanswered until the query has returned without a panic
 	done chan struct{}
 }
 
@@ -56,14 +58,15 @@ var answers = struct {
 	by map[asked]*answer
 }{by: map[asked]*answer{}}
 
-// asked is a question to a database. It holds the recorder, whose address another one could have otherwise, with the
-// answers of the former.
+// asked is a query to a database, and the key of its stored answer. It holds a pointer to the recorder. Otherwise a new
+// recorder could have the same address, and would receive the old answers.
 type asked struct {
 	of          *Activity
 	node, query string
 }
 
-// totals answers a question. An answer, also one that is being computed, is used again for a moment.
+// totals returns the answer to a query. For a short time, equal queries share one answer, even while the answer is
+// being computed.
 func (v *view) totals(q store.Query) ([]store.Row, error) {
 	if v.store == nil {
 		return nil, nil
@@ -85,7 +88,7 @@ func (v *view) totals(q store.Query) ([]store.Row, error) {
 		defer close(a.done)
 		if a.rows, a.err = v.store.Totals(v.ctx, q); a.err != nil {
 			answers.Lock()
-			delete(answers.by, key) // a failure is not used again
+			delete(answers.by, key) // errors are not stored
 			answers.Unlock()
 		}
 		return a.rows, a.err
@@ -95,27 +98,27 @@ func (v *view) totals(q store.Query) ([]store.Row, error) {
 	case <-v.ctx.Done():
 		return nil, v.ctx.Err()
 	}
-	if a.err != nil { // the other's request may have ended
+	if a.err != nil { // the request that computed the answer may have ended
 		return v.store.Totals(v.ctx, q)
 	}
 	return a.rows, nil
 }
 
-// askEarly asks questions whose answers the page needs later, so that they are answered at the same time.
+// askEarly starts queries whose answers the page needs later, so that they run at the same time.
 func (v *view) askEarly(questions ...store.Query) {
 	for _, q := range questions {
 		go func() {
-			defer func() { _ = recover() }() // the page asks again, and its panic is handled
-			_, _ = v.totals(q)               // likewise
+			defer func() { _ = recover() }() // the page repeats the query, and handles the panic there
+			_, _ = v.totals(q)               // the page repeats the query, and handles the error there
 		}()
 	}
 }
 
-// counts are requests by verdict. The verdicts add up to All.
+// counts holds the number of requests for each verdict. The sum of these numbers is All.
 type counts struct {
 	All, Allowed, Unknown, Closed, Would, Blocked int64
 	Violations, Bytes                             int64
-	Unread                                        int64 // cannot be judged: see store.Row
+	Unread                                        int64 // requests that cannot be judged; see store.Row
 }
 
 func addRow(c *counts, r *store.Row) {
@@ -175,7 +178,7 @@ func (v *view) seen() []store.Crawler {
 	return all
 }
 
-// busiest asks for the hosts with visits, the busiest first.
+// busiest returns a query for the hosts with requests. The host with the most requests is first.
 func (v *view) busiest() store.Query {
 	day := v.Now.Truncate(24 * time.Hour)
 	return store.Query{From: day.AddDate(0, 0, -30), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByHost}, Limit: 1000, Rough: true}

@@ -21,13 +21,14 @@ type numbered struct {
 
 // history holds the versions of the policy that were published, and the texts that crawlers got.
 type history struct {
-	publications []numbered // newest first
+	publications []numbered // the newest publication is first
 	documents    []store.Document
 	reads        []store.Read      // the latest first
-	newest       map[served]string // see isCurrent
+	newest       map[served]string // the last text of each robots.txt; used by isCurrent
 }
 
-// served names a robots.txt under the publication in force. Sitemaps can differ between http and https.
+// served identifies a robots.txt by its host and scheme. The robots.txt files for http and https can differ in their
+// sitemaps.
 type served struct{ host, scheme string }
 
 func servedAs(r *store.Read) served {
@@ -55,7 +56,7 @@ func (v *view) readHistory() (*history, error) {
 			h.publications = append(h.publications, numbered{x, p != nil && x.ID == p.ID[:12] && x.Number == p.Number})
 		}
 	}
-	if p != nil && h.live() == nil { // it is not stored yet
+	if p != nil && h.live() == nil { // the publication is not stored yet
 		x := store.Publication{ID: p.ID[:12], Number: p.Number, Name: p.Name, Policy: v.Running.Version(), First: p.Time, Text: p.Text}
 		h.publications = slices.Insert(h.publications, 0, numbered{x, true})
 	}
@@ -82,7 +83,7 @@ func (v *view) readHistory() (*history, error) {
 	return h, err
 }
 
-// live is the publication in force, nil if the store does not have it.
+// live returns the publication in force, or nil if the store does not have it.
 func (h *history) live() *numbered {
 	for i := range h.publications {
 		if h.publications[i].Live {
@@ -92,11 +93,12 @@ func (h *history) live() *numbered {
 	return nil
 }
 
-// isCurrent reports whether a reading is of the text in force: the last one that any client got under the publication in
-// force, on the same host and by the same scheme. No text is rendered for that.
+// isCurrent reports whether a crawler read the robots.txt in force. This is the last text that any client received
+// under the publication in force, from the same host and with the same scheme. isCurrent does not render robots.txt for
+// this comparison.
 func (h *history) isCurrent(r *store.Read) bool { return h.newest[servedAs(r)] == r.Version }
 
-// changes are the last things that changed, newest first.
+// changes returns the most recent changes, newest first.
 func (v *view) changes(limit int) ([]event, error) {
 	h, err := v.history()
 	if err != nil {

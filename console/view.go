@@ -19,7 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// view is a request for a page: what it asks for and what it may see.
+// view holds a request for a page, with the choices in its URL and the permissions of its sender.
 type view struct {
 	*server
 	ctx     context.Context
@@ -28,32 +28,32 @@ type view struct {
 	options *Console
 	person  person
 	screen  string
-	Now     time.Time // when the page was asked for
+	Now     time.Time // the time of the request
 
-	Host  string // chosen; empty: all that may be seen
+	Host  string // the chosen host; if empty, all hosts that the person may see
 	Days  int
-	Since string // with Until, the days that were chosen by their dates
+	Since string // first day of a chosen period; Until is its last day
 	Until string
 	since time.Time // the same
 	until time.Time
-	may   []string      // the hosts that may be seen; nil: all
-	store store.Queries // nil: this server has none
-	node  string        // of a fleet; "": all
+	may   []string      // the hosts that the person may see; nil means all hosts
+	store store.Queries // nil if this server has no store
+	node  string        // a server of the fleet; "" means all servers
 
-	Running *running        // the policy that the page is about; nil: none is loaded
-	notices func() []notice // computed once
+	Running *running        // the policy that the page is about; nil if no policy is loaded
+	notices func() []notice // returns the notices, which are computed once
 
-	// Read once for a page.
+	// The following fields are read only once for a page.
 	history        func() (*history, error)
 	searchedLately func() (claim.Known[searched], error)
-	standing       *source.Standing // what the storage of the policy holds
-	standingError  error            // why it is not known
+	standing       *source.Standing // the contents of the policy's storage
+	standingError  error            // the error if the storage could not be read
 }
 
-// periods are the numbers of days to choose from.
+// periods lists the periods that people can choose, in days.
 var periods = []int{7, 1, 30, 90, 365}
 
-// dates takes two days as a period, if they are given.
+// dates sets the period from the two dates in the URL, if the URL has them.
 func (v *view) dates() {
 	since, err := time.Parse(time.DateOnly, v.q.Get("since"))
 	until, err2 := time.Parse(time.DateOnly, v.q.Get("until"))
@@ -93,10 +93,10 @@ func (s *server) view(r *http.Request) (*view, error) {
 	return v, err
 }
 
-// allowed reports whether a host may be seen.
+// allowed reports whether the person may see a host.
 func (v *view) allowed(host string) bool { return v.may == nil || slices.Contains(v.may, host) }
 
-// only are the hosts that an answer is limited to; nil: all.
+// only returns the hosts that answers are limited to, or nil for all hosts.
 func (v *view) only() []string {
 	if v.Host != "" {
 		return []string{v.Host}
@@ -104,7 +104,8 @@ func (v *view) only() []string {
 	return v.may
 }
 
-// span is the chosen period: two dates, a number of days up to today, or 24 hours.
+// span returns the start and the end of the chosen period. The period has two dates, or is a number of days up to
+// today, or the last 24 hours.
 func (v *view) span() (from, to time.Time) {
 	if !v.since.IsZero() {
 		return v.since, v.until.AddDate(0, 0, 1)
@@ -120,7 +121,7 @@ func (v *view) HistoryError() string {
 	return "The history of published versions cannot be read now: " + sentence(firstLine(v.standingError.Error()))
 }
 
-// query is a question about the chosen hosts and period.
+// query returns a query for the chosen hosts and period.
 func (v *view) query(by ...store.Dimension) store.Query {
 	q := store.Query{By: by, Only: map[store.Dimension][]string{}}
 	q.From, q.To = v.span()
@@ -130,7 +131,7 @@ func (v *view) query(by ...store.Dimension) store.Query {
 	return q
 }
 
-// Period is the chosen period in words.
+// Period returns the chosen period in words.
 func (v *view) Period() string {
 	switch {
 	case !v.since.IsZero() && v.since.Equal(v.until):
@@ -145,7 +146,7 @@ func (v *view) Period() string {
 	return "last " + strconv.Itoa(v.Days) + " days"
 }
 
-// inPeriod is the chosen period after a verb.
+// inPeriod returns the chosen period as a phrase that can follow a verb.
 func (v *view) inPeriod() string {
 	switch {
 	case v.since.IsZero():
@@ -156,7 +157,7 @@ func (v *view) inPeriod() string {
 	return "from " + v.Period()
 }
 
-// Link is the address of a page for the same host and period, with names and values in turn.
+// Link returns the URL of a page for the same host and period. parameters are alternating names and values.
 func (v *view) Link(screen string, parameters ...string) string {
 	q := url.Values{}
 	if v.Host != "" {
@@ -189,10 +190,10 @@ func (v *view) Link(screen string, parameters ...string) string {
 	return link + fragment
 }
 
-// maxRows bounds a list on a page.
+// maxRows limits the number of rows in a list on a page.
 const maxRows = 40
 
-// pageOf is the part of a long list that the address asks for, and the link to the next part.
+// pageOf returns the part of a long list that the URL selects, and the link to the next part.
 func pageOf[T any](v *view, all []T, parameter string, size int) ([]T, string) {
 	first, _ := strconv.Atoi(v.Param(parameter))
 	first = max(0, min(first, len(all)))
@@ -202,7 +203,7 @@ func pageOf[T any](v *view, all []T, parameter string, size int) ([]T, string) {
 	return all[first:], ""
 }
 
-// With is the address of this page with a parameter changed; an empty value removes it.
+// With returns the URL of this page with one parameter changed. An empty value removes the parameter.
 func (v *view) With(name, value string) string {
 	q := maps.Clone(v.q)
 	q.Del(name)
@@ -215,7 +216,7 @@ func (v *view) With(name, value string) string {
 	return "./" + v.screen + "?" + q.Encode()
 }
 
-// Param is a parameter of the request.
+// Param returns a parameter of the request's URL.
 func (v *view) Param(name string) string { return v.q.Get(name) }
 
 // page is the data for executing a template.
@@ -226,11 +227,11 @@ type page struct {
 	Lead     string // one sentence that answers the question of the page
 	Scope    scope
 	Status   int
-	redirect string // instead of a page
+	redirect string // the URL to redirect to instead of a page
 	Data     any
 }
 
-// scope says what a page lets its reader choose.
+// scope tells which choices a page offers: the host and the period.
 type scope struct{ Host, Period bool }
 
 func (p *page) write(w http.ResponseWriter, v *view) error {
@@ -254,7 +255,7 @@ type tab struct {
 	Alerts, Warnings int
 }
 
-// Tabs are the entries of the navigation.
+// Tabs returns the entries of the navigation.
 func (p *page) Tabs() []tab {
 	all := make([]tab, 0, 7)
 	for _, t := range [][2]string{
@@ -266,7 +267,7 @@ func (p *page) Tabs() []tab {
 	return all
 }
 
-// SiteName is the name at the top of each page.
+// SiteName returns the name at the top of each page.
 func (v *view) SiteName() string {
 	if v.options.Title != "" {
 		return v.options.Title
@@ -277,7 +278,8 @@ func (v *view) SiteName() string {
 	return "robots_policy"
 }
 
-// Hosts are those that can be chosen: with visits, and those that the policy names.
+// Hosts returns the hosts that people can choose. These are the hosts with requests, and the hosts that the policy
+// names.
 func (v *view) Hosts() []string {
 	if v.may != nil {
 		return v.may
@@ -292,7 +294,8 @@ func (v *view) Hosts() []string {
 		add(host)
 	}
 	if v.Running != nil {
-		for _, e := range v.Running.Spec().Expect { // first, as a rule often names only what differs
+		// the tests come first, because rules often name only hosts that differ from the others
+		for _, e := range v.Running.Spec().Expect {
 			add(e.Host)
 		}
 		for _, r := range v.Running.Spec().Rules {
@@ -304,10 +307,10 @@ func (v *view) Hosts() []string {
 	return hosts
 }
 
-// Periods are the periods that can be chosen.
+// Periods returns the periods that people can choose, in days.
 func (v *view) Periods() []int { return periods }
 
-// MainHost returns the host that answers are about if no host was chosen.
+// MainHost returns the default host for answers, which is used if the person has not chosen a host.
 func (v *view) MainHost() string {
 	if v.Host != "" {
 		return v.Host

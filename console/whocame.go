@@ -20,7 +20,7 @@ import (
 type whoCameData struct {
 	Clients      []*client
 	Total        counts
-	Came         int // before the filters
+	Came         int // number of clients before the filters
 	Columns      []column
 	Unknown      []*client
 	UnknownTotal counts
@@ -28,18 +28,18 @@ type whoCameData struct {
 	Kinds        []crawlers.Category
 	NoStore      bool
 
-	Matching          int    // crawlers after the filters
+	Matching          int    // number of crawlers after the filters
 	More, MoreUnknown string // links
 }
 
-// column is a heading that sorts.
+// column is a heading of the table that sorts it by this column.
 type column struct {
 	Key, Name, Class string
 	Sorted           string // ascending, descending, or empty
 	Link             string
 }
 
-// naming is the lines that make an unlisted client a crawler of the policy.
+// naming holds the lines that add an unlisted client to the policy as a crawler.
 type naming struct{ Name, Lines, File string }
 
 func whoCame(v *view) (*page, error) {
@@ -72,7 +72,8 @@ func whoCame(v *view) (*page, error) {
 	return p, v.addPaths(d.Unknown)
 }
 
-// whoCame returns who came and asked for paths with a prefix, if one is given.
+// whoCame returns the clients that sent requests in the chosen period. If the URL has a path prefix, only requests for
+// paths with this prefix are used.
 func (v *view) whoCame() (all, unknown []*client, err error) {
 	rows, err := v.totals(v.traffic("", v.Param("path")))
 	if err != nil {
@@ -90,7 +91,7 @@ func (v *view) whoCame() (all, unknown []*client, err error) {
 	return all, unknown, nil
 }
 
-// lead names the clients that came in a sentence, the busiest first.
+// lead returns a sentence that names the clients, beginning with the client that sent the most requests.
 func lead(all, unknown []*client, days int) string {
 	var total int64
 	for _, c := range slices.Concat(all, unknown) {
@@ -110,7 +111,7 @@ func lead(all, unknown []*client, days int) string {
 	return text + "."
 }
 
-// filter applies the form above the table.
+// filter returns the clients that match the form above the table.
 func (v *view) filter(all []*client) []*client {
 	q, kind, identity, verdict := strings.ToLower(v.Param("q")), v.Param("category"), v.Param("identity"), v.Param("decision")
 	return slices.DeleteFunc(slices.Clone(all), func(c *client) bool {
@@ -150,7 +151,7 @@ func (v *view) sort(d *whoCameData) {
 	key := cmp.Or(v.Param("sort"), "requests")
 	for _, k := range sortKeys {
 		if k.key == "disallowed" && d.Total.Closed == 0 {
-			continue // as on Overview
+			continue // same as on the Overview page
 		}
 		c := column{Key: k.key, Name: k.name, Class: k.class}
 		if k.compare == nil {
@@ -177,10 +178,10 @@ func (v *view) sort(d *whoCameData) {
 	}
 }
 
-// maxUnknown bounds the table of unlisted clients.
+// maxUnknown limits the number of rows in the table of unlisted clients.
 const maxUnknown = 25
 
-// addPaths adds what each unlisted client asked for most, in the last days.
+// addPaths sets the path that each unlisted client requested most often in the last days.
 func (v *view) addPaths(unknown []*client) error {
 	q := v.query(store.ByCrawler, store.ByPath)
 	q.From, q.Limit = maxTime(q.From, q.To.AddDate(0, 0, -7)), 500
@@ -207,10 +208,11 @@ func maxTime(a, b time.Time) time.Time {
 	return b
 }
 
-// CanBeNamed reports whether the client has a name that a policy could use, so not "(other)".
+// CanBeNamed reports whether the client has a name that a policy could use. Names in parentheses, such as "(other)",
+// cannot be used.
 func (c *client) CanBeNamed() bool { return !strings.HasPrefix(c.Name, "(") }
 
-// naming is the text to write about the chosen unlisted client, or about the first.
+// naming returns the policy lines for the chosen unlisted client, or for the first one.
 func (v *view) naming(unknown []*client) *naming {
 	name := ""
 	for _, c := range unknown {
@@ -230,7 +232,7 @@ func (v *view) naming(unknown []*client) *naming {
 
 var notInTokens = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// namingLines are the lines of a policy file that name a client.
+// namingLines returns the lines of a policy file that add a client as a crawler.
 func namingLines(name string) string {
 	token := notInTokens.ReplaceAllString(name, "")
 	if token == "" || token[0] >= '0' && token[0] <= '9' {

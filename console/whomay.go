@@ -25,7 +25,7 @@ type whoMayData struct {
 	Usage    string
 	Cell     *cell
 	Shown    int
-	Known    int // in the catalog
+	Known    int // number of crawlers in the catalog
 	All      bool
 	More     string // link to the next page
 	Controls []site.ControlState
@@ -33,7 +33,7 @@ type whoMayData struct {
 
 type gridRow struct {
 	asker
-	First bool // of its kind
+	First bool // true for the first row of its kind
 	Link  string
 	Cells []gridCell
 }
@@ -44,21 +44,21 @@ type gridCell struct {
 	Open    bool
 }
 
-// cell is shown next to the grid for the chosen cell.
+// cell holds the explanation of the chosen cell, which is shown next to the grid.
 type cell struct {
 	Name     string
 	Section  section
 	Verdict  verdict
 	Parts    []cellPart
 	Answer   *answered
-	Identity string  // whose requests Traffic counts
-	Traffic  *counts // nil: not recorded
+	Identity string  // the identity whose requests are in Traffic
+	Traffic  *counts // nil if requests are not recorded
 	AskLink  string
 	ListLink string
 	Decide   []decideLinks
 }
 
-// cellPart is the pages of a section with one verdict.
+// cellPart describes the pages of a section that have the same verdict.
 type cellPart struct {
 	Verdict verdict
 	Shows   []string
@@ -66,7 +66,7 @@ type cellPart struct {
 	Line    int
 }
 
-// maxGridRows bounds a page of the grid.
+// maxGridRows limits the number of rows on one page of the grid.
 const maxGridRows = 30
 
 func whoMay(v *view) (*page, error) {
@@ -98,7 +98,8 @@ func whoMay(v *view) (*page, error) {
 	return p, nil
 }
 
-// lead counts the crawlers of the page that may do everything, and nothing.
+// lead returns a sentence with two numbers: the crawlers that may read every page, and the crawlers that may not read
+// any page.
 func (d *whoMayData) lead() string {
 	all, none, unknown := 0, 0, 0
 	for _, r := range d.Rows {
@@ -123,7 +124,8 @@ func (d *whoMayData) lead() string {
 	return text + "Choose a cell to see the rule behind it."
 }
 
-// addRow evaluates a row of the grid, and opens its cell if it was chosen.
+// addRow evaluates a row of the grid and adds it. If the user chose a cell of this row, addRow also adds the
+// explanation.
 func (v *view) addRow(d *whoMayData, a asker, u policy.Usage) {
 	row := gridRow{asker: a}
 	if a.id != 0 && !a.impostor() {
@@ -150,13 +152,14 @@ func (v *view) cellLink(a *asker, s *section) string {
 	return "?" + q.Encode() + "#cell"
 }
 
-// Names of the rows that are about no crawler of the catalog.
+// These constants are the names of rows that are not about a crawler of the catalog.
 const (
 	anyOther  = "Any other crawler"
 	impostors = "Impostors"
 )
 
-// rows are the subjects of the grid: crawlers that came or have a rule, or the whole catalog.
+// rows returns the crawlers for the rows of the grid. If all is true, these are all crawlers of the catalog. Otherwise
+// they are the crawlers that sent requests or have a rule.
 func (v *view) rows(all bool) (rows []asker, known int) {
 	q, kind := strings.ToLower(v.Param("q")), v.Param("category")
 	chosen := policy.ParseAudience("category:" + kind)
@@ -198,7 +201,7 @@ func (v *view) rows(all bool) (rows []asker, known int) {
 	return rows, known
 }
 
-// came are the crawlers that were seen in the last 30 days.
+// came returns the crawlers that sent requests in the last 30 days.
 func (v *view) came() map[string]bool {
 	all := map[string]bool{}
 	for _, c := range v.seen() {
@@ -209,7 +212,8 @@ func (v *view) came() map[string]bool {
 	return all
 }
 
-// openCell explains a cell: what is open and closed by which rule, and what every channel sends.
+// openCell returns the explanation of a cell. It has the rules that allow or disallow the pages of the section, and the
+// output of every channel.
 func (v *view) openCell(a asker, s section, word string, parts []cellVerdict, u policy.Usage) *cell {
 	c := &cell{Name: a.Name, Section: s, Verdict: verdicts[word], Identity: string(a.recorded()), Traffic: v.sectionTraffic(&a, &s)}
 	shown := parts[0]

@@ -12,15 +12,15 @@ import (
 	"unicode"
 )
 
-// Automated reports whether a User-Agent looks like that sent by an automated client. name is the product in it
-// that shows this, under which to count the client. Automated does not use the catalog. A client is automated if
-// one of these rules applies:
+// Automated reports whether a User-Agent probably comes from an automated client. name is the product in the User-Agent
+// that indicates this. Callers count the client under this name. Automated does not use the catalog. A client is
+// automated if one of these rules applies:
 //
 //   - There is no User-Agent. The name is then "(none)".
 //   - The User-Agent begins with the name of an HTTP library or a command-line client.
-//   - A word in it is the name of an automated client, such as MyCrawler, examplebot or HeadlessChrome.
-//   - It contains an address of the operator: a URL or an e-mail address.
-//   - It does not begin like a browser's User-Agent, and contains one of the names in automatons.
+//   - A word in the User-Agent is the name of an automated client, such as MyCrawler, examplebot or HeadlessChrome.
+//   - The User-Agent contains an address of the operator: a URL or an e-mail address.
+//   - The User-Agent does not begin like a browser's, and contains one of the names in automatons.
 //
 // The result is a guess that is good enough for counting. It never blocks a client.
 func Automated(ua string) (name string, ok bool) {
@@ -61,11 +61,11 @@ func automated(ua string) (name string, ok bool) {
 	return automaton(ua)
 }
 
-// browserProduct is the beginning of browsers' User-Agents.
+// browserProduct is the first part of the User-Agents of browsers.
 const browserProduct = "Mozilla/"
 
-// clues has three letters of each word that saysAutomated looks for. The User-Agents of browsers do not contain
-// these letters.
+// clues holds three consecutive letters from each word that saysAutomated looks for. The User-Agents of browsers do not
+// contain these letters.
 var clues = [...]string{"bot", "awl", "pid", "scr", "dle", "mjs", "upp", "ywr", "niu", "hth", "tch", "nit", "cke", "hiv", "xer"}
 
 var clueBits = func() (set [64]uint64) {
@@ -76,11 +76,12 @@ var clueBits = func() (set [64]uint64) {
 	return
 }()
 
-// clueKey returns a hash below 4096 of three letters. It ignores case and uses five bits of each letter.
+// clueKey returns a hash of three letters, which is less than 4096. letters has five bits for each letter, so upper and
+// lower case give the same hash.
 func clueKey(letters uint32) uint32 { return letters * 0x9e3779b1 >> 20 }
 
-// hasClue reports whether a User-Agent may belong to an automated client. It is a fast check that looks up every
-// three letters of the User-Agent.
+// hasClue reports whether a User-Agent may belong to an automated client. This fast check looks up every three
+// consecutive letters of the User-Agent in clues.
 func hasClue(ua string) bool {
 	if !strings.HasPrefix(ua, browserProduct) {
 		return true
@@ -108,7 +109,8 @@ func isClue(s string) bool {
 	return false
 }
 
-// printable removes characters that control how text is displayed. Otherwise a name could look like another.
+// printable removes characters that control how text is displayed. With such characters, one name could look like
+// another name.
 func printable(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -119,9 +121,9 @@ func printable(name string) string {
 	return cmp.Or(name, "(not printable)")
 }
 
-// AutomatedRequest is like [Automated] for a whole request. A request that says which agent signed it is automated,
-// whatever its User-Agent says. Its name is the agent's host, or "(signed)". The signature is not verified, so
-// anyone can name any host.
+// AutomatedRequest is like [Automated], but examines all headers of a request. A request with a Signature-Agent header
+// is automated, even if its User-Agent looks like a browser's. For such a request, name is the host in that header, or
+// "(signed)" if the header has none. AutomatedRequest does not verify the signature, so any client can name any host.
 func AutomatedRequest(h http.Header) (name string, ok bool) {
 	if agents := h["Signature-Agent"]; len(agents) > 0 {
 		return agentHost(agents[0]), true
@@ -145,7 +147,7 @@ func agentHost(agent string) string {
 // maxHost is the maximum length of a host name.
 const maxHost = 253
 
-// maxAutomated is the number of bytes of a User-Agent that are examined.
+// maxAutomated limits how many bytes of a User-Agent are examined.
 const maxAutomated = 512
 
 // isNameByte reports whether c can be part of a product's name.
@@ -153,7 +155,7 @@ func isNameByte(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c >= 0x80
 }
 
-// product returns the name at the beginning of a User-Agent, without its version.
+// product returns the product name at the beginning of a User-Agent, without the version.
 func product(ua string) string {
 	end := 0
 	for end < len(ua) && isNameByte(ua[end]) {
@@ -162,8 +164,8 @@ func product(ua string) string {
 	return ua[:end]
 }
 
-// libraries lists HTTP libraries and command-line clients, in lower case. It leaves out libraries of phone apps
-// (okhttp, CFNetwork, Dart), because a person uses the app.
+// libraries lists HTTP libraries and command-line clients, in lower case. The list does not contain libraries of phone
+// apps (okhttp, CFNetwork, Dart), because a person uses such an app.
 var libraries = []string{
 	"aiohttp", "apache-httpclient", "axios", "bun", "colly", "commons-httpclient", "curb", "curl", "deno",
 	"faraday", "fasthttp", "go-http-client", "go-resty", "got", "gotenberg", "guzzlehttp", "httpie", "httpx",
@@ -224,8 +226,8 @@ func namesContact(ua string) bool {
 	return i > 0 && host[i+1]|0x20 >= 'a' && host[i+1]|0x20 <= 'z' // "name@150.0.0.0" is a version
 }
 
-// nameBeforeContact returns the product in a User-Agent that contains an address: the last product before the
-// address, or otherwise the first product.
+// nameBeforeContact returns the name of the client from a User-Agent that contains an address. This is the last product
+// before the address. If no product precedes the address, it is the first product.
 func nameBeforeContact(ua string) string {
 	end := len(ua)
 	for _, mark := range []string{"http://", "https://", "+www.", "@"} {
@@ -254,7 +256,7 @@ func nameBeforeContact(ua string) string {
 	return name
 }
 
-// isPlatform reports whether a product is one that the User-Agents of browsers contain.
+// isPlatform reports whether the User-Agents of browsers contain this product.
 func isPlatform(product string) bool {
 	switch strings.ToLower(product) {
 	case "mozilla", "applewebkit", "chrome", "safari", "gecko", "firefox", "version", "mobile", "khtml", "opera", "edg", "presto":
@@ -263,8 +265,8 @@ func isPlatform(product string) bool {
 	return false
 }
 
-// automatons lists automated programs whose User-Agents do not show otherwise that they are automated, one a line.
-// They are services that call a site for their customers, tools, and crawlers without further information.
+// automatons lists automated programs that the other rules of [Automated] do not detect, with one name on each line.
+// The programs are tools, services that send requests for their customers, and crawlers without published information.
 //
 //go:embed automatons.txt
 var automatons string
@@ -278,8 +280,8 @@ var recognizeAutomatons = sync.OnceValues(func() (*Recognizer, []string) {
 	return NewRecognizer(patterns), names
 })
 
-// automaton returns the name of the automaton in a User-Agent. If another word shows that a program sends the
-// request, it returns the first product.
+// automaton returns the name from automatons that a User-Agent contains. If the User-Agent contains another word that
+// indicates a program, automaton returns the first product, or "(unnamed)".
 func automaton(ua string) (name string, ok bool) {
 	for _, word := range []string{"webhook", "-hook", "nutch-"} {
 		if strings.Contains(strings.ToLower(ua), word) {

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// commonBrowsers has a User-Agent of each of the most common browsers. Each one contains words that browsers of its
-// kind share.
+// commonBrowsers holds one User-Agent for each of the most common browsers.
 var commonBrowsers = []string{
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0",
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:127.0) Gecko/20100101 Firefox/127.0",
@@ -22,8 +21,8 @@ var commonBrowsers = []string{
 	"Opera/9.80 (Windows NT 6.1; WOW64) Presto/2.12.388 Version/12.18",
 }
 
-// NamesBrowser reports whether a token is in the User-Agent of one of the most common browsers, so that a pattern
-// with this token would recognize people.
+// NamesBrowser reports whether one of the most common browsers has a token in its User-Agent. A pattern with such a
+// token would recognize people as crawlers.
 func NamesBrowser(token string) bool {
 	r := NewRecognizer([]Pattern{{Token: token}})
 	return slices.ContainsFunc(commonBrowsers, func(ua string) bool {
@@ -32,13 +31,13 @@ func NamesBrowser(token string) bool {
 	})
 }
 
-// applePreview ends the User-Agent of Apple Messages, after Safari's. It names three crawlers
-// whose previews sites already support.
+// applePreview is the end of the User-Agent of Apple Messages, which begins like Safari's. applePreview names three
+// crawlers, because sites already support link previews for these crawlers.
 const applePreview = " facebookexternalhit/1.1 Facebot Twitterbot/1.0"
 
 // OnDevicePreview reports whether a request comes from an app that fetches a link preview on its user's own device.
-// It examines the User-Agent lines for Apple Messages, WhatsApp, and apps that call themselves WhatsApp for this
-// purpose. Such a request has its user's address, which proves nothing about the crawlers in the User-Agent.
+// These apps are Apple Messages, WhatsApp, and apps that use the name WhatsApp in the User-Agent. Such a request comes
+// from the user's IP address, which proves nothing about the crawlers in the User-Agent.
 func OnDevicePreview(userAgents []string) bool {
 	if len(userAgents) != 1 {
 		return false

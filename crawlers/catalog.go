@@ -16,10 +16,10 @@ import (
 //go:embed catalog/*.yaml
 var embedded embed.FS
 
-// Catalog is an immutable set of crawlers, safe for concurrent use. Their tokens are distinct, even without regard
-// to case. The zero value is empty.
+// Catalog is an immutable set of crawlers that is safe for concurrent use. Each crawler has a different token, and
+// tokens differ in more than letter case. The zero value is empty.
 type Catalog struct {
-	crawlers  []*Crawler // by token, ignoring case
+	crawlers  []*Crawler // ordered by token, ignoring case
 	byToken   map[string]int
 	asOf      string
 	controls  []Control
@@ -32,12 +32,12 @@ var builtin = sync.OnceValues(func() (*Catalog, error) { return load(embedded) }
 // installed is the catalog that replaces the embedded one in this process.
 var installed atomic.Pointer[Catalog]
 
-// Embedded returns the catalog that is part of the program. The first call parses it, which takes some
-// milliseconds. The error is always nil in a build whose tests pass.
+// Embedded returns the catalog that is part of the program. The first call parses the catalog, which takes some
+// milliseconds. The error is nil if the tests of package crawlers passed for this build.
 func Embedded() (*Catalog, error) { return builtin() }
 
-// Default returns the catalog in use: the installed one, or otherwise the embedded one. The error is the same as
-// [Embedded]'s.
+// Default returns the catalog in use. This is the installed catalog, or the embedded catalog if none was installed.
+// Default returns the same error as [Embedded].
 func Default() (*Catalog, error) {
 	if c := installed.Load(); c != nil {
 		return c, nil
@@ -45,8 +45,8 @@ func Default() (*Catalog, error) {
 	return Embedded()
 }
 
-// Install makes c the catalog in use. If c is nil, the embedded catalog is used. Values that were made from the
-// previous catalog keep using that one.
+// Install makes c the catalog in use. If c is nil, Install makes the embedded catalog the one in use. Values created
+// from the previous catalog continue to use the previous catalog.
 func Install(c *Catalog) { installed.Store(c) }
 
 // AsOf returns the date of the catalog's newest file, as YYYY-MM-DD.
@@ -56,7 +56,7 @@ func (c *Catalog) AsOf() string { return c.asOf }
 // Package verify parses it.
 func (c *Catalog) Addresses() string { return c.addresses }
 
-// newCatalog returns a catalog of crawlers with distinct tokens.
+// newCatalog returns a catalog with these crawlers, whose tokens must be distinct.
 func newCatalog(list []*Crawler, controls []Control, asOf string) *Catalog {
 	slices.SortFunc(list, func(a, b *Crawler) int {
 		return cmp.Compare(ascii.Lower(a.Token), ascii.Lower(b.Token))
@@ -71,10 +71,11 @@ func newCatalog(list []*Crawler, controls []Control, asOf string) *Catalog {
 // Len returns the number of crawlers.
 func (c *Catalog) Len() int { return len(c.crawlers) }
 
-// All returns every crawler, ordered by token. The slice is the caller's.
+// All returns every crawler, ordered by token. The caller may change the slice.
 func (c *Catalog) All() []*Crawler { return slices.Clone(c.crawlers) }
 
-// At returns the crawler with an index from a recognizer. It panics if i is not below [Catalog.Len].
+// At returns the crawler with index i, which usually comes from a [Recognizer]. It panics if i is not below
+// [Catalog.Len].
 func (c *Catalog) At(i int) *Crawler { return c.crawlers[i] }
 
 // Lookup returns the crawler whose product token is token, in any letter case.
@@ -98,12 +99,12 @@ func (c *Catalog) OfCategory(k Category) []*Crawler {
 	return c.filter(func(cr *Crawler) bool { return cr.Category == k || k == CategoryAI && cr.IsAI() })
 }
 
-// OfOperator returns the crawlers of an operator, in any letter case.
+// OfOperator returns the crawlers of an operator. name may have any letter case.
 func (c *Catalog) OfOperator(name string) []*Crawler {
 	return c.filter(func(cr *Crawler) bool { return strings.EqualFold(cr.Operator, name) })
 }
 
-// Operators returns the operators' names in alphabetical order, each once.
+// Operators returns the operators' names in alphabetical order, without duplicates.
 func (c *Catalog) Operators() []string {
 	names := make([]string, 0, len(c.crawlers))
 	for _, cr := range c.crawlers {
@@ -115,9 +116,9 @@ func (c *Catalog) Operators() []string {
 	return slices.Compact(names)
 }
 
-// Search returns the crawlers that a person may mean by a name. If a crawler has exactly this token, in any letter
-// case, it returns that crawler. Otherwise it returns every crawler with the name in its token, operator, category
-// or a string in its User-Agent.
+// Search returns the crawlers that a person may mean by a name. If name is the token of a crawler in any letter case,
+// Search returns only that crawler. Otherwise it returns every crawler whose token, operator, category or User-Agent
+// string contains name.
 func (c *Catalog) Search(name string) []*Crawler {
 	if cr, ok := c.Lookup(name); ok {
 		return []*Crawler{cr}
@@ -132,7 +133,7 @@ func (c *Catalog) Search(name string) []*Crawler {
 	})
 }
 
-// withoutPolicy returns the catalog without the policy's changes.
+// withoutPolicy returns the original catalog, without the rows that a policy added or changed.
 func (c *Catalog) withoutPolicy() *Catalog {
 	if c.base != nil {
 		return c.base
@@ -140,7 +141,7 @@ func (c *Catalog) withoutPolicy() *Catalog {
 	return c
 }
 
-// AddressLists returns the URLs of all address lists, each once, in order.
+// AddressLists returns the URLs of all address lists, sorted and without duplicates.
 func (c *Catalog) AddressLists() []string {
 	var urls []string
 	for _, cr := range c.crawlers {
@@ -160,8 +161,8 @@ func (c *Catalog) filter(keep func(*Crawler) bool) []*Crawler {
 	return found
 }
 
-// Patterns returns the strings to look for in a User-Agent. Each Index is an argument for [Catalog.At]. The
-// crawlers of the policy file come first. So they win if they share a string with a built-in crawler.
+// Patterns returns the strings to look for in a User-Agent. Each Index is an argument for [Catalog.At]. The patterns of
+// crawlers from the policy file come first, so they take precedence over equal patterns of built-in crawlers.
 func (c *Catalog) Patterns() []Pattern {
 	patterns := make([]Pattern, 0, len(c.crawlers))
 	for _, fromPolicy := range []bool{true, false} {
@@ -177,16 +178,16 @@ func (c *Catalog) Patterns() []Pattern {
 	return patterns
 }
 
-// Derived is a value derived from the catalog in use, computed once for all who need it. The zero value is ready to
-// use.
+// Derived computes a value from the catalog in use only once, and shares the value among all callers. The zero value is
+// ready to use.
 type Derived[T any] struct {
 	mu    sync.Mutex
 	of    *Catalog
 	value T
 }
 
-// Get returns the result of derive for c. ok is false if c is not the catalog in use; the caller must then compute
-// its own value.
+// Get returns the result of derive for c. ok is false if c is not the catalog in use. In that case, the caller must
+// compute the value itself.
 func (d *Derived[T]) Get(c *Catalog, derive func() T) (value T, ok bool) {
 	if current, err := Default(); err != nil || current != c {
 		return value, false
@@ -199,13 +200,13 @@ func (d *Derived[T]) Get(c *Catalog, derive func() T) (value T, ok bool) {
 	return d.value, true
 }
 
-// WellKnown lists the crawlers that messages name first.
+// WellKnown lists the crawlers that messages mention before all others.
 var WellKnown = []string{
 	"Googlebot", "Bingbot", "DuckDuckBot", "Applebot", "facebookexternalhit", "GPTBot", "ClaudeBot", "CCBot", "Amazonbot",
 	"PerplexityBot", "OAI-SearchBot", "Claude-SearchBot", "ChatGPT-User", "Claude-User", "Perplexity-User", "GoogleOther",
 }
 
-// SortWellKnown moves the names of well-known crawlers to the front, and keeps the order of the others.
+// SortWellKnown moves the names in [WellKnown] to the front of names. It does not change the order of the other names.
 func SortWellKnown(names []string) {
 	rank := func(name string) int {
 		if i := slices.Index(WellKnown, name); i >= 0 {

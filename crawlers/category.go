@@ -4,11 +4,11 @@ package crawlers
 
 import "slices"
 
-// Category tells why a crawler fetches pages.
+// Category describes why a crawler fetches pages, for example for search or AI training.
 type Category string
 
-// The categories of crawler. A crawler has one main category, to which `category:NAME` in a policy refers. It may
-// have further categories.
+// These are the categories of crawlers. Each crawler has one main category, and `category:NAME` in a policy refers to
+// this main category. A crawler may also have further categories.
 const (
 	CategorySearch      Category = "search"
 	CategoryAITraining  Category = "ai-training"
@@ -25,24 +25,24 @@ const (
 	CategoryAcademic    Category = "academic"
 )
 
-// CategoryNone is the category of crawlers of which no source establishes why they fetch pages. A policy can name
-// such a crawler, and it is counted, but no rule for a category applies to it.
+// CategoryNone is the category of crawlers whose purpose is not documented by any source. A policy can name such a
+// crawler, and its requests are counted, but rules for a category do not apply to it.
 const CategoryNone Category = "none"
 
-// CategoryOnDevice is a further category of link previews that an app fetches on its user's own device. The address
-// of such a request belongs to a person. It is never a main category.
+// CategoryOnDevice is a further category of link previews that an app fetches on its user's own device. Such a request
+// comes from the IP address of a person. CategoryOnDevice is never a main category.
 const CategoryOnDevice Category = "on-device"
 
-// CategoryAI stands for all crawlers for AI, see [Crawler.IsAI]. No crawler has it as its category.
+// CategoryAI stands for all crawlers for AI, see [Crawler.IsAI]. It is never stored as the category of a crawler.
 const CategoryAI Category = "ai"
 
-// Results is the kind of results that a search engine's crawler collects pages for.
+// Results is the kind of search results that a search engine makes from the pages of a crawler.
 type Results string
 
-// The results of search engines.
+// These are the kinds of search results.
 const (
 	ResultsWeb Results = "web" // a list of pages, and perhaps more
-	ResultsAI  Results = "ai"  // only answers that an AI writes
+	ResultsAI  Results = "ai"  // only answers written by an AI
 )
 
 var categoryTexts = []struct {
@@ -64,8 +64,8 @@ var categoryTexts = []struct {
 	{CategoryAcademic, "collects pages for research or for the public"},
 }
 
-// Categories returns the categories that rules can name, in the order in which the documentation lists them.
-// The slice is the caller's.
+// Categories returns the categories that rules can name, in the order of the documentation. The caller may change the
+// slice.
 func Categories() []Category {
 	categories := make([]Category, len(categoryTexts))
 	for i, k := range categoryTexts {
@@ -96,22 +96,21 @@ func (k Category) Description() string {
 	return ""
 }
 
-// Honors tells whether a crawler follows robots.txt according to its operator.
+// Honors describes whether a crawler follows robots.txt, according to its operator.
 type Honors string
 
 // Values of Honors.
 const (
 	// HonorsYes means that the operator says that the crawler follows robots.txt.
 	HonorsYes Honors = "yes"
-	// HonorsNo means that the operator says that the crawler does not follow robots.txt, or that many have observed
-	// this.
+	// HonorsNo means that the crawler does not follow robots.txt, according to its operator or to many observers.
 	HonorsNo Honors = "no"
 	// HonorsPartly means that the crawler follows some parts of robots.txt, or follows it in some cases.
 	HonorsPartly Honors = "partly"
-	// HonorsUserTriggered means that a person asks for each request, so that the operator does not apply
-	// robots.txt.
+	// HonorsUserTriggered means that each request is triggered by a person, and that the operator therefore does not
+	// apply robots.txt.
 	HonorsUserTriggered Honors = "user-triggered"
-	// HonorsUnknown means that the operator says nothing about it.
+	// HonorsUnknown means that the operator does not document whether the crawler follows robots.txt.
 	HonorsUnknown Honors = "unknown"
 )
 

@@ -74,8 +74,8 @@ func checkCrawler(c *Crawler) (errs []error) {
 	return errs
 }
 
-// checkFacts checks the fields that a policy file can set, too. It calls add with each error and the field's name
-// in the policy file.
+// checkFacts checks those fields of a crawler that a policy file can also set. For each error, it calls add with the
+// field's name in the policy file.
 func checkFacts(c *Crawler, add func(field string, err error)) {
 	if err := CheckPattern(c.Token); err != nil {
 		add("token", err)
@@ -146,9 +146,9 @@ func checkHTTPS(s string) error {
 	return nil
 }
 
-// checkDirectory accepts the address of a key directory. It must be an https address, because otherwise anyone on
-// the network path could change the keys. It must be an address that a request can be sent
-// to(draft-ietf-webbotauth-httpsig-protocol-01 section 5.2.1). A query is allowed.
+// checkDirectory accepts the address of a key directory. The address must use https, because otherwise anyone on the
+// network path could change the keys. The directory must be reachable by a request
+// (draft-ietf-webbotauth-httpsig-protocol-01 section 5.2.1). The address may have a query.
 func checkDirectory(s string) error {
 	if strings.Contains(s, "#") {
 		return fmt.Errorf("invalid address %q: leave out the part from # on, which is never sent to a server", s)
@@ -156,7 +156,8 @@ func checkDirectory(s string) error {
 	return checkHTTPS(s)
 }
 
-// checkAll returns the contradictions between the rows of a catalog, each with its place.
+// checkAll returns the contradictions between the rows of a catalog. Each error begins with the place of the row, which
+// comes from places.
 func checkAll(list []*Crawler, places map[*Crawler]string) (errs []error) {
 	add := func(c *Crawler, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%s: "+format, append([]any{places[c]}, args...)...))

@@ -11,36 +11,36 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ControlKind tells how a site uses a [Control].
+// ControlKind is the place where a site uses a [Control]: robots.txt, page headers, or the operator's website.
 type ControlKind string
 
 // The kinds of controls.
 const (
-	ControlToken ControlKind = "token" // a group in robots.txt for a token that is in no User-Agent
+	ControlToken ControlKind = "token" // a group in robots.txt for a token that User-Agents do not contain
 	ControlRule  ControlKind = "rule"  // a rule in X-Robots-Tag and robots meta tags
 	ControlForm  ControlKind = "form"  // a setting on the operator's website
 )
 
 var controlKinds = []ControlKind{ControlToken, ControlRule, ControlForm}
 
-// Control is a means to disallow some usages that an operator documents for its crawlers, in addition to their
-// groups in robots.txt.
+// Control is a setting that a site can use to disallow some usages of its pages. The operator documents the control for
+// its crawlers, in addition to their groups in robots.txt.
 type Control struct {
 	Operator string      `json:"operator"`
-	Crawlers []string    `json:"crawlers"` // the crawlers that it applies to, the main crawler first
+	Crawlers []string    `json:"crawlers"` // the crawlers that the control affects; the main crawler is first
 	Kind     ControlKind `json:"kind"`
 	Value    string      `json:"value"`          // the token, the rule, or the place of the setting
-	Takes    []string    `json:"takes"`          // the usages that it disallows
-	Also     string      `json:"also,omitempty"` // its side effects, as the end of a sentence
+	Takes    []string    `json:"takes"`          // the usages that the control disallows
+	Also     string      `json:"also,omitempty"` // the side effects, worded as the end of a sentence
 	Docs     string      `json:"docs"`
 	AsOf     string      `json:"as_of"` // the day when the row was last checked, as YYYY-MM-DD
 }
 
-// Controls returns the operators' own controls, in the order of the catalog.
+// Controls returns the controls that operators document, in the order of the catalog.
 func (c *Catalog) Controls() []Control { return slices.Clone(c.controls) }
 
-// ControlsOf returns the controls that apply to the crawler with this token, and the control whose value is this
-// token.
+// ControlsOf returns the controls that apply to the crawler with this token. If token is the value of a control, that
+// control is included.
 func (c *Catalog) ControlsOf(token string) (all []Control) {
 	for _, x := range c.controls {
 		if x.isFor(token) {
@@ -55,7 +55,7 @@ func (x *Control) isFor(token string) bool {
 		slices.ContainsFunc(x.Crawlers, func(name string) bool { return strings.EqualFold(name, token) })
 }
 
-// control reads one row of controls.
+// control parses one row of the controls section.
 func (p *fileParser) control(key, value *yaml.Node) {
 	x := Control{AsOf: p.asOf}
 	p.fields(value, map[string]any{
@@ -76,7 +76,7 @@ func (p *fileParser) control(key, value *yaml.Node) {
 	p.controls = append(p.controls, x)
 }
 
-// checkControls returns the crawlers and tokens that controls name, but the catalog lacks.
+// checkControls returns an error for each crawler or token that a control names and that the catalog does not have.
 func (c *Catalog) checkControls() (errs []error) {
 	for _, x := range c.controls {
 		for _, token := range x.Crawlers {

@@ -3,8 +3,8 @@
 // Package crawlers provides a catalog of web crawlers with their product tokens, operators and categories. Its
 // recognizer finds these tokens in a User-Agent header.
 //
-// The catalog contains what operators document. A crawler that is neither in the catalog nor in the policy is not
-// recognized, does not belong to a category, and is never blocked.
+// The catalog contains the facts that operators document. A crawler that is neither in the catalog nor in the policy is
+// not recognized, does not belong to a category, and is never blocked.
 //
 // A token is only found as a separate word in the User-Agent, never as a part of a longer word and never inside a
 // URL. See [Recognizer].
@@ -20,9 +20,10 @@ type Crawler struct {
 	// Category is the main category. It is empty for a crawler of the policy file without a category.
 	Category Category   `json:"category,omitempty"`
 	Further  []Category `json:"further,omitempty"` // the further categories, without Category
-	Results  Results    `json:"results,omitempty"` // the results of a search engine; empty if it feeds no AI
-	// UserAgents are the strings that the crawler is recognized in a User-Agent by. If empty, it is recognized by
-	// Token. Use [Crawler.Patterns] for recognition.
+	// the kind of results of a search engine that uses pages for AI, or empty
+	Results Results `json:"results,omitempty"`
+	// UserAgents are the strings that identify the crawler in a User-Agent. If UserAgents is empty, the crawler is
+	// recognized by Token. Use [Crawler.Patterns] for recognition.
 	UserAgents []string `json:"user_agents,omitempty"`
 	// Follows lists other tokens in order of preference. If robots.txt has no group for Token, the crawler follows
 	// the first of these groups that exists.
@@ -34,24 +35,23 @@ type Crawler struct {
 	// contains it, so it cannot be blocked.
 	RobotsOnly   bool         `json:"robots_only,omitempty"`
 	Docs         string       `json:"docs,omitempty"`        // the operator's page about the crawler, if there is one
-	Honors       Honors       `json:"honors_robots_txt"`     // says whether the crawler follows robots.txt
+	Honors       Honors       `json:"honors_robots_txt"`     // whether the crawler follows robots.txt
 	Purposes     []string     `json:"purposes,omitempty"`    // the purpose tokens of the crawler (draft-illyes-rep-purpose-00)
-	Verification Verification `json:"verification,omitzero"` // says how the crawler's requests can be verified
+	Verification Verification `json:"verification,omitzero"` // how the crawler's requests can be verified
 	Examples     []string     `json:"examples,omitempty"`    // User-Agent headers that the crawler sends
-	LookAlikes   []string     `json:"-"`                     // User-Agent headers of others that resemble them
+	LookAlikes   []string     `json:"-"`                     // similar User-Agent headers of other clients
 	Note         string       `json:"note,omitempty"`        // a remark for the reader of the catalog
 	AsOf         string       `json:"as_of,omitempty"`       // the day when the row was last checked, as YYYY-MM-DD
 	Sources      []string     `json:"sources,omitempty"`     // where the facts come from
 	FromPolicy   bool         `json:"-"`                     // true if the policy file added or changed the row
 }
 
-// Verification holds the published facts that an operator's requests can be verified by. If all fields are empty,
-// no request can be verified.
+// Verification holds published facts that prove whether a request comes from an operator. If all fields are empty,
+// requests cannot be verified.
 type Verification struct {
 	AddressLists []string `json:"address_lists,omitempty"` // the URLs of published address lists
-	// ReverseDNS are patterns for the host names that the crawler's addresses resolve to. A pattern is a suffix
-	// that begins with a dot (".googlebot.com"), or a name in which one `*` stands for any text without dots
-	// ("google-proxy-*.google.com").
+	// ReverseDNS holds patterns for the host names of the crawler's addresses. A pattern is a suffix that begins with a
+	// dot (".googlebot.com"), or a name in which one `*` matches any text without dots ("google-proxy-*.google.com").
 	ReverseDNS []string `json:"reverse_dns,omitempty"`
 	WebBotAuth string   `json:"signature_directory,omitempty"` // the origin of the operator's key directory (draft-ietf-webbotauth-httpsig-protocol)
 }
@@ -64,8 +64,9 @@ func (v Verification) IsEmpty() bool {
 // Is reports whether k is the main category or a further category of the crawler.
 func (c *Crawler) Is(k Category) bool { return c.Category == k || slices.Contains(c.Further, k) }
 
-// IsAI reports whether category:ai includes the crawler: its main category or a further one
-// serves AI, or its search results are AI answers. Crawlers of web search are not included.
+// IsAI reports whether category:ai includes the crawler. This is true if its main category or one of its further
+// categories is an AI category, or if its search results are AI answers. Crawlers of ordinary web search are not
+// included.
 func (c *Crawler) IsAI() bool {
 	if c.Category == CategorySearch {
 		return c.Results == ResultsAI
@@ -73,8 +74,8 @@ func (c *Crawler) IsAI() bool {
 	return slices.ContainsFunc([]Category{CategoryAITraining, CategoryAIInput, CategoryAIAssistant, CategoryAIAgent}, c.Is)
 }
 
-// Patterns returns the strings to look for in a User-Agent: UserAgents or, if there are none, Token. It returns nil
-// for a signer and for a token that is only used in robots.txt.
+// Patterns returns the strings to look for in a User-Agent. These are UserAgents or, if UserAgents is empty, Token. It
+// returns nil for a signer and for a token that is only used in robots.txt.
 func (c *Crawler) Patterns() []string {
 	switch {
 	case c.RobotsOnly, c.IsSigner():

@@ -50,7 +50,8 @@ func Parse(name string, data []byte) (*Catalog, error) {
 	return c, nil
 }
 
-// unrecognized returns errors for crawlers that the catalog does not recognize in their own examples.
+// unrecognized returns an error for each crawler that the catalog does not recognize in the crawler's own example
+// User-Agents.
 func (c *Catalog) unrecognized(places map[*Crawler]string) (errs []error) {
 	r := NewRecognizer(c.Patterns())
 	for i, cr := range c.crawlers {
@@ -63,8 +64,8 @@ func (c *Catalog) unrecognized(places map[*Crawler]string) (errs []error) {
 	return errs
 }
 
-// browserNames returns errors for names that are in the User-Agents of browsers, because the site's readers would
-// be taken for crawlers.
+// browserNames returns an error for each pattern that the User-Agent of a browser contains. Such a pattern would
+// recognize the site's readers as crawlers.
 func (p *fileParser) browserNames(rows []*Crawler) (errs []error) {
 	for _, c := range rows {
 		for _, s := range c.Patterns() {
@@ -76,8 +77,8 @@ func (p *fileParser) browserNames(rows []*Crawler) (errs []error) {
 	return errs
 }
 
-// Export returns the embedded catalog and the given text of address lists as one file that [Parse] accepts. Its
-// date is the later date of the two.
+// Export returns the embedded catalog and the given text of address lists as one file that [Parse] accepts. The date of
+// the file is the date of the newer part.
 func Export(addresses string) ([]byte, error) { return export(embedded, addresses) }
 
 func export(fsys fs.FS, addresses string) ([]byte, error) {

@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// Identities finds the crawler to which a published address or key belongs. So a request that is signed, or comes
-// from an address on a list, can be attributed to its crawler whatever its User-Agent says. Identities do not
-// change.
+// Identities finds the crawler to which a published address or key belongs. A signed request, or a request from a
+// listed address, can thus be attributed to its crawler even if the User-Agent names another client. Identities are
+// immutable.
 type Identities struct {
 	catalogLists []string
 	ownLists     []string
@@ -20,8 +20,8 @@ type Identities struct {
 
 var sharedIdentities Derived[*Identities]
 
-// NewIdentities returns the identities of a catalog. If a policy does not change the facts, it shares the
-// identities of the catalog in use.
+// NewIdentities returns the identities of a catalog. If a policy does not change verification facts, the result is
+// shared with the catalog in use.
 func NewIdentities(c *Catalog) *Identities {
 	base := c.withoutPolicy()
 	if !slices.ContainsFunc(c.crawlers, func(cr *Crawler) bool {
@@ -79,12 +79,12 @@ func (id *Identities) CatalogLists() []string { return id.catalogLists }
 // OwnLists returns the URLs of the address lists that only the policy names.
 func (id *Identities) OwnLists() []string { return id.ownLists }
 
-// ByList returns the crawler that the address list with this URL belongs to. It returns nil if there is none, or if
-// several crawlers share the list.
+// ByList returns the crawler whose operator publishes the address list at this URL. It returns nil if the list is
+// unknown, or if several crawlers share the list.
 func (id *Identities) ByList(url string) *Crawler { return id.lists[url] }
 
-// ByDirectory returns the crawlers that sign with the keys of a directory. url must be the URL in the catalog.
+// ByDirectory returns the crawlers that sign with the keys of a directory. url must be spelled as in the catalog.
 func (id *Identities) ByDirectory(url string) []*Crawler { return id.directories[url] }
 
-// Directories returns the URLs of all key directories, in order.
+// Directories returns the URLs of all key directories, sorted.
 func (id *Identities) Directories() []string { return slices.Sorted(maps.Keys(id.directories)) }

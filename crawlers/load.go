@@ -43,8 +43,8 @@ func load(fsys fs.FS) (*Catalog, error) {
 	return checked(list, controls, asOf, errs, places)
 }
 
-// checked returns a catalog with these crawlers, or all errors. errs are the errors found before. places are the
-// file and line of each crawler.
+// checked returns a catalog with these crawlers. If there are errors, it returns all of them joined, including the
+// earlier errors in errs. places holds the file and line of each crawler.
 func checked(list []*Crawler, controls []Control, asOf string, errs []error, places map[*Crawler]string) (*Catalog, error) {
 	errs = append(errs, checkAll(list, places)...)
 	if err := errors.Join(errs...); err != nil {
@@ -57,7 +57,7 @@ func checked(list []*Crawler, controls []Control, asOf string, errs []error, pla
 	return c, nil
 }
 
-// fileParser parses one file. errs collects all errors with their lines.
+// fileParser parses one file of the catalog. It collects all errors with their line numbers in errs.
 type fileParser struct {
 	name     string
 	version  string
@@ -83,7 +83,7 @@ func (p *fileParser) errorf(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("%s:%d: %w", p.name, n.Line, fmt.Errorf(format, args...)))
 }
 
-// parse returns the crawlers of a catalog file. It reports an error for every unknown, repeated or malformed
+// parse returns the crawlers of a catalog file. It adds an error to p.errs for every unknown, repeated or malformed
 // element.
 func (p *fileParser) parse(data []byte) []*Crawler {
 	doc, err := decode(data)
@@ -119,7 +119,7 @@ func (p *fileParser) parse(data []byte) []*Crawler {
 	return rows
 }
 
-// decode returns the single document of a YAML file.
+// decode parses a YAML file, which must have exactly one document.
 func decode(data []byte) (*yaml.Node, error) {
 	if len(data) > MaxFile {
 		return nil, fmt.Errorf("the file is larger than %d bytes", MaxFile)
@@ -137,7 +137,7 @@ func decode(data []byte) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// crawler parses one row, and checks it as far as possible without the others.
+// crawler parses one row. It performs the checks that do not need the other rows.
 func (p *fileParser) crawler(key, value *yaml.Node) *Crawler {
 	c := &Crawler{Token: key.Value, AsOf: p.asOf}
 	p.places[c] = fmt.Sprintf("%s:%d", p.name, key.Line)
@@ -195,8 +195,8 @@ func (p *fileParser) verification(n *yaml.Node) (v Verification) {
 	return v
 }
 
-// mapping yields the keys and values of a mapping. It reports and skips a repeated key, a key that is not a plain
-// word, and a node that is not a mapping.
+// mapping yields the keys and values of a YAML mapping. It adds an error for a repeated key, for a key that is not a
+// plain word, and for a node that is not a mapping, and skips them.
 func (p *fileParser) mapping(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(_, _ *yaml.Node) bool) {
 		if n.Kind != yaml.MappingNode {
@@ -230,7 +230,7 @@ func (p *fileParser) text(n *yaml.Node) string {
 	return n.Value
 }
 
-// list returns the texts of a sequence, or a single text.
+// list returns the strings of a YAML sequence. A single string is returned as a list with one element.
 func (p *fileParser) list(n *yaml.Node) []string {
 	if n.Kind != yaml.SequenceNode {
 		if s := p.text(n); s != "" {

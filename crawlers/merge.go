@@ -35,11 +35,11 @@ type Row struct {
 	WebBotAuth   *string
 }
 
-// RowError is an error in a [Row].
+// RowError describes an error in a [Row].
 type RowError struct {
 	Token string // token of the row
-	// Field is the name in the policy file: token, category, user-agent, follows,
-	// purposes, results, robots-only, address-lists, reverse-dns or signature-directory.
+	// Field is the field's name in the policy file: token, category, user-agent, follows, purposes, results,
+	// robots-only, address-lists, reverse-dns or signature-directory.
 	Field string
 	Err   error // the error in the field
 }
@@ -49,8 +49,8 @@ func (e *RowError) Error() string { return fmt.Sprintf("%s: %s %v", e.Token, e.F
 // Unwrap returns Err.
 func (e *RowError) Unwrap() error { return e.Err }
 
-// Merge returns a copy of c with the rows applied. If a row has an error, it returns no catalog, and the error
-// joins a [*RowError] for each error.
+// Merge returns a copy of c with the rows applied. If a row has an error, Merge returns a nil catalog and an error that
+// joins a [*RowError] for each error found.
 func (c *Catalog) Merge(rows ...Row) (*Catalog, error) {
 	list := slices.Clone(c.crawlers)
 	at := make(map[string]int, len(list)+len(rows))
@@ -127,7 +127,7 @@ func (r Row) apply(base *Crawler) *Crawler {
 	return &c
 }
 
-// set sets a field to the row's value, unless the row leaves it out.
+// set copies the row's value to a field. It does nothing if the row omits the value.
 func set[T any](field, row *T) {
 	if row != nil {
 		*field = *row
@@ -140,7 +140,7 @@ func setList(field *[]string, row []string) {
 	}
 }
 
-// checkRow returns the errors in a row, and in the crawler that results from it.
+// checkRow returns the errors in a row and in the crawler c that results from the row.
 func checkRow(r Row, c *Crawler) (errs []error) {
 	add := func(field string, err error) { errs = append(errs, &RowError{r.Token, field, err}) }
 	checkFacts(c, add)

@@ -12,38 +12,39 @@ import (
 
 // Pattern is a string to look for in a User-Agent header.
 type Pattern struct {
-	// Token is the text to look for. It may have spaces, slashes and dots; see [CheckPattern].
+	// Token is the text to look for. Token may contain spaces, slashes and dots. [CheckPattern] checks its syntax.
 	Token string
 	Index int // the result if the token is found
 }
 
-// Recognizer finds tokens in User-Agent headers. It is immutable and safe for concurrent use; the zero value finds
-// nothing.
+// Recognizer finds tokens in User-Agent headers. A Recognizer is immutable and safe for concurrent use. The zero value
+// does not find any tokens.
 //
-// A token is found in any letter case, if all of this is true:
-//   - Before it is the start of the header, white space, one of ( ) ; , + : = " ' [ { < *, or a slash after a product
-//     name if the token begins with a letter, as in Mozilla/GPTBot.
-//   - After it is the end of the header, white space, one of ( ) ; , + / : = " ' ] > } < *, or a hyphen or underscore
-//     with a version, as in GPTBot-1.2. After a first word of four letters or more, a version may also follow
-//     directly, as in GPTBot1.2. If the token comes after a "[", a slash after it must be followed by a version,
-//     because [Pinterest/iOS] is a browser.
-//   - It does not begin inside a URL, which extends from :// to white space or one of ) ; , ' " < >.
-//   - None of the words like, with and following comes before it, as in "(like Googlebot)". Such a header names
-//     another program than its sender.
-//   - It is not the name of an app at the start of the header, as Apple's systems write it:
-//     "IFTTT/1.0 CFNetwork/1496.0.7 Darwin/23.5.0".
+// A token is found in any letter case if all of these conditions are true:
+//   - The token follows the start of the header, white space, or one of ( ) ; , + : = " ' [ { < *. A token that begins
+//     with a letter may also follow a product name and a slash, as in Mozilla/GPTBot.
+//   - The token is followed by the end of the header, white space, one of ( ) ; , + / : = " ' ] > } < *, or a hyphen or
+//     underscore and a version, as in GPTBot-1.2. If the first word of the token has four letters or more, a version
+//     may also follow directly, as in GPTBot1.2. If the token is between "[" and a slash, a version must follow the
+//     slash, because [Pinterest/iOS] is a browser.
+//   - The token does not begin inside a URL. A URL extends from :// to white space or to one of ) ; , ' " < >.
+//   - The token does not follow the word like, with or following, as in "(like Googlebot)". In such a header, the token
+//     is not the name of the sender.
+//   - The token is not the name of an app at the start of the header. Apple's systems write such headers: "IFTTT/1.0
+//     CFNetwork/1496.0.7 Darwin/23.5.0".
 //
-// A header with characters outside ASCII is also searched in the form in which a person would read it.
+// If a header has characters outside ASCII, the Recognizer also replaces look-alike characters by ASCII letters and
+// searches the result.
 //
-// A pattern may end in a hyphen, underscore or dot and a star. It finds names that an operator derives from one
-// name: SemrushBot-* finds SemrushBot-XY, but neither SemrushBot nor SemrushBotXY. A pattern with the complete name
-// takes precedence.
+// A pattern may end in a hyphen, underscore or dot and a star. Such a pattern finds all names that an operator derives
+// from one name: SemrushBot-* finds SemrushBot-XY, but neither SemrushBot nor SemrushBotXY. A pattern that equals the
+// complete name takes precedence.
 //
-// RFC 9309 section 2.2.1 only requires that the token is a substring of the User-Agent. A search for substrings
-// would find Code in every browser on some devices, and every crawler that a URL mentions.
+// RFC 9309 section 2.2.1 only requires that the token is a substring of the User-Agent. A search for substrings would
+// find the token Code in every browser on some devices. It would also find every crawler that a URL mentions.
 //
-// The time depends on the length of the header, and not on the number of tokens. No method allocates memory for a
-// header in ASCII.
+// The search time depends on the length of the header, but not on the number of tokens. The methods do not allocate
+// memory for an ASCII header.
 type Recognizer struct {
 	groups     map[string]group // key: the token's first word in lower case
 	filter     []uint64         // set of the keys of the first words
@@ -51,13 +52,13 @@ type Recognizer struct {
 	lengths    [256]uint64      // sets of lengths of first words, modulo 64, by key
 	short      [256]bool        // first letters of first words with fewer than four letters
 	shortWords [16]uint64       // the set of the shortKeys of these words
-	derived    bool             // some pattern ends in a star
+	derived    bool             // true if a pattern ends in a star
 }
 
-// group holds the tokens that share their first word.
+// group holds the tokens that begin with the same word.
 type group []tail
 
-// tail is the text after the first word, in lower case. A group is sorted by it.
+// tail is the part of a token after its first word, in lower case. The tails of a group are sorted.
 type tail struct {
 	text    string
 	derived bool // the pattern ends in a star
@@ -94,7 +95,7 @@ func NewRecognizer(patterns []Pattern) *Recognizer {
 	return r
 }
 
-// sorted returns the group in order. If tails are equal, it keeps only the first.
+// sorted returns the tails of the group in order. It keeps only the first of several equal tails.
 func (g group) sorted() group {
 	slices.SortStableFunc(g, func(a, b tail) int {
 		if c := strings.Compare(a.text, b.text); c != 0 || a.derived == b.derived {
@@ -120,8 +121,8 @@ func (r *Recognizer) Recognize(ua string) (index int, ok bool) {
 	return index, length > 0
 }
 
-// longest returns the Index and the length of the longest token. The length is 0 if there is none. foreign reports
-// whether ua has characters outside ASCII.
+// longest returns the Index and the length of the longest token in ua. The length is 0 if ua has no token. foreign
+// reports whether ua has characters outside ASCII.
 func (r *Recognizer) longest(ua string) (index, length int, foreign bool) {
 	var s scanner
 	for i := 0; i < len(ua); i = r.next(ua, &s) {
@@ -133,8 +134,8 @@ func (r *Recognizer) longest(ua string) (index, length int, foreign bool) {
 }
 
 // RecognizeEach appends to dst the Index of every token in the User-Agent lines, in the order in which the tokens
-// begin, and returns the extended slice. It leaves out tokens within longer tokens, and an Index that dst already
-// has. It allocates only if dst is too small.
+// begin, and returns the extended slice. RecognizeEach skips tokens inside longer tokens, and each Index that is
+// already in dst. It allocates memory only if dst is too small.
 func (r *Recognizer) RecognizeEach(dst []int, uas []string) []int {
 	for _, ua := range uas {
 		var foreign bool
@@ -159,7 +160,8 @@ func (r *Recognizer) each(dst []int, ua string) (_ []int, foreign bool) {
 	return dst, s.foreign()
 }
 
-// at returns the Index and the length of the longest token that begins at i. The length is 0 if there is none.
+// at returns the Index and the length of the longest token that begins at ua[i]. The length is 0 if no token begins
+// there.
 func (r *Recognizer) at(ua string, i int) (index, length int) {
 	if r.isOther(ua, i) {
 		return 0, 0
@@ -174,7 +176,7 @@ func (r *Recognizer) at(ua string, i int) (index, length int) {
 	return 0, 0
 }
 
-// admit adds a first word, in lower case, to the filters of next and find.
+// admit adds the first word of a token to the filters that next and find use. word is in lower case.
 func (r *Recognizer) admit(word string) {
 	if c := word[0]; len(word) < 4 {
 		k := shortKey(word)
@@ -190,7 +192,7 @@ func (r *Recognizer) admit(word string) {
 	r.lengths[k>>24] |= 1 << (len(word) % 64)
 }
 
-// isOther reports whether it is certain that no token begins at i.
+// isOther returns true only if no token can begin at ua[i]. It is a fast check.
 func (r *Recognizer) isOther(ua string, i int) bool {
 	return i+4 <= len(ua) && !r.mayBeShort(ua, i) && r.lengths[key(ua[i:])>>24] == 0
 }
@@ -212,8 +214,8 @@ func (r *Recognizer) find(ua string, i, end int) group {
 	return g
 }
 
-// shorter returns the last place before end at which the word at i may end, because a version or the rest of a
-// derived name begins there. It returns i if there is none.
+// shorter returns the last position before end where the word ua[i:end] may already end, because a version or the rest
+// of a derived name begins there. It returns i if there is no such position.
 func (r *Recognizer) shorter(ua string, i, end int) int {
 	if k := bareVersion(ua, end); k < end && k >= i+4 {
 		return k
@@ -226,7 +228,7 @@ func (r *Recognizer) shorter(ua string, i, end int) int {
 	return i
 }
 
-// isDerived reports whether a pattern ends in a star, and so stands for derived names.
+// isDerived reports whether a pattern ends in a star and therefore matches derived names.
 func isDerived(pattern string) bool {
 	n := len(pattern)
 	return n > 2 && pattern[n-1] == '*' && strings.IndexByte("-_.", pattern[n-2]) >= 0 && class[pattern[n-3]]&isWord != 0
@@ -250,7 +252,8 @@ func isVersion(ua string, i int) bool {
 	return '0' <= ua[i] && ua[i] <= '9'
 }
 
-// longest returns the index and the length of the longest tail at i in ua. The token begins at begin.
+// longest returns the index and the length of the longest tail that ua has at position i. The token starts at position
+// begin.
 func (g group) longest(ua string, begin, i int) (index, length int, ok bool) {
 	for d := 0; len(g) > 0; d++ {
 		for len(g) > 0 && len(g[0].text) == d {
@@ -267,14 +270,15 @@ func (g group) longest(ua string, begin, i int) (index, length int, ok bool) {
 	return index, length, ok
 }
 
-// narrow returns the tails whose byte at d is c. All tails of g must be longer than d and equal before d.
+// narrow returns the tails whose byte at position d is c. All tails of g must be longer than d bytes and must have the
+// same first d bytes.
 func (g group) narrow(d int, c byte) group {
 	lo := sort.Search(len(g), func(k int) bool { return g[k].text[d] >= c })
 	n := sort.Search(len(g)-lo, func(k int) bool { return g[lo+k].text[d] > c })
 	return g[lo : lo+n]
 }
 
-// ends reports whether a token from begin to i is a complete word.
+// ends reports whether the token ua[begin:i] ends at a word boundary.
 func ends(ua string, begin, i int) bool {
 	if i == len(ua) {
 		return true
@@ -290,10 +294,10 @@ func ends(ua string, begin, i int) bool {
 	return isVersion(ua, i) || beginsVersion(ua, i)
 }
 
-// comparisons are the words after which a User-Agent names another program.
+// comparisons are words that precede the name of a program other than the sender.
 var comparisons = [...]string{"like", "with", "following"}
 
-// compared reports whether one of the comparisons comes before i.
+// compared reports whether one of the comparisons precedes ua[i].
 func compared(ua string, i int) bool {
 	for i > 0 && class[ua[i-1]]&isOpening != 0 {
 		i--

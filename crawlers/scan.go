@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// scanner finds the positions in a User-Agent at which a token may begin. The zero value is at the first position,
-// the start.
+// scanner finds the positions in a User-Agent where a token may begin. The zero value starts at the first byte.
 type scanner struct {
-	end   int    // end of the eight bytes in work
-	stops uint64 // the remaining bits of their stopBytes
+	end   int    // end of the eight bytes that are being examined
+	stops uint64 // the bits of stopBytes for these eight bytes that have not been used yet
 	all   uint64 // bitwise OR of all bytes so far
 }
 
-// foreign reports whether the User-Agent has characters outside ASCII. Call it after the last position.
+// foreign reports whether the User-Agent has characters outside ASCII. Call foreign only after next has returned the
+// last position.
 func (s *scanner) foreign() bool { return s.all&0x8080808080808080 != 0 }
 
-// next returns the next position after a delimiter, or the length of ua. It skips most positions whose letters
-// begin no token.
+// next returns the next position that follows a delimiter, or len(ua) at the end. It skips most positions where a token
+// cannot begin.
 func (r *Recognizer) next(ua string, s *scanner) int {
 	// The compiler keeps these copies in registers.
 	end, stops, all, filter, shift := s.end, s.stops, s.all, r.filter, r.shift&31
@@ -71,8 +71,8 @@ func (r *Recognizer) mayBeShort(ua string, i int) bool {
 	return r.shortWords[k/64]>>(k%64)&1 != 0
 }
 
-// shortKey returns a hash below 1024 of up to three bytes of a word, without regard to case. It stops at the first
-// byte that is not plain.
+// shortKey returns a hash below 1024 of up to three bytes of a word, without regard to case. The hash covers only the
+// bytes before the first byte without the property isPlain.
 func shortKey(word string) uint32 {
 	k := uint32(word[0] & 0x1f)
 	for i := 1; i < len(word) && class[word[i]]&isPlain != 0; i++ {
@@ -81,9 +81,9 @@ func shortKey(word string) uint32 {
 	return k * 0x9e3779b1 >> 22
 }
 
-// stopBytes returns a word with the highest bit of some bytes set. These are the bytes of x that are less than a
-// hyphen, one of ":;<=[{", or a slash without a digit after it. These are all bytes that may come before a token,
-// and few others in a User-Agent.
+// stopBytes returns a word in which the highest bits of some bytes are set. These bytes of x are less than a hyphen,
+// one of ":;<=[{", or a slash that is not followed by a digit. In a User-Agent, they include all bytes that may precede
+// a token, and few other bytes.
 func stopBytes(x uint64) uint64 {
 	const (
 		ones = 0x0101010101010101
@@ -100,8 +100,8 @@ func stopBytes(x uint64) uint64 {
 	return stops&^(stops>>8) | ^slash&letter&high&^x // no token begins with a stop
 }
 
-// followsProduct reports whether the slash at i comes after a product name, which is a word without dots, and
-// before a letter or underscore. This is true for "Mozilla/GPTBot", but not for "example.com/gptbot".
+// followsProduct reports whether the slash at ua[i] follows a product name and precedes a letter or underscore. A
+// product name is a word without dots. The result is true for "Mozilla/GPTBot" and false for "example.com/gptbot".
 func followsProduct(ua string, i int) bool {
 	if c := fold[ua[i+1]]; c != '_' && (c < 'a' || c > 'z') {
 		return false
@@ -116,14 +116,14 @@ func followsProduct(ua string, i int) bool {
 	return begin == 0 || class[ua[begin-1]]&isBefore != 0 && ua[begin-1] != '/' && ua[begin-1] != ':'
 }
 
-// eight returns the first eight bytes of s as a word. The first byte is the lowest.
+// eight returns the first eight bytes of s as a 64-bit word in little-endian order.
 func eight(s string) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// lastBytes does the same as eight for an s of fewer than eight bytes. It fills the word with letters.
+// lastBytes is like eight for a string of fewer than eight bytes. It fills the rest of the word with letters.
 func lastBytes(s string) uint64 {
 	x := uint64(0x6161616161616161)
 	for i := len(s) - 1; i >= 0; i-- {
@@ -132,8 +132,8 @@ func lastBytes(s string) uint64 {
 	return x
 }
 
-// key returns a hash of the first four bytes of s, without regard to case. Its upper bits are the most evenly
-// distributed.
+// key returns a hash of the first four bytes of s, without regard to case. The upper bits of the hash are distributed
+// most evenly.
 func key(s string) uint32 {
 	_ = s[3]
 	four := uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// SignerPrefix begins the name of a client that signs requests with the keys of a host, such as
-// signed:browserbase.com.
+// SignerPrefix is the first part of the token of a client that signs its requests, such as signed:browserbase.com. The
+// rest of the token is the host of the client's keys.
 const SignerPrefix = "signed:"
 
 // IsSigner reports whether a token names a signer.
@@ -17,8 +17,8 @@ func IsSigner(token string) bool {
 	return len(token) > len(SignerPrefix) && strings.EqualFold(token[:len(SignerPrefix)], SignerPrefix)
 }
 
-// IsSigner reports whether the crawler is only known by its signature, because its token is in no User-Agent and no
-// robots.txt.
+// IsSigner reports whether the crawler is known only by its signature. The token of such a crawler does not occur in
+// User-Agents or in robots.txt.
 func (c *Crawler) IsSigner() bool { return IsSigner(c.Token) }
 
 // CheckSigner returns an error if the token of a signer is not valid.
@@ -31,9 +31,9 @@ func CheckSigner(token string) error {
 	return nil
 }
 
-// SignerRow returns the row for a signer. If the catalog has crawlers with a key directory at the signer's host, or
-// at www. before it, the row gets the facts that these have in common. Otherwise the keys are expected at the
-// well-known path.
+// SignerRow returns the row for a signer. If the catalog has crawlers with a key directory at the signer's host, or at
+// that host with the prefix "www.", the row contains the facts that these crawlers share. Otherwise the row expects the
+// keys at the well-known path.
 func (c *Catalog) SignerRow(token string) Row {
 	host := strings.ToLower(token[len(SignerPrefix):])
 	directory := "https://" + host
@@ -50,7 +50,8 @@ func (c *Catalog) SignerRow(token string) Row {
 	}
 	for i, cr := range known {
 		if cr.Verification.WebBotAuth != known[0].Verification.WebBotAuth {
-			return Row{Token: row.Token, WebBotAuth: &directory} // several directories at one host: use only the well-known one
+			// if one host has several directories, only the well-known directory is used
+			return Row{Token: row.Token, WebBotAuth: &directory}
 		}
 		switch {
 		case i == 0:

@@ -12,7 +12,7 @@ import (
 // maxPattern is the maximum length of a [Pattern]'s token, in bytes.
 const maxPattern = 128
 
-// Properties of bytes in a User-Agent.
+// These bits describe how the recognizer treats a byte of a User-Agent.
 const (
 	isWord    = 1 << iota // part of a product token
 	isBefore              // may come before a token
@@ -22,7 +22,7 @@ const (
 	isPlain               // part of a word, except hyphen and underscore
 )
 
-// class has the properties of all bytes. fold converts ASCII letters to lower case.
+// class maps each byte to its properties. fold maps each byte to itself, and ASCII letters to lower case.
 var class, fold = byteTables()
 
 func byteTables() (class, fold [256]byte) {
@@ -55,13 +55,13 @@ func byteTables() (class, fold [256]byte) {
 	return class, fold
 }
 
-// ValidToken reports whether s is a product token by RFC 9309 section 2.2.1, which allows only letters, hyphens and
-// underscores.
+// ValidToken reports whether s is a valid product token according to RFC 9309 section 2.2.1, which allows only letters,
+// hyphens and underscores.
 func ValidToken(s string) bool { return s != "" && ReadAs(s) == s }
 
-// ReadAs returns the token that a reader finds if it strictly follows RFC 9309 section 2.2.1. Such a reader stops
-// at the first character that is not a letter, hyphen or underscore. It reads AI2Bot as AI, which may be the name
-// of another crawler.
+// ReadAs returns the token that a parser of robots.txt reads if the parser strictly follows RFC 9309 section 2.2.1.
+// Such a parser stops at the first character that is not a letter, hyphen or underscore. It reads AI2Bot as AI, which
+// may be the name of another crawler.
 func ReadAs(token string) string {
 	for i := range len(token) {
 		c := fold[token[i]]
@@ -91,7 +91,8 @@ func CheckPattern(s string) error {
 	return nil
 }
 
-// letters has, for each ASCII letter, the characters of other scripts that look like it.
+// letters is a list of words. The first character of each word is an ASCII letter, a hyphen or an underscore. The
+// others are characters outside ASCII that look like the first one.
 const letters = "AАΑ BВΒ CСϹ EЕΕ HНΗ IІΙ JЈ KКΚ MМΜ NΝ OОΟ PРΡ QԚ SЅ TТΤ UՍ VѴ WԜ XХΧ YҮΥ ZΖ " +
 	"aаɑα cсϲ dԁ eе gɡ hһ iіı jјϳ lӏ nո oоο pрρ qԛ sѕ uս vѵν wԝ xх yуγ -‐‑‒–—− _ˍ"
 
@@ -105,9 +106,8 @@ var lookAlikes = func() map[rune]byte {
 	return m
 }()
 
-// plain returns a User-Agent in the form in which a person would read it. It replaces letters that look like ASCII
-// letters by these, and removes invisible characters. It replaces every other character outside ASCII, and every
-// invalid byte, by a space.
+// plain converts a User-Agent to ASCII. It replaces characters that look like ASCII letters by these letters, and
+// removes invisible characters. It replaces every other character outside ASCII, and every invalid byte, by a space.
 func plain(ua string) string {
 	var b strings.Builder
 	for _, c := range ua {
@@ -116,7 +116,7 @@ func plain(ua string) string {
 			b.WriteByte(byte(c))
 		case like != 0:
 			b.WriteByte(like)
-		case c >= '！' && c <= '～': // the full-width forms of ASCII
+		case c >= '！' && c <= '～': // the full-width variants of ASCII characters
 			b.WriteByte(byte(c - '！' + '!'))
 		case c >= 0x200b && c <= 0x200f, c == 0x2060, c == 0xfeff, c == 0xad, c >= 0xfe00 && c <= 0xfe0f:
 		default:
@@ -127,14 +127,14 @@ func plain(ua string) string {
 }
 
 // isAppName reports whether the name at the beginning of a User-Agent is the name of an app. On Apple's phones and
-// computers, the system writes it there. A person uses such an app.
+// computers, the system writes the name of the app there, and a person uses the app.
 func isAppName(ua string) bool {
 	_, rest, ok := strings.Cut(ua, " CFNetwork/")
 	return ok && strings.Contains(rest, " Darwin/")
 }
 
-// bareVersion returns the place where a version such as 1.2 begins right after a name. The version must reach to
-// end, or to a digit before it. It returns end if there is none.
+// bareVersion returns the position where a version such as 1.2 begins directly after a name. end is the position of the
+// first dot in the version. bareVersion returns end if there is no version at that position.
 func bareVersion(ua string, end int) int {
 	if end+1 >= len(ua) || ua[end] != '.' || !isDigit(ua[end+1]) {
 		return end
@@ -146,7 +146,7 @@ func bareVersion(ua string, end int) int {
 	return begin
 }
 
-// beginsVersion reports whether a version such as 1.2 begins at i, right after a name.
+// beginsVersion reports whether a version such as 1.2 begins at ua[i], directly after a name.
 func beginsVersion(ua string, i int) bool {
 	if i == 0 || !isDigit(ua[i]) || isDigit(ua[i-1]) {
 		return false

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command caddy is Caddy with its standard modules, robots_policy and its console.
+// Command caddy is Caddy with its standard modules, the robots_policy plugin and the plugin's console.
 package main
 
 import (

@@ -29,13 +29,13 @@ func (s *Status) Stale() (all []string) {
 	return all
 }
 
-// listsSubject is the subject of [listsCurrent].
+// listsSubject holds the data that [listsCurrent] judges.
 type listsSubject struct {
-	Used  claim.Known[int] `gap:"no-lists" what:"no list of addresses is in use, so no crawler is verified by one" close:"write verify lists in robots_policy"`
+	Used  claim.Known[int] `gap:"no-lists" what:"address lists are not in use, so crawlers are not verified by their addresses" close:"write verify lists in robots_policy"`
 	Stale int
 }
 
-// listsCurrent is the claim that no list of addresses or keys is too old.
+// listsCurrent is the claim that all lists of addresses and keys are recent enough.
 var listsCurrent = claim.Register("lists-current", func(s listsSubject) claim.Finding {
 	used, _ := s.Used.Get()
 	lists := english.Number(int64(used)) + map[bool]string{true: " list of addresses or keys", false: " lists of addresses and keys"}[used == 1]
@@ -46,7 +46,8 @@ var listsCurrent = claim.Register("lists-current", func(s listsSubject) claim.Fi
 	return f
 })
 
-// ListsCurrent judges the lists and keys in use, as far as they have a date or should have one.
+// ListsCurrent judges the age of the lists and keys in use. It ignores lists that neither have a date nor should have
+// one.
 func (s *Status) ListsCurrent() claim.Claim {
 	subject, used := listsSubject{Stale: len(s.Stale())}, 0
 	for i := range s.Lists {

@@ -21,26 +21,26 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/refcount"
 )
 
-// Limits on what one policy can make the server fetch and store: the number of lists, and of prefixes in each.
+// These limits protect the server from a policy with too many or too long address lists.
 const (
 	maxPolicyLists    = 32
 	maxPolicyPrefixes = 20_000
 	maxPrefixes       = 100_000
 )
 
-// engines holds the engines in use, by their methods. It is global because Caddy loads a configuration while the
-// previous one is still running, and passes nothing from one to the other.
+// engines holds the engines in use, keyed by their methods. The variable is global because Caddy loads a new
+// configuration while the previous configuration is still running, and does not pass values between them.
 var engines refcount.Pool[*engine]
 
-// engine verifies clients for all verifiers with the same methods. It survives reloads of the configuration, so
-// that its data need not be fetched again.
+// engine verifies clients for all verifiers with the same methods. An engine survives reloads of the configuration, so
+// its data need not be fetched again.
 type engine struct {
 	methods    Methods
 	lists      *verify.Lists
 	verifier   *verify.Verifier
 	signatures *webbotauth.Verifier // nil unless methods.Signatures
 	sources    sources
-	policies   sync.Map // weak.Pointer[crawlers.Identities] to the acquired lists, a []string
+	policies   sync.Map // maps weak.Pointer[crawlers.Identities] to the acquired lists ([]string)
 
 	started atomic.Bool
 	mu      sync.Mutex // protects the fields below
@@ -60,8 +60,8 @@ func newEngine(m Methods, dns verify.DNSOptions, logger func() *zap.Logger) *eng
 	return e
 }
 
-// listClient returns a client that fetches address lists without a proxy. It connects only to public addresses and
-// the allowed ranges, and follows at most three redirects, only to https.
+// listClient returns a client that fetches address lists without a proxy. The client connects only to public addresses
+// and the allowed ranges. It follows at most three redirects, and only to https URLs.
 func listClient(m Methods) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil
@@ -80,8 +80,8 @@ func (e *engine) close() {
 	}
 }
 
-// start begins to refresh the address lists. It is called for the first request to verify, so that validating a
-// configuration fetches nothing.
+// start begins to refresh the address lists. It is called for the first request that needs verification, so validating
+// a configuration does not fetch lists.
 func (e *engine) start() {
 	if !e.methods.Lists || e.started.Load() {
 		return
@@ -94,9 +94,9 @@ func (e *engine) start() {
 	e.started.Store(true)
 }
 
-// use acquires the address lists of the policy and of a newer catalog that the embedded catalog does not have. They
-// are released when the garbage collector frees the policy, because requests and logs may use a policy longer than
-// the configuration does.
+// use acquires the address lists of the policy and of a newer catalog, except the lists of the embedded catalog. The
+// lists are released when the garbage collector frees the policy, because requests and logs may use a policy longer
+// than the configuration does.
 func (e *engine) use(id *crawlers.Identities) {
 	listed, own := id.CatalogLists(), id.OwnLists()
 	if len(listed)+len(own) == 0 {
@@ -133,7 +133,7 @@ func (e *engine) release(key weak.Pointer[crawlers.Identities]) {
 	}
 }
 
-// canceledCtx is a context that is already done. With it, lookups answer from the cache and do not wait.
+// canceledCtx is a context that is already done. Lookups with this context use only the cache and do not wait.
 var canceledCtx = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

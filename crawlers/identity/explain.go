@@ -15,11 +15,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// An Explainer returns the identity of a client address if the client claims to be the crawler with these facts. It
-// also returns the reason as a sentence.
+// An Explainer returns the identity of a client at a fixed address that claims to be the crawler with these facts. The
+// second result is a sentence with the reason.
 type Explainer = func(crawlers.Verification) (policy.Identity, string)
 
-// ExplainEmbedded returns an Explainer that uses the embedded address lists among urls, and no network.
+// ExplainEmbedded returns an Explainer that uses only embedded address lists whose URLs are in urls. It does not use
+// the network.
 func ExplainEmbedded(urls []string, addr netip.Addr) Explainer {
 	lists := verify.NewLists(urls, verify.ListOptions{})
 	return func(facts crawlers.Verification) (policy.Identity, string) {
@@ -27,7 +28,8 @@ func ExplainEmbedded(urls []string, addr netip.Addr) Explainer {
 	}
 }
 
-// ExplainRunning returns an Explainer that uses the data that this server has now. It does not wait for lookups.
+// ExplainRunning returns an Explainer that uses the lists and cached answers of this running server. The Explainer does
+// not wait for lookups.
 func ExplainRunning(addr netip.Addr) Explainer {
 	return func(facts crawlers.Verification) (identity policy.Identity, evidence string) {
 		evidence = "this server does not verify crawlers (verify off)"
@@ -44,7 +46,8 @@ func ExplainRunning(addr netip.Addr) Explainer {
 	}
 }
 
-// CardOf returns the signer's description of itself, if it has been fetched. facts name the signer's key directory.
+// CardOf returns the signer's description of itself, or an empty Card if it has not been fetched. facts contain the
+// signer's key directory.
 func CardOf(facts crawlers.Verification) (card webbotauth.Card) {
 	for _, e := range engines.All() {
 		card = cmp.Or(card, e.card(facts))
@@ -59,7 +62,8 @@ func (e *engine) card(facts crawlers.Verification) webbotauth.Card {
 	return e.signatures.Card(facts.WebBotAuth)
 }
 
-// explain checks an address and describes the result.
+// explain checks whether an address belongs to the crawler with these facts. It returns the identity and a sentence
+// that describes the result.
 func explain(e *engine, facts crawlers.Verification, addr netip.Addr) (policy.Identity, string) {
 	facts, all := e.methods.askable(facts)
 	result, lists := e.verifier.Check(canceledCtx, facts, addr), e.lists.Status()
@@ -95,7 +99,7 @@ func whyUndecided(urls []string, addr netip.Addr, lists []verify.ListStatus) str
 	return "; the list has only addresses of the other family (IPv4 or IPv6), so it does not make it an impostor"
 }
 
-// asOf returns the age of a list, as the end of a sentence.
+// asOf returns a phrase with the age of a list, to be appended to a sentence.
 func asOf(url string, lists []verify.ListStatus) string {
 	for _, l := range lists {
 		if l.URL == url && l.Prefixes > 0 {

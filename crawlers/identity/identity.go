@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity decides whether a client is the crawler that its User-Agent names. Even if the User-Agent does
-// not name a crawler, a signature or an address may identify one. The package uses the data that crawlers/verify
-// and crawlers/webbotauth fetch. All verifiers with the same methods share this data, so that it survives when one
-// takes over from another.
+// Package identity decides whether a client is the crawler that its User-Agent names. Even if the User-Agent does not
+// name a crawler, a signature or an address may identify the crawler. The package uses the data that crawlers/verify
+// and crawlers/webbotauth fetch. All verifiers with the same methods share this data, so the data survives a reload
+// that replaces one verifier with another.
 package identity
 
 import (
@@ -23,19 +23,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Server answers a verifier's questions about the server whose clients it verifies.
+// Server gives a verifier information about a request that only the web server has.
 type Server interface {
-	// ClientIP returns the address of the client, or "" if it is not known.
+	// ClientIP returns the IP address of the client, or "" if the address is not known.
 	ClientIP(r *http.Request) string
-	// TrustsProxy reports whether the request comes from a trusted proxy, so that its headers say what the proxy
-	// received.
+	// TrustsProxy reports whether the request comes from a trusted proxy. If so, the forwarding headers are used.
 	TrustsProxy(r *http.Request) bool
-	// Vars returns the variables of the request, or nil if the server has no place for them.
+	// Vars returns a map for values that belong to the request, or nil if the server has no such map.
 	Vars(r *http.Request) map[string]any
 }
 
-// Verifier verifies the clients of one handler or matcher. It is safe for concurrent use and
-// never makes a request wait. A nil Verifier does not verify.
+// Verifier verifies the clients of one handler or matcher. It is safe for concurrent use and never makes a request
+// wait. A nil Verifier leaves all clients unverified.
 type Verifier struct {
 	methods Methods
 	engine  *engine
@@ -43,10 +42,10 @@ type Verifier struct {
 	close   sync.Once
 }
 
-// New returns a verifier that uses the lists of the embedded catalog, and of the policies that it is asked about.
-// It returns nil if verification is off. Call Close when the verifier is no longer used. logger returns the logger
-// to use at the moment; it may change, because verifiers with the same methods share their data. If it returns nil,
-// nothing is logged.
+// New returns a verifier that uses the lists of the embedded catalog and of the policies passed to [Ask]. It returns
+// nil if verification is off. Call Close when the verifier is no longer used. logger returns the logger to use at the
+// moment; it may change, because verifiers with the same methods share their data. If it returns nil, nothing is
+// logged.
 func New(m Methods, logger func() *zap.Logger) *Verifier {
 	if !m.Enabled {
 		return nil
@@ -65,7 +64,7 @@ func New(m Methods, logger func() *zap.Logger) *Verifier {
 
 func (m Methods) key() string { return fmt.Sprintln(m.Lists, m.DNS, m.Signatures, m.AllowedRanges) }
 
-// Methods returns the methods of the verifier. For a nil Verifier these are the methods of `verify off`.
+// Methods returns the methods of the verifier. For a nil Verifier, it returns the methods of `verify off`.
 func (v *Verifier) Methods() Methods {
 	if v == nil {
 		return Methods{}
@@ -93,15 +92,15 @@ func (v *Verifier) Close() {
 type Request struct {
 	*http.Request
 	Server Server
-	Target string // path and query as sent by the client
+	Target string // path and query, unchanged from the client's request
 }
 
-// Known identifies the crawlers that a policy or a matcher knows.
+// Known maps crawlers of the catalog to the IDs that a policy or a matcher uses for them.
 type Known[T comparable] interface {
 	Identities() *crawlers.Identities
 	// CrawlerOf returns the ID of a crawler of the catalog. ok is false if the crawler is not known.
 	CrawlerOf(c *crawlers.Crawler) (id T, ok bool)
-	// Verification returns the facts that the crawler can be verified by.
+	// Verification returns the facts that can verify the crawler.
 	Verification(id T) crawlers.Verification
 }
 
@@ -118,11 +117,11 @@ type proof struct{ by, evidence string }
 
 const bySignature = "signature"
 
-// Ask identifies the client of a request. It appends to clients the crawlers whose rules apply to the request. If
-// the request proves which crawler sent it, that is this crawler; otherwise it is those that the User-Agent names.
-// If the policy names the signer of the request (signed:HOST), the signer is appended, too, unless it is documented
-// to be the proven crawler. Ask also returns the signer's description of itself. It does not wait for data that is
-// not cached, but looks it up in the background for the next request.
+// Ask identifies the client of a request. It appends to clients the crawlers whose rules apply to the request. If the
+// request proves which crawler sent it, Ask appends only the proven crawler. Otherwise it appends the crawlers that the
+// User-Agent names. If the policy names the signer of the request (signed:HOST), Ask also appends the signer, unless
+// the signer is documented as the proven crawler. Ask also returns the signer's description of itself. Ask does not
+// wait for data that is not cached. It looks up such data in the background for later requests.
 func Ask[T comparable](v *Verifier, r Request, known Known[T], named []T, clients []Client[T]) ([]Client[T], webbotauth.Card) {
 	var p proven
 	if v != nil {
@@ -162,8 +161,8 @@ func ofProven[T comparable](known Known[T], c *crawlers.Crawler) (id T, ok bool)
 	return known.CrawlerOf(c)
 }
 
-// identify decides whether a request comes from the crawler with these facts. id are the identities of the policy
-// or catalog that has the crawler. addr is the client's address, or invalid if it is not known.
+// identify decides whether a request comes from the crawler with these facts. id holds the identities of the policy or
+// catalog that contains the crawler. addr is the client's address, or the zero Addr if the address is not known.
 func (v *Verifier) identify(r Request, addr netip.Addr, id *crawlers.Identities, facts crawlers.Verification) (policy.Identity, proof) {
 	if facts.IsEmpty() {
 		return policy.Unknown, proof{}
@@ -171,7 +170,7 @@ func (v *Verifier) identify(r Request, addr netip.Addr, id *crawlers.Identities,
 	e := v.engine
 	e.start()
 	e.use(id)
-	undecided := false // a signature may still turn out to be the operator's
+	undecided := false // true if the operator may have made the signature
 	if facts.WebBotAuth != "" && webbotauth.Signed(r.Header) {
 		undecided = e.signatures == nil
 		if !undecided {
@@ -198,19 +197,19 @@ func (v *Verifier) identify(r Request, addr netip.Addr, id *crawlers.Identities,
 	return policy.Unknown, proof{}
 }
 
-// proven is the sender that a request proves, whatever its User-Agent says. It is the zero value if the request
-// proves nothing.
+// proven holds the sender of a request that a signature or an address proves, independently of the User-Agent. The zero
+// value means that the sender is not proven.
 type proven struct {
-	// crawler is the crawler whose operator signed the request, or the only one that uses its address. If several
-	// crawlers share the key, it is the one that the User-Agent names.
+	// crawler is the crawler whose operator signed the request, or the only crawler that uses the request's address. If
+	// several crawlers share the key, crawler is the one that the User-Agent names.
 	crawler *crawlers.Crawler
-	signer  *crawlers.Crawler // the signer, if the policy names it (signed:HOST)
+	signer  *crawlers.Crawler // the signer, if the policy names the signer (signed:HOST)
 	card    webbotauth.Card   // the signer's description of itself
 }
 
-// recognize returns the sender that a request proves by an operator's signature, or by an address on a list that
-// belongs to one crawler alone. named tells whether the User-Agent names any crawler, and isNamed whether it names
-// the given one.
+// recognize returns the sender that a request proves. The proof is an operator's signature, or an address on a list
+// that belongs to only one crawler. named is true if the User-Agent names any crawler. isNamed reports whether the
+// User-Agent names the given crawler.
 func (v *Verifier) recognize(r Request, id *crawlers.Identities, named bool, isNamed func(*crawlers.Crawler) bool) (p proven) {
 	if v.engine.signatures != nil && webbotauth.Signed(r.Header) {
 		if p = v.recognizeSigner(r, id, isNamed); p != (proven{}) {
@@ -268,8 +267,8 @@ func (v *Verifier) recognizeAddress(r Request, id *crawlers.Identities) (found *
 	return found
 }
 
-// checkSignature checks the signature of a request only once, even if several handlers and matchers ask, because a
-// nonce is accepted only once.
+// checkSignature checks the signature of a request. Later calls for the same request, from other handlers or matchers,
+// return the first result, because a nonce is accepted only once.
 func (v *Verifier) checkSignature(r Request, directory string) webbotauth.Result {
 	key := "robots_policy.signature " + directory
 	vars := r.Server.Vars(r.Request)
@@ -285,7 +284,8 @@ func (v *Verifier) checkSignature(r Request, directory string) webbotauth.Result
 	return result
 }
 
-// ClientScheme returns the scheme that the client used. It uses headers only if they come from a trusted proxy.
+// ClientScheme returns the scheme that the client used. It uses the X-Forwarded-Proto header only if a trusted proxy
+// sent the request.
 func ClientScheme(s Server, r *http.Request) string {
 	if r.TLS != nil || s.TrustsProxy(r) && r.Header.Get("X-Forwarded-Proto") == "https" {
 		return "https"
@@ -293,9 +293,9 @@ func ClientScheme(s Server, r *http.Request) string {
 	return "http"
 }
 
-// Proof describes the proof that verified a client as the crawler with these facts, so that others can check it. It
-// names a key, an address list and its date, or the suffix of a host name; the whole host name would contain the
-// address. It returns "" for an unverified client.
+// Proof describes the evidence that verified a client as the crawler with these facts, so that others can check the
+// evidence. The text names a key, an address list with its date, or the suffix of a host name. It omits the rest of the
+// host name, which would contain the client's address. Proof returns "" for an unverified client.
 func (c *Client[T]) Proof(v *Verifier, facts crawlers.Verification) string {
 	switch c.proof.by {
 	case bySignature:

@@ -14,13 +14,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Lack is a proof that a policy demands, but that no client can give, or only for a limited time.
+// Lack describes a proof of identity that a policy demands and that clients cannot give, or can give only for a limited
+// time.
 type Lack struct {
-	Why   string   `json:"why"`             // the reason and the remedy
-	Rules []string `json:"rules,omitempty"` // places and hosts of the rules; empty if a setting demands the proof
+	Why string `json:"why"` // the reason and the remedy
+	// the rules that demand the proof, with their places and hosts; empty if a setting demands the proof
+	Rules []string `json:"rules,omitempty"`
 }
 
-// Message returns the lack as a sentence without the full stop.
+// Message describes the lack in a sentence without a period at the end.
 func (l *Lack) Message() string {
 	if len(l.Rules) == 0 {
 		return l.Why
@@ -34,7 +36,7 @@ func (m Methods) Lacks(name string, spec *policy.Spec, catalog *crawlers.Catalog
 	if spec.Enforcement.Impostors > policy.ModeOff && !m.DetectsImpostors() {
 		all = append(all, Lack{Why: "the policy has enforcement.impostors, but " + NoImpostors})
 	}
-	by := map[string]int{} // index of each reason in all
+	by := map[string]int{} // maps each reason to its index in all
 	for i := range spec.Rules {
 		r := &spec.Rules[i]
 		if r.Identity != policy.DemandVerified {
@@ -58,8 +60,8 @@ func (m Methods) Lacks(name string, spec *policy.Spec, catalog *crawlers.Catalog
 
 const onlyBuiltIn = `only the address lists in this version prove it, and when they expire, it no longer applies; add "verify lists dns", or install a newer version in time`
 
-// lacksOf returns the reasons why a rule that demands proof never applies to some of its crawlers, or only for a
-// limited time.
+// lacksOf returns the reasons why a rule that demands proof never applies to some of its crawlers, or applies only for
+// a limited time.
 func (m Methods) lacksOf(r *policy.Rule, catalog *crawlers.Catalog) (why []string) {
 	var never []string
 	provable, method, builtIn := false, "", false
@@ -98,8 +100,8 @@ func (m Methods) lacksOf(r *policy.Rule, catalog *crawlers.Catalog) (why []strin
 // refreshes reports whether the methods use more than the built-in lists.
 func (m Methods) refreshes() bool { return m.Lists || m.DNS || m.Signatures }
 
-// lacks returns the method that must be configured to verify a crawler with these facts permanently. It returns ""
-// if such a method is configured. builtIn reports whether a built-in address list verifies the crawler until it
+// lacks returns the method that must be configured to verify a crawler with these facts permanently. method is "" if
+// such a method is configured. builtIn reports whether a built-in address list verifies the crawler until the list
 // expires.
 func (m Methods) lacks(facts crawlers.Verification) (method string, builtIn bool) {
 	switch {

@@ -12,15 +12,15 @@ import (
 
 var methodNames = []string{"embedded", "lists", "dns", "signatures", "off"}
 
-// Methods are the methods of verification that `verify` and `verify_from` select. With the zero value clients are
-// not verified.
+// Methods are the methods of verification that `verify` and `verify_from` select. The zero value leaves all clients
+// unverified.
 type Methods struct {
 	// Enabled is false for `verify off`. The embedded address lists are used whenever it is true.
 	Enabled       bool
 	Lists         bool           // fetch the address lists that operators publish
 	DNS           bool           // look up the client's address in DNS (forward-confirmed reverse DNS)
 	Signatures    bool           // check Web Bot Auth signatures, and fetch the keys
-	AllowedRanges []netip.Prefix // non-public addresses that fetching is allowed from
+	AllowedRanges []netip.Prefix // non-public addresses that may serve lists and keys
 }
 
 // ParseMethods parses the values of `verify`, which default to `embedded`, and the ranges of `verify_from` in CIDR
@@ -52,12 +52,12 @@ func ParseMethods(names, ranges []string) (Methods, error) {
 	return m, nil
 }
 
-// DetectsImpostors reports whether impostors can be detected permanently, and not only until the embedded address
-// lists are too old.
+// DetectsImpostors reports whether impostors can be detected permanently. Without the methods lists and dns, impostors
+// are detected only until the embedded address lists are too old.
 func (m Methods) DetectsImpostors() bool { return m.Lists || m.DNS }
 
-// askable returns those facts about addresses that the methods can check. all reports whether these are all facts;
-// if not, no client is an impostor.
+// askable returns those facts about addresses that the methods can check. all reports whether the methods can check
+// every fact. If all is false, clients must not be treated as impostors.
 func (m Methods) askable(facts crawlers.Verification) (_ crawlers.Verification, all bool) {
 	if m.DNS || len(facts.ReverseDNS) == 0 {
 		return facts, true
@@ -66,5 +66,5 @@ func (m Methods) askable(facts crawlers.Verification) (_ crawlers.Verification, 
 	return facts, false
 }
 
-// NoImpostors explains to users why DetectsImpostors returns false.
+// NoImpostors is the message to users for the case that DetectsImpostors returns false.
 const NoImpostors = `impostors are not detected: the embedded address lists identify impostors only while they are at most 7 days old; add "verify lists dns"`

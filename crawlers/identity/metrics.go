@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 )
 
-// fetches counts for the whole process, so that a reload does not reset it. All combinations of labels exist from
-// the start, so that the first failure is visible as an increase.
+// fetches counts the fetches of the whole process, so a reload does not reset the counter. All combinations of labels
+// exist from the start, so the first failure is visible as an increase.
 var fetches = func() *prometheus.CounterVec {
 	v := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "verification_fetches_total",
@@ -50,7 +50,7 @@ var (
 		"When the address lists in the program were collected, in Unix seconds.", nil, nil)
 )
 
-// maxListSeries limits the number of values of the label list.
+// maxListSeries limits the number of different values of the label "list".
 const maxListSeries = 500
 
 // listCollector exports the state of the address lists at the time of a scrape.

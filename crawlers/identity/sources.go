@@ -12,22 +12,22 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
 )
 
-// Thresholds for reporting a failing resolver. It takes several failed lookups in a row, because single addresses
-// have broken name servers. The state is logged at most once per dnsLogInterval, because the owner of such
-// addresses could change it at will.
+// These thresholds determine when a failing DNS resolver is logged. Several lookups in a row must fail, because single
+// addresses have broken name servers. A change of state is logged at most once per dnsLogInterval, because the owner of
+// such addresses could otherwise fill the log.
 const (
 	dnsFailures    = 5
 	dnsLogInterval = time.Minute
 )
 
-// sources tracks the failures of verification's fetches, so that the log gets one line for each change and none for
-// each request. It lives as long as its engine.
+// sources tracks failed fetches of lists, keys and DNS answers. It writes one log line when a source starts to fail or
+// works again, instead of one line for each request. It exists as long as its engine.
 type sources struct {
 	logger func() *zap.Logger // nil disables logging
 
 	mu      sync.Mutex
-	failing map[string]bool      // address lists and key directories, by URL
-	bounds  map[string]time.Time // when reaching a limit was last logged, by message
+	failing map[string]bool      // failing address lists and key directories, keyed by URL
+	bounds  map[string]time.Time // the time when a limit was last logged, keyed by message
 	dns     dnsState
 }
 
@@ -47,7 +47,7 @@ func (s *sources) log() *zap.Logger {
 	return s.logger()
 }
 
-// setFailing records whether fetching a URL fails, and reports whether that changed.
+// setFailing records whether fetches of a URL fail. It returns true if the state has changed.
 func (s *sources) setFailing(url string, failing bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func (s *sources) keysFetched(d webbotauth.DirectoryStatus) {
 // boundLogInterval is the shortest time between two log lines about the same limit.
 const boundLogInterval = time.Hour
 
-// bound logs that a limit was reached. Clients beyond the limit are never taken for impostors.
+// bound logs that a limit was reached. Clients beyond the limit stay unverified and are never treated as impostors.
 func (s *sources) bound(message string, fields ...zap.Field) {
 	s.mu.Lock()
 	now := time.Now()
@@ -138,7 +138,8 @@ func (s *sources) lookedUp(err error) {
 	}
 }
 
-// recordLookup counts a lookup. failing reports whether the resolver is failing. log reports whether to log that.
+// recordLookup counts a DNS lookup with this error. failing reports whether the resolver fails. log reports whether the
+// caller must log this state.
 func (s *sources) recordLookup(err error, now time.Time) (failing, log bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

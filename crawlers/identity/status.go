@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
 )
 
-// Status is the state of all data for verification in the form of the admin API.
+// Status is the state of all verification data. The admin API returns it as JSON.
 type Status struct {
-	Methods     Methods           `json:"-"` // the methods of all handlers together
+	Methods     Methods           `json:"-"` // the methods that at least one handler uses
 	Lists       []ListStatus      `json:"address_lists"`
 	DNS         *DNSStatus        `json:"dns,omitempty"` // absent if DNS is not used
 	Directories []DirectoryStatus `json:"key_directories"`
@@ -22,15 +22,16 @@ type Status struct {
 
 // ListStatus is the state of an address list.
 type ListStatus struct {
-	URL        string     `json:"url"`
-	Entries    int        `json:"entries"`
-	Embedded   bool       `json:"embedded"`        // true for a list in the program
-	Refreshed  bool       `json:"refreshed"`       // true if the list is fetched
-	AsOf       *time.Time `json:"as_of,omitempty"` // absent if there is no list
-	Age        string     `json:"age,omitempty"`
-	Fresh      bool       `json:"fresh"`                // true while the list is recent enough to detect impostors
-	Old        string     `json:"old,omitempty"`        // what the list no longer does because of its age, or will soon stop doing
-	Incomplete string     `json:"incomplete,omitempty"` // why the list does not detect impostors although it is fresh
+	URL       string     `json:"url"`
+	Entries   int        `json:"entries"`
+	Embedded  bool       `json:"embedded"`        // true for a list that is part of the program
+	Refreshed bool       `json:"refreshed"`       // true if the list is fetched
+	AsOf      *time.Time `json:"as_of,omitempty"` // absent if there is no list
+	Age       string     `json:"age,omitempty"`
+	Fresh     bool       `json:"fresh"` // true while the list is recent enough to detect impostors
+	// describes what the list cannot prove, now or soon, because of its age
+	Old        string     `json:"old,omitempty"`
+	Incomplete string     `json:"incomplete,omitempty"` // the reason why a fresh list does not detect impostors
 	Error      string     `json:"error,omitempty"`      // the error of the last fetch
 	ErrorSince *time.Time `json:"error_since,omitempty"`
 }
@@ -120,8 +121,8 @@ type knownList struct {
 	refreshed bool
 }
 
-// listsOf returns the address lists of all engines, each once, ordered by URL. If several engines have a list, it
-// returns a refreshed one rather than another, and otherwise the newer one.
+// listsOf returns the address lists of all engines, ordered by URL and without duplicates. If several engines have the
+// same list, listsOf prefers a refreshed version, and otherwise the newer version.
 func listsOf(inUse []*engine) (all []knownList) {
 	for _, e := range inUse {
 		for _, s := range e.lists.Status() {
@@ -142,8 +143,8 @@ func listsOf(inUse []*engine) (all []knownList) {
 	return slices.CompactFunc(all, func(a, b knownList) bool { return a.URL == b.URL })
 }
 
-// directoriesOf returns the key directories of all engines, each once, ordered by URL. If several engines have a
-// directory, it returns the one fetched last.
+// directoriesOf returns the key directories of all engines, ordered by URL and without duplicates. If several engines
+// have the same directory, directoriesOf returns the version that was fetched last.
 func directoriesOf(inUse []*engine) (all []webbotauth.DirectoryStatus) {
 	for _, e := range inUse {
 		if e.signatures != nil {

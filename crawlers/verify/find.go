@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Limits for rebuilding the index over all lists. After a change it is rebuilt at most this often. Without a change
-// it is rebuilt at least this often, because lists become too old.
+// These constants limit how often the index over all lists is rebuilt. The index is rebuilt after a change of a list,
+// and also without a change, because lists become too old.
 const (
 	indexMinAge = time.Second
 	indexMaxAge = time.Hour
@@ -24,17 +24,17 @@ type addressIndex struct {
 	building sync.Mutex
 }
 
-// segments are ranges in order that do not overlap, each with the lists that contain it.
+// segments holds sorted ranges of addresses that do not overlap. Each range has the lists that contain the range.
 type segments struct {
 	version uint64
 	built   time.Time
 	all     []segment
-	// filter is a set of the keys of all addresses in lists. It saves a search for most visitors, whose addresses
-	// have other keys.
+	// filter is a set of the keys of all addresses in lists. For most visitors, the key is not in the filter, so a
+	// search is not necessary.
 	filter [1 << 10]uint64
 }
 
-// filterKey returns a hash of the /16 of an IPv4 address, or of the /32 of an IPv6 address.
+// filterKey returns a hash of the first 16 bits of an IPv4 address, or of the first 32 bits of an IPv6 address.
 func filterKey(a netip.Addr) uint16 {
 	if a.Is4() {
 		b := a.As4()
@@ -71,9 +71,9 @@ type segment struct {
 	urls []string
 }
 
-// Find returns the URLs of the lists that contain an address, in no particular order. It uses only lists that are
-// fresh and complete. It does not wait: after a change of the lists, it rebuilds its index in the background. The
-// returned slice must not be changed.
+// Find returns the URLs of the lists that contain an address, in no particular order. Find uses only lists that are
+// fresh and complete. After a change of the lists, it rebuilds the index in the background and does not wait for the
+// new index. The returned slice must not be changed.
 func (l *Lists) Find(a netip.Addr) []string {
 	s, now := l.index.current.Load(), l.options.Now()
 	if s == nil || s.version != l.version.Load() && now.Sub(s.built) >= indexMinAge || now.Sub(s.built) >= indexMaxAge {
@@ -120,7 +120,7 @@ func (l *Lists) buildIndex() *segments {
 
 func flatten(all []listRange) []segment {
 	slices.SortFunc(all, func(a, b listRange) int { return a.from.Compare(b.from) })
-	var starts []netip.Addr // starts of segments: a range begins there, or the previous one has ended
+	var starts []netip.Addr // the first addresses of ranges, and the addresses that follow the end of a range
 	for _, r := range all {
 		starts = append(starts, r.from)
 		if next := r.to.Next(); next.IsValid() {

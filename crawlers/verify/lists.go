@@ -22,25 +22,25 @@ import (
 type ListOptions struct {
 	Client *http.Client     // fetches the lists; the default follows up to three redirects, only to https
 	Now    func() time.Time // the clock; time.Now by default
-	// Report, if not nil, is called after every fetch, one call at a time. It must not call Stop.
+	// Report, if not nil, is called after every fetch, one call at a time. Report must not call Stop.
 	Report func(ListStatus)
 }
 
 const (
 	// maxLists limits the number of lists.
 	maxLists = 5000
-	// maxAge is the time during which a list is fresh. Only a fresh list can show that a client is an impostor.
+	// maxAge is the maximum age of a fresh list. Only a fresh list can show that a client is an impostor.
 	maxAge = 7 * 24 * time.Hour
-	// maxVerifyAge is the time during which a list, fetched or embedded, verifies clients. The limit exists because
-	// addresses in clouds change owners.
+	// maxVerifyAge is the maximum age of a fetched or embedded list that verifies clients. The age is limited because
+	// cloud addresses change owners.
 	maxVerifyAge = 30 * maxAge
 )
 
-// warnAge is the age from which a warning says that the list will soon be too old.
+// warnAge is the age of a list when warnings begin to say that the list will soon be too old.
 const warnAge = 180 * 24 * time.Hour
 
-// Old describes, as the end of a sentence, what a list no longer does because of its age, or will soon stop doing.
-// It returns "" if the list is recent or does not exist.
+// Old returns a phrase for the end of a sentence that describes what a list cannot prove because of its age, now or
+// soon. It returns "" if the list is recent or does not exist.
 func (l *ListStatus) Old(now time.Time) string {
 	date, end := l.Date.Format(time.DateOnly), Expires(l.Date).Format(time.DateOnly)
 	switch age := now.Sub(l.Date); {
@@ -56,27 +56,27 @@ func (l *ListStatus) Old(now time.Time) string {
 	return ""
 }
 
-// Expires returns the time when a list with this date stops verifying clients.
+// Expires returns the time when a list with this date becomes too old to verify clients.
 func Expires(date time.Time) time.Time { return date.Add(maxVerifyAge) }
 
 // ListStatus is the state of an address list.
 type ListStatus struct {
 	URL      string    // where the list is published
-	Date     time.Time // when it was fetched, or the date of the embedded list; zero if there is no list
+	Date     time.Time // the time of the fetch, or the date of the embedded list; zero if there is no list
 	Created  time.Time // the creationTime in the list, or zero
 	Prefixes int       // number of prefixes
 	Snapshot bool      // true for an embedded list
 	Fresh    bool      // true while the list is recent enough to detect impostors
-	// Incomplete is the reason why the list may lack addresses of the crawler, or "". An incomplete list can verify
-	// a client, but does not show that a client is an impostor.
+	// Incomplete is the reason why addresses of the crawler may be missing from the list, or "". An incomplete list can
+	// verify a client, but cannot show that a client is an impostor.
 	Incomplete string
 	Err        error     // the error of the last fetch, or nil
 	Failing    time.Time // the time of the first failed fetch in a row; zero while Err is nil
 }
 
-// Lists holds published address lists. Each list is stored once, however many users it has. At first it has the
-// embedded lists. Between Start and Stop it refreshes them in the background. It is safe for concurrent use, and
-// looking up an address never waits.
+// Lists holds published address lists. All users of a list share one copy. Initially, Lists holds the embedded lists.
+// Between Start and Stop, it refreshes all lists in the background. Lists is safe for concurrent use, and address
+// lookups never wait.
 type Lists struct {
 	options ListOptions
 	sources sync.Map      // *source by URL
@@ -85,11 +85,11 @@ type Lists struct {
 
 	fetching *semaphore.Weighted
 	watching sync.WaitGroup
-	reports  sync.Mutex // held while one is made
+	reports  sync.Mutex // held during a call of Report
 
-	mu     sync.Mutex      // protects the fields below and those of sources
+	mu     sync.Mutex      // protects the fields below and the fields of each source
 	count  int             // number of sources
-	ctx    context.Context // nil while nothing is refreshed
+	ctx    context.Context // nil while lists are not refreshed
 	cancel context.CancelFunc
 }
 
@@ -97,17 +97,17 @@ type source struct {
 	url     string
 	current atomic.Pointer[list]
 
-	// Protected by Lists.mu.
+	// These fields are protected by Lists.mu.
 	references  int
 	maxPrefixes int
 	stop        context.CancelFunc // nil while the list is not refreshed
 
-	// Used only by the goroutine that refreshes the list.
+	// These fields are used only by the goroutine that refreshes the list.
 	fails  int // number of failed fetches in a row
 	shrunk *shrunken
 }
 
-// list is one version of a list. It does not change.
+// list is one version of an address list. It is immutable.
 type list struct {
 	ListStatus
 	ranges       ranges
@@ -118,10 +118,10 @@ type list struct {
 	problem      string // why the content may be incomplete, or ""
 }
 
-// ErrTooManyLists is the error of Acquire if there would be more than 5000 lists.
+// ErrTooManyLists is returned by [Lists.Acquire] if the total number of lists would exceed 5000.
 var ErrTooManyLists = errors.New("too many address lists")
 
-// NewLists returns Lists with the embedded lists of these URLs. It fetches nothing before Start.
+// NewLists returns Lists that holds the embedded lists for these URLs. Lists are fetched only after Start.
 func NewLists(urls []string, options ListOptions) *Lists {
 	if options.Client == nil {
 		options.Client = &http.Client{CheckRedirect: outbound.CheckRedirect}
@@ -134,9 +134,9 @@ func NewLists(urls []string, options ListOptions) *Lists {
 	return l
 }
 
-// Acquire adds lists. A list that is there already gets another reference. If a fetched list has more than limit
-// prefixes, it is rejected. If there would be too many lists, Acquire returns ErrTooManyLists and adds none. For
-// each call, Release must be called with the same URLs.
+// Acquire adds the lists with these URLs. If a list exists already, Acquire adds a reference to it. A fetched list with
+// more than limit prefixes is rejected. If there would be too many lists, Acquire returns ErrTooManyLists and does not
+// add lists. For each call of Acquire, the caller must later call Release with the same URLs.
 func (l *Lists) Acquire(urls []string, limit int) error {
 	urls = unique(urls)
 	l.mu.Lock()
@@ -212,9 +212,9 @@ func (l *Lists) all() []*source {
 	return all
 }
 
-// Start begins to refresh the lists in the background and returns at once. It does nothing if refreshing has begun
-// already. Keep the same Lists when a configuration is reloaded, because each Start fetches every list, and
-// operators ask for at most one fetch an hour.
+// Start begins to refresh the lists in the background and returns at once. It has no effect if refreshing has already
+// begun. Reloads of a configuration should keep the same Lists, because each Start fetches every list, and operators
+// ask for at most one fetch per hour.
 func (l *Lists) Start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -252,8 +252,8 @@ func (l *Lists) Status() []ListStatus {
 	return all
 }
 
-// ask looks up an address in lists. The answer is negative if every list shows that the address belongs to an
-// impostor, and only then.
+// ask looks up an address in the lists with these URLs. The answer is negative only if every list shows that the
+// address belongs to an impostor.
 func (l *Lists) ask(urls []string, a netip.Addr) (answer, string) {
 	now, ruledOut := l.options.Now(), true
 	for _, url := range urls {
@@ -282,8 +282,8 @@ func (c *list) isWithin(age time.Duration, now time.Time) bool {
 	return c.Prefixes > 0 && now.Sub(c.Date) <= age
 }
 
-// rulesOut reports whether a client is an impostor if its address is not on the list. The list must be fresh and
-// complete, and must have addresses of the same family.
+// rulesOut reports whether a missing address proves that the client is an impostor. This is true if the list is fresh
+// and complete, and has other addresses of the same family (IPv4 or IPv6).
 func (c *list) rulesOut(a netip.Addr, now time.Time) bool {
 	family := c.has4
 	if a.Is6() {
@@ -297,7 +297,7 @@ func (l *Lists) set(s *source, c *list) {
 	l.version.Add(1)
 }
 
-// ranges is a set of addresses, as ranges in order that do not overlap.
+// ranges is a set of addresses. It is stored as sorted ranges that do not overlap.
 type ranges []addrRange
 
 type addrRange struct{ from, to netip.Addr }

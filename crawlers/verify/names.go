@@ -15,44 +15,44 @@ import (
 	"time"
 )
 
-// Resolver is the part of *net.Resolver that this package needs. If a name does not exist, the error must be a
-// *net.DNSError with IsNotFound.
+// Resolver has the methods of [*net.Resolver] that this package uses. If a name does not exist, the methods must return
+// a [*net.DNSError] with IsNotFound set.
 type Resolver interface {
 	LookupAddr(ctx context.Context, addr string) (names []string, err error)
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// DNSOptions configures reverse DNS. The zero value has the defaults.
+// DNSOptions configures reverse DNS lookups. The zero value selects the defaults.
 type DNSOptions struct {
 	Resolver Resolver // net.DefaultResolver by default
-	// Report, if not nil, is called after each lookup of an address. err is nil if the resolver gave any answer,
-	// even a negative one.
+	// Report, if not nil, is called after each lookup of an address. Its argument is nil if the resolver answered, even
+	// if the answer was negative.
 	Report func(error)
 }
 
 const (
-	// lookupTimeout limits all lookups for one address together.
+	// lookupTimeout limits the total time of all DNS lookups for one address.
 	lookupTimeout = 2 * time.Second
-	// maxLookups is the number of addresses that are looked up at the same time. At most a sixteenth of them may be
-	// in the same /24 (IPv4) or /64 (IPv6), and a quarter in the same /16 or /48. If there are more, the answer is
-	// unknown.
+	// maxLookups limits how many addresses are looked up at the same time. At most a sixteenth of these addresses may
+	// be in the same /24 (IPv4) or /64 (IPv6) network, and at most a quarter in the same /16 or /48. Addresses beyond
+	// these limits have the status Unknown.
 	maxLookups = 64
 	// cacheSize is the maximum number of cached answers.
 	cacheSize = 10_000
 )
 
-// How long answers are cached. The resolver does not return the time to live of records.
+// These durations determine how long answers are cached. The resolver does not return the time to live of records.
 const (
 	keepYes    = 24 * time.Hour
 	keepNo     = time.Hour
 	keepSilent = time.Minute
-	// keepStale is the time during which an expired positive answer is used while no newer answer is available.
+	// keepStale limits how long an expired positive answer is used while a newer answer is not available.
 	keepStale = 24 * time.Hour
-	// In a rateWindow, rateFactor times as many lookups may begin for a network as may be in progress for it at the
-	// same time, however fast the resolver is.
+	// The number of lookups for a network that may begin within a rateWindow is rateFactor times the number that may be
+	// in progress at the same time. This limits the load even if the resolver is fast.
 	rateFactor = 16
 	rateWindow = 4 * time.Second
-	// maxNames is the maximum number of matching names that are looked up for one address.
+	// maxNames limits how many matching host names are looked up for one address.
 	maxNames = 4
 )
 
@@ -66,8 +66,8 @@ type names struct {
 	recent   map[question]*entry
 	earlier  map[question]*entry // the previous generation, which is dropped when recent is full
 	inFlight int
-	byPrefix map[netip.Prefix]int // number of lookups in progress
-	begun    map[netip.Prefix]int // number of lookups begun in the last rateWindow
+	byPrefix map[netip.Prefix]int // number of lookups in progress for each network
+	begun    map[netip.Prefix]int // number of lookups for each network that began in the current rateWindow
 }
 
 type question struct {
@@ -80,9 +80,9 @@ type entry struct {
 	answer  answer
 	host    string
 	at      time.Time     // when the answer arrived; zero if there is none yet
-	expires time.Time     // when to ask again
-	period  int           // period of health in which a negative answer arrived
-	counts  bool          // the negative answer may be used
+	expires time.Time     // when to look up the address again
+	period  int           // the period of health at the time of a negative answer
+	counts  bool          // true if the negative answer may be used
 	done    chan struct{} // closed when the lookup in progress ends; nil if there is none
 }
 
@@ -134,8 +134,8 @@ func (n *names) ask(ctx context.Context, patterns []string, a netip.Addr) (answe
 	return e.answer, e.host
 }
 
-// believe reports whether a negative answer may be used. If it arrived while the resolver did not work, the address
-// is looked up again.
+// believe reports whether a negative answer may be used. If the answer arrived while the resolver did not work, the
+// address will be looked up again.
 func (n *names) believe(e *entry) bool {
 	if e.counts {
 		return true
@@ -147,8 +147,8 @@ func (n *names) believe(e *entry) bool {
 	return e.counts
 }
 
-// usable reports whether the answer may be used: it has not expired, or it is positive and could not be refreshed
-// yet.
+// usable reports whether the answer may be used at time now. This is true if the answer has not expired, or if it is
+// positive and has not been refreshed yet.
 func (e *entry) usable(now time.Time) bool {
 	return now.Before(e.expires) || e.answer == yes && now.Before(e.at.Add(keepYes+keepStale))
 }
@@ -171,7 +171,7 @@ func (n *names) keep(q question, e *entry) {
 	n.recent[q] = e
 }
 
-// block is a network, with the maximum number of lookups in progress for its addresses.
+// block holds a network and the maximum number of lookups that may be in progress for its addresses.
 type block struct {
 	prefix netip.Prefix
 	limit  int
@@ -188,8 +188,9 @@ func blocks(a netip.Addr) [2]block {
 	return [2]block{{network, maxLookups / 16}, {around, maxLookups / 4}}
 }
 
-// reserve reserves a lookup. It returns false if too many lookups are in progress, or too many for the networks of
-// the address are in progress or began recently. The limit for networks keeps one network from using all lookups.
+// reserve reserves a lookup for an address. It returns false if too many lookups are in progress, or if too many
+// lookups for the networks of the address are in progress or began recently. The limits for networks prevent one
+// network from using all lookups.
 func (n *names) reserve(a netip.Addr) bool {
 	if n.inFlight >= maxLookups {
 		return false
@@ -221,8 +222,8 @@ func (n *names) subtract(counts map[netip.Prefix]int, a netip.Addr) {
 	}
 }
 
-// lookUp looks up an address and fills its entry. It does not end with the request that asked first, because others
-// may wait for the answer.
+// lookUp looks up an address and fills its entry. The lookup continues after the end of the request that started it,
+// because other requests may wait for the answer.
 func (n *names) lookUp(e *entry, patterns []string, a netip.Addr) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
@@ -232,7 +233,7 @@ func (n *names) lookUp(e *entry, patterns []string, a netip.Addr) {
 		if !working {
 			found = silent
 		}
-		n.health.probe(ctx) // after the answer, which is used only if the resolver works at that time
+		n.health.probe(ctx) // the probe follows the answer, which is used only if the resolver works at that time
 	}
 	n.store(e, a, entry{answer: found, host: host, at: at, period: period})
 	if n.options.Report != nil {
@@ -249,7 +250,7 @@ func (n *names) store(e *entry, a netip.Addr, found entry) {
 	e.done = nil
 	now := time.Now()
 	if found.answer == silent && e.answer == yes && e.usable(now) {
-		e.expires = now.Add(keepSilent) // the resolver failed, so the last answer stays
+		e.expires = now.Add(keepSilent) // the resolver failed, so the last answer remains in use
 		return
 	}
 	keep := keepNo
@@ -264,7 +265,7 @@ func (n *names) store(e *entry, a netip.Addr, found entry) {
 	e.expires = now.Add(keep)
 }
 
-// confirm performs forward-confirmed reverse DNS. err is the reason if there is no answer. A panic caused by a
+// confirm performs forward-confirmed reverse DNS. If there is no answer, err is the reason. A panic caused by a
 // response becomes an error, because in this goroutine a panic would end the program.
 func confirm(ctx context.Context, r Resolver, patterns []string, a netip.Addr) (found answer, name string, err error) {
 	defer func() {
@@ -307,7 +308,7 @@ func isNotFound(err error) bool {
 }
 
 // hostMatches reports whether a host name in lower case matches a pattern of crawlers.Verification. A pattern is a
-// suffix that begins with a dot, or a name in which one star stands for any text without dots.
+// suffix that begins with a dot, or a name in which one star matches any text without dots.
 func hostMatches(pattern, host string) bool {
 	before, after, star := strings.Cut(pattern, "*")
 	if !star {

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// Limits of an address list.
+// These constants limit an address list.
 const (
 	maxListBytes = 4 << 20
 	maxPrefixes  = 100_000
-	// A wider prefix must be a mistake, and would verify almost any client.
+	// A prefix with fewer bits must be a mistake, and would verify almost any client.
 	minBits4 = 8
 	minBits6 = 20
 )
@@ -31,16 +31,17 @@ type parsed struct {
 	problem  string    // why the list may lack addresses, or ""
 }
 
-// parseList parses a published address list. Operators publish them in four forms: the JSON that Google introduced
-// and draft-illyes-webbotauth-jafar describes, that JSON within an HTML page, RFC 8805 geofeed, and plain lines.
+// parseList parses a published address list. Operators publish such lists in four formats. The first is the JSON format
+// that Google introduced and draft-illyes-webbotauth-jafar describes. The second is the same JSON inside an HTML page.
+// The others are RFC 8805 geofeed, and lines with one address or prefix.
 //
-// Invalid entries are ignored. draft-illyes-aipref-jafar-00 demands this for JSON prefixes that do not have exactly
-// one of ipv4Prefix and ipv6Prefix. Prefixes that are not public, or too wide, are ignored as well. A list with
-// ignored entries, or within a web page, is reported as incomplete. Other than in the draft, formatVersion,
-// synctoken and creationTime are optional, and a single address is a valid prefix. The prefixes of all services are
-// used.
+// Invalid entries are ignored. draft-illyes-aipref-jafar-00 demands this for JSON prefixes that do not have exactly one
+// of ipv4Prefix and ipv6Prefix. Prefixes that are not public, or too wide, are ignored as well. A list with ignored
+// entries, or inside a web page, is reported as incomplete. In contrast to the draft, formatVersion, synctoken and
+// creationTime are optional, and a single address is a valid prefix. The prefixes of all services are used.
 //
-// A list without a usable prefix is an error, and so is a list of lines if most of them are invalid.
+// parseList returns an error for a list without a usable prefix. It also returns an error if most of the lines in a
+// list are invalid.
 func parseList(data []byte) (parsed, error) {
 	var p parsed
 	if len(data) > maxListBytes {
@@ -82,7 +83,7 @@ func parseList(data []byte) (parsed, error) {
 	return p, nil
 }
 
-// document is the JSON form of a list. encoding/json matches names in any letter case.
+// document is an address list in JSON. encoding/json accepts the names of its members in any letter case.
 type document struct {
 	CreationTime any `json:"creationTime"`
 	Prefixes     []struct {
@@ -109,7 +110,7 @@ func (d *document) texts() []string {
 	return texts
 }
 
-// time parses creationTime, with or without a zone and fractions of a second.
+// time parses creationTime. The time zone and the fraction of a second are optional.
 func (d *document) time() time.Time {
 	text, _ := d.CreationTime.(string)
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateOnly} {
@@ -125,7 +126,8 @@ var (
 	prefixesName = regexp.MustCompile(`(?i)"prefixes"`)
 )
 
-// documentInHTML finds the JSON in a web page. It is the innermost object that contains the first "prefixes".
+// documentInHTML finds the JSON in a web page. The JSON is the innermost object that contains the first occurrence of
+// "prefixes".
 func documentInHTML(page []byte) (*document, error) {
 	text := html.UnescapeString(htmlTag.ReplaceAllString(string(page), " "))
 	mention := prefixesName.FindStringIndex(text)
@@ -156,7 +158,7 @@ func firstColumns(data []byte) []string {
 	return texts
 }
 
-// usable returns the prefixes that can belong to a crawler, at most one for each text.
+// usable parses texts as prefixes, and returns the prefixes that can belong to a crawler.
 func usable(texts []string) []netip.Prefix {
 	prefixes := make([]netip.Prefix, 0, len(texts))
 	for _, text := range texts {

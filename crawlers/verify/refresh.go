@@ -17,34 +17,35 @@ import (
 const (
 	// firstWait delays the first fetches, so that they do not slow down the start of the server.
 	firstWait = time.Second
-	// between is the time between the first fetches of several lists.
+	// between is the time between the first fetches of different lists.
 	between = 200 * time.Millisecond
 	// interval is the time between two fetches of a list.
 	interval = 24 * time.Hour
-	// retryWait is the time before the next fetch after a failure. It is doubled with each further failure, up to
-	// interval. JAFAR (draft-illyes-aipref-jafar-00) forbids a shorter time.
+	// retryWait is the time before the next fetch after a failure. The wait doubles after each further failure, up to
+	// interval. JAFAR (draft-illyes-aipref-jafar-00) does not allow a shorter wait.
 	retryWait = time.Hour
-	// fetchTimeout limits one fetch. Lists are fetched concurrently, so a slow list does not delay others.
+	// fetchTimeout limits the time of one fetch. Lists are fetched concurrently, so a slow server does not delay other
+	// lists.
 	fetchTimeout = 30 * time.Second
-	// maxWait limits the max-age of a response.
+	// maxWait limits the wait that a response's max-age can request.
 	maxWait = 7 * 24 * time.Hour
-	// confirmFor is the time during which a much shorter list must be served before it is used.
+	// confirmFor is the minimum time that a server must return a much shorter list before that list is used.
 	confirmFor = 24 * time.Hour
-	// maxFetches limits concurrent fetches, and so the memory for oversized lists.
+	// maxFetches limits the number of concurrent fetches, and therefore the memory for oversized lists.
 	maxFetches = 8
 )
 
-// fetched is the result of a fetch: a list or an error.
+// fetched is the result of a fetch, which is a list or an error.
 type fetched struct {
 	source   *source
 	list     *list
 	prefixes []netip.Prefix // prefixes of the list; nil if it was not modified
-	wait     time.Duration  // the wait that the server asks for, or zero
+	wait     time.Duration  // the time before the next fetch that the server requests, or zero
 	err      error
 }
 
-// watch fetches a list after wait, and again whenever that is due, until the lists are stopped or the source is released.
-// l.mu is held.
+// watch starts to fetch a list periodically in the background, for the first time after wait. It ends when the lists
+// are stopped or the source is released. The caller must hold l.mu.
 func (l *Lists) watch(s *source, wait time.Duration) {
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(l.ctx)
@@ -74,8 +75,8 @@ func (l *Lists) limitOf(s *source) int {
 	return s.maxPrefixes
 }
 
-// take stores the result of a fetch, and returns the time until the next one. After a failure it keeps the old list and
-// records the error.
+// take stores the result of a fetch, and returns the time until the next fetch. After a failure it keeps the old list
+// and records the error.
 func (l *Lists) take(f fetched) (wait time.Duration) {
 	s := f.source
 	old := s.current.Load()
@@ -117,8 +118,8 @@ func (l *Lists) take(f fetched) (wait time.Duration) {
 	return max(f.wait, wait)
 }
 
-// request fetches a list of at most limit prefixes. A panic caused by a response becomes an error, because in this
-// goroutine a panic would end the program.
+// request fetches a list. A list with more than limit prefixes is an error. A panic caused by a response becomes an
+// error, because in this goroutine a panic would end the program.
 func (l *Lists) request(ctx context.Context, s *source, limit int) (f fetched) {
 	f.source = s
 	old := s.current.Load()
@@ -185,15 +186,16 @@ func (f *fetched) read(resp *http.Response, limit int, now time.Time) {
 	f.list.etag, f.list.lastModified = resp.Header.Get("Etag"), resp.Header.Get("Last-Modified")
 }
 
-// shrunken is a list that has lost many entries, and must be confirmed before it is used.
+// shrunken holds a list that has lost many entries. Such a list is used only after the server has returned it for the
+// time confirmFor.
 type shrunken struct {
 	list  *list
 	since time.Time
 }
 
-// guard returns an error for a list that has lost more than half of its entries, until it has been served for
-// confirmFor. The loss may be a mistake, because of which real crawlers would be taken for impostors. During that
-// time the list may change, but not shrink further.
+// guard returns an error if a new list has lost more than half of its entries, until the server has returned such a
+// list for the time confirmFor. The loss may be a mistake, and with the shorter list, real crawlers would be treated as
+// impostors. During that time the new list may change, but must not shrink further.
 func (s *source) guard(old, new *list, now time.Time) error {
 	if !new.shrankFrom(old) {
 		s.shrunk = nil
@@ -210,8 +212,8 @@ func (s *source) guard(old, new *list, now time.Time) error {
 	return fmt.Errorf("%s has shrunk from %d prefixes to %d; using the old list until the new one has been served for a day", s.url, old.Prefixes, new.Prefixes)
 }
 
-// shrankFrom reports whether a list lost more than half of old in one address family. This is so if it has less
-// than half as many ranges and covers less than half of the old ones. A list with fewer but wider ranges has not
+// shrankFrom reports whether a list has lost more than half of old in one address family. This is true if the list has
+// less than half as many ranges and covers less than half of the old ranges. A list with fewer but wider ranges has not
 // shrunk.
 func (c *list) shrankFrom(old *list) bool {
 	for _, is6 := range []bool{false, true} {

@@ -20,11 +20,11 @@ var snapshotText string
 
 var snapshot = sync.OnceValue(func() map[string]*list { return readSnapshot(snapshotText) })
 
-// ofCatalog has the lists delivered with the catalog in use.
+// ofCatalog holds the lists that were delivered with the catalog in use.
 var ofCatalog crawlers.Derived[map[string]*list]
 
-// delivered returns the list for a URL that was delivered with the catalog in use or with the program, whichever is
-// newer. It returns nil if there is none.
+// delivered returns the newer list for a URL from two sources: the catalog in use and the program itself. It returns
+// nil if neither has the list.
 func delivered(url string) *list {
 	first := snapshot()[url]
 	c, err := crawlers.Default()
@@ -38,8 +38,8 @@ func delivered(url string) *list {
 	return first
 }
 
-// Renew starts to use lists of another catalog if they are newer than the present ones. A list that has lost more
-// than half of its entries is not used while the previous one can still verify clients.
+// Renew replaces the present lists by the lists of the catalog in use, if the latter are newer. A list that has lost
+// more than half of its entries is not used while the previous one can still verify clients.
 func (l *Lists) Renew() {
 	for _, s := range l.all() {
 		before, now := s.current.Load(), delivered(s.url)
@@ -52,11 +52,11 @@ func (l *Lists) Renew() {
 	}
 }
 
-// SnapshotText returns the embedded lists as a text that can be delivered with a catalog.
+// SnapshotText returns the embedded lists in a text format that can be delivered with a catalog.
 func SnapshotText() string { return snapshotText }
 
-// FetchSnapshot fetches lists and returns them as a text in the form of [SnapshotText]. If a fetch fails, or a list
-// has lost more than half of its entries, the text has the embedded list, and err is the reason.
+// FetchSnapshot fetches lists and returns them in the format of [SnapshotText]. If a fetch fails, or if a list has lost
+// more than half of its entries, the text contains the embedded list instead, and err is the reason.
 func FetchSnapshot(ctx context.Context, urls []string, options ListOptions) (text string, err error) {
 	var b strings.Builder
 	var errs []error
@@ -95,8 +95,8 @@ func embeddedLines(url string) string {
 // IsBuiltIn reports whether there is an embedded list for this URL.
 func IsBuiltIn(url string) bool { return embeddedLines(url) != "" }
 
-// SetSnapshotDate changes the date of the embedded lists, so that tests do not depend on the day of the build. It
-// must be called before any list is used.
+// SetSnapshotDate changes the date of the embedded lists. Tests call it to be independent of the day of the build. It
+// must be called before a list is used.
 func SetSnapshotDate(date time.Time) {
 	for _, l := range snapshot() {
 		l.Date = date
@@ -116,8 +116,8 @@ func oldest(lists map[string]*list) (date time.Time) {
 	return date
 }
 
-// readSnapshot parses lines of `date D`, `list URL` and prefixes. It skips invalid lines; a test checks that there
-// are none.
+// readSnapshot parses lines of `date D`, `list URL` and prefixes. It skips invalid lines. A test checks that the
+// embedded text does not contain invalid lines.
 func readSnapshot(text string) map[string]*list {
 	lists := map[string]*list{}
 	var date time.Time

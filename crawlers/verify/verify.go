@@ -3,10 +3,10 @@
 // Package verify finds out whether a client that claims to be a crawler is that crawler. There are three answers:
 // verified, impostor and unknown.
 //
-// It uses the facts that operators publish. These are lists of their addresses, which [Lists] refreshes in the
-// background, and host names to which their addresses resolve and which resolve back. The package needs the address
-// of the client itself. Behind a proxy the caller must find out this address first, because otherwise every crawler
-// would be an impostor.
+// The package uses two kinds of facts that operators publish. The first kind are lists of addresses, which [Lists]
+// refreshes in the background. The second kind are host names: the addresses resolve to these names, and the names
+// resolve back. The package needs the IP address of the client. Behind a proxy, the caller must determine the client's
+// address first, because the proxy's address would make every crawler an impostor.
 package verify
 
 import (
@@ -20,13 +20,13 @@ import (
 type Status uint8
 
 const (
-	// Unknown means that the operator publishes nothing, or that not everything could be checked. It says nothing
-	// against the client.
+	// Unknown means that the operator does not publish facts, or that some facts could not be checked. The client may
+	// be genuine.
 	Unknown Status = iota
-	// Verified means that the address is on a published list, or has a published host name that resolves back to
-	// it.
+	// Verified means that the address is on a published list, or that it has a published host name that resolves back
+	// to the address.
 	Verified
-	// Impostor means that every published fact could be checked, and none includes the address.
+	// Impostor means that every published fact could be checked, and that the address does not match any of them.
 	Impostor
 )
 
@@ -46,20 +46,21 @@ type Verifier struct {
 	names *names
 }
 
-// New returns a verifier with these lists and options. It opens no connection.
+// New returns a verifier with these lists and options. It does not open connections.
 func New(lists *Lists, options DNSOptions) *Verifier {
 	return &Verifier{lists: lists, names: newNames(options)}
 }
 
-// Check decides whether an address belongs to the crawler with these facts. It waits for the resolver until a
-// timeout has passed or ctx is done. The status is [Unknown] then. If ctx is already done, Check does not wait: it
-// answers from the cache, and looks up the address in the background.
+// Check decides whether an address belongs to the crawler with these facts. Check waits for the resolver until a
+// timeout has passed or ctx is done. If the resolver has not answered by then, the status is [Unknown]. If ctx is
+// already done, Check does not wait. It uses the cache, and looks up the address in the background.
 //
-// To be verified, an address must be on one published list or pass reverse DNS. To be an impostor, it must be on no
-// published list and fail reverse DNS, as far as these are published. A missing address counts only if the list is
-// fresh and complete (see [ListStatus.Fresh] and [ListStatus.Incomplete]) and has other addresses of the same
-// family. A negative answer of DNS counts only if the resolver is known to work. It does not count if a matching
-// name does not resolve at all, because some operators do not maintain the forward records.
+// An address is verified if it is on a published list or passes reverse DNS. An address belongs to an impostor if it is
+// missing from every published list and fails reverse DNS, where these are published. A missing address is evidence
+// only if the list is fresh and complete (see [ListStatus.Fresh] and [ListStatus.Incomplete]) and has other addresses
+// of the same family (IPv4 or IPv6). A negative DNS answer is evidence only if the resolver is known to work. If a
+// matching host name does not resolve to any address, the answer is not evidence, because some operators do not
+// maintain these records.
 func (v *Verifier) Check(ctx context.Context, facts crawlers.Verification, addr netip.Addr) Result {
 	addr = addr.Unmap().WithZone("")
 	if !isPublic(addr) {
@@ -94,7 +95,7 @@ const (
 	silent answer = iota
 	yes
 	no
-	noForward // a matching name does not resolve
+	noForward // a matching host name does not resolve to an address
 )
 
 // isPublic reports whether an address can belong to a crawler, because it is neither private nor local.

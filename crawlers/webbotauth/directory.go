@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// How long the state of a directory is cached.
+// These durations determine how long a directory is cached. The other constants limit fetches and the cache.
 const (
 	keepDefault = time.Hour          // after a response without a lifetime
-	keepLeast   = 5 * time.Minute    // minimum, even if the response says less
-	keepMost    = 24 * time.Hour     // maximum, even if the response says more
+	keepLeast   = 5 * time.Minute    // minimum, even if the response has a shorter lifetime
+	keepMost    = 24 * time.Hour     // maximum, even if the response has a longer lifetime
 	keepFailure = 5 * time.Minute    // after a failure, or if the key is missing (the draft allows 5 minutes)
-	keepStale   = 7 * 24 * time.Hour // for keys while fetching fails
-	maxFetches  = 8                  // fetches at the same time
+	keepStale   = 7 * 24 * time.Hour // how long keys are used while fetches fail
+	maxFetches  = 8                  // maximum number of concurrent fetches
 	maxCached   = 1000               // directories
 )
 
-// directories caches the keys of directories. Only a successful fetch replaces keys, so that signatures stay valid
-// while a directory is down.
+// directories caches the keys of key directories. Only a successful fetch replaces keys, so signatures can be checked
+// while a directory is not available.
 type directories struct {
 	fetch  func(ctx context.Context, url string) (document, time.Duration, error)
 	now    func() time.Time
@@ -42,9 +42,9 @@ type directories struct {
 // DirectoryStatus is the state of a key directory.
 type DirectoryStatus struct {
 	URL     string
-	Keys    int       // number of Ed25519 keys of the last successful fetch
-	Card    Card      // the card of that fetch
-	Date    time.Time // the time of that fetch, or zero
+	Keys    int       // number of Ed25519 keys from the last successful fetch
+	Card    Card      // the card from the last successful fetch
+	Date    time.Time // the time of the last successful fetch, or zero
 	Err     error     // the error of the last fetch
 	Failing time.Time // time of the first failed fetch in a row; zero while Err is nil
 }
@@ -75,7 +75,8 @@ func (d *directories) close() {
 	d.wait.Wait()
 }
 
-// key returns a key of a directory. If it is not cached, key fetches the directory and waits until ctx is done.
+// key returns the key with this ID from the directory at url. If the key is not cached, key fetches the directory and
+// waits for the result until ctx is done.
 func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKey, error) {
 	key, done, err := d.look(url, id)
 	if done == nil || key != nil {
@@ -90,7 +91,8 @@ func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKe
 	return key, err
 }
 
-// look returns a cached key, or an error and the channel of a fetch in progress. It starts a fetch if one is due.
+// look returns a cached key. If the key is not cached, look returns an error and, during a fetch, a channel that is
+// closed when the fetch ends. look starts a fetch if one is due.
 func (d *directories) look(url, id string) (ed25519.PublicKey, <-chan struct{}, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,7 +122,7 @@ func (d *directories) look(url, id string) (ed25519.PublicKey, <-chan struct{}, 
 	return nil, k.done, errUnavailable
 }
 
-// begin fetches a directory in the background. It does nothing if too many fetches are in progress.
+// begin starts to fetch a directory in the background. It has no effect if too many fetches are in progress.
 func (d *directories) begin(url string, k *directory) {
 	select {
 	case d.slots <- struct{}{}:

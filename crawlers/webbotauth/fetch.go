@@ -37,15 +37,16 @@ func newFetcher(o Options) *fetcher {
 	}}
 }
 
-// fetch returns the document at the address of a key directory, with its keys, and how long it may be cached. A
-// panic caused by a response becomes an error, because in the fetching goroutine a panic would end the program.
+// fetch returns the document at the address of a key directory, including its keys. The document may be cached for the
+// time keep. A panic caused by a response becomes an error, because in the fetching goroutine a panic would end the
+// program.
 func (f *fetcher) fetch(ctx context.Context, url string) (d document, keep time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, f.client.Timeout) // for a card and its keys
+	ctx, cancel := context.WithTimeout(ctx, f.client.Timeout) // the timeout covers the card and its keys
 	defer cancel()
 	data, keep, err := f.get(ctx, url)
 	if err != nil {
@@ -96,7 +97,7 @@ func (f *fetcher) get(ctx context.Context, url string) (data []byte, keep time.D
 	return data, keep, nil
 }
 
-// checkType accepts the media type of key directories. At other paths than the well-known one, it also accepts the
+// checkType accepts the media type of key directories. At paths other than the well-known path, it also accepts the
 // media types of a JWK Set and of a card.
 func checkType(header string, atWellKnown bool) error {
 	t, _, err := mime.ParseMediaType(header)
@@ -109,19 +110,19 @@ func checkType(header string, atWellKnown bool) error {
 	return fmt.Errorf("the response has the Content-Type %s; it must be %s", t, mediaType)
 }
 
-// wellKnown is the path of the keys of an origin. By draft -01 clients send the whole URL, but most still send only
-// the origin.
+// wellKnown is the well-known path of an origin's keys. According to draft -01, clients send the whole URL, but most
+// clients still send only the origin.
 const wellKnown = "/.well-known/http-message-signatures-directory"
 
-// location identifies a key directory.
+// location holds the identifier and the URL of a key directory.
 type location struct {
-	// id is the normalized URL (RFC 3986 sections 6.2.2 and 6.2.3) without its query (draft section 5.5). It
-	// identifies the directory.
+	// id is the normalized URL (RFC 3986 sections 6.2.2 and 6.2.3) without its query (draft section 5.5). Two
+	// directories are the same if their ids are equal.
 	id  string
 	url string // the URL to fetch, with its query
 }
 
-// resolve returns the location for a text, which is the URL of a key directory or an origin.
+// resolve returns the location of a key directory. text is the URL of the directory or an origin.
 func resolve(text string) (location, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" {
@@ -139,8 +140,8 @@ func resolve(text string) (location, error) {
 	return where, nil
 }
 
-// normalPath normalizes a path: it removes dot segments and needless escapes, and writes escapes in upper case. A
-// simple normalization is enough, because only directories that the caller names are used.
+// normalPath normalizes a path. It removes dot segments and unnecessary escapes, and writes other escapes in upper
+// case. This simple normalization is sufficient, because the package uses only directories that its caller names.
 func normalPath(path string) string {
 	u, err := url.Parse("https://bot.example" + pathpattern.NormalizePath(path))
 	if err != nil {

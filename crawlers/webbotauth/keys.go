@@ -16,7 +16,7 @@ import (
 	"unicode"
 )
 
-// Limits of a key directory.
+// These constants limit a key directory.
 const (
 	maxDirectoryBytes = 64 << 10
 	maxKeys           = 100
@@ -35,17 +35,17 @@ type jwk struct {
 // publicKey is a key and its validity period.
 type publicKey struct {
 	key      ed25519.PublicKey
-	from, to time.Time // zero means no limit
+	from, to time.Time // the zero time means that this side is not limited
 }
 
-// thumbprint returns the keyid of a key: its SHA-256 thumbprint (RFC 7638, RFC 8037 section 2).
+// thumbprint returns the keyid of a key, which is its SHA-256 thumbprint (RFC 7638, RFC 8037 section 2).
 func thumbprint(key ed25519.PublicKey) string {
 	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + base64.RawURLEncoding.EncodeToString(key) + `"}`))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// parseKeys parses a JWK Set, or a single key as some operators publish it. It ignores keys of other types. Keys
-// are identified by their thumbprints, not by their kid.
+// parseKeys parses a JWK Set or, because some operators publish this, a single key. It ignores keys that are not
+// Ed25519 keys. Keys are identified by their thumbprints, not by their kid.
 func parseKeys(data []byte) (map[string]publicKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -78,7 +78,7 @@ func parseKeys(data []byte) (map[string]publicKey, error) {
 	return keys, nil
 }
 
-// keyTime converts the time of a key, which is in seconds, but which some operators write in milliseconds.
+// keyTime converts a time in a key. The unit is seconds, but some operators write milliseconds, which keyTime detects.
 func keyTime(t *float64) time.Time {
 	if t == nil || *t < 0 || *t > 1e14 {
 		return time.Time{}
@@ -107,7 +107,7 @@ func (v *Verifier) Card(directory string) Card {
 	return Card{}
 }
 
-// String returns the card's content as a clause, or "".
+// String describes the card in a phrase. It returns "" if the card is empty.
 func (c Card) String() string {
 	var says []string
 	for _, member := range [][2]string{{"purpose", c.Purpose}, {"expected rate", c.Rate}} {
@@ -118,19 +118,19 @@ func (c Card) String() string {
 	return strings.Join(says, ", ")
 }
 
-// maxCardText is the maximum length of each text of a card, including its addresses.
+// maxCardText limits the length of each text and URL in a card, in bytes.
 const maxCardText = 500
 
-// document is the content of a key directory's address. It may be a set of keys, a card with keys or with their
-// address or, by earlier drafts, a directory with the members of a card.
+// document is the content at the address of a key directory. It is a set of keys, or a card that contains the keys or
+// their address. In earlier drafts, it is a directory with the members of a card.
 type document struct {
 	keys map[string]publicKey
 	card Card
 	next string // the address of the card's keys, if keys is nil
 }
 
-// parseDocument parses the content of an address. A card must name this address as its client_id. If a directory
-// names another one, it has no card.
+// parseDocument parses the content of an address. The client_id of a card must be this address. If a directory has a
+// different client_id, the members of its card are ignored.
 func parseDocument(data []byte, url string) (d document, err error) {
 	var members, bot map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {
@@ -163,8 +163,8 @@ func parseDocument(data []byte, url string) (d document, err error) {
 	return d, err
 }
 
-// text returns a string, or the elements of a list of strings. It ignores other types, and strings that are too
-// long or not printable.
+// text returns a string, or the elements of a list of strings. It ignores values of other types, and strings that are
+// too long or not printable.
 func text(data json.RawMessage) string {
 	var words []string
 	if json.Unmarshal(data, &words) != nil {

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// maxNonces limits the nonces of all signers together, which take about 30 MB.
+// maxNonces limits the total number of nonces of all signers. That many nonces use about 30 MB of memory.
 const maxNonces = 400_000
 
 // nonces remembers used nonces until their signatures expire. When it is full, it forgets the oldest nonces of the
-// signer with the most nonces. It then no longer accepts signatures of that signer that are older than the
-// forgotten ones. So a stranger who can make a signer sign requests can neither make a nonce usable again, nor
-// prevent new signatures of any signer from being accepted.
+// signer with the most nonces. From then on, signatures of that signer are rejected if they are not newer than the
+// forgotten nonces. Suppose an attacker makes a signer sign many requests. The attacker can neither make a used nonce
+// valid again, nor prevent new signatures of any signer from being accepted.
 type nonces struct {
 	mu      sync.Mutex
-	signers map[string]*signerNonces // by key directory
+	signers map[string]*signerNonces // keyed by key directory
 	count   int
 	swept   time.Time
 	max     int
@@ -30,15 +30,16 @@ type nonces struct {
 // signerNonces are the nonces of one signer.
 type signerNonces struct {
 	used map[[16]byte]nonceTimes
-	// Signatures created up to this time are not accepted, because their nonces may have been forgotten.
+	// forgotten is a time in Unix seconds. Signatures created at or before this time are rejected, because their nonces
+	// may have been forgotten.
 	forgotten int64
 }
 
-// nonceTimes are in Unix seconds.
+// nonceTimes holds the times of a signature in Unix seconds.
 type nonceTimes struct{ created, expires int64 }
 
-// use records the nonce of a valid signature. It returns errReplayed if the nonce was used before, and errForgotten
-// if that is no longer known.
+// use records the nonce of a valid signature. It returns errReplayed if the nonce was used before. It returns
+// errForgotten if this cannot be decided, because nonces have been forgotten.
 func (n *nonces) use(signer, nonce string, now, created, expires time.Time) error {
 	sum := sha256.Sum256([]byte(nonce))
 	key := [16]byte(sum[:])
@@ -69,8 +70,8 @@ func (n *nonces) use(signer, nonce string, now, created, expires time.Time) erro
 	return nil
 }
 
-// sweep removes expired nonces, at most once a minute. It keeps signers without nonces, because there are no more
-// signers than known directories.
+// sweep removes expired nonces, at most once a minute. It keeps signers without nonces, because the number of signers
+// is limited by the number of known directories.
 func (n *nonces) sweep(now time.Time) {
 	if now.Sub(n.swept) < time.Minute {
 		return
@@ -87,7 +88,7 @@ func (n *nonces) remove(s *signerNonces, which func(nonceTimes) bool) {
 	n.count += len(s.used)
 }
 
-// forget removes the oldest nonces of the signer with the most nonces, at least an eighth of them.
+// forget removes at least the oldest eighth of the nonces of the signer with the most nonces.
 func (n *nonces) forget() {
 	var signer string
 	var largest *signerNonces

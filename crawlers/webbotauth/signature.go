@@ -13,7 +13,7 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// Request holds the parts of a request that a signature can cover, as the client sent them.
+// Request holds the parts of a request that a signature can cover. They must be unchanged from the client's request.
 type Request struct {
 	Method string
 	Scheme string // http or https, of the client's connection
@@ -22,7 +22,7 @@ type Request struct {
 	Header http.Header
 }
 
-// message is a request with its signature fields parsed.
+// message holds a request and its parsed signature fields.
 type message struct {
 	Request
 	input, signatures *httpsfv.Dictionary
@@ -30,8 +30,8 @@ type message struct {
 	agent             httpsfv.Item        // the single string
 }
 
-// parseMessage parses the signature fields. It accepts a Signature-Agent with a single string of earlier drafts,
-// because draft -01 allows verifiers to accept it.
+// parseMessage parses the signature fields. It also accepts a Signature-Agent field that is a single string, as in
+// earlier drafts. Draft -01 allows verifiers to accept such a field.
 func parseMessage(r Request) (*message, error) {
 	for _, name := range []string{"Signature-Input", "Signature", "Signature-Agent"} {
 		size := 0
@@ -72,8 +72,8 @@ type signature struct {
 	value            []byte
 }
 
-// parseSignature parses the parameters of a signature and builds its base (draft section 5.2, RFC 9421 section
-// 2.5). It returns an error for a form that the draft does not allow or that is not supported.
+// parseSignature parses the parameters of a signature and builds its base (draft section 5.2, RFC 9421 section 2.5). It
+// returns an error for a signature that the draft does not allow or that this package does not support.
 func parseSignature(m *message, label string, list httpsfv.InnerList) (*signature, error) {
 	s := new(signature)
 	if item, ok := member(m.signatures, label).(httpsfv.Item); ok {
@@ -130,9 +130,9 @@ func (s *signature) parameters(p *httpsfv.Params) error {
 	return nil
 }
 
-// agentOf returns the key directory that a signature names. It is the member of Signature-Agent that the signature
-// covers and that has the same label. A signature that covers a single member may use another key for it, like the
-// examples of draft-meunier-webbotauth-httpsig-protocol.
+// agentOf returns the key directory that a signature names. The directory is the member of Signature-Agent that the
+// signature covers and that has the label of the signature. A signature that covers a single member may use another key
+// for it, like the examples of draft-meunier-webbotauth-httpsig-protocol.
 func (m *message) agentOf(label string, list httpsfv.InnerList) (string, error) {
 	var covered []httpsfv.Item
 	for _, component := range list.Items {
@@ -162,8 +162,8 @@ func (m *message) agentOf(label string, list httpsfv.InnerList) (string, error) 
 	return "", fmt.Errorf("the signature covers several members of signature-agent, none with the key %s", label)
 }
 
-// NamedDirectories returns the key directories that the Signature-Agent field of a request names, out of
-// directories. It does not check the signature.
+// NamedDirectories returns the key directories in directories that the Signature-Agent field of a request names. It
+// does not check the signature.
 func NamedDirectories(h http.Header, directories []string) (named []string) {
 	m, err := parseMessage(Request{Header: h})
 	if err != nil {
@@ -192,8 +192,8 @@ func NamedDirectories(h http.Header, directories []string) (named []string) {
 	return named
 }
 
-// identifier returns the location.id of the directory, JWK Set or card that a member of Signature-Agent names. The
-// content at that address shows which of these it is.
+// identifier returns the location.id of the address that a member of Signature-Agent names. The address may have a key
+// directory, a JWK Set or a card.
 func identifier(agent httpsfv.Item) (string, error) {
 	for _, name := range agent.Params.Names() {
 		how, _ := agent.Params.Get(name)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webbotauth verifies requests that crawlers sign: HTTP Message Signatures (RFC 9421) with Ed25519, as
-// specified for bots in draft-ietf-webbotauth-httpsig-protocol-01.
+// Package webbotauth verifies the signatures of requests from crawlers. The signatures are HTTP Message Signatures (RFC
+// 9421) with Ed25519, as specified for bots in draft-ietf-webbotauth-httpsig-protocol-01.
 //
-// In the draft, a request names the URL of a key, and its publisher is the signer. This package answers another
-// question: whether an operator with a known key directory signed the request. So it never fetches a URL from a
-// request, but only the directory that the caller names. If the request names another directory, it proves nothing.
+// In the draft, a request names the URL of a key, and the publisher of the key is the signer. This package answers a
+// different question: did an operator with a known key directory sign the request? So the package never fetches a URL
+// from a request. It fetches only the directory that its caller names. If the request names another directory, the
+// request stays unverified.
 package webbotauth
 
 import (
@@ -27,10 +28,10 @@ const signatureTag = "web-bot-auth"
 type Status uint8
 
 const (
-	// Unsigned means that the request has no signature of this kind.
+	// Unsigned means that the request does not have a Web Bot Auth signature.
 	Unsigned Status = iota
-	// Unverified means that the signature could not be checked: the keys are not available, it names another
-	// directory, or its form is not supported.
+	// Unverified means that the signature could not be checked. Either the keys are not available, or the signature
+	// names another directory or is not supported.
 	Unverified
 	// Invalid means that the signature was checked and is wrong.
 	Invalid
@@ -49,26 +50,26 @@ type Result struct {
 	KeyID  string // thumbprint of the key of a verified signature (RFC 7638)
 	Card   Card   // the card of a verified signer
 	Err    error  // the reason if the status is Unverified or Invalid
-	// Undecided is true if the signature may still be the operator's, because the keys are not available yet, or
-	// because a replay cannot be excluded.
+	// Undecided is true if the operator may have made the signature: the keys are not available yet, or a replay cannot
+	// be excluded.
 	Undecided bool
 }
 
-// Options configures a Verifier. The zero value has the defaults.
+// Options configures a Verifier. The zero value selects the defaults.
 type Options struct {
-	// AllowedRanges are non-public addresses that keys may be fetched from, such as addresses of an intranet. The
-	// default is none.
+	// AllowedRanges are non-public addresses that may serve keys, such as addresses of an intranet. By default, keys
+	// are fetched only from public addresses.
 	AllowedRanges []netip.Prefix
 	Now           func() time.Time // the clock; time.Now by default
-	// Report, if not nil, is called after each fetch of a directory. It must not call Close.
+	// Report, if not nil, is called after each fetch of a directory. Report must not call Close.
 	Report func(DirectoryStatus)
 
-	// Forgot, if not nil, is called when there are too many nonces, and the oldest ones of a directory were
-	// forgotten. Older signatures of that directory are undecided from then on.
+	// Forgot, if not nil, is called when the oldest nonces of a directory were forgotten because there were too many
+	// nonces. From then on, older signatures of that directory are undecided.
 	Forgot func(directory string)
 
-	timeout  time.Duration // limit of a fetch; fetchTimeout by default
-	testKeys bool          // accept the test key of RFC 9421
+	timeout  time.Duration // maximum time of a fetch; fetchTimeout by default
+	testKeys bool          // whether to accept the test key of RFC 9421
 }
 
 // Verifier checks signatures, and caches keys. It is safe for concurrent use.
@@ -78,7 +79,7 @@ type Verifier struct {
 	nonces      nonces
 }
 
-// New returns a verifier. It opens no connection before the first Check.
+// New returns a verifier. The verifier does not open connections before the first Check.
 func New(o Options) *Verifier {
 	if o.timeout == 0 {
 		o.timeout = fetchTimeout
@@ -89,7 +90,8 @@ func New(o Options) *Verifier {
 	return &Verifier{options: o, directories: newDirectories(o), nonces: nonces{max: maxNonces, forgot: o.Forgot}}
 }
 
-// Close cancels all fetches and waits until they have ended. Check may still be called, and uses the cached keys.
+// Close cancels all fetches and waits until they have ended. After Close, Check may still be called, and uses only
+// cached keys.
 func (v *Verifier) Close() { v.directories.close() }
 
 // Directories returns the state of each key directory that was used, ordered by URL.
@@ -101,22 +103,22 @@ func Signed(h http.Header) bool {
 }
 
 const (
-	// maxAge limits the validity of a signature after its creation, even if it expires later. It is the longest
-	// time that the draft recommends to signers.
+	// maxAge limits how long a signature is valid after its creation, even if the signature has a later expiration
+	// time. The draft recommends at most this time to signers.
 	maxAge = 24 * time.Hour
-	// maxSkew is the time that a signer's clock may be ahead by.
+	// maxSkew limits how far a signer's clock may be ahead.
 	maxSkew      = 30 * time.Second
 	fetchTimeout = 5 * time.Second
 )
 
-// Limits on the work that one request can cause.
+// These constants limit the work that one request can cause.
 const (
 	maxFieldBytes = 16 << 10 // maximum length of each field
-	maxSignatures = 4        // signatures that are checked for one request
+	maxSignatures = 4        // maximum number of checked signatures in one request
 	maxComponents = 32
 )
 
-// Reasons why a signature does not verify a request, as far as Check or a test distinguishes them.
+// These errors are reasons why a signature does not verify a request. Check or a test compares errors with them.
 var (
 	errReplayed    = errors.New("the nonce has been used before")
 	errExpired     = errors.New("the signature has expired")
@@ -126,13 +128,13 @@ var (
 	errForgotten   = errors.New("too many nonces are in use to rule out that this one has been used before")
 )
 
-// Check checks whether the operator with this key directory signed a request. directory is an origin whose keys are
-// at the well-known path, or the https URL of a JWK Set or a Signature Agent Card. Such a URL is fetched with its
-// query and compared without it (draft section 5.5). Check waits for keys until ctx is done. If ctx is done
+// Check checks whether the operator with this key directory signed a request. directory is an origin whose keys are at
+// the well-known path, or the https URL of a JWK Set or a Signature Agent Card. The query of such a URL is sent in
+// fetches, but ignored in comparisons (draft section 5.5). Check waits for keys until ctx is done. If ctx is done
 // already, it uses the cached keys and fetches others in the background.
 //
-// A signature with a nonce is accepted once (draft section 5.2.3), so call Check once per request. Without a nonce,
-// anyone who sees a signature can repeat it to the same authority until it expires.
+// A signature with a nonce is accepted only once (draft section 5.2.3), so call Check only once per request. Anyone who
+// sees a signature without a nonce can send that signature again to the same authority until the signature expires.
 func (v *Verifier) Check(ctx context.Context, r Request, directory string) Result {
 	if !Signed(r.Header) {
 		return Result{}

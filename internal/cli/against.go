@@ -19,9 +19,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// readList reads the User-Agents or names of a list of crawlers. It is JSON or YAML: an array
-// of strings, or of objects that have them in a field (a.b for b in the object a), or an object
-// by name. Or it has one for each line.
+// readList reads a list of crawlers and returns their User-Agents or names. The list is JSON, YAML or plain text. In
+// JSON and YAML, it is an array of strings, an array of objects, or an object with names as keys. field is the field
+// that has the User-Agent; a.b means the field b of the object a. In plain text, each line has one User-Agent or name.
 func readList(data []byte, field string) (all []string, err error) {
 	var list any
 	if text := strings.TrimSpace(string(data)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {
@@ -62,7 +62,7 @@ func isList(v any) bool {
 	return ok && len(list) > 0
 }
 
-// texts returns the strings at a path of fields in v. Lists on the way are searched.
+// texts returns the strings in v at a path of field names. If a field has a list, texts examines every element.
 func texts(v any, path []string) (all []string) {
 	switch v := v.(type) {
 	case string:
@@ -81,17 +81,17 @@ func texts(v any, path []string) (all []string) {
 	return all
 }
 
-// comparedList is the effect of a policy on the crawlers of a list.
+// comparedList describes the effect of a policy on the crawlers in a list.
 type comparedList struct {
 	List    string   `json:"list"`
 	Entries int      `json:"entries"`
 	Closed  []string `json:"may_not_crawl"`
 	Open    []string `json:"may_crawl"`
-	Unknown []string `json:"unlisted"` // look automated, but are not in the catalog
+	Unknown []string `json:"unlisted"` // entries that look automated, but are not in the catalog
 	Missed  []string `json:"not_recognized"`
 }
 
-// compareList finds the crawlers of a list that may crawl the front page of a host that no rule names.
+// compareList determines which crawlers in a list may crawl the front page of a host that rules do not name.
 func compareList(name string, entries []string, s *site.Site) *comparedList {
 	c := &comparedList{List: name, Entries: len(entries)}
 	r := crawlers.NewRecognizer(s.File.Catalog.Patterns())

@@ -113,14 +113,14 @@ func checkCommand() *cobra.Command {
 	return cmd
 }
 
-// checkReport is the report of check, for scripts.
+// checkReport is the JSON output of the check command.
 type checkReport struct {
 	Diagnostics policyfile.Diagnostics `json:"diagnostics"`
 	Policies    []checkedPolicy        `json:"policies"` // the policies that load
 	Robots      []checkedRobots        `json:"robots_txt,omitempty"`
 }
 
-// checkedPolicy lists the crawlers that may crawl under a policy.
+// checkedPolicy holds the results for one policy, such as the crawlers that may crawl.
 type checkedPolicy struct {
 	File   string                   `json:"file"`
 	Tests  claim.Claim              `json:"tests,omitzero"` // the claim that the tests pass
@@ -143,8 +143,9 @@ func (c *checkReport) add(name string, s *site.Site, ds policyfile.Diagnostics) 
 	}
 }
 
-// writeCheck prints the diagnostics of one file and, if it loads, who may come in and what
-// search engines may show: in at most 15 lines, or all of it.
+// writeCheck prints the diagnostics of one file. If the file can be loaded, writeCheck also prints a summary: the
+// crawlers that may crawl, and the content that search engines may show. The summary has at most 15 lines, unless long
+// is true.
 func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnostics, long bool) error {
 	if err := errors.Join(ds.Write(out, colored(out)), ds.WriteLinks(out)); err != nil {
 		return err
@@ -183,15 +184,15 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	return err
 }
 
-// closedAISearch lists the crawlers of AI search engines that may not crawl under a policy. No safety check protects them.
+// closedAISearch returns the disallowed crawlers of AI search engines. The safety checks do not cover these crawlers.
 func closedAISearch(f *policyfile.File) []string {
 	return crawlersThat(f, crawlers.CategoryAI, func(c *crawlers.Crawler, crawl policy.Verdict) bool {
 		return c.Category == crawlers.CategorySearch && crawl == policy.Disallowed
 	})
 }
 
-// crawlersThat lists the crawlers of a category with some property, the well-known ones first. crawl is the verdict about
-// "/".
+// crawlersThat returns the crawlers of a category for which the function "is" returns true. Well-known crawlers are
+// first. crawl is the decision about crawling "/".
 func crawlersThat(f *policyfile.File, k crawlers.Category, is func(c *crawlers.Crawler, crawl policy.Verdict) bool) (names []string) {
 	for _, c := range f.Catalog.OfCategory(k) {
 		d := f.Policy.Decide(policy.Query{Crawler: f.Policy.Crawler(c.Token), Path: "/", Usage: policy.Crawl, Now: time.Now()})
@@ -203,8 +204,8 @@ func crawlersThat(f *policyfile.File, k crawlers.Category, is func(c *crawlers.C
 	return names
 }
 
-// openUnclassified lists the crawlers without a known purpose that may crawl under a policy which disallows the
-// whole site for some category. These crawlers may belong to the category.
+// openUnclassified returns the allowed crawlers without a known purpose, if the policy disallows the whole site for
+// some category. These crawlers may belong to that category.
 func openUnclassified(f *policyfile.File) []string {
 	closes := slices.ContainsFunc(f.Spec.Rules, func(r policy.Rule) bool {
 		return slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == policy.ForCategory || a.Kind == policy.ForAI }) &&
@@ -264,8 +265,7 @@ func renderCommand() *cobra.Command {
 	return cmd
 }
 
-// renderMerged renders a policy merged with the robots.txt in a file. Notes about that
-// file are printed.
+// renderMerged renders a policy merged with the robots.txt in a file. It prints notes about that file.
 func renderMerged(cmd *cobra.Command, p *policy.Policy, host, name string, o robotsserve.Options) (*robotsserve.File, error) {
 	data, err := readFile(cmd, name)
 	if err != nil {
@@ -281,14 +281,14 @@ func renderMerged(cmd *cobra.Command, p *policy.Policy, host, name string, o rob
 	return f, nil
 }
 
-// writeNotes prints notes about a robots.txt with their lines, and joins notes of one kind.
+// writeNotes prints notes about a robots.txt with their line numbers. It combines notes of the same kind.
 func writeNotes(w io.Writer, name string, notes []robotstxt.Note) {
 	for _, n := range robotstxt.Grouped(notes) {
 		writeNote(w, name, n.Line, n.Message)
 	}
 }
 
-// writeNote prints a note about a line, or about the whole file for 0.
+// writeNote prints a note about a line. If line is 0, the note is about the whole file.
 func writeNote(w io.Writer, name string, line int, message string) {
 	if line > 0 {
 		name = fmt.Sprintf("%s:%d", name, line)

@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// configuredMethods returns the ways in which the handlers of a configuration verify clients, each once. Without a
-// configuration, it returns the default.
+// configuredMethods returns the verification methods of the handlers in a configuration, without duplicates. Without a
+// configuration, it returns the default methods.
 func configuredMethods(config, adapter string) (all []identity.Methods, err error) {
 	values := [][]string{nil}
 	if config != "" {
@@ -48,7 +48,7 @@ func configuredMethods(config, adapter string) (all []identity.Methods, err erro
 	return all, nil
 }
 
-// verifyValues returns the option verify of each handler in a configuration.
+// verifyValues returns the values of the option verify for each handler in a configuration.
 func verifyValues(tree any) (all [][]string) {
 	for _, h := range handlersIn(nil, tree) {
 		values, _ := h["verify"].([]any)
@@ -79,7 +79,7 @@ func handlersIn(all []map[string]any, node any) []map[string]any {
 	return all
 }
 
-// lacksOf returns the proofs that a policy demands but the methods cannot provide, each once.
+// lacksOf returns the proofs of identity that a policy demands and the methods cannot provide, without duplicates.
 func lacksOf(s *site.Site, methods []identity.Methods) (all []identity.Lack) {
 	for _, m := range methods {
 		for _, l := range m.Lacks(s.File.Name, s.Policy.Spec(), s.File.Catalog) {
@@ -91,7 +91,7 @@ func lacksOf(s *site.Site, methods []identity.Methods) (all []identity.Lack) {
 	return all
 }
 
-// writeLacks prints the demanded proofs that a configuration cannot provide.
+// writeLacks prints the proofs of identity that the policy demands and the configuration cannot provide.
 func writeLacks(out io.Writer, lacks []identity.Lack, config string) error {
 	if len(lacks) == 0 {
 		return nil

@@ -21,16 +21,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// exitUsage is the exit code of a command that cannot be carried out as given.
+// exitUsage is the exit code for invalid arguments and for errors that prevent a command from running.
 const exitUsage = 2
 
-// failure is an error in the policy file or in another checked item. The exit code is 1.
+// failure is an error in the policy file or in another file that a command checked. The exit code is 1.
 type failure struct{ error }
 
 // errReported is a failure that was already printed in full.
 var errReported = failure{errors.New("the policy file has errors")}
 
-// exitError is the exit code of a result that was already printed.
+// exitError is an exit code for a command that has already printed its result.
 type exitError int
 
 func (exitError) Error() string { return "see what was printed" }
@@ -44,8 +44,7 @@ var subcommands = []func() *cobra.Command{
 	replayCommand, evidenceCommand, verifyEvidenceCommand, initCommand, auditCommand, setCommand, historyCommand,
 }
 
-// Register adds a subcommand of another package. It must be called from an init
-// function.
+// Register adds a subcommand from another package. It must be called from an init function.
 func Register(subcommand func() *cobra.Command) { subcommands = append(subcommands, subcommand) }
 
 // Commands returns the subcommands of this build.
@@ -120,9 +119,8 @@ func between(least, most int, usage string, run Run) Run {
 	}
 }
 
-// rejectUnknown makes the parent command fail for an unknown subcommand. By default
-// cobra prints help and succeeds, and a script with a typo would go on as if the
-// policy had been checked.
+// rejectUnknown makes the parent command fail for an unknown subcommand. By default, cobra prints the help text and
+// succeeds. A script with a typo would then continue as if the policy had been checked.
 func rejectUnknown(parent *cobra.Command) {
 	parent.SilenceErrors, parent.SilenceUsage = true, true
 	parent.SuggestionsMinimumDistance = 2
@@ -150,7 +148,7 @@ func load(cmd *cobra.Command, name string) (*site.Site, policyfile.Diagnostics, 
 	return s, ds, nil
 }
 
-// loadValid loads a policy file without errors. If it has errors, it prints the diagnostics.
+// loadValid loads a policy file. If the file has errors, loadValid prints the diagnostics and returns an error.
 func loadValid(cmd *cobra.Command, name string) (*site.Site, error) {
 	s, ds, err := load(cmd, name)
 	if err != nil || s != nil {

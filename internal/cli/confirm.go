@@ -26,18 +26,18 @@ import (
 // confirmation asks servers whether they have loaded a version.
 type confirmation struct {
 	address string        // address of the admin API; "" for the configuration's
-	wait    time.Duration // the time for which servers are asked
+	wait    time.Duration // how long servers are asked
 }
 
-// askEvery is the time between two questions to a server.
+// askEvery is the time between two requests to a server.
 const askEvery = 250 * time.Millisecond
 
-// silentAfter is the largest age of a server's last message, compared with the newest message of its fleet, with
-// which the command still waits for that server.
+// silentAfter is the maximum age of a server's last report, measured from the newest report in its fleet. The command
+// does not wait for servers with older reports.
 const silentAfter = 90 * time.Second
 
-// of waits until the servers have loaded a version, and says which of them have. It returns errUndecided if the
-// server at the address, or another live server of its fleet, has not.
+// of waits until the servers have loaded a version, and prints the servers that have loaded it. It returns errUndecided
+// if the server at the address, or another live server of its fleet, has not loaded the version.
 func (c *confirmation) of(ctx context.Context, say func(string, ...any), s *storage, key, sum string) error {
 	ctx, stop := context.WithTimeout(ctx, c.wait)
 	defer stop()
@@ -61,10 +61,11 @@ func (c *confirmation) of(ctx context.Context, say func(string, ...any), s *stor
 	return nil
 }
 
-// publishedSubject is the subject of [published].
+// publishedSubject holds the data that [published] judges.
 type publishedSubject struct {
-	Name, Place     string
-	Here            error // why the server at the address has not loaded the version; nil if it has
+	Name, Place string
+	// the reason why the server at the address has not loaded the version; nil if it has loaded it
+	Here            error
 	Loaded, Missing []string
 	Confirmed       claim.Known[bool] `gap:"unconfirmed" what:"not every server has confirmed it" close:"see the log of the server"`
 }
@@ -78,8 +79,8 @@ var published = claim.Register("published", func(s publishedSubject) claim.Findi
 	return f
 })
 
-// hasLoaded reports whether the server at the address has loaded the version. If it does not answer, another server
-// may have.
+// hasLoaded reports whether the server at the address has loaded the version. If that server does not answer, it is
+// enough that another server has loaded the version.
 func (s *publishedSubject) hasLoaded() bool {
 	return s.Here == nil || len(s.Loaded) > 0 && errors.Is(s.Here, errNoAnswer)
 }
@@ -102,7 +103,8 @@ func (c *confirmation) addressOf(s *storage) string {
 	return cmp.Or(c.address, caddy.DefaultAdminListen)
 }
 
-// server waits until the server at the address has loaded a version, and returns why it has not.
+// server waits until the server at the address has loaded a version. If the server does not load it in time, the error
+// is the reason.
 func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) error {
 	if a := s.config.Admin; a != nil && a.Disabled && c.address == "" {
 		return fmt.Errorf("%w, because the configuration has admin off; the log of the server says \"policy reloaded\" when it has loaded it", errNoAnswer)
@@ -119,8 +121,8 @@ func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) 
 			return nil
 		case reloaded && status.Error != "":
 			return fmt.Errorf("the server at %s did not load the version: %s", address, status.Error)
-		case !reloaded && status.Reload != "off": // make the server read the storage now
-			_, _ = adminRequest(ctx, address, http.MethodPost, path) // the status has the result
+		case !reloaded && status.Reload != "off": // this makes the server read the storage immediately
+			_, _ = adminRequest(ctx, address, http.MethodPost, path) // the next status has the result
 			reloaded = true
 			continue
 		}
@@ -135,7 +137,7 @@ func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) 
 	}
 }
 
-// unreachable returns an error with the fix for an admin API that does not answer.
+// unreachable returns an error about an admin API that does not answer. The error text says how to fix this.
 func (s *storage) unreachable(address string, err error) error {
 	if _, ok := errors.AsType[notUsedError](err); ok {
 		return fmt.Errorf("the server at %s: %w", address, err)
@@ -153,13 +155,13 @@ func (s *storage) unreachable(address string, err error) error {
 // notUsedError reports that a server does not use a policy.
 type notUsedError struct{ error }
 
-// policyStatus is a server's status of a policy: a part of source.Status.
+// policyStatus is the status of a policy on a server. It has some of the fields of source.Status.
 type policyStatus struct {
 	Policy, SHA256, Error, Reload string
 	Before                        string `json:"before_sha256"`
 }
 
-// statusAt asks a server about a policy.
+// statusAt requests the status of a policy from a server's admin API.
 func statusAt(ctx context.Context, address, name string) (*policyStatus, error) {
 	data, err := adminRequest(ctx, address, http.MethodGet, "/robots_policy/")
 	if err != nil {
@@ -186,7 +188,7 @@ func statusAt(ctx context.Context, address, name string) (*policyStatus, error) 
 	return nil, notUsedError{fmt.Errorf("no site uses the policy %s; the policies in use are: %s", name, cmp.Or(english.List(names, "and"), "none"))}
 }
 
-// adminRequest sends a request to the admin API, and gives up when ctx ends.
+// adminRequest sends a request to the admin API and returns the response body. It stops when ctx ends.
 func adminRequest(ctx context.Context, address, method, path string) ([]byte, error) {
 	type answer struct {
 		data []byte
@@ -213,8 +215,8 @@ func adminRequest(ctx context.Context, address, method, path string) ([]byte, er
 
 const maxAnswer = 16 << 20
 
-// others waits until the other servers of a fleet have loaded a version. Servers that have not written to the
-// storage for a while are silent.
+// others waits until the other servers of a fleet have loaded a version. Servers that have not written to the storage
+// recently are returned as silent.
 func others(ctx context.Context, s *storage, name, sum string) (loaded, missing, silent []string) {
 	for {
 		nodes, err := fleet.Nodes(ctx, s)
@@ -233,9 +235,9 @@ func others(ctx context.Context, s *storage, name, sum string) (loaded, missing,
 	}
 }
 
-// byAnswer sorts servers by what they wrote last. A server is silent if its last report is much older than another
-// server's. Reports are compared with each other because the clock of the storage may differ from the clock of this
-// machine.
+// byAnswer divides servers into three groups by their last reports in the storage. A server is silent if its last
+// report is much older than another server's. Reports are compared with each other because the clock of the storage may
+// differ from the clock of this machine.
 func byAnswer(nodes []fleet.Node, name, sum string) (loaded, missing, silent []string) {
 	var newest time.Time
 	for i := range nodes {

@@ -30,12 +30,12 @@ func crawlersCommand() *cobra.Command {
 		}))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	of.flags(cmd, "the Caddy configuration whose storage has the catalog (default: the catalog of this program)")
-	cmd.Args = cobra.ArbitraryArgs // cobra would allow only names of subcommands
+	cmd.Args = cobra.ArbitraryArgs // otherwise cobra allows only names of subcommands as arguments
 	cmd.AddCommand(crawlersUpdateCommand(), crawlersExportCommand())
 	return cmd
 }
 
-// listCrawlers prints the crawlers that an argument names, or all.
+// listCrawlers prints the crawlers that the arguments name. Without arguments, it prints all crawlers.
 func listCrawlers(cmd *cobra.Command, known *crawlers.Catalog, source string, args []string, asJSON bool) error {
 	found := known.All()
 	if len(args) == 1 {
@@ -96,7 +96,7 @@ type described struct {
 	Controls   []crawlers.Control `json:"controls,omitempty"`
 }
 
-// controlText describes the usages that an operator's control refuses, and the way to use it.
+// controlText describes the usages that an operator's control disallows, and how to use the control.
 func controlText(x crawlers.Control) string {
 	how := map[crawlers.ControlKind]string{
 		crawlers.ControlToken: "the robots.txt token " + x.Value,
@@ -123,7 +123,7 @@ func (d described) verifiedBy() (by []string) {
 	return by
 }
 
-// honors maps an operator's statement about robots.txt to words.
+// honors maps the values of crawlers.Honors to words.
 var honors = map[crawlers.Honors]string{
 	crawlers.HonorsYes:           "obeyed, according to its operator",
 	crawlers.HonorsNo:            "not followed",
@@ -132,7 +132,7 @@ var honors = map[crawlers.Honors]string{
 	crawlers.HonorsUnknown:       "unknown: the operator does not say",
 }
 
-// audiences lists how a rule can name the crawler.
+// audiences returns the names that a rule can use to apply to the crawler.
 func (d described) audiences() []string {
 	all := []string{d.Token}
 	if d.Category.Valid() {
@@ -150,7 +150,7 @@ func (d described) audiences() []string {
 	return all
 }
 
-// write prints one crawler for a person, and how a policy can name it.
+// write prints the facts about one crawler as text, and the names that a policy can use for it.
 func (d described) write(out io.Writer) error {
 	var b strings.Builder
 	b.WriteString(d.Token)

@@ -46,7 +46,7 @@ func crawlersUpdateCommand() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			before, from, err := catalogstore.InUse(ctx, storage)
-			if err != nil { // the stored catalog is damaged, and the update repairs it
+			if err != nil { // an error means that the stored catalog is damaged; the update will replace it
 				_, _ = fmt.Fprintf(out, "The new catalog was not compared with the catalog in use: %v\n", err)
 				if before, err = crawlers.Embedded(); err != nil {
 					return err
@@ -114,7 +114,7 @@ func exportAddresses(cmd *cobra.Command) error {
 	return err
 }
 
-// writeKey makes a pair of keys for released catalogs.
+// writeKey creates a key pair for signing released catalogs.
 func writeKey(cmd *cobra.Command, name string) error {
 	private, public, err := catalogstore.NewKey()
 	if err != nil {
@@ -126,8 +126,8 @@ func writeKey(cmd *cobra.Command, name string) error {
 	return err
 }
 
-// catalogOf returns the catalog that servers with a configuration use, or the program's if none
-// is given.
+// catalogOf returns the catalog that servers with this configuration use. Without a configuration, it returns the
+// catalog of this program.
 func catalogOf(of storageOf) (*crawlers.Catalog, string, error) {
 	if of.config == "" {
 		known, err := crawlers.Default()
@@ -146,8 +146,8 @@ func catalogText(c *crawlers.Catalog, source string) string {
 	return fmt.Sprintf("catalog of %s, %s, %d crawlers", c.AsOf(), source, c.Len())
 }
 
-// parseCatalog reads a catalog from a file, the standard input for "-", or a web server,
-// and checks its signature if it has one.
+// parseCatalog reads a catalog from a file, a URL, or the standard input if name is "-". If the catalog is signed,
+// parseCatalog checks the signature.
 func parseCatalog(cmd *cobra.Command, name string) (c *crawlers.Catalog, text []byte, err error) {
 	if source.IsWebAddress(name) {
 		text, err = catalogstore.Fetch(cmp.Or(cmd.Context(), context.Background()), name)

@@ -119,7 +119,7 @@ The exit code is:
 	return cmd
 }
 
-// underCatalog compares a policy with itself under a new catalog.
+// underCatalog compares the effect of a policy under the program's catalog with its effect under a new catalog.
 func underCatalog(cmd *cobra.Command, name, catalog string) (*difference, error) {
 	next, _, err := parseCatalog(cmd, catalog)
 	if err != nil {
@@ -149,32 +149,32 @@ func reportDifference(cmd *cobra.Command, d *difference, asJSON bool, fail []str
 	return nil
 }
 
-// difference is the output of diff.
+// difference is the result of the diff command.
 type difference struct {
 	*compare.Diff
 
-	// Questions are the answers of an independent reader if one of the two is a robots.txt,
-	// because the compared policies are made from it.
+	// Questions is the result of a second comparison, which parses robots.txt independently. It is set if one of the
+	// two files is a robots.txt, because the compared policy is only a conversion of that file.
 	Questions *policyinput.Questions `json:"questions,omitempty"`
 }
 
-// isConverted reports whether converting a robots.txt may have added a setting that no robots.txt has.
+// isConverted reports whether s is a setting that a robots.txt cannot contain, so that the conversion may have added
+// it.
 func isConverted(s compare.Setting) bool {
 	return s.Key == "expect" || strings.HasPrefix(s.Key, "rules[") && strings.HasSuffix(s.Key, "].intended")
 }
 
-// spellings reports whether only the text of robots.txt changes.
+// spellings reports whether only the text of robots.txt changes, but not its meaning.
 func (d *difference) spellings() bool {
 	return d.Empty() && (d.RobotsTxt || d.Questions != nil && d.Questions.Spellings > 0)
 }
 
-// undecided reports whether there may be differences that were not found, or that the
-// comparison of the policies does not show.
+// undecided reports whether there may be further differences that the comparison of the policies has not found.
 func (d *difference) undecided() bool {
 	return !d.Complete || len(d.Losses.Reverified) > 0 || d.Questions != nil && (!d.Questions.Complete || len(d.Changes) == 0 && !d.Questions.Same().Holds())
 }
 
-// WriteText writes the changes, and the result of the independent reader.
+// WriteText writes the changes and, if present, the result in Questions.
 func (d *difference) WriteText(w io.Writer) error {
 	q := d.Questions
 	switch {

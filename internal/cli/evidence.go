@@ -94,7 +94,7 @@ changed, and 2 if it cannot be read.`
 	return cmd
 }
 
-// evidencePaths is the number of paths that the text names for each violation.
+// evidencePaths limits the number of paths that the text output lists for each violation.
 const evidencePaths = 5
 
 func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
@@ -159,7 +159,7 @@ func publishedBy(name, note string) string {
 	return ", published by " + english.OneLine(name) + quoted(note)
 }
 
-// quoted returns a note in quotation marks, to follow the text it belongs to.
+// quoted returns a note in quotation marks, with a separator, to be appended to a text.
 func quoted(note string) string {
 	if note == "" {
 		return ""
@@ -175,7 +175,7 @@ func inLog(dir string) string {
 	return ", says " + dir
 }
 
-// until returns the end of the time in which a version was in force.
+// until returns a text for the time when a version ceased to be in force.
 func until(t time.Time) string {
 	if t.IsZero() {
 		return "the end of the log"
@@ -183,7 +183,7 @@ func until(t time.Time) string {
 	return stamp(t)
 }
 
-// hostText returns the hosts of a document.
+// hostText returns a text for the hosts of a document.
 func hostText(host string) string { return cmp.Or(host, "all hosts that no rule names") }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
@@ -210,7 +210,7 @@ func identityText(i activity.Identity) string {
 	return string(i)
 }
 
-// leftOut describes the share of events that the log does not have.
+// leftOut describes the share of events that are missing in the log.
 func leftOut(a *evidence.Answer) string {
 	if a.Omitted == 0 {
 		return fmt.Sprintf("The log has %d events, and does not say that any was left out.", a.Events)
@@ -219,7 +219,7 @@ func leftOut(a *evidence.Answer) string {
 		a.Omitted, a.Events+a.Omitted, 100*float64(a.Omitted)/float64(a.Events+a.Omitted))
 }
 
-// publicationText names the publications under which something was read.
+// publicationText returns a text that names the publications in labels.
 func publicationText(labels []string) string {
 	if len(labels) == 0 {
 		return "a version that the log does not have"
@@ -227,7 +227,7 @@ func publicationText(labels []string) string {
 	return english.List(labels, "and")
 }
 
-// forms describes the forms in which a robots.txt was sent.
+// forms describes the variants of a robots.txt that were sent.
 func forms(all []string) string {
 	if len(all) == 0 {
 		return ""

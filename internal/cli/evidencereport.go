@@ -49,7 +49,7 @@ type evidenceReport struct {
 	Done                 time.Time
 	LeftOut              string
 	Texts                []reportText
-	Verified, Unverified bool // whether crawlers are there of which this is known
+	Verified, Unverified bool // true if the report has crawlers with this identity
 	Quiet                []evidence.Reading
 }
 
@@ -97,7 +97,7 @@ func reportOf(q evidence.Question, logs []evidence.Checked, byKey, byAuthority b
 	return r
 }
 
-// Notes has the CSS classes of claims in the report.
+// Notes returns the CSS classes for claims in the report.
 func (*evidenceReport) Notes() map[string]string {
 	return map[string]string{"fine": "", "warning": "open", "alert": "bad"}
 }
@@ -123,8 +123,8 @@ func (r *evidenceReport) To() time.Time {
 	return r.Last
 }
 
-// sure returns a sentence on how certain it is that a crawler is the one it claims to be, for identities
-// other than a mere claim.
+// sure maps identities to texts that say how certain the identity of a crawler is. It does not have unverified
+// identities.
 var sure = map[activity.Identity]string{
 	activity.Verified: "verified",
 	activity.Impostor: "not the crawler: another client used its name",
@@ -134,17 +134,17 @@ var sure = map[activity.Identity]string{
 // Sure returns a text that says how certain the identity of a crawler is.
 func (*evidenceReport) Sure(i activity.Identity) string { return cmp.Or(sure[i], "not verified") }
 
-// HasText reports whether the page has the text of a version.
+// HasText reports whether the report contains the text of a version.
 func (r *evidenceReport) HasText(id string) bool {
 	return slices.ContainsFunc(r.Texts, func(t reportText) bool { return t.ID == id })
 }
 
-// WriteEvidenceReport writes the report for people about what an evidence log says.
+// WriteEvidenceReport writes a report about the answers from an evidence log, for people who are not engineers.
 func WriteEvidenceReport(w io.Writer, q evidence.Question, a *evidence.Answer, c *evidence.Check) error {
 	return reportPage().Execute(w, reportOf(q, []evidence.Checked{{Answer: a, Check: c}}, false, false))
 }
 
-// writeReport writes the page to a file.
+// writeReport writes the report to a file.
 func writeReport(file string, r *evidenceReport) error {
 	var b bytes.Buffer
 	if err := reportPage().Execute(&b, r); err != nil {

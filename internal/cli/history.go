@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// standingOf reads what a storage holds of a policy.
+// standingOf reads the text and the versions of a policy from a storage.
 func standingOf(ctx context.Context, storage source.Storage, key string) (*source.Standing, error) {
 	limited, stop := context.WithTimeout(ctx, storageTimeout)
 	defer stop()
@@ -66,7 +66,7 @@ versions that were served.`
 	return cmd
 }
 
-// versionNumber reads a version, such as v3 or 3.
+// versionNumber parses the number of a version, such as v3 or 3.
 func versionNumber(version string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimPrefix(version, "v"))
 	if err != nil || n < 1 {

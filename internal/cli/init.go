@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 )
 
-// initFlags are the flags of init as given.
+// initFlags holds the values of the flags of init.
 type initFlags struct {
 	topics          [len(firstpolicy.Topics)]string
 	host, from, out string
@@ -60,7 +60,7 @@ func initCommand() *cobra.Command {
 	return cmd
 }
 
-// ask asks for the answers, and shows what they mean before anything is written.
+// ask asks the user for the answers. It shows the resulting policy before a file is written.
 func ask(cmd *cobra.Command, file string, open func(string) ([]byte, error)) (firstpolicy.Answers, error) {
 	out := cmd.ErrOrStderr()
 	if _, err := os.Lstat(file); err == nil {
@@ -80,14 +80,14 @@ func ask(cmd *cobra.Command, file string, open func(string) ([]byte, error)) (fi
 	})
 }
 
-// answersGiven reports whether a flag answers a question.
+// answersGiven reports whether a flag on the command line answers a question.
 func answersGiven(cmd *cobra.Command) bool {
 	given := false
 	cmd.Flags().Visit(func(f *pflag.Flag) { given = given || f.Name != "output" })
 	return given
 }
 
-// answers reads the flags.
+// answers returns the answers that the flags give.
 func (f *initFlags) answers(open func(string) ([]byte, error)) (a firstpolicy.Answers, err error) {
 	for i, value := range f.topics {
 		if a.To[i], err = firstpolicy.ParseAnswer(value); err != nil {
@@ -117,7 +117,7 @@ func (f *initFlags) answers(open func(string) ([]byte, error)) (a firstpolicy.An
 	return a, nil
 }
 
-// runInit writes the policy for the answers and, where it was not shown, says what it means.
+// runInit writes the policy for the answers. If show is true, it also prints the meaning of the policy.
 func runInit(cmd *cobra.Command, a firstpolicy.Answers, file string, show bool) error {
 	b, err := firstpolicy.Build(a)
 	switch {
@@ -157,7 +157,7 @@ func writeContradictions(w io.Writer, b *firstpolicy.Built) {
 	}
 }
 
-// writeNew writes a file that must not exist.
+// writeNew writes a new file. It returns an error if the file exists.
 func writeNew(name string, data []byte, mode fs.FileMode) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -171,8 +171,7 @@ func errExists(name string) error {
 	return fmt.Errorf("%s exists, and init does not overwrite files; give another name with -o", name)
 }
 
-// readRobots reads an existing robots.txt that can be converted. It is nil if the site has
-// none.
+// readRobots reads an existing robots.txt that can be converted. It returns nil if the site does not have a robots.txt.
 func readRobots(cmd *cobra.Command, name string) ([]byte, error) {
 	raw, err := policyinput.ReadRaw(cmd.Context(), name, nil)
 	if err != nil {

@@ -6,7 +6,7 @@ package cli
 
 import "os"
 
-// ownerOf returns the user who runs this as the owner of a file that exists: on this system files have no user ID.
+// ownerOf returns the ID of the current user if the file exists, because files on this system do not have a user ID.
 func ownerOf(path string) (int, bool) {
 	_, err := os.Stat(path)
 	return os.Geteuid(), err == nil

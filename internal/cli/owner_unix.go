@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// ownerOf returns the user ID of the owner of a file, if it exists.
+// ownerOf returns the user ID of the owner of a file. The second result is false if the file does not exist.
 func ownerOf(path string) (int, bool) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// defaultWait is for how long servers are asked whether they have loaded a version.
+// defaultWait is the default time that the command waits until servers have loaded a version.
 const defaultWait = 10 * time.Second
 
 func publishCommand() *cobra.Command {
@@ -93,7 +93,7 @@ The exit code is:
 	return cmd
 }
 
-// publication holds the arguments of publish, and its findings.
+// publication holds the arguments of the publish command, and its intermediate results.
 type publication struct {
 	undo, dryRun bool
 	version      string
@@ -111,7 +111,7 @@ type publication struct {
 	returns source.Return
 }
 
-// run publishes a file or a version that was served before. Its errors are that nothing was written.
+// run publishes a file or a version that was served before.
 func (p *publication) run(cmd *cobra.Command) error {
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
 	defer cancel()
@@ -156,7 +156,8 @@ func (p *publication) run(cmd *cobra.Command) error {
 	return p.confirm.of(ctx, say, s, p.key, sum)
 }
 
-// notWritten is an error with the exit code for what was not written, unless it was reported already.
+// notWritten returns err with the exit code 1, which means that the policy was not published. It does not change an
+// error that already has this exit code.
 func notWritten(err error) error {
 	if _, ok := errors.AsType[failure](err); ok || err == nil {
 		return err
@@ -164,7 +165,7 @@ func notWritten(err error) error {
 	return failure{err}
 }
 
-// prepare reads what the storage holds, and the text to publish, which must be valid.
+// prepare reads the contents of the storage and the text to publish. It returns an error if the text is not valid.
 func (p *publication) prepare(ctx context.Context, cmd *cobra.Command, s *storage, say func(string, ...any)) (err error) {
 	if !p.dryRun {
 		if err := s.mayWrite(p.key); err != nil {
@@ -199,7 +200,7 @@ func authorOf(v *source.Published) string {
 	return " by " + english.OneLine(v.By)
 }
 
-// compare prints what changes.
+// compare prints the changes from the published policy to the new one.
 func (p *publication) compare(say func(string, ...any)) {
 	if p.before.SHA256 == "" {
 		say("%s does not exist yet, so there is no policy to compare with", source.StoragePrefix+p.key)
@@ -214,7 +215,8 @@ func (p *publication) compare(say func(string, ...any)) {
 	}
 }
 
-// judge returns why the text is not published. An undo is, whatever search engines lose by it.
+// judge returns an error if the text must not be published, for example because search engines would lose too much. An
+// undo is always published.
 func (p *publication) judge(ctx context.Context, cmd *cobra.Command, say func(string, ...any)) error {
 	switch p.returns {
 	case source.Undo:
@@ -242,8 +244,8 @@ func (p *publication) judge(ctx context.Context, cmd *cobra.Command, say func(st
 	return p.check(ctx, cmd)
 }
 
-// saveDraft saves the text as a draft, because the configuration demands that several people approve a
-// version.
+// saveDraft saves the text as a draft instead of publishing it, because the configuration demands that several people
+// approve a version.
 func (p *publication) saveDraft(ctx context.Context, s *storage, people int) error {
 	err := source.ProposeTo(ctx, s, p.key, &source.Draft{Base: p.change.Replaces, Text: p.change.Text, Time: time.Now().UTC(), Signed: p.change.Signed})
 	if err != nil {
@@ -252,7 +254,8 @@ func (p *publication) saveDraft(ctx context.Context, s *storage, people int) err
 	return fmt.Errorf("not published, because approval %d is set; saved as a draft for %s, which other people can approve in the console", people, s.place(p.key))
 }
 
-// undoElsewhere says how to undo a change of a policy that is not in Caddy's storage.
+// undoElsewhere prints how to undo a change of a policy outside Caddy's storage. Its error is that the command did not
+// write anything.
 func (p *publication) undoElsewhere(cmd *cobra.Command, name string) error {
 	which := "the text that was served directly before"
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
@@ -268,7 +271,7 @@ func (p *publication) undoElsewhere(cmd *cobra.Command, name string) error {
 	return errors.New("nothing was written")
 }
 
-// operator is the user who runs the command, as the system knows them.
+// operator returns the name of the system user who runs the command.
 func operator() string {
 	u, err := user.Current()
 	if err != nil {
@@ -277,7 +280,7 @@ func operator() string {
 	return u.Username
 }
 
-// fileOrAddress is the server's name of a policy that is not in a storage.
+// fileOrAddress returns the name that the server uses for a policy outside Caddy's storage.
 func fileOrAddress(name string) string {
 	if source.IsWebAddress(name) {
 		return name

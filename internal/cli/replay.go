@@ -68,7 +68,7 @@ The exit code is:
 	flags.StringVar(&f.store, "database", "", "read the activity database in this directory, or the ClickHouse at this address")
 	flags.StringVar(&f.format, "format", "", `the format of the logs: json, common, combined, vhost_combined, alb, a log_format of nginx or a LogFormat of Apache (default: found for each line)`)
 	flags.StringToStringVar(&f.names, "map", nil, "the fields of JSON logs, as `PART=FIELD,...`; PART is time, ip, host, uri, request, agent or size")
-	flags.Lookup("map").DefValue = "" // else help shows []
+	flags.Lookup("map").DefValue = "" // otherwise the help text shows []
 	flags.StringVar(&f.host, "host", "", "the host to assume for log lines that do not name one")
 	flags.StringVar(&f.since, "since", "", "leave out requests before this day or time, or older than a duration: 2026-11-22, 2026-11-22T10:00:00Z or 168h")
 	flags.StringVar(&f.until, "until", "", "leave out requests from this day or time on")
@@ -166,11 +166,11 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// errUndecided is the exit code of an answer that may be wrong because something was not known.
+// errUndecided is the exit code for a result that may be wrong because some data was not known.
 const errUndecided = exitError(3)
 
-// Store is an activity database that is read. It is an interface because activity/store links a
-// database: only the package console imports it.
+// Store reads an activity database. It is an interface because activity/store links SQLite, so only the package console
+// and its subcommands import that package.
 type Store interface {
 	EachRow(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error)
 	PolicyVersions(ctx context.Context, name string) ([]string, error)
@@ -179,10 +179,11 @@ type Store interface {
 
 var openStore func(ctx context.Context, dir string) (Store, error)
 
-// RegisterStore says how a store is opened. It must be called from an init function.
+// RegisterStore sets the function that opens a store. It must be called from an init function.
 func RegisterStore(open func(ctx context.Context, dir string) (Store, error)) { openStore = open }
 
-// useStore has a replay read the store of a directory, until the store is closed.
+// useStore opens the store in a directory and sets it as the source of a replay. The caller must close the store after
+// the replay.
 func useStore(ctx context.Context, dir string, o *replay.Options) (Store, error) {
 	if openStore == nil {
 		return nil, errors.New("this build of Caddy cannot read an activity database: build it with the package github.com/robotspolicy/caddy-robots-policy/console")
@@ -195,7 +196,7 @@ func useStore(ctx context.Context, dir string, o *replay.Options) (Store, error)
 	return s, nil
 }
 
-// parseTime reads a day, a time, or a duration back from now.
+// parseTime parses a day, a time, or a duration before the present time.
 func parseTime(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

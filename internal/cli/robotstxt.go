@@ -18,12 +18,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// mergeFlag adds the flag --merge of commands that answer for a policy.
+// mergeFlag adds the flag --merge to a command that explains or checks a policy.
 func mergeFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "merge", "", "also use the site's own robots.txt in this `FILE|URL`, which decides where the policy says nothing, as \"robots_txt merge\" does")
 }
 
-// readBelow reads the robots.txt of --merge, or nil if there is none.
+// readBelow reads the robots.txt that --merge names. It returns nil if the flag is not set.
 func readBelow(cmd *cobra.Command, name string) (*robotstxt.File, error) {
 	if name == "" {
 		return nil, nil
@@ -35,7 +35,7 @@ func readBelow(cmd *cobra.Command, name string) (*robotstxt.File, error) {
 	return robotstxt.Parse(raw.Data), nil
 }
 
-// belowOf returns what finds the robots.txt of every host in a file, nil for no file.
+// belowOf returns a function that returns file as the robots.txt of every host. It returns nil if file is nil.
 func belowOf(file *robotstxt.File) site.Below {
 	if file == nil {
 		return nil
@@ -43,21 +43,22 @@ func belowOf(file *robotstxt.File) site.Below {
 	return func(string) (*robotstxt.File, bool) { return file, true }
 }
 
-// checkedRobots is the result of check for a robots.txt.
+// checkedRobots is the result of the check command for a robots.txt.
 type checkedRobots struct {
 	File   string   `json:"file"`
 	Groups []string `json:"groups"`
-	Rules  int      `json:"rules"` // Allow and Disallow lines
+	Rules  int      `json:"rules"` // number of Allow and Disallow lines
 	Notes  []note   `json:"notes"`
 }
 
 type note struct {
 	Line    int    `json:"line,omitempty"`
 	Message string `json:"message"`
-	Wrong   bool   `json:"wrong,omitempty"` // the line does not do what its author can have meant
+	Wrong   bool   `json:"wrong,omitempty"` // true if the line cannot have the effect that its author intended
 }
 
-// checkRobots reads a robots.txt as Google's parser does, and its records.
+// checkRobots checks a robots.txt. It parses the lines in the same way as Google's parser, and also parses other
+// records.
 func checkRobots(raw *policyinput.Raw) *checkedRobots {
 	f := robotstxt.Parse(raw.Data)
 	c := &checkedRobots{File: raw.Name, Groups: []string{}, Notes: []note{}}
@@ -95,21 +96,22 @@ func (c *checkedRobots) writeText(w io.Writer) error {
 	return err
 }
 
-// robotsAnswer is the result of explain for a robots.txt.
+// robotsAnswer is the result of the explain command for a robots.txt.
 type robotsAnswer struct {
 	File       string  `json:"file"`
 	URL        string  `json:"url"`
 	Agent      string  `json:"agent"`
 	Group      string  `json:"group,omitempty"` // "" where no group is for the crawler
 	Allowed    bool    `json:"allowed"`
-	Line       int     `json:"line,omitempty"` // that decides
+	Line       int     `json:"line,omitempty"` // the line that decides
 	Rule       string  `json:"rule,omitempty"`
 	CrawlDelay float64 `json:"crawl_delay,omitempty"`
 	robotstxt.Said
-	AsSent *bool `json:"allowed_as_sent,omitempty"` // the answer of readers that compare URLs as they are sent, if it is another
+	// the answer of crawlers that do not normalize URLs before the comparison, if it is different
+	AsSent *bool `json:"allowed_as_sent,omitempty"`
 }
 
-// explainRobots answers from a robots.txt as Google's parser reads it.
+// explainRobots decides from a robots.txt, in the same way as Google's parser, whether a crawler may fetch a URL.
 func explainRobots(raw *policyinput.Raw, agent string, u *url.URL) *robotsAnswer {
 	f := robotstxt.Parse(raw.Data)
 	e := &robotsAnswer{File: raw.Name, URL: u.String(), Agent: agent}

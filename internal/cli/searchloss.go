@@ -23,20 +23,20 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// searchGuard refuses to publish a policy that takes something away from search engines.
+// searchGuard is the search-loss limit. It prevents the publication of a policy if search engines would lose too much.
 type searchGuard struct {
-	traffic string   // the directory of an activity database, or access logs; empty: the policies are compared
-	most    int64    // how many requests of the traffic search engines may lose
-	accept  []string // the names of gaps
+	traffic string   // the directory of an activity database, or access logs; if empty, the policies are compared
+	most    int64    // maximum number of requests in the traffic that search engines may lose
+	accept  []string // the names of accepted gaps
 	yes     bool
 	merge   string     // a file or URL with the site's own robots.txt
-	below   site.Below // what finds it; nil if it is not merged
-	broken  bool       // what is published has errors
-	old     *site.Site // what is published; nil if nothing is, or with errors
+	below   site.Below // returns the site's own robots.txt; nil if that file is not merged
+	broken  bool       // true if the published policy has errors
+	old     *site.Site // the published policy; nil if there is none, or if it has errors
 }
 
-// read reads the site's own robots.txt. Where the configuration merges it with the policy, and it was not given, it is
-// not known.
+// read reads the site's own robots.txt from --merge. Without --merge, the site's robots.txt is treated as unknown if
+// the configuration merges it with the policy.
 func (g *searchGuard) read(cmd *cobra.Command, s *storage, key string) error {
 	file, err := readBelow(cmd, g.merge)
 	switch {
@@ -50,8 +50,8 @@ func (g *searchGuard) read(cmd *cobra.Command, s *storage, key string) error {
 	return nil
 }
 
-// check judges whether search engines keep what they have: by the traffic of the last seven days, or by comparison of
-// the policies.
+// check determines what search engines would lose. It replays the traffic of the last seven days, or compares the
+// policies.
 func (p *publication) check(ctx context.Context, cmd *cobra.Command) error {
 	g := &p.guard
 	switch {
@@ -74,7 +74,7 @@ func (p *publication) check(ctx context.Context, cmd *cobra.Command) error {
 	return g.ask(cmd, "not published. To publish the policy anyway, add --yes; to judge the losses from real traffic, add --if-replay")
 }
 
-// judgeSearch judges whether search engines keep what they have.
+// judgeSearch returns the claim that search engines do not lose more than the limit.
 func (p *publication) judgeSearch(ctx context.Context) (claim.Claim, error) {
 	g := &p.guard
 	switch {
@@ -106,7 +106,7 @@ func (p *publication) judgeSearch(ctx context.Context) (claim.Claim, error) {
 	return found.Keeps(g.most, g.accept), nil
 }
 
-// writeClaim writes a claim, and below it the lines that explain it.
+// writeClaim writes a claim, followed by the lines that explain it.
 func writeClaim(w io.Writer, c claim.Claim) {
 	fmt.Fprintln(w, c.Text()+map[bool]string{true: ":"}[len(c.Lines()) > 0])
 	for _, line := range c.Lines() {
@@ -114,7 +114,7 @@ func writeClaim(w io.Writer, c claim.Claim) {
 	}
 }
 
-// ask asks for a yes, unless it was given.
+// ask asks the user to confirm, unless the flag --yes is set.
 func (g *searchGuard) ask(cmd *cobra.Command, otherwise string) error {
 	if g.yes {
 		return nil

@@ -109,7 +109,7 @@ func decisionIn(args []string) (do edit.Action, place string, err error) {
 	return edit.Action(word), strings.Join(rest, ""), nil
 }
 
-// writeEdit shows the lines that an edit changes, and what changes by them.
+// writeEdit prints the lines that an edit changes, and the effects of these changes.
 func writeEdit(w io.Writer, before string, c edit.Choice, r *edit.Result) error {
 	if r.Text == before {
 		_, err := fmt.Fprintln(w, "The policy already has this decision, so nothing changes.")
@@ -138,8 +138,8 @@ func writeEdit(w io.Writer, before string, c edit.Choice, r *edit.Result) error 
 	return nil
 }
 
-// replaceFile replaces a file, or what a link with its name points to, and keeps its mode. A
-// server that watches it never reads half.
+// replaceFile replaces the content of a file and keeps the file's mode. If name is a symbolic link, replaceFile
+// replaces the file that the link points to. A server that watches the file never reads a partial file.
 func replaceFile(name, text string) error {
 	name, err := filepath.EvalSymlinks(name)
 	if err != nil {

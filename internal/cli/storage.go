@@ -21,10 +21,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// storageTimeout bounds how long the storage may take for one step.
+// storageTimeout limits the time for one operation of the storage.
 const storageTimeout = time.Minute
 
-// storageKey returns the key of storage:KEY. what names the flag or argument in errors.
+// storageKey returns KEY from a name such as storage:KEY. what is the name of the flag or argument for errors.
 func storageKey(what, name string) (string, error) {
 	if name == "" {
 		return "", errors.New(what + " is missing; write a key in Caddy's storage, such as storage:robots_policy/site.yaml")
@@ -35,7 +35,7 @@ func storageKey(what, name string) (string, error) {
 	return source.StorageKey(name)
 }
 
-// storageOf names a configuration that sets the storage.
+// storageOf holds the configuration file that sets the storage, and its config adapter.
 type storageOf struct{ config, adapter string }
 
 func (of *storageOf) flags(cmd *cobra.Command, usage string) {
@@ -43,11 +43,11 @@ func (of *storageOf) flags(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringVar(&of.adapter, "adapter", "", "the config adapter to use")
 }
 
-// storage is the storage of a configuration, and what else the configuration says that commands need.
+// storage is the storage of a configuration, with other parts of the configuration that commands need.
 type storage struct {
 	certmagic.Storage
 	config   configured
-	handlers []map[string]any // robots_policy in it
+	handlers []map[string]any // the robots_policy handlers in the configuration
 }
 
 // merges reports whether a handler of the configuration merges the site's own robots.txt with a policy.
@@ -55,7 +55,7 @@ func (s *storage) merges(policy string) bool {
 	return slices.ContainsFunc(s.handlers, func(h map[string]any) bool { return h["policy"] == policy && h["robots_txt"] == "merge" })
 }
 
-// configured are parts of a configuration of Caddy.
+// configured holds the parts of a Caddy configuration that commands use.
 type configured struct {
 	Admin *struct {
 		Disabled bool   `json:"disabled"`
@@ -100,7 +100,7 @@ func (of storageOf) open(ctx caddy.Context) (*storage, error) {
 	return s, err
 }
 
-// place says where the storage keeps the value of a key.
+// place describes where the storage keeps the value of a key, such as the path of a file.
 func (s *storage) place(key string) string {
 	switch files, described := s.Storage.(fmt.Stringer); {
 	case s.files() != nil:
@@ -111,14 +111,14 @@ func (s *storage) place(key string) string {
 	return fmt.Sprintf("%s in %T", key, s.Storage)
 }
 
-// files returns the storage if it has files of this machine, or nil.
+// files returns the storage if it keeps its values in files on this machine. Otherwise it returns nil.
 func (s *storage) files() *certmagic.FileStorage {
 	files, _ := s.Storage.(*certmagic.FileStorage)
 	return files
 }
 
-// mayWrite returns an error if the storage has files that belong to another user. The server, which runs as that user,
-// could not read what is written. Nothing is created or changed.
+// mayWrite returns an error if the files of the storage belong to another user. The server runs as that user, and could
+// not read a new file of the current user. mayWrite does not create or change files.
 func (s *storage) mayWrite(key string) error {
 	files := s.files()
 	if files == nil {
@@ -137,9 +137,9 @@ func (s *storage) mayWrite(key string) error {
 	}
 }
 
-// notOwner says which command to run instead, as the owner of the files.
+// notOwner returns an error with the command that runs this command as the owner of the files.
 func (s *storage) notOwner(owner int) error {
-	name := fmt.Sprintf("#%d", owner) // as sudo takes it
+	name := fmt.Sprintf("#%d", owner) // sudo accepts a user ID in this form
 	if u, err := user.LookupId(fmt.Sprint(owner)); err == nil {
 		name = u.Username
 	}
@@ -147,11 +147,10 @@ func (s *storage) notOwner(owner int) error {
 		s.files().Path, name, shellWord(name), commandLine())
 }
 
-// caddyUser is the user of Caddy's packages.
+// caddyUser is the user that Caddy's packages create for the server.
 const caddyUser = "caddy"
 
-// mayCreate returns an error where root would create the directory of the storage for a Caddy that runs as another
-// user.
+// mayCreate returns an error if root would create the directory of the storage, although Caddy runs as another user.
 func mayCreate(path string) error {
 	if _, err := user.Lookup(caddyUser); err != nil || os.Geteuid() != 0 {
 		return nil //nolint:nilerr // without that user, Caddy runs as the one that runs this
@@ -160,7 +159,7 @@ func mayCreate(path string) error {
 		path, caddyUser, commandLine())
 }
 
-// commandLine is the command as it was given, for a shell.
+// commandLine returns the command line of this process, quoted for a shell.
 func commandLine() string {
 	words := make([]string, len(os.Args))
 	for i, word := range os.Args {

@@ -24,7 +24,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// verifyFlags holds the keys with which a log must be signed.
+// verifyFlags holds the values of the flags that name keys. A log must be signed with these keys.
 type verifyFlags struct{ key, authority string }
 
 func (v *verifyFlags) add(flags *pflag.FlagSet) {
@@ -32,7 +32,7 @@ func (v *verifyFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&v.authority, "authority", "", "the certificate (PEM) of the time-stamping authority")
 }
 
-// check checks a log.
+// check verifies an evidence log.
 func (v *verifyFlags) check(dir string) (*evidence.Check, error) {
 	var key ed25519.PublicKey
 	var roots *x509.CertPool
@@ -54,7 +54,7 @@ func (v *verifyFlags) check(dir string) (*evidence.Check, error) {
 	return evidence.Verify(dir, key, roots)
 }
 
-// excerpt checks an excerpt; ok is false if the directory has none.
+// excerpt verifies an excerpt of a log. ok is false if the directory does not contain an excerpt.
 func (v *verifyFlags) excerpt(dir string) (c claim.Claim, ok bool, err error) {
 	var key ed25519.PublicKey
 	if v.key != "" {
@@ -65,7 +65,7 @@ func (v *verifyFlags) excerpt(dir string) (c claim.Claim, ok bool, err error) {
 	return evidence.VerifyExcerpt(dir, key)
 }
 
-// wholes returns for each log the claim that it is whole and signed.
+// wholes returns one claim for each log: the log is complete and signed.
 func wholes(logs []evidence.Checked) (all []claim.Claim) {
 	for _, l := range logs {
 		all = append(all, l.Check.Whole())
@@ -73,7 +73,7 @@ func wholes(logs []evidence.Checked) (all []claim.Claim) {
 	return all
 }
 
-// writeExcerptCheck prints what was found about an excerpt. The exit code is the outcome of the claim.
+// writeExcerptCheck prints the claim about an excerpt. Its error is the exit code for the claim.
 func writeExcerptCheck(cmd *cobra.Command, asJSON bool, c claim.Claim) error {
 	err := printResult(cmd, asJSON, c, func(out io.Writer) error {
 		_, err := fmt.Fprintln(out, c.Text()+".")
@@ -85,7 +85,8 @@ func writeExcerptCheck(cmd *cobra.Command, asJSON bool, c claim.Claim) error {
 	return cmp.Or(err, exitOf(c))
 }
 
-// exitOf returns the exit code of claims: 1 if one fails, or else 3 if one cannot be judged.
+// exitOf returns the exit code for claims. The exit code is 1 if a claim fails. Otherwise it is 3 if a claim cannot be
+// judged.
 func exitOf(all ...claim.Claim) (exit error) {
 	for _, c := range all {
 		switch c.Outcome() {
@@ -137,8 +138,8 @@ func verifyEvidenceCommand() *cobra.Command {
 			_, c := evidence.Together(logs)
 			result := struct {
 				*evidence.Check
-				Whole []claim.Claim `json:"whole"` // of each log: whether it is whole and signed
-				End   []claim.Claim `json:"end"`   // and whether lines can be missing at its end
+				Whole []claim.Claim `json:"whole"` // for each log, the claim that the log is complete and signed
+				End   []claim.Claim `json:"end"`   // for each log, the claim that lines are not missing at its end
 			}{c, wholes(logs), ends}
 			if err := printResult(cmd, asJSON, result, func(out io.Writer) error {
 				for i, l := range logs {
@@ -185,7 +186,7 @@ The exit code is:
 	return cmd
 }
 
-// readMark reads the end of a log from a file, or from a key in Caddy's storage.
+// readMark reads a mark from a file or from a key in Caddy's storage. A mark describes the last known end of a log.
 func readMark(last string, of storageOf) (m evidence.Mark, err error) {
 	if !strings.HasPrefix(last, source.StoragePrefix) {
 		return evidence.ReadMark(last)
@@ -209,7 +210,8 @@ func readMark(last string, of storageOf) (m evidence.Mark, err error) {
 	return evidence.ParseMark(last, b)
 }
 
-// checkText says what a check found, what that proves, and what it does not.
+// checkText returns a text with the results of a check. The text explains what the results prove and what they do not
+// prove.
 func checkText(c *evidence.Check, last claim.Claim, byKey, byAuthority bool) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

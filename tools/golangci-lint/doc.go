@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package golangcilint holds golangci-lint as a tool, in a module of its own: its
-// dependencies would otherwise decide the versions of the other tools'.
+// Package golangcilint lists golangci-lint as a tool. It is a separate module, because otherwise golangci-lint's
+// dependencies would determine the dependency versions of the other tools.
 package golangcilint

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Lines prints how much production Go there is, by package: all lines, and those that
-// are neither blank nor only a comment. Tests, test kits, bench and tools are left out.
+// Lines prints the number of lines of production Go code in each package. It prints two numbers: all lines, and the
+// lines that contain code. It does not count tests, test kits, bench and tools.
 //
 //	go -C tools run ./lines
 package main
@@ -67,7 +67,7 @@ func main() {
 	fmt.Printf("%-36s %5d %7d %7d\n", "all", total.files, total.all, total.code)
 }
 
-// codeLines counts the lines that hold a token other than a comment.
+// codeLines counts the lines that contain a token other than a comment.
 func codeLines(text []byte) int {
 	fset := token.NewFileSet()
 	file := fset.AddFile("", fset.Base(), len(text))
@@ -80,7 +80,7 @@ func codeLines(text []byte) int {
 			return len(lines)
 		}
 		if tok == token.SEMICOLON && lit == "\n" {
-			continue // inserted at the end of a line
+			continue // the scanner inserted this semicolon at the end of a line
 		}
 		for i := range strings.Count(lit, "\n") + 1 {
 			lines[file.Line(pos)+i] = true

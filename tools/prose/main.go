@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Prose looks for patterns that plain English does not have, in the docs, the messages, the templates of pages
-// and the comments. It fails if there are more of one than limits.txt allows, or fewer: then -update lowers it.
+// Prose looks for patterns that plain English does not have, in the docs, the messages, the templates of pages and the
+// comments. It fails if the number of matches of a pattern differs from the number in limits.txt. If there are fewer
+// matches, -update lowers the number in limits.txt.
 //
 //	go -C tools run ./prose             # what is new, or the numbers
 //	go -C tools run ./prose -list W3    # each place; several rules are separated by commas, "all" is all
@@ -28,7 +29,7 @@ type place struct {
 	paragraph
 }
 
-// found are the places by rule and kind.
+// found maps rules and kinds to the places of the matches.
 type found map[string]map[kind][]place
 
 func main() {
@@ -55,7 +56,7 @@ func main() {
 	}
 }
 
-// search reads every file that git knows.
+// search returns the matches in every file that git tracks.
 func search(root string) (found, error) {
 	out, err := exec.Command("git", "-C", root, "ls-files").Output()
 	if err != nil {
@@ -111,7 +112,7 @@ func ids() (all []string) {
 	return append(all, "M2")
 }
 
-// table is a line for each rule, with its numbers by kind.
+// table returns a text with one line for each rule. The line has the number of matches for each kind.
 func (f found) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rule")

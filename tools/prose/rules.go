@@ -8,15 +8,16 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// rule is a pattern that plain English does not have, or has rarely.
+// rule is a pattern that does not occur, or rarely occurs, in plain English.
 type rule struct {
 	id      string
 	pattern string
-	rare    bool // plain English has it now and then: its number may not rise, and need not be zero
-	only    kind // where it applies; zero is everywhere
+	// true if plain English has the pattern occasionally; the number of matches must not rise, and need not be zero
+	rare bool
+	only kind // the kind of text where the rule applies; zero means all kinds
 }
 
-// rules are explained in docs/contributing/style.md, with what to write instead.
+// rules lists all rules. docs/contributing/style.md explains them, and shows what to write instead.
 var rules = []rule{
 	{id: "W1", pattern: `\b[Ww]hoever\b`},
 	{id: "W2", pattern: `(?:^|[.;] |\*\*)Who (?!gains|loses|may|can|is\b|was|came|takes|has read)[a-z]+s?\b[^?]*$`},
@@ -46,7 +47,7 @@ var rules = []rule{
 	{id: "M3", only: messages, pattern: `must be one of|\b\w+, \w+,? or one of\b`},
 }
 
-// Sentences may have this many words.
+// These constants limit the number of words in a sentence.
 const (
 	maxWords        = 32
 	maxMessageWords = 28
@@ -60,7 +61,7 @@ var compiled = func() map[string]*regexp2.Regexp {
 	return all
 }()
 
-// violations lists the rules that a paragraph breaks, one for each time.
+// violations returns the IDs of the rules that a paragraph breaks. An ID is repeated for each match.
 func violations(k kind, paragraph string) (ids []string) {
 	for _, r := range rules {
 		if r.only != 0 && r.only != k {
@@ -83,7 +84,7 @@ func violations(k kind, paragraph string) (ids []string) {
 	return ids
 }
 
-// endOfSentence is followed by the next one.
+// endOfSentence matches the text between two sentences.
 var endOfSentence = regexp2.MustCompile("(?<=[.!?][)\"*`]*)\\s+|\\s*\\|\\s*|:\\s*$", regexp2.None)
 
 func sentences(paragraph string) (all []string) {

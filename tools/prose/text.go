@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// kind is where a text is read.
+// kind is the kind of place where a text is read.
 type kind int
 
 const (
@@ -28,7 +28,7 @@ func (k kind) String() string {
 	return [...]string{"", "docs", "messages", "console", "comments"}[k]
 }
 
-// paragraph is prose of a file, in one line.
+// paragraph is one paragraph of a file, joined to one line.
 type paragraph struct {
 	kind kind
 	line int
@@ -90,7 +90,8 @@ func fromMarkdown(text string) (all []paragraph) {
 	return all
 }
 
-// fromGo returns the comments of a file and, if it is not a test, the strings in it that are sentences.
+// fromGo returns the comments of a Go file. If the file is not a test, it also returns the string literals that are
+// sentences.
 func fromGo(name, text string) (all []paragraph, err error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, text, parser.ParseComments)
@@ -127,10 +128,11 @@ func fromGo(name, text string) (all []paragraph, err error) {
 	return all, nil
 }
 
-// fields of HTTP are not sentences.
+// fields matches strings that look like sentences but are not, such as HTTP header fields and SQL.
 var fields = regexp.MustCompile(`^Mozilla/|; rel=|; charset=|^default-src|^SELECT |^INSERT |^CREATE |; x64$|; K$|^worker_processes|^daemon off|^\{ admin off|^import sys`)
 
-// literal is a string, or several that are added up, with "…" for what stands between them.
+// literal returns the text of a string literal or of a concatenation. In a concatenation, "…" replaces each part that
+// is not a literal.
 func literal(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -154,7 +156,7 @@ func literal(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// prose is a text in one line without the lines that are indented, which are code.
+// prose joins the lines of a text. It omits indented lines, which are code.
 func prose(text string) string {
 	var words []string
 	for _, line := range strings.Split(text, "\n") {
@@ -173,7 +175,7 @@ var (
 	tag     = regexp.MustCompile(`<[^>]*>`)
 )
 
-// fromTemplate returns the texts of a page's template. "…" stands for a value.
+// fromTemplate returns the texts in an HTML template. "…" replaces each value.
 func fromTemplate(text string) (all []paragraph) {
 	keep := func(mark string) func(string) string {
 		return func(s string) string { return mark + strings.Repeat("\n", strings.Count(s, "\n")) }

@@ -12,17 +12,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// answerEngines returns the search engines of the built-in catalog that feed AI answers, the best known first. It
-// leaves out those that also feed AI training, such as Googlebot, because a site cannot disallow them without
-// losing their search.
+// answerEngines returns the search engines of the built-in catalog that feed AI answers, the best known first. It omits
+// search engines that also feed AI training, such as Googlebot. A site that disallowed these would no longer be found
+// in their search.
 func answerEngines() []string {
 	return searchers(func(c *crawlers.Crawler) bool {
 		return c.Is(crawlers.CategoryAIInput) && !c.Is(crawlers.CategoryAITraining)
 	})
 }
 
-// imageCrawlers returns the search engines' crawlers that collect only images. It leaves out names with a space,
-// which readers of robots.txt would cut off.
+// imageCrawlers returns the search engines' crawlers that collect only images. It omits names with a space, because
+// parsers of robots.txt would truncate such names.
 func imageCrawlers() []string {
 	return searchers(func(c *crawlers.Crawler) bool {
 		return strings.Contains(strings.ToLower(c.Token), "image") && !strings.Contains(c.Token, " ")
@@ -40,8 +40,8 @@ func searchers(which func(*crawlers.Crawler) bool) (tokens []string) {
 	return tokens
 }
 
-// writeAnswerEngines writes which search engines may still read a site that does not want AI answers, and how to
-// keep them out.
+// writeAnswerEngines is for a site that does not want AI answers. It writes the names of the AI search engines that may
+// still read the site, and how to disallow them.
 func (b *Built) writeAnswerEngines(w io.Writer, q policy.Query) error {
 	if b.answers.To[AIAnswers] != No {
 		return nil

@@ -17,11 +17,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Answer is the answer to a yes-or-no question. The zero value means no answer: then the rules of an existing
-// robots.txt stay, or the default applies.
+// Answer is the answer to a yes-or-no question. The zero value means that the question is not answered. In that case,
+// the rules of an existing robots.txt or the default apply.
 type Answer uint8
 
-// The answers.
+// These are the possible answers.
 const (
 	Unanswered Answer = iota
 	Yes
@@ -33,7 +33,7 @@ func (a Answer) String() string { return [...]string{"", "yes", "no"}[a] }
 // Topic is the subject of a yes-or-no question.
 type Topic uint8
 
-// The topics, in the order in which they are asked about.
+// The topics are in the order of the questions.
 const (
 	Search Topic = iota
 	Training
@@ -47,8 +47,8 @@ const (
 
 const topicCount = int(Previews) + 1
 
-// Topics has the flag, the question and the default answer of each topic. A question is asked only if the answer to
-// the topic After was no. If After is the topic itself, it is always asked.
+// Topics has the flag, the question and the default answer of each topic. A question is asked only if the answer to the
+// topic After was no. If After is the topic itself, the question is always asked.
 var Topics = [topicCount]struct {
 	Flag, Question string
 	Default        Answer
@@ -64,7 +64,7 @@ var Topics = [topicCount]struct {
 	Previews:  {"previews", "May messengers and social networks show previews of its pages?", Yes, Previews},
 }
 
-// Answers are the answers that a policy is made from.
+// Answers holds all answers from which Build makes a policy.
 type Answers struct {
 	From    string // where Robots comes from, or ""
 	Robots  []byte // an existing robots.txt
@@ -74,7 +74,8 @@ type Answers struct {
 	Staging []policy.Host
 }
 
-// complete fills in the defaults for missing answers, unless an existing robots.txt answers the question.
+// complete returns a copy with defaults for the missing answers. It does not set a default if an existing robots.txt
+// answers the question.
 func (a Answers) complete() (Answers, error) {
 	for t, q := range Topics {
 		if q.After == Topic(t) || a.To[t] == Unanswered || a.To[t] == q.Default {
@@ -99,8 +100,8 @@ func (a Answers) complete() (Answers, error) {
 	return a, nil
 }
 
-// siteHost returns a host name for tests and tables: the site's own host or, if only staging hosts are known, a
-// host next to them. It returns "" if no host is known.
+// siteHost returns a host name for tests and tables. This is the site's own host or, if only staging hosts are known, a
+// similar host that is not a staging host. siteHost returns "" if the answers do not contain a host.
 func (a Answers) siteHost() string {
 	if a.Host != "" || len(a.Staging) == 0 {
 		return a.Host
@@ -115,7 +116,7 @@ func (a Answers) siteHost() string {
 	return "www.example.com"
 }
 
-// ParseAnswer parses yes or no in the forms that people type.
+// ParseAnswer parses yes or no in all spellings that people usually type.
 func ParseAnswer(s string) (Answer, error) {
 	switch strings.ToLower(strings.Trim(strings.TrimSpace(s), ".!")) {
 	case "":
@@ -128,8 +129,8 @@ func ParseAnswer(s string) (Answer, error) {
 	return Unanswered, fmt.Errorf("invalid answer %q: must be yes or no", s)
 }
 
-// splitAnswers splits an answer with several values, which are separated by commas or spaces. It drops "none" and
-// similar words.
+// splitAnswers splits an answer into values, which are separated by commas or spaces. It ignores "none" and similar
+// words.
 func splitAnswers(s string) []string {
 	words := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ';' || r == ' ' || r == '\t' })
 	if len(words) == 1 {
@@ -178,7 +179,7 @@ func ParseHost(s string, wildcard bool) (policy.Host, error) {
 	return h, nil
 }
 
-// AddClosed adds paths that crawlers may not read. They are separated by commas or spaces.
+// AddClosed adds paths that crawlers may not read. s contains the paths, separated by commas or spaces.
 func (a *Answers) AddClosed(s string) error {
 	for _, word := range splitAnswers(s) {
 		p, err := parseClosed(word)
@@ -190,7 +191,7 @@ func (a *Answers) AddClosed(s string) error {
 	return nil
 }
 
-// AddStaging adds hosts that search engines must not list. They are separated by commas or spaces.
+// AddStaging adds hosts that search engines must not list. s contains the hosts, separated by commas or spaces.
 func (a *Answers) AddStaging(s string) error {
 	for _, word := range splitAnswers(s) {
 		h, err := ParseHost(word, true)
@@ -202,8 +203,9 @@ func (a *Answers) AddStaging(s string) error {
 	return nil
 }
 
-// SetFrom starts from an existing robots.txt. from is a file, its URL, or the address or host of the site. open
-// reads it, and returns nothing if there is no robots.txt. The host of a URL becomes the site's host.
+// SetFrom sets the existing robots.txt that the policy begins with. s is a file, its URL, or the URL or host of the
+// site. open reads the robots.txt, and returns nil if the site does not have one. If s is a URL, its host becomes the
+// site's host.
 func (a *Answers) SetFrom(s string, open func(name string) ([]byte, error)) (err error) {
 	name, host := s, ""
 	address := s

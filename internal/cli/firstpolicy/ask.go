@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Terminal is the terminal in which questions are asked.
+// Terminal is the terminal where Ask asks its questions.
 type Terminal struct {
 	In  io.Reader
 	Out io.Writer
@@ -20,12 +20,12 @@ type Terminal struct {
 	// Open reads a robots.txt; see [Answers.SetFrom].
 	Open func(name string) ([]byte, error)
 
-	// Show shows the policy for the answers before it is written.
+	// Show shows the policy for the answers before the policy is written.
 	Show func(a Answers) error
 	File string // name of the file to write
 }
 
-// question is a question that is repeated until take accepts the answer.
+// question is a question in the terminal. It is repeated until take accepts the answer.
 type question struct {
 	text string
 	def  func() string // the answer if the user only presses Enter

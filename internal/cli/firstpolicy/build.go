@@ -21,7 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// builder makes the Spec of a policy from answers.
+// builder creates the Spec of a policy from answers.
 type builder struct {
 	answers      Answers
 	spec         *policy.Spec
@@ -29,27 +29,28 @@ type builder struct {
 	lineComments map[int]string
 }
 
-// ErrContradictory means that no policy can do what all answers demand.
+// ErrContradictory means that the answers contradict each other, so that a policy cannot satisfy all of them.
 var ErrContradictory = errors.New("the answers contradict each other")
 
-// Contradiction is a test in which an existing robots.txt and the answers disagree. The policy leaves it out.
+// Contradiction is a test that an existing robots.txt and the answers contradict each other about. The policy does not
+// contain this test.
 type Contradiction struct {
 	Test     string
 	Instead  string // the actual decision with its line: "GPTBot may crawl /, because of line 38"
-	Answered bool   // robots.txt overrides the answers; otherwise an answer overrides robots.txt
+	Answered bool   // true if robots.txt overrides the answers; false if an answer overrides robots.txt
 }
 
-// Built is the policy made from answers.
+// Built holds a policy that was made from answers.
 type Built struct {
 	Text           []byte
 	Site           *site.Site
 	Contradictions []Contradiction
-	Notes          []robotstxt.Note // notes about the robots.txt
-	answers        Answers          // with defaults
+	Notes          []robotstxt.Note // notes about the existing robots.txt
+	answers        Answers          // the answers, with defaults
 }
 
-// Build makes the policy for the answers. Rules and tests from an existing robots.txt come first, with its
-// comments.
+// Build creates the policy for the answers. The rules and tests from an existing robots.txt are first, with the
+// comments of that file.
 func Build(a Answers) (*Built, error) {
 	a, err := a.complete()
 	if err != nil {
@@ -123,8 +124,8 @@ func build(a Answers, imported *robotstxt.Imported) (*Built, error) {
 	}
 }
 
-// failedTest returns the index of the first failing test, and the actual decision. The index is -1 if there are
-// only other errors.
+// failedTest returns the index of the first failing test, and the actual decision. The index is -1 if all errors have
+// other causes.
 func (b *builder) failedTest(ds policyfile.Diagnostics) (i int, instead string) {
 	for _, d := range ds {
 		for i, e := range b.spec.Expect {
@@ -162,7 +163,7 @@ func (b *builder) expect(agent string, allowed bool, u policy.Usage, host, path 
 	})
 }
 
-// yes writes the rules and tests for answers of yes.
+// yes appends the rules and tests for a topic with the answer yes.
 func (b *builder) yes(t Topic) {
 	host := b.answers.siteHost()
 	may := func(agent string, u policy.Usage) { b.expect(agent, true, u, host, "/") }
@@ -198,7 +199,7 @@ func (b *builder) yes(t Topic) {
 	}
 }
 
-// no writes the rules for answers of no.
+// no appends the rules for a topic with the answer no.
 func (b *builder) no(t Topic) {
 	mayNot := func(agent string, u policy.Usage) { b.expect(agent, false, u, "", "/") }
 	refuse := func(comment, name string, guard []string, who ...policy.Audience) {
@@ -259,7 +260,7 @@ func (b *builder) no(t Topic) {
 	}
 }
 
-// closesAI reports whether no crawler for AI may read the site.
+// closesAI reports whether the answers disallow the site for all AI crawlers.
 func (b *builder) closesAI() bool {
 	to := &b.answers.To
 	return to[Training] == No && to[AIAnswers] == No && to[AISearch] == No

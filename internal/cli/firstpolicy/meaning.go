@@ -16,10 +16,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// place is a column of the table that shows the meaning of a policy.
+// place is a host and a path. It is a column of the table that shows the meaning of a policy.
 type place struct{ host, path string }
 
-// places returns the columns for the answers: the home page, the closed parts, and the staging hosts.
+// places returns the columns of the table: the home page, the paths that crawlers may not read, and the staging hosts.
 func (a Answers) places() []place {
 	host := a.siteHost()
 	all := append(make([]place, 0, 5), place{host, "/"})
@@ -51,8 +51,8 @@ var tableRows = []struct {
 	{"unlisted clients may read", "", "", policy.Crawl},
 }
 
-// WriteMeaning writes a table of the decisions of a policy about kinds of crawlers at the places of the answers. It
-// also tells which default an existing robots.txt replaced.
+// WriteMeaning writes a table with the decisions of a policy about kinds of crawlers at several places of the site. It
+// also writes which defaults were replaced by an existing robots.txt.
 func (b *Built) WriteMeaning(w io.Writer, now time.Time) error {
 	a, s := b.answers, b.Site
 	places := a.places()
@@ -60,7 +60,7 @@ func (b *Built) WriteMeaning(w io.Writer, now time.Time) error {
 	fmt.Fprint(t, "What it means")
 	for i, p := range places {
 		if i > 0 && p.host == places[0].host {
-			p.host = "" // so that the table stays narrow
+			p.host = "" // the host is omitted so that the table stays narrow
 		}
 		fmt.Fprintf(t, "\t%s%s", p.host, p.path)
 	}
@@ -91,8 +91,9 @@ func (b *Built) WriteMeaning(w io.Writer, now time.Time) error {
 	return err
 }
 
-// meaning returns whether the crawlers of a kind may do something: "yes", "no", "no (403)" if they are blocked, or
-// "3 of 8". For a usage that is neither allowed nor disallowed, it returns "not stated".
+// meaning returns whether the crawlers of a kind may do something. The result is "yes", "no", "no (403)" if the
+// crawlers are blocked, or a text such as "3 of 8" if only some crawlers may. For a usage that is neither allowed nor
+// disallowed, it returns "not stated".
 func meaning(s *site.Site, kind crawlers.Category, token string, q policy.Query) string {
 	ids := []policy.CrawlerID{s.Policy.Crawler(token)}
 	if kind != "" {
@@ -151,7 +152,7 @@ func (b *Built) WriteRobotsTxt(w io.Writer) error {
 	return err
 }
 
-// WriteNextSteps writes the lines for the Caddyfile, and the next commands.
+// WriteNextSteps writes the lines that the user must add to the Caddyfile, and the commands to run next.
 func (b *Built) WriteNextSteps(w io.Writer, file string) error {
 	a := b.answers
 	hosts := append(make([]string, 0, 1+len(a.Staging)), cmp.Or(a.siteHost(), "www.example.com"))

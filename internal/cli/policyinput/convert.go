@@ -18,13 +18,13 @@ import (
 // Modeline is a comment that tells editors the schema of a policy file.
 const Modeline = "yaml-language-server: $schema=https://raw.githubusercontent.com/robotspolicy/caddy-robots-policy/main/docs/site-policy.schema.json"
 
-// Converted is a robots.txt as the text of a policy file.
+// Converted is the result of converting a robots.txt to a policy file.
 type Converted struct {
 	Text []byte
 	File *policyfile.File
-	// Imported is the source of the text: its Spec has the file's tests, too.
+	// Imported is the parsed robots.txt that Text was made from. Its Spec also has the tests of the policy file.
 	Imported *robotstxt.Imported
-	Notes    []robotstxt.Note // what had to be left out, or does not say quite the same
+	Notes    []robotstxt.Note // lines that were omitted, or whose meaning differs slightly
 }
 
 // Convert returns a policy file with the same meaning as a robots.txt. It has the comments of the robots.txt, and
@@ -68,28 +68,28 @@ type converter struct {
 	im     *robotstxt.Imported
 	text   []byte
 	file   *policyfile.File
-	needed bool // what check takes for idle is not, or not provably
+	needed bool // true if statements with the warning changes-nothing could not be removed safely
 }
 
-// statement is one of a rule.
+// statement is a statement and the index of its rule.
 type statement struct {
 	rule int
 	policy.Statement
 }
 
-// guards are the checks whose results a rule of a policy file can mark as intended, and which a
-// robots.txt does not have.
+// guards are safety checks of policy files. A rule can mark their results as intended. A robots.txt does not have such
+// marks, so the conversion adds them.
 var guards = []string{"disallows-search", "site-not-indexed"}
 
-// maxRounds bounds the number of times that the text is rewritten to avoid warnings of check,
-// and maxSettled the number of statements in all rounds.
+// maxRounds limits how often the text is rewritten to avoid warnings. maxSettled limits the total number of statements
+// in all these rounds.
 const (
 	maxRounds  = 100
 	maxSettled = 40_000
 )
 
-// settle makes the text, and makes it again as long as check warns about lines that change
-// nothing, or about what the robots.txt shuts out as well.
+// settle writes the text. It rewrites the text as long as a check warns about lines without effect, or about disallowed
+// search engines that the robots.txt also disallows.
 func (c *converter) settle() error {
 	statements := 1
 	for i := range c.im.Spec.Rules {
@@ -109,7 +109,7 @@ func (c *converter) settle() error {
 	return err
 }
 
-// print makes the text and loads it.
+// print writes the text of the policy file and loads it.
 func (c *converter) print() (ds policyfile.Diagnostics, err error) {
 	header := Modeline + "\n\nConverted from " + c.name + ". Review it, then run: caddy robots-policy check FILE"
 	c.text = policyfile.PrintWith(c.im.Spec, policyfile.PrintOptions{Header: header, Comments: c.im.Comments, LineComments: c.im.LineComments})
@@ -120,8 +120,8 @@ func (c *converter) print() (ds policyfile.Diagnostics, err error) {
 	return ds, nil
 }
 
-// accept drops statements that change nothing, and states that what the robots.txt said
-// was intended. It reports whether it could do anything about a warning.
+// accept removes statements without effect, and marks the results of safety checks as intended. It returns true if it
+// could resolve a warning.
 func (c *converter) accept(ds policyfile.Diagnostics) bool {
 	did := false
 	var idle []statement
@@ -146,7 +146,8 @@ func (c *converter) accept(ds policyfile.Diagnostics) bool {
 	return did || c.drop(idle)
 }
 
-// stricter reports whether the records of the file disallow more than its other lines, so that the intention is unclear.
+// stricter reports whether the policy disallows more than the Allow and Disallow lines of the robots.txt, because of
+// other records. In that case, the intention is unclear.
 func (c *converter) stricter() bool {
 	if !c.im.HasRecords() {
 		return false
@@ -155,8 +156,8 @@ func (c *converter) stricter() bool {
 	return !q.Complete || slices.ContainsFunc(q.Differences, func(d rfc9309.Difference) bool { return !d.Laxer() })
 }
 
-// drop leaves out statements that check takes for idle, if all decisions are proven to be
-// the same without them, and reports whether it did.
+// drop removes statements that seem to have no effect. It restores them unless a comparison proves that all decisions
+// stay the same. It returns true if the statements were removed.
 func (c *converter) drop(idle []statement) bool {
 	if len(idle) == 0 || c.needed {
 		return false
@@ -177,8 +178,8 @@ func (c *converter) drop(idle []statement) bool {
 	return false
 }
 
-// at finds the number of the rule, -1 for none, and the statement of the Spec at a place in the
-// text. The loaded file has the same rules in the same order.
+// at returns the index of the rule, and the statement in the Spec, at a position of the text. The index is -1 if the
+// position has no rule. The loaded file has the same rules in the same order.
 func (c *converter) at(pos policy.Pos) (int, *policy.Statement) {
 	rules := c.file.Spec.Rules
 	found := -1
@@ -205,9 +206,9 @@ func (c *converter) at(pos policy.Pos) (int, *policy.Statement) {
 	return found, nil
 }
 
-// expectations are tests of the present access of crawlers. They name the well-known search
-// engines, and other crawlers in rules that are disallowed everything, or that are search
-// engines when others are disallowed.
+// expectations returns tests that describe the present access of crawlers. The tests cover the well-known search
+// engines, and crawlers in rules that are disallowed everywhere. If some crawlers are disallowed, they also cover other
+// search engines in rules.
 func expectations(p *policy.Policy) (tests []policy.Expectation) {
 	named := map[policy.CrawlerID]bool{}
 	for _, r := range p.Spec().Rules {

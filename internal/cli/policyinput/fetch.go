@@ -13,27 +13,26 @@ import (
 	"time"
 )
 
-// The limits of a fetch. RFC 9309 asks crawlers to follow at least five redirects
-// (section 2.3.1.2).
+// These constants limit a fetch. RFC 9309 asks crawlers to follow at least five redirects (section 2.3.1.2).
 const (
 	fetchTimeout = 30 * time.Second
 	maxRedirects = 5
 )
 
-// userAgent names the program to the servers that it asks.
+// userAgent is the User-Agent header of fetches.
 const userAgent = "caddy-robots-policy"
 
-// isURL reports whether an argument is a URL of the web.
+// isURL reports whether an argument is an http or https URL.
 func isURL(name string) bool {
 	low := strings.ToLower(name)
 	return strings.HasPrefix(low, "https://") || strings.HasPrefix(low, "http://")
 }
 
-// fetch gets what is at a URL; at the URL of a site, its /robots.txt.
+// fetch returns the content at a URL. For the URL of a site, it returns the site's /robots.txt.
 //
-// A status of 400 to 499 means that there is no robots.txt, so that crawlers treat everything
-// as allowed (RFC 9309 section 2.3.1.3). With any other status but 200 to 299 nothing is known
-// (section 2.3.1.4), which is an error.
+// A status of 400 to 499 means that there is no robots.txt, so crawlers treat everything as allowed (RFC 9309 section
+// 2.3.1.3). For any other status outside 200 to 299, the rules are unknown (section 2.3.1.4), and fetch returns an
+// error.
 func fetch(ctx context.Context, name string) (*Raw, error) {
 	u, err := url.Parse(name)
 	if err != nil || u.Host == "" {
@@ -59,7 +58,7 @@ func fetch(ctx context.Context, name string) (*Raw, error) {
 	}}
 	res, err := client.Do(r)
 	if of, ok := errors.AsType[*url.Error](err); ok {
-		err = of.Err // which names the address once more
+		err = of.Err // the outer error repeats the URL
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fetching %s failed: %w", u, err)
@@ -77,7 +76,8 @@ func fetch(ctx context.Context, name string) (*Raw, error) {
 	case res.StatusCode < 200 || res.StatusCode > 299:
 		return nil, fmt.Errorf("fetching %s failed: status %s; crawlers treat everything as disallowed until the file can be read (RFC 9309 section 2.3.1.4)", f.Name, res.Status)
 	}
-	if coding := res.Header.Get("Content-Encoding"); coding != "" && coding != "identity" { // gzip is decoded by now
+	// gzip has already been decoded
+	if coding := res.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return nil, fmt.Errorf("reading %s failed: unsupported Content-Encoding %q", f.Name, coding)
 	}
 	f.Data, err = io.ReadAll(io.LimitReader(res.Body, maxRead+1))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policyinput reads the policies that commands are given: a policy file, a robots.txt, or the URL of either.
+// Package policyinput reads the policies in the arguments of commands. An argument is a policy file, a robots.txt, or
+// the URL of either.
 package policyinput
 
 import (
@@ -20,18 +21,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// maxRead is enough of a file to say how large one is that is too large.
+// maxRead limits how many bytes of a file are read. It is larger than all size limits, so that an error message can
+// state the size of a file that is too large.
 const maxRead = 64 << 20
 
-// Input is a policy or a robots.txt, after it was read.
+// Input is a policy file or a robots.txt that has been read.
 type Input struct {
 	Name   string // the file, or the URL after redirects
 	Policy *policy.Policy
-	Site   *site.Site // that the policy is of
-	// Robots is the text of a robots.txt, nil for a policy file.
+	Site   *site.Site // the site with the policy
+	// Robots is the text of a robots.txt. It is nil for a policy file.
 	Robots []byte
-	// Notes are the lines of a robots.txt that had to be left out or guessed, and the findings
-	// from fetching it.
+	// Notes describes omitted lines of a robots.txt, lines with a guessed meaning, and problems with fetching the file.
 	Notes []robotstxt.Note
 }
 
@@ -44,18 +45,18 @@ func (in *Input) Over(below *robotstxt.File) {
 // ErrInvalid is wrapped by errors about the content of an input. Errors in reading the input do not wrap it.
 var ErrInvalid = errors.New("invalid")
 
-// errPolicy is the error of a policy file where a robots.txt should be.
+// errPolicy is the error for an argument that should be a robots.txt, but is a policy file.
 var errPolicy = errors.New("this is a policy file, not a robots.txt; to read it, use: caddy robots-policy check")
 
-// Raw is an input before its kind is determined.
+// Raw is the content of an input before it is known to be a policy file or a robots.txt.
 type Raw struct {
 	Name string
 	Data []byte
 	Note string // of the fetch, or ""
-	None bool   // the site has no robots.txt (RFC 9309 section 2.3.1.3)
+	None bool   // true if the site does not have a robots.txt (RFC 9309 section 2.3.1.3)
 }
 
-// ReadRaw reads a file, the standard input for "-", or a URL. The URL of a site stands for its
+// ReadRaw reads a file, a URL, or the standard input if name is "-". For the URL of a site, it reads the site's
 // /robots.txt.
 func ReadRaw(ctx context.Context, name string, stdin io.Reader) (*Raw, error) {
 	if isURL(name) {
@@ -86,7 +87,7 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 		in.Robots = append([]byte{}, raw.Data...)
 		c, err := Convert(raw.Name, raw.Data)
 		switch {
-		case errors.Is(err, robotstxt.ErrEmpty): // crawlers treat everything as allowed
+		case errors.Is(err, robotstxt.ErrEmpty): // for an empty file, crawlers treat everything as allowed
 			text = []byte("version: 1\n")
 		case err != nil:
 			return nil, err
@@ -107,7 +108,7 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 
 var versionKey = regexp.MustCompile(`(?m)^['"]?version['"]?[ \t]*:[ \t]*['"]?[0-9]`)
 
-// isPolicyFile distinguishes a policy file from a robots.txt: by its name, or by the
+// isPolicyFile reports whether a file is a policy file and not a robots.txt. It examines the name, and looks for the
 // version that every policy file has.
 func isPolicyFile(name string, data []byte) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
@@ -126,8 +127,8 @@ func (r *Raw) IsRobots() bool {
 	return !isPolicyFile(r.Name, r.Data) && (strings.EqualFold(filepath.Ext(r.Name), ".txt") || robotsLine.Match(robotstxt.Decode(r.Data)))
 }
 
-// ReadFile reads a file, or the standard input for "-", with errors in plain words. If a file is too large, it stops
-// reading and returns an error.
+// ReadFile reads a file, or the standard input if name is "-". Its errors are in plain words. ReadFile returns an error
+// if the file is too large.
 func ReadFile(name string, stdin io.Reader) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(io.LimitReader(stdin, maxRead))

@@ -16,23 +16,25 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Questions are the answers of two robots.txt files to the questions of an independent reader.
+// Questions holds the result of comparing two robots.txt files. An independent parser asks both files the same
+// questions about crawlers and paths.
 type Questions struct {
 	*rfc9309.Comparison
 
-	// Spellings counts answers that differ because only one of the files lists another spelling of a path, such as %2F for
-	// a slash. Both answer the same for the path in another spelling.
+	// Spellings is the number of answers that differ only for one spelling of a path, such as %2F for a slash. For
+	// another spelling of the same path, both files give the same answer.
 	Spellings int
 
 	old, now string          // the names of the files
 	lost     []string        // a path of each difference that is lost in every spelling, or ""
-	searches map[string]bool // the crawlers that are search engines'
+	searches map[string]bool // the crawlers of search engines
 }
 
-// AskBoth asks an independent reader questions about the robots.txt of two inputs. For a policy, this is the rendered
-// robots.txt of a host.
+// AskBoth compares the robots.txt of two inputs with an independent parser. For a policy, it uses the rendered
+// robots.txt for a host.
 func AskBoth(old, now *Input, host string) *Questions {
-	known, searches := map[string]rfc9309.Crawler{}, map[string]bool{rfc9309.Other: true} // search engines are among those
+	// search engines are among the other crawlers
+	known, searches := map[string]rfc9309.Crawler{}, map[string]bool{rfc9309.Other: true}
 	var all []rfc9309.Crawler
 	for _, in := range []*Input{old, now} {
 		for _, c := range in.Policy.Crawlers {
@@ -44,9 +46,10 @@ func AskBoth(old, now *Input, host string) *Questions {
 			}
 		}
 	}
-	catalog, _ := crawlers.Default() // what is built in is valid
+	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	parse := func(in *Input) *rfc9309.File {
-		return rfc9309.Parse(in.RobotsTxt(host), func(name string) bool { // any other one is cut as Google's parser cuts it
+		// any other name is truncated in the same way as by Google's parser
+		return rfc9309.Parse(in.RobotsTxt(host), func(name string) bool {
 			_, known := catalog.Lookup(name)
 			return known
 		})
@@ -72,19 +75,20 @@ func AskBoth(old, now *Input, host string) *Questions {
 	return q
 }
 
-// spelled reports whether something is true of a spelling of a path.
+// spelled reports whether the function "is" returns true for one of the spellings of a path.
 func spelled(path string, is func(path string) bool) bool {
 	return slices.ContainsFunc(rfc9309.Spellings(path), func(other string) bool {
 		return pathpattern.NormalizePath(other) == pathpattern.NormalizePath(path) && is(other)
 	})
 }
 
-// sameSubject is the subject of [sameFile].
+// sameSubject holds the data that [sameFile] judges.
 type sameSubject struct {
 	Asked claim.Known[*Questions]
 }
 
-// sameFile is the claim that a reader of robots.txt gets the same answers from two files, apart from spellings of paths.
+// sameFile is the claim that a parser of robots.txt gets the same answers from two files, except for some spellings of
+// paths.
 var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 	q, _ := s.Asked.Get()
 	f := claim.Finding{Text: fmt.Sprintf("%s compared, %s", english.Count(q.Questions, "question"), english.Number(int64(q.Differ))), Fails: q.Differ > q.Spellings}
@@ -100,7 +104,7 @@ var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 	return f
 })
 
-// Same judges whether a reader gets the same answers from both files.
+// Same returns the claim that a parser gets the same answers from both files.
 func (q *Questions) Same() claim.Claim {
 	var c claim.Coverage
 	if !q.Complete {
@@ -109,13 +113,15 @@ func (q *Questions) Same() claim.Claim {
 	return claim.Judge(sameFile, sameSubject{claim.Read(q, c)})
 }
 
-// Sentence returns the number of different answers, and the parts that could not be compared, as a sentence.
+// Sentence returns a sentence with the number of different answers. The sentence also mentions the parts that could not
+// be compared.
 func (q *Questions) Sentence() string {
 	c := q.Same()
 	return strings.TrimSuffix(c.Text()+"; "+c.Missing(), "; ")
 }
 
-// RobotsTxt returns the text that crawlers get: the file itself, or the robots.txt of the policy for a host.
+// RobotsTxt returns the text that crawlers receive. For a robots.txt, this is the file itself. For a policy, it is the
+// rendered robots.txt for a host.
 func (in *Input) RobotsTxt(host string) []byte {
 	if in.Robots != nil {
 		return in.Robots
@@ -124,15 +130,15 @@ func (in *Input) RobotsTxt(host string) []byte {
 	return []byte(text)
 }
 
-// Judge compares a robots.txt with the policy that it was converted to.
+// Judge compares a robots.txt with the policy that was made from it.
 func (c *Converted) Judge(name string, data []byte) *Questions {
 	p := c.File.Policy
 	rendered, _ := c.File.Effect.Robots.Text("")
 	return AskBoth(&Input{Name: name, Policy: p, Robots: data}, &Input{Name: "the policy's robots.txt", Policy: p, Robots: []byte(rendered)}, "")
 }
 
-// SearchLosses lists, in words, the paths that search engines may no longer crawl. It leaves out paths that the old
-// file disallows in another spelling, because robots.txt lists several spellings of a disallowed path.
+// SearchLosses describes the paths that search engines may no longer crawl. It omits paths that the old file already
+// disallows in another spelling, because a rendered robots.txt lists several spellings of a disallowed path.
 func (q *Questions) SearchLosses() (losses []string) {
 	for i := range q.Differences {
 		d := q.Differences[i]
@@ -146,10 +152,10 @@ func (q *Questions) SearchLosses() (losses []string) {
 	return losses
 }
 
-// shownDifferences bounds the lines that WriteText prints.
+// shownDifferences limits the number of lines that WriteText prints.
 const shownDifferences = 20
 
-// WriteText writes the Sentence, and the differences by line.
+// WriteText writes the Sentence, and then one line for each difference.
 func (q *Questions) WriteText(w io.Writer) error {
 	end := "."
 	if q.Differ > 0 {
@@ -167,7 +173,7 @@ func (q *Questions) WriteText(w io.Writer) error {
 	return err
 }
 
-// words say what the files answer differently, with the lines that decide.
+// words describes one difference between the answers of the two files, with the lines that cause it.
 func (q *Questions) words(d *rfc9309.Difference) string {
 	closing, opening, at, by := q.now, q.old, d.New.Line, d.Old.Line
 	if d.Laxer() {

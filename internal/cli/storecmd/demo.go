@@ -106,7 +106,7 @@ for your own server: DIR is the directory of its option activity, and --policy i
 // demoName is the folder that the command creates if no argument is given.
 const demoName = "caddy-demo"
 
-// Demo configures the made-up requests.
+// Demo holds the options for the made-up requests of a demo.
 type Demo struct {
 	Name  string // name of the policy's source
 	Text  string // text of the policy
@@ -117,7 +117,7 @@ type Demo struct {
 	Share float64 // share of the usual number of requests; 0 means 1
 }
 
-// demo makes up requests.
+// demo generates made-up requests and records them.
 type demo struct {
 	Demo
 	rnd      *rand.Rand
@@ -125,11 +125,11 @@ type demo struct {
 	store    *store.Store
 	clients  []demoClient
 	paths    []string
-	read     map[string]reading // the last reading by crawler and host
+	read     map[string]reading // the last reading of each crawler and host
 	visits   int64
 }
 
-// demoVersion is a version of the policy that was in force during a part of the time.
+// demoVersion is a version of the policy that is in force during a part of the demo's period.
 type demoVersion struct {
 	site        *site.Site
 	publication *activity.Publication
@@ -174,7 +174,7 @@ func (o Demo) Fill(ctx context.Context, dir string) (int64, error) {
 	return d.visits, err
 }
 
-// most is more than the possible number of requests, so that the store's queue is never full.
+// most returns an upper limit for the number of requests. The store's queue has this size, so it is never full.
 func (d *demo) most() int {
 	var daily float64
 	for _, c := range d.clients {
@@ -186,7 +186,7 @@ func (d *demo) most() int {
 	return max(0, int(hours*(daily/24*cmp.Or(d.Share, 1)*1.35*1.2*4/3+2*hosts*float64(len(d.clients)))))
 }
 
-// makeVersions makes older versions of the policy by leaving out its last rules.
+// makeVersions creates older versions of the policy by removing its last rules.
 func (d *demo) makeVersions() error {
 	live, err := source.Compile(d.Name, []byte(d.Text))
 	if err != nil {
@@ -246,7 +246,7 @@ func (d *demo) publish(ctx context.Context) error {
 	return nil
 }
 
-// inForce returns the version of the policy that was in force at a time.
+// inForce returns the version of the policy that is in force at a time.
 func (d *demo) inForce(at time.Time) *demoVersion {
 	v := &d.versions[0]
 	for i := range d.versions {

@@ -19,7 +19,7 @@ var demoPolicy []byte
 type demoFolder struct {
 	dir, policy   string // absolute
 	console, site string // addresses
-	own           bool   // the policy is the demo's own
+	own           bool   // true if the policy is the demo's own
 }
 
 // newDemoFolder prepares the folder. It uses the policy file of this name, or the demo's own policy.
@@ -43,8 +43,8 @@ func newDemoFolder(dir, policy string) (f *demoFolder, err error) {
 
 func (f *demoFolder) activity() string { return filepath.Join(f.dir, "activity") }
 
-// write writes the policy and a configuration. The configuration uses no port, admin API or storage of another
-// Caddy.
+// write writes the policy and a configuration. The configuration uses different ports, a different admin API and a
+// different storage than another Caddy on this machine.
 func (f *demoFolder) write(hosts []string) error {
 	if f.own {
 		if err := os.WriteFile(f.policy, demoPolicy, 0o600); err != nil {
@@ -77,7 +77,7 @@ func (f *demoFolder) write(hosts []string) error {
 	return os.WriteFile(filepath.Join(f.dir, "Caddyfile"), []byte(text), 0o600)
 }
 
-// freeAddress returns an address on this machine with the first free port.
+// freeAddress returns an address on this machine with a free port. It tries port numbers upward, beginning with from.
 func freeAddress(from int) (string, error) {
 	for port := from; port < from+100; port++ {
 		l, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(port)))

@@ -17,15 +17,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// demoClient is a client of the demo. The numbers are invented.
+// demoClient is a client of the demo. The numbers are made up.
 type demoClient struct {
 	name, kind string
 	identity   activity.Identity
 	daily      float64       // requests
-	obeys      float64       // how often it obeys the robots.txt that it read, from 0 to 1
+	obeys      float64       // probability from 0 to 1 that the client obeys the robots.txt that it read
 	reads      time.Duration // interval between readings of robots.txt; 0 means never
-	only       string        // the section that it mostly requests pages from
-	stops      time.Duration // how long ago it sent its last request; 0 if it has not stopped
+	only       string        // the section with most of the pages that the client requests
+	stops      time.Duration // time since the client's last request; 0 if the client has not stopped
 }
 
 const (
@@ -56,8 +56,8 @@ var demoClients = []demoClient{
 	{name: "UptimeRobot", kind: "monitoring", identity: activity.Unverified, daily: 288, only: "/"},
 }
 
-// demoPaths returns the pages of a newspaper, the most requested first. It adds some pages below each path that the
-// policy names.
+// demoPaths returns the paths of a newspaper's pages. The most requested page is first. demoPaths also adds some pages
+// below each path in the policy.
 func demoPaths(rnd *rand.Rand, p *policy.Policy) []string {
 	const pages = 400
 	all := []string{"/", "/news/", "/sport/", "/sitemap.xml", "/feed.xml"}
@@ -90,7 +90,7 @@ func demoPaths(rnd *rand.Rand, p *policy.Policy) []string {
 	return all
 }
 
-// hour makes up the requests of one hour.
+// hour generates the requests of one hour.
 func (d *demo) hour(start time.Time) {
 	// Crawlers send more requests by day, fewer on weekends, and a few more every week.
 	shape := 1 + 0.35*math.Sin(float64(start.Hour()-8)*math.Pi/12)
@@ -120,7 +120,7 @@ func (d *demo) hour(start time.Time) {
 	}
 }
 
-// visit makes up one request.
+// visit generates one request of a client.
 func (d *demo) visit(c *demoClient, host string, at time.Time) {
 	v := d.inForce(at)
 	visit := activity.Request{
@@ -168,7 +168,7 @@ func (d *demo) record(v activity.Request) {
 // size returns the size of a page. Most pages have about 40 kB.
 func (d *demo) size() int64 { return int64(math.Exp(10.3 + 0.6*d.rnd.NormFloat64())) }
 
-// path returns the path of a request. Few pages get most of the requests.
+// path returns a random path for a request. A few pages receive most of the requests.
 func (d *demo) path(c *demoClient) string {
 	for {
 		path := d.paths[int(math.Pow(d.rnd.Float64(), 2.2)*float64(len(d.paths)))]

@@ -20,7 +20,7 @@ func init() {
 	cli.Register(demoCommand)
 }
 
-// openStore opens the database in a directory, or a fleet's database at an address.
+// openStore opens the database in a directory, or a fleet database at a URL.
 func openStore(ctx context.Context, name string) (cli.Store, error) {
 	if !strings.Contains(name, "://") {
 		return store.OpenReader(ctx, name)
