@@ -351,16 +351,24 @@ func side(these, others []CategoryCount, unknown bool) string {
 }
 
 func (f *File) pathsText(head string, u policy.Usage, patterns []string, most int, who func(pattern string) string) string {
+	var shown []string
+	left := 0
+	for _, pattern := range patterns {
+		if len(shown) == most {
+			left++
+		} else if text := who(pattern); text != "for nobody" {
+			shown = append(shown, pattern+", "+text)
+			if host := f.hostOf(pattern, u); host != "" {
+				shown[len(shown)-1] = pattern + " on " + string(host) + ", " + text
+			}
+		}
+	}
 	var b strings.Builder
-	for i, pattern := range patterns[:min(len(patterns), most)] {
-		host, where, more := f.hostOf(pattern, u), "", ""
-		if host != "" {
-			where = " on " + string(host)
+	for i, text := range shown {
+		if i == most-1 && left > 0 {
+			text += fmt.Sprintf(" (and %s)", english.Count(left, "more path"))
 		}
-		if n := len(patterns) - most; i == most-1 && n > 0 {
-			more = fmt.Sprintf(" (and %s)", english.Count(n, "more path"))
-		}
-		b.WriteString(SummaryRow(head, pattern+where+", "+who(pattern)+more))
+		b.WriteString(SummaryRow(head, text))
 		head = ""
 	}
 	return b.String()

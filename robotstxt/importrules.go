@@ -248,14 +248,38 @@ func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
 	// to g, either.
 	has := map[string]bool{"license": true, "app-directives": true, "request-rate": true, "visit-time": true}
 	for _, l := range g.lines {
-		has[l.key] = true
-	}
-	for _, l := range star.lines {
-		if !has[l.key] {
-			has[l.key] = true
-			im.f.note(l.number, "a crawler with its own group does not read this line, but in the policy the line also applies to %s", audience[0])
+		for _, subject := range l.subjects() {
+			has[subject] = true
 		}
 	}
+	for _, l := range star.lines {
+		noted := false
+		for _, subject := range l.subjects() {
+			if !has[subject] && !noted {
+				noted = true
+				im.f.note(l.number, "a crawler with its own group does not read this line, but in the policy the line also applies to %s", audience[0])
+			}
+			has[subject] = true
+		}
+	}
+}
+
+// subjects returns what a line is about, so that lines about the same can be found: its key, or for a list of
+// preferences such as "train-ai=n, search=y" the key with each name.
+func (l line) subjects() []string {
+	if l.key != "content-usage" && l.key != "content-signal" {
+		return []string{l.key}
+	}
+	var all []string
+	members := l.value
+	if strings.HasPrefix(members, "/") || strings.HasPrefix(members, "*") {
+		_, members, _ = strings.Cut(members, " ") // a path
+	}
+	for member := range strings.SplitSeq(members, ",") {
+		name, _, _ := strings.Cut(member, "=")
+		all = append(all, l.key+" "+strings.ToLower(strings.TrimSpace(name)))
+	}
+	return all
 }
 
 // dropDirectives cancels the App-Directives of the group of "*" for a rule whose group replaces it. It leaves out

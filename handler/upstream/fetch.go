@@ -28,7 +28,7 @@ var errNone = errors.New("there is no such file")
 var errDenied = errors.New("access denied")
 
 // errPage means that the upstream answered with something else, such as a maintenance page.
-var errPage = errors.New("the response is not such a file")
+var errPage = errors.New("the response is something else")
 
 // maxRedirects is the number of redirects that crawlers follow (RFC 9309 section 2.3.1.2).
 const maxRedirects = 5
