@@ -76,8 +76,8 @@ func sortEntries[V any](entries []Entry[V], merge func(a, b V) V) []keyed[V] {
 	return unique
 }
 
-// run describes a node that fill has to build. at is the index of the node. The node is for the sorted entries from
-// from to to, whose first skip bytes are equal.
+// run describes a node that fill has to build. at is the index of the node. The node is for the sorted entries with the
+// indices from "from" up to, but not including, "to". Their first skip bytes are equal.
 type run struct{ at, from, to, skip int }
 
 // fill builds the node that r describes, and appends its children to todo.

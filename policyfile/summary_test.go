@@ -65,6 +65,22 @@ rules:
 }
 
 // TestSummaryOfManyHosts: the work does not grow with the hosts.
+// Paths that are disallowed for nobody are not listed, so that they do not hide others.
+func TestSummaryOfPathsForNobody(t *testing.T) {
+	f, ds := Load("summary.yaml", []byte(`version: 1
+rules:
+  - for: everyone
+    allow: {crawl: "/x**yz"}
+    disallow: {crawl: ["/x*yz", /secret/]}
+`))
+	if f == nil {
+		t.Fatal(ds.Error())
+	}
+	if text := f.ClosedText(testNow, 1); strings.Contains(text, "for nobody") || !strings.Contains(text, "/secret/, for everyone") {
+		t.Error(text)
+	}
+}
+
 func TestSummaryOfManyHosts(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -108,3 +108,17 @@ func TestMergeReportsPurposes(t *testing.T) {
 		t.Errorf("%+v", notes)
 	}
 }
+
+// A group whose name means several crawlers in a policy opens nothing that the group of * disallows.
+func TestMergeLeavesOutNamesOfSeveralCrawlers(t *testing.T) {
+	for _, name := range []string{"everyone", "everyone-else", "Everyone-Else", "category:search", "operator:Google", "purpose:news"} {
+		file := "User-agent: *\nDisallow: /\n\nUser-agent: " + name + "\nDisallow:\nAllow: /\n"
+		f, _, notes := Merge(compile(t, &policy.Spec{}), "www.example.com", robotstxt.Parse([]byte(file)), Options{})
+		if read := crawlertest.ReadRobotsTxt(string(f.Body)); read.Allowed("SomeBot", "/x") || read.Allowed("Googlebot", "/x") {
+			t.Errorf("%s opens the site:\n%s", name, f.Body)
+		}
+		if !strings.Contains(name, ":") && (len(notes) != 1 || notes[0].Line != 4 || !strings.Contains(notes[0].Message, name)) {
+			t.Errorf("%s: %+v", name, notes)
+		}
+	}
+}

@@ -37,3 +37,29 @@ func TestNamesOfSeveralCrawlers(t *testing.T) {
 		t.Errorf("%+v", im.Notes)
 	}
 }
+
+// Preferences of "*" that a crawler's own group lacks are noted one by one: the group replaces them in robots.txt, and
+// does not in the policy.
+func TestNotesOfPreferencesThatAGroupLacks(t *testing.T) {
+	for own, want := range map[string]int{
+		"Content-Usage: train-ai=n":           1,
+		"Content-Usage: /x?a=b search=y":      0,
+		"Content-Usage: search=y, train-ai=n": 0,
+		"Content-Signal: search=no":           1,
+	} {
+		file := "User-agent: *\nDisallow: /a\nContent-Usage: search=n\n\nUser-agent: Googlebot\nDisallow: /b\n" + own + "\n"
+		im, err := robotstxt.Import([]byte(file), robotstxt.ImportOptions{Name: newNames(t).Check})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for _, n := range im.Notes {
+			if n.Line == 3 && strings.Contains(n.Message, "also applies to Googlebot") {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %d notes, want %d: %+v", own, got, want, im.Notes)
+		}
+	}
+}
