@@ -64,8 +64,7 @@ rules:
 	}
 }
 
-// TestSummaryOfManyHosts: the work does not grow with the hosts.
-// Paths that are disallowed for nobody are not listed, so that they do not hide others.
+// The summary leaves out a path that every crawler may crawl after all, so that it cannot hide another path.
 func TestSummaryOfPathsForNobody(t *testing.T) {
 	f, ds := Load("summary.yaml", []byte(`version: 1
 rules:
@@ -81,6 +80,7 @@ rules:
 	}
 }
 
+// TestSummaryOfManyHosts: the work does not grow with the hosts.
 func TestSummaryOfManyHosts(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

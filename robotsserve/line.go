@@ -274,6 +274,6 @@ func (h *spelledHint) problem() []policy.Problem {
 	case 0:
 		return []policy.Problem{h.hint("")}
 	default:
-		return []policy.Problem{h.hint(", and " + english.Count(n, "other path") + ",")}
+		return []policy.Problem{h.hint(" and " + english.Count(n, "other path"))}
 	}
 }

@@ -190,7 +190,7 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	return serve(d)
 }
 
-// fillMerged completes the content for a host. It returns nil if m is nil, or if the file is too large.
+// fillMerged adds the text that depends on the host to a merged robots.txt. It returns nil if m is nil, or if the file is too large.
 func (s *Server) fillMerged(m *served, site *site, host string, a Answer, other *robotstxt.File) *contents {
 	if m == nil {
 		return nil

@@ -109,7 +109,7 @@ func TestMergeReportsPurposes(t *testing.T) {
 	}
 }
 
-// A group whose name means several crawlers in a policy opens nothing that the group of * disallows.
+// Some words mean several crawlers in a policy. A group with such a name must not allow what the group of * disallows.
 func TestMergeLeavesOutNamesOfSeveralCrawlers(t *testing.T) {
 	for _, name := range []string{"everyone", "everyone-else", "Everyone-Else", "category:search", "operator:Google", "purpose:news"} {
 		file := "User-agent: *\nDisallow: /\n\nUser-agent: " + name + "\nDisallow:\nAllow: /\n"

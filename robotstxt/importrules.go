@@ -264,7 +264,7 @@ func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
 	}
 }
 
-// subjects returns what a line is about, so that lines about the same can be found: its key, or for a list of
+// subjects returns the subjects of a line: its key, or for a list of
 // preferences such as "train-ai=n, search=y" the key with each name.
 func (l line) subjects() []string {
 	if l.key != "content-usage" && l.key != "content-signal" {

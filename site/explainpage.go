@@ -41,7 +41,7 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 		}
 	}
 	if info := s.Policy.CrawlerInfo(q.Crawler); !info.ReadsPages() {
-		c.Summary = "no crawler fetches pages with this token, so headers do not reach it"
+		c.Summary = "no crawler uses this token when it fetches pages, so headers do not reach it"
 		return c
 	}
 	sent := s.restrictions(q)
@@ -165,7 +165,7 @@ func (c *Channel) add(r Reason) {
 func (s *Site) explainPage(q policy.Query) Channel {
 	c := Channel{Name: ChannelPage, Summary: "an HTML page is not changed", Reasons: s.reasons(s.Sources(q))}
 	if info := s.Policy.CrawlerInfo(q.Crawler); !info.ReadsPages() {
-		c.Summary, c.Reasons = "no crawler fetches pages with this token", nil
+		c.Summary, c.Reasons = "no crawler uses this token when it fetches pages", nil
 		return c
 	}
 	for element := range strings.SplitAfterSeq(s.Page(q.Host, q.Path, q.Now).Elements.HTML(), ">") {

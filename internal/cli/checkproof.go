@@ -98,7 +98,7 @@ func writeLacks(out io.Writer, lacks []identity.Lack, config string) error {
 	}
 	of := config
 	if config == "" {
-		of = "the default of the directive; to check another setting, name a Caddyfile with --config"
+		of = "the default, \"verify embedded\"; to check other methods, name a Caddyfile with --config"
 	}
 	_, err := fmt.Fprintf(out, "  cannot be proven (by %s):\n", of)
 	for _, l := range lacks {

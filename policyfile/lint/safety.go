@@ -127,10 +127,10 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 		f.guard = effect.SafetyBlocks
 		f.message = fmt.Sprintf("this blocks every page%s for %s, so %s", where, l.someTokens(shut), l.harm(shut))
 	default:
-		f.message = fmt.Sprintf("this disallows every page%s for %s, so %s", l.someTokens(shut), where, l.harm(shut))
+		f.message = fmt.Sprintf("this disallows every page%s for %s, so %s", where, l.someTokens(shut), l.harm(shut))
 	}
 	if len(follow) > 0 {
-		f.message += fmt.Sprintf("; the same applies to %s, because they follow that group and no rule names them", l.someTokens(follow))
+		f.message += fmt.Sprintf("; robots.txt also disallows every page for %s, because these crawlers follow the group of another crawler", l.someTokens(follow))
 	}
 	if among := l.namedAmong(r, shut); len(among) > 0 {
 		var names []string

@@ -55,13 +55,13 @@ var Topics = [topicCount]struct {
 	After          Topic
 }{
 	Search:    {"search", "May search engines find the site?", Yes, Search},
-	Training:  {"ai-training", "May AI be trained with it?", No, Training},
+	Training:  {"ai-training", "May AI be trained with the site's contents?", No, Training},
 	Rights:    {"reserve-rights", "Also reserve the rights to text and data mining, in a machine-readable form ( " + channels.Reserving()[0].Name + ")?", No, Training},
-	AIAnswers: {"ai-answers", "May AI products answer questions with its contents?", Yes, AIAnswers},
-	AISearch:  {"ai-search", "May search engines that feed AI answers, such as PerplexityBot, read it?", Yes, AIAnswers},
-	Images:    {"images", "May image search show its pictures?", Yes, Images},
+	AIAnswers: {"ai-answers", "May AI products use the site's contents to answer questions?", Yes, AIAnswers},
+	AISearch:  {"ai-search", "May search engines that feed AI answers, such as PerplexityBot, read the site?", Yes, AIAnswers},
+	Images:    {"images", "May image search show the site's pictures?", Yes, Images},
 	Archives:  {"archives", "May archives such as the Internet Archive keep copies?", Yes, Archives},
-	Previews:  {"previews", "May messengers and social networks show previews of its pages?", Yes, Previews},
+	Previews:  {"previews", "May messengers and social networks show previews of the site's pages?", Yes, Previews},
 }
 
 // Answers holds all answers from which Build makes a policy.
