@@ -250,20 +250,20 @@ func (v *view) listNotices() (all []notice) {
 		since = timeOf(s.Lists[i].ErrorSince)
 	}
 	if len(stale) > 0 {
-		effect := "no crawler is blocked because of it"
+		effect := "no crawler is blocked because of this"
 		if v.Running != nil && slices.ContainsFunc(v.Running.Spec().Rules, func(r policy.Rule) bool { return r.Identity == policy.DemandVerified }) {
 			effect = "crawlers that only such a list can verify are soon unverified, and rules with “identity: verified” then keep them out"
 		}
 		all = append(all, notice{
 			Screen: "health", Since: since, Heading: plural(len(stale), "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
-			Text:    "The last good ones stay in use, and " + effect + ": " + english.Some(stale, 2) + ". With verify lists in robots_policy, they are fetched every day. If the option is set, check whether this server can reach these addresses.",
+			Text:    english.Some(stale, 2) + ": the last good version stays in use, and " + effect + ". With verify lists in robots_policy, they are fetched every day. If the option is set, check whether this server can reach these addresses.",
 			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}},
 		})
 	}
 	if s.DNS != nil && s.DNS.Error != "" {
 		all = append(all, notice{
 			Screen: "health", Since: timeOf(s.DNS.ErrorSince), Heading: "Crawlers cannot be verified by DNS at the moment",
-			Text: "The last lookup failed: " + s.DNS.Error + ". Crawlers are unverified until then, but not treated as impostors.",
+			Text: "The last lookup failed: " + s.DNS.Error + ". Until a lookup succeeds, crawlers are unverified, but not treated as impostors.",
 		})
 	}
 	return all

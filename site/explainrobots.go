@@ -138,7 +138,7 @@ func (s *Site) explainOthers(c *Channel, q policy.Query) {
 	}
 }
 
-// explainRecords adds the ACAP records that apply to a query. It also describes where readers of the records get a
+// explainRecords adds the records that apply to a query. It also describes where readers of the records get a
 // decision that differs from the policy's.
 func (s *Site) explainRecords(c *Channel, q policy.Query) {
 	for _, ch := range channels.Table {

@@ -65,7 +65,8 @@ type Options struct {
 	Report func(DirectoryStatus)
 
 	// Forgot, if not nil, is called when the oldest nonces of a directory were forgotten because there were too many
-	// nonces. From then on, older signatures of that directory are undecided.
+	// nonces. From then on, signatures of that directory are undecided if they are not
+	// newer than the signatures with the forgotten nonces.
 	Forgot func(directory string)
 
 	timeout  time.Duration // maximum time of a fetch; fetchTimeout by default

@@ -226,7 +226,7 @@ func TestVerifyEvidence(t *testing.T) {
 	}
 	write(evidence.Options{Key: private}, 1)
 	check("<nil>", "The log is whole and signed to line 3 of 3, of 2026-11-20T12:00:00Z.\nLines after line 3 can be missing.\n")
-	check("<nil>", "Signed by the key SHA256:E545QOZLVJFyIIjZoNdBYo/IJuCUddNBp4Cs3jxLgHA.\nOnly the owner of that key can have changed a line up to line 3.\n", "--key", key)
+	check("<nil>", "Signed by the key SHA256:E545QOZLVJFyIIjZoNdBYo/IJuCUddNBp4Cs3jxLgHA.\nOnly the owner of that key can have changed any of the lines up to line 3.\n", "--key", key)
 	// An older copy that is put back is whole and signed. A copy of a signature from another place shows it.
 	older := t.TempDir()
 	if err := os.CopyFS(older, os.DirFS(dir)); err != nil {

@@ -166,8 +166,8 @@ not get from the server.
 
 An older copy of a log that was put back is also whole. To detect this, use
 --last: the log must then contain the last line that a copy from another place names. Such
-a copy is a signature or time stamps that you store elsewhere, or the storage:KEY that the
-option copy of evidence names. Without --last, the exit code says nothing about lines that
+a copy is a signature or time stamps that you store elsewhere, or the storage:KEY after
+"copy" in the evidence block of the Caddyfile. Without --last, the exit code says nothing about lines that
 are missing at the end.
 
 If you name several logs, each log is checked separately, and the command exits with the
@@ -238,9 +238,9 @@ func checkText(c *evidence.Check, last claim.Claim, byKey, byAuthority bool) str
 	switch {
 	case len(c.Keys) == 0:
 	case byKey:
-		line("Only the owner of that key can have changed a line up to line %d.", c.SignedTo)
+		line("Only the owner of that key can have changed any of the lines up to line %d.", c.SignedTo)
 	default:
-		line("Only the owner of that key can have changed a line up to line %d. The log does not show who the owner is, because a forger can also sign with a key. Name your key with --key FILE.", c.SignedTo)
+		line("Only the owner of a key named above can have changed any of the lines up to line %d. The log does not show who that is. To rule out a forger with another key, name your key with --key FILE.", c.SignedTo)
 	}
 	if n := len(c.Stamps); n > 0 {
 		last := c.Stamps[n-1]

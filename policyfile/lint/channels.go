@@ -99,7 +99,7 @@ func (l *linter) timeLimits() {
 	})
 }
 
-// lostQualifiers reports qualifiers that only ACAP records can express.
+// lostQualifiers reports qualifiers that only the records of a group can express.
 func (l *linter) lostQualifiers() {
 	only := channels.Only()
 	l.eachQualified(func(_ int, s *policy.Statement) {

@@ -135,7 +135,7 @@ func (l *linter) decide(id policy.CrawlerID, host, path string, u policy.Usage) 
 
 var codes = []Code{
 	{"blocks-search", policy.Error, "Search engines or link previews are blocked"},
-	{safetyLift, policy.Error, "Restrictions of the site are lifted for all pages"},
+	{safetyLift, policy.Error, "The site's own restrictions are lifted for all pages"},
 
 	{"disallows-search", policy.Warning, "Search engines or link previews are disallowed"},
 	{"site-not-indexed", policy.Warning, "The whole site stays out of search results"},
