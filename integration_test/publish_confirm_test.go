@@ -296,7 +296,7 @@ func TestPublishThroughTheAdminAPI(t *testing.T) {
 		{"a bad version", "POST", "version=x", "", nil, 400, "invalid version"},
 		{"no undo", "POST", "undo=no", "", nil, 400, "set either undo without a value or version=N"},
 		{"an undo and a version", "POST", "undo&version=1", "", nil, 400, "set either undo"},
-		{"an undo and a policy", "POST", "undo", next, nil, 400, "take no policy in the body"},
+		{"an undo and a policy", "POST", "undo", next, nil, 400, "cannot be combined with a policy in the body"},
 		{"a long note", "POST", "note=" + strings.Repeat("x", 400), next, nil, 400, "note"},
 	} {
 		out := send(c.method, c.query, c.text, c.header...)
