@@ -43,7 +43,7 @@ func TestSpellingsAreOneHint(t *testing.T) {
 		hints = append(hints, h.Message)
 	}
 	if len(hints) != 2 || !slices.ContainsFunc(hints, func(m string) bool { return strings.Contains(m, "and 2 other paths only as written") }) ||
-		!slices.ContainsFunc(hints, func(m string) bool { return strings.Contains(m, `"/*?[args]", and 1 other path`) }) {
+		!slices.ContainsFunc(hints, func(m string) bool { return strings.Contains(m, `"/*?[args]" and 1 other path`) }) {
 		t.Errorf("%q\n%s", hints, f.Body)
 	}
 }
