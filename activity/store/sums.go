@@ -85,7 +85,7 @@ type sums struct {
 	lost  map[int64]int64 // number of requests that were not recorded, by hour
 }
 
-// newSums returns empty sums. Once they have limit rows with paths, new paths are counted under [OtherPath].
+// newSums returns empty sums. limit is the number of rows with paths that an hour may have in the database; see limitOf.
 func newSums(limit int) *sums {
 	return &sums{limit: limit, rows: map[sumKey]*Counts{}, reads: map[readKey]*times{}, lost: map[int64]int64{}}
 }

@@ -186,13 +186,13 @@ type editor struct {
 // outcome is a Result with the properties that determine the best result.
 type outcome struct {
 	Result
-	beside         int // number of changes in addition to the choice
+	others         int // number of changes in addition to the choice
 	added, removed int // numbers of lines
 }
 
 // compare sorts better outcomes first. An edit that removes lines is better than an equal one that adds lines.
 func (o *outcome) compare(b *outcome) int {
-	return cmp.Or(count(o.Unmet)-count(b.Unmet), o.beside-b.beside, o.Diagnostics.Count(policy.Warning)-b.Diagnostics.Count(policy.Warning),
+	return cmp.Or(count(o.Unmet)-count(b.Unmet), o.others-b.others, o.Diagnostics.Count(policy.Warning)-b.Diagnostics.Count(policy.Warning),
 		o.added-b.added, o.removed-b.removed)
 }
 
@@ -214,7 +214,7 @@ func (e *editor) best(text string) (best *outcome, invalid policyfile.Diagnostic
 		o.Unmet, _ = e.unmet(after.Policy)
 		for i := range o.Diff.Changes {
 			if !e.chosen(after.Policy, &o.Diff.Changes[i]) {
-				o.beside++
+				o.others++
 			}
 		}
 		if best == nil || o.compare(best) < 0 {
