@@ -161,6 +161,15 @@ func TestKilledIsAGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeStore(t, s)
+	soon := t.TempDir()
+	if err := os.CopyFS(soon, os.DirFS(copied)); err != nil {
+		t.Fatal(err)
+	}
+	now = start.Add(time.Minute)
+	closeStore(t, open(t, soon, clock))
+	if got := gapsOf(soon, start.Add(-time.Hour), start.Add(9*time.Hour)); len(got) != 1 {
+		t.Errorf("gaps after a kill and a start a minute later: %q", got)
+	}
 	now = start.Add(maxClosed)
 	closeStore(t, open(t, dir, clock))
 	if got := gapsOf(dir, start.Add(-time.Hour), start.Add(9*time.Hour)); len(got) > 0 {
