@@ -29,7 +29,7 @@ type crawlerData struct {
 	Sections  []sectionCounts
 	Reads     []readEvent
 	Violating []violationDay
-	Refused   int64 // violations that were blocked
+	Refused   int64 // blocked violations
 	Evidence  bool
 	Controls  []site.ControlState
 }

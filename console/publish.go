@@ -93,8 +93,8 @@ func (d *changeData) losers() []string {
 }
 
 // judgeKeeps returns the claim that search engines do not lose anything by the draft. It replays the stored traffic, or
-// compares the policies if there is no traffic. For a version that was served earlier, all losses must be accepted, so
-// judgeKeeps only compares the policies.
+// compares the policies if there is no traffic. For an earlier version, all losses must be accepted, so judgeKeeps only
+// compares the policies.
 func (d *changeData) judgeKeeps(v *view) claim.Claim {
 	if d.Returns == source.Earlier {
 		return replay.KeepsBy(d.Losses, false, d.Accept)
