@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// Result describes the lines that were read, and the lines that could not be read.
+// Result describes the readable and the unreadable lines of a log.
 type Result struct {
 	Lines int64 // all lines except empty ones and comments
 	Other int64 // valid lines without a request: from other loggers, or about clients that did not send HTTP

@@ -349,7 +349,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// A file that is moved to another day together with its signature is not what was signed.
+// If a file and its signature are moved to another day, the signature does not match.
 func TestRenamedFile(t *testing.T) {
 	t.Parallel()
 	dir := writeLog(t, Options{Key: key()})

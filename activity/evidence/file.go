@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// days returns the days for which a directory has files, in order.
+// days returns the days whose files are in a directory, in ascending order.
 func days(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

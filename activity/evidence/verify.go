@@ -23,7 +23,7 @@ type Check struct {
 	// FromStart reports whether the log still has its first line. Otherwise, according to the log itself, earlier files
 	// were deleted because of their age.
 	FromStart bool
-	Signed    int       // number of files that are signed up to their last line
+	Signed    int       // number of completely signed files
 	Keys      []string  // public keys of all signatures, in base64
 	Tail      int       // number of events after the last signature
 	Seq       uint64    // number of the last event
@@ -88,7 +88,7 @@ type checking struct {
 	expected  uint64 // number of the first event according to the log; 0 if the log does not say
 	file      string // the file that is being read
 	signature Signature
-	unsigned  []string // files of earlier days that are not signed up to their end
+	unsigned  []string // files of earlier days with unsigned lines at the end
 	roots     *x509.CertPool
 	stamps    map[uint64]Timestamp // time stamps of the file, by event number
 	unstamped []string             // files of earlier days without a time stamp

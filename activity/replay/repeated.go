@@ -23,7 +23,8 @@ type sample struct {
 const (
 	sampledFirst = 4096
 	sampledOf    = 256
-	// commonEnough is the number of common samples from which the logs of two servers must contain the same requests.
+	// commonEnough is a number of samples. If two servers' logs have that many samples in common, they must contain the
+	// same requests.
 	commonEnough = 10
 )
 

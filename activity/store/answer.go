@@ -183,7 +183,7 @@ func (q *Query) most() string {
 	return fmt.Sprintf(" ORDER BY %s DESC LIMIT %d", map[bool]string{true: "v", false: "n"}[q.Violating], 4*q.Limit+100)
 }
 
-// number is an integer that is scanned from a row without reflection.
+// number is an integer scanned from a row without reflection.
 type number int64
 
 // Scan implements sql.Scanner.
@@ -195,7 +195,7 @@ func (n *number) Scan(src any) error {
 	return nil
 }
 
-// seconds is a time that is stored as seconds since 1970.
+// seconds is a time stored as seconds since 1970.
 type seconds time.Time
 
 // Scan implements sql.Scanner.

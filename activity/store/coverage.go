@@ -20,8 +20,8 @@ const (
 	GapNotRecorded   = "not-recorded"   // requests that could not be written to the database
 )
 
-// unrecorded holds the number of requests that were not recorded, by hour. The value 0 means that requests may be
-// missing, but their number is not known. That happens if the database was not closed properly, or was closed for long.
+// unrecorded holds the number of unrecorded requests, by hour. The value 0 means that an unknown number of requests may
+// be missing. That happens if the database was not closed properly, or was closed for long.
 type unrecorded map[int64]int64
 
 const selectUnrecorded = "SELECT hour, requests FROM not_recorded"

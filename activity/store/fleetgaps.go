@@ -20,7 +20,7 @@ const (
 // difference includes the time that sending takes.
 const maxClockSkew = 2 * time.Minute
 
-// forgottenAfter is the time after which a silent server is not reported any more.
+// forgottenAfter limits how long a silent server is reported.
 const forgottenAfter = 30 * 24 * time.Hour
 
 // Silent reports whether the server has sent nothing for too long, although it did not announce that it stops.

@@ -42,7 +42,7 @@ type Node struct {
 	Name   string
 	Heard  time.Duration // time since its last message, by the clock of ClickHouse
 	Behind time.Duration // time since everything was sent, by its last message; 0 if nothing is left to send
-	Every  time.Duration // interval at which the server sends
+	Every  time.Duration // interval between the server's messages
 	Skew   time.Duration // difference between its clock and the clock of ClickHouse
 	Ended  bool          // the server announced that it stops
 	store  string
