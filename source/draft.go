@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Draft is a text that is not published yet. A policy in a storage has at most one draft, which all editors share.
+// Draft is an unpublished text. A policy in a storage has at most one draft, which all editors share.
 type Draft struct {
 	Base string    `json:"base"` // the SHA-256 of the version that it changes, or "" if there is none
 	Text string    `json:"text"`

@@ -29,7 +29,7 @@ type Published struct {
 	Signed
 	Served   time.Time `json:"served,omitzero"`    // time when a server first served it, or zero if not known
 	Found    bool      `json:"found,omitempty"`    // written to the storage without publishing it
-	Undo     bool      `json:"undo,omitempty"`     // returns to the text that was served before
+	Undo     bool      `json:"undo,omitempty"`     // returns to the text served before
 	Accepted []string  `json:"accepted,omitempty"` // search engines whose losses were accepted
 	Text     string    `json:"text"`
 }
@@ -170,7 +170,7 @@ func StandingOf(ctx context.Context, storage Storage, key string) (*Standing, er
 	return (&storedPolicy{storage, key}).standing(ctx)
 }
 
-// history returns the versions of the policy, newest first. They include texts that were replaced, but not
+// history returns the versions of the policy, newest first. They include texts that were in the storage without being
 // published.
 func (s *storedPolicy) history(ctx context.Context) (History, error) {
 	return loadBeside[History](ctx, s, historySuffix, "history")
@@ -270,7 +270,8 @@ func (d *Document) Standing(ctx context.Context) (*Standing, error) {
 	return within(ctx, readTimeout, "reading the history", s.standing)
 }
 
-// History lists the versions of the policy, newest first. They include texts that were replaced, but not published.
+// History lists the versions of the policy, newest first. They include texts that were in the storage without being
+// published.
 func (d *Document) History(ctx context.Context) (History, error) {
 	st, err := d.Standing(ctx)
 	if err != nil {

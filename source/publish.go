@@ -121,8 +121,8 @@ func (s *storedPolicy) replace(ctx context.Context, before *Standing, c *Change)
 	return nil
 }
 
-// dropDraft deletes the draft that was published. If this fails, the draft is not shown, because its text equals the
-// policy's text.
+// dropDraft deletes the draft after it was published. If this fails, the draft is not shown, because its text equals
+// the policy's text.
 func (s *storedPolicy) dropDraft(ctx context.Context, c *Change) {
 	if draft, err := s.draft(ctx); err == nil && draft != nil && (draft.Text == c.Text || draft.ID() == c.Draft) {
 		_ = s.Delete(ctx, s.key+draftSuffix)
@@ -166,7 +166,7 @@ func (d *Document) Publish(ctx context.Context, c Change) (Outcome, error) {
 	if u.src.stored == nil {
 		return Outcome{}, errReadOnly
 	}
-	d.markServed(ctx, u.Options, u.src) // records the text that is replaced
+	d.markServed(ctx, u.Options, u.src) // records the replaced text
 	if err := d.loading.Acquire(ctx, 1); err != nil {
 		return Outcome{}, err
 	}
