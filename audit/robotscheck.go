@@ -57,7 +57,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 		a.rules = readRobots(nil, nil)
 		return nil
 	case !r.ok():
-		f("robots-forbidden", "robots.txt answers "+r.outcome()+": crawlers then fetch everything, because they treat the site as one without rules (RFC 9309 section 2.3.1.3)", "let everyone read /robots.txt, including crawlers that are blocked elsewhere")
+		f("robots-forbidden", "robots.txt answers "+r.outcome()+": crawlers then fetch everything, because they treat the site as one without rules (RFC 9309 section 2.3.1.3)", "let everyone read /robots.txt, including crawlers blocked elsewhere")
 		a.rules = readRobots(nil, nil)
 		return nil
 	}
