@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// settle is the time for which a load runs before it is measured. Streams take longer, and have
-// longer windows, so that the measurement covers more than their beginnings.
+// The constant settle is the running time of a load before it is measured. Streams run longer and are measured for
+// longer, so that the measurement covers more than their beginnings.
 const (
 	settle     = 60 * time.Millisecond
 	streamSlow = 4

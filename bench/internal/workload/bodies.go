@@ -26,9 +26,8 @@ const ChunkSize = 16 << 10
 // small, which makes the bare proxy's work lighter and not ours.
 const OriginRobots = "User-agent: *\nAllow: /\n"
 
-// Bodies returns them by the first segment of the path, and "/robots.txt". They are
-// made when first asked for: a proxy that is measured must not hold them, because the
-// more a process holds, the less often it collects its garbage.
+// Bodies returns the bodies by the first segment of the path, and "/robots.txt". They are made at the first call,
+// because a measured proxy must not hold them: the more memory a process holds, the less often it collects garbage.
 var Bodies = sync.OnceValue(makeBodies)
 
 // packed is the body of "/packed/" for clients that accept gzip.

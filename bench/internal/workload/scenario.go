@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload is what the benchmarks do: the scenarios, the bodies that the
-// site behind the proxy answers with, the policies, and the configurations of
-// the rows that are compared.
+// Package workload defines the work of the benchmarks: the scenarios, the response bodies of the site behind the proxy,
+// the policies, and the configurations of the compared rows.
 package workload
 
 import (
@@ -48,7 +47,7 @@ var Scenarios = []Scenario{
 	{Name: "page", What: "50 KB page with a head of 3 KB: headers and meta tag", Path: "/pages/section-%d/story.html", Conns: 16, Target: 1.025},
 	{Name: "page-gzip", What: "the same page, gzip from the upstream", Path: "/packed/section-%d/story.html", Encoding: "gzip", Conns: 16, TargetMicros: 150},
 	{Name: "stream", What: "10 MB page, chunked, 64 at once", Path: "/long/section-%d/story.html", Conns: 64, Stream: true, Target: 1.03},
-	{Name: "blocked", What: "the 50 KB page, asked for by a crawler that is blocked", Path: "/pages/section-%d/story.html", Crawler: GPTBot, Conns: 16, Target: 1.15},
+	{Name: "blocked", What: "the 50 KB page, requested by a blocked crawler", Path: "/pages/section-%d/story.html", Crawler: GPTBot, Conns: 16, Target: 1.15},
 	{Name: "robots", What: "/robots.txt, identity", Path: "/robots.txt", Conns: 16, Target: 0.38},
 	{Name: "robots-gzip", What: "/robots.txt, gzip accepted", Path: "/robots.txt", Encoding: "gzip", Conns: 16, Target: 0.28},
 	{Name: "robots-304", What: "/robots.txt, not modified", Path: "/robots.txt", Revalidate: true, Conns: 16, Target: 0.28},
