@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxAdded limits the number of fields that are added for places where patterns cross, for one usage in a record.
+// maxAdded limits the number of additional fields where patterns cross, for one usage in a record.
 const maxAdded = 60
 
 // pairs calls visit for each pair of claims that may apply to the same path. The earlier claim comes first. pairs also

@@ -142,7 +142,7 @@ func (s *fieldSolver) add(p pathpattern.Pattern, allow bool, condition string, f
 	s.claims = append(s.claims, c)
 }
 
-// decide returns the policy's decision about paths to which exactly these statements apply.
+// decide returns the policy's decision about paths where exactly these statements apply.
 func (s *fieldSolver) decide(from []*conditional, now time.Time) policy.Decision {
 	matching := make([]policy.Applied, len(from))
 	for i, f := range from {
@@ -153,8 +153,8 @@ func (s *fieldSolver) decide(from []*conditional, now time.Time) policy.Decision
 
 var ever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// qualifiers returns the printed qualifiers for paths to which exactly these statements apply. They are ambiguous if
-// two of them differ and neither is stricter, or if a permission without a date depends on a permission with a date.
+// qualifiers returns the printed qualifiers for paths where exactly these statements apply. They are ambiguous if two
+// of them differ and neither is stricter, or if a permission without a date depends on a permission with a date.
 func (s *fieldSolver) qualifiers(from []*conditional) (text string, ambiguous bool) {
 	text, ok := qualifiersOf(s.decide(from, time.Time{}).Qualifiers(), s.usage)
 	ends := strings.Contains(text, "time-limit=until-2") || strings.Contains(text, "time-limit=until-1")

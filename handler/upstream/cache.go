@@ -23,13 +23,13 @@ import (
 
 const (
 	fetchTimeout = 5 * time.Second
-	freshFor     = time.Minute      // time for which a file is used without fetching it again
+	freshFor     = time.Minute      // a fetched file is used for this time before it is fetched again
 	retryAfter   = 10 * time.Second // time until the next fetch after a failure
-	keepForPage  = 24 * time.Hour   // time for which the last file stays in use while the upstream answers with pages
+	keepForPage  = 24 * time.Hour   // the last file stays in use for this time while the upstream answers with pages
 )
 
-// UnknownMaxAge is the time for which clients may cache a robots.txt that was served while the upstream's robots.txt
-// was not known. It is short, because that robots.txt may allow more than the merged one.
+// UnknownMaxAge limits how long clients may cache a robots.txt served while the upstream's robots.txt was unknown. It
+// is short, because that robots.txt may allow more than the merged one.
 const UnknownMaxAge = time.Minute
 
 // Limits of the cache. They are needed because clients can invent hosts. The cache has two generations, and the limits
@@ -130,8 +130,8 @@ func (c *Cache[T]) Get(r *http.Request, next Next) (parsed, before *T, known boo
 }
 
 // Last returns the last fetched file of a host, on any port, or nil if the host has no such file. known reports whether
-// the host has answered. If a proxy serves several sites under one host, Last returns the file that was fetched last.
-// For the host "", it returns the file of all hosts that have answered, if these files are equal.
+// the host has answered. If a proxy serves several sites under one host, Last returns the file fetched last. For the
+// host "", it returns the file of all hosts that have answered, if these files are equal.
 func (c *Cache[T]) Last(host string) (last *T, known bool) {
 	host = policy.NormalizeHost(host)
 	c.mu.Lock()
@@ -176,8 +176,8 @@ func (c *Cache[T]) common() (last *T, known bool) {
 // fetch fetches the file of a site. It continues if the client disconnects, because other requests wait for the file,
 // too.
 func (c *Cache[T]) fetch(r *http.Request, next Next) ([]byte, error) {
-	// A deadline would count as a failure in Caddy's passive health checks. A slow file could then take the whole
-	// upstream out of service. A canceled request does not count as a failure.
+	// Caddy's passive health checks regard a missed deadline as a failure, so a slow file could take the whole upstream
+	// out of service. A canceled request is not a failure for them.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	defer time.AfterFunc(fetchTimeout, cancel).Stop()

@@ -262,8 +262,8 @@ func TestHandlerThatNeverReturns(t *testing.T) {
 	})
 }
 
-// A file on which the parser panics counts as a failed fetch: the last good file stays in
-// use, and no request waits for ever.
+// If the parser panics on a file, that is handled like a failed fetch: the last good file stays in use, and requests do
+// not wait forever.
 func TestParserPanics(t *testing.T) {
 	kind := RobotsTxt
 	kind.Parse = func(data []byte) *robotstxt.File {

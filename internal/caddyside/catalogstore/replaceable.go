@@ -60,7 +60,7 @@ func Changes(before, after *crawlers.Catalog) (added, removed []string) {
 	return lacking(after, before), lacking(before, after)
 }
 
-// maxAge is the age of a catalog from which Aged returns a warning.
+// maxAge is an age of catalogs. Aged returns a warning about older catalogs.
 const maxAge = 90 * 24 * time.Hour
 
 // Aged returns a warning about an old catalog, or "".
