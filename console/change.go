@@ -154,7 +154,7 @@ func (d *changeData) lead() string {
 	if h := d.Headline(); n > 0 {
 		return plural(n, "thing changes", "things change") + " with this draft. " + sentence(h.Text)
 	}
-	return "This draft does not change any decision."
+	return "This draft does not change any decision of the policy."
 }
 
 // openDraft reads the draft from the form, a stored version, the saved draft, or the version in force.

@@ -42,7 +42,7 @@ const (
 	maxAnswers = 200
 )
 
-var errUnanswered = errors.New("a question to the activity database was not answered")
+var errUnanswered = errors.New("a query to the activity database failed")
 
 type answer struct {
 	at   time.Time

@@ -30,7 +30,7 @@ const (
 // closes maps each gap to advice on how to avoid the gap.
 var closes = map[string]string{
 	GapLines:      "name the whole log, or describe its lines with --format",
-	GapArchive:    "copy the file again from where it was written, or name the log that it was made of",
+	GapArchive:    "copy the file again from the server that wrote it, or name the uncompressed log",
 	GapUserAgents: "log the User-Agent, for example with the format combined",
 }
 

@@ -68,7 +68,7 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 	case covered.Items == 0:
 		f.Fails, f.Text, f.Details = len(found) > 0, "Search engines lose something", losses.WordsOf(found)
 		if !f.Fails {
-			f.Text = "Search engines lose nothing, by comparison of the two policies"
+			f.Text = "Search engines do not lose anything, according to a comparison of the two policies"
 		}
 	default:
 		s.ofTraffic(&f, traffic, covered)

@@ -70,6 +70,6 @@ func (t *tally) repeatedIn(o *Options, stored *tally) (gaps []claim.Gap) {
 	}
 	return append(gaps, claim.Gap{
 		Name: gapRepeated, What: "the logs and " + o.StoreName + " have requests of the same time, which may be counted twice",
-		Close: "give only one of them, or bound the time with --since and --until",
+		Close: "name only one of them, or limit the time with --since and --until",
 	})
 }
