@@ -56,8 +56,8 @@ func (q *request) ask(clients []client) (_ []client, purposes []string) {
 // Variables of a request.
 const (
 	judgedVar   = "robots_policy.evaluated" // a handler has enforced the policy
-	limitedVar  = "robots_policy.limited"   // []countedLimits: policies that it was counted under
-	recordedVar = "robots_policy.recorded"  // a handler records it
+	limitedVar  = "robots_policy.limited"   // []countedLimits: the policies whose rate limits have counted the request
+	recordedVar = "robots_policy.recorded"  // a handler records the request
 )
 
 // note sets a variable of the request. It reports whether the variable was unset.

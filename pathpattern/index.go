@@ -15,7 +15,7 @@ type Entry[V any] struct {
 }
 
 // Index finds the patterns that match a path without trying all of them. It is a radix tree of the patterns' literal
-// prefixes. The node at which a literal prefix ends has the rest of each wildcard pattern with this prefix. An Index is
+// prefixes. The last node of a literal prefix has the rest of each wildcard pattern with this prefix. An Index is
 // immutable and safe for concurrent use.
 type Index[V any] struct {
 	nodes []node[V]
@@ -182,7 +182,7 @@ type filter struct {
 	lack uint64
 }
 
-// worthwhile is the smallest number of patterns for which computing the filter saves time.
+// worthwhile is the smallest number of patterns that makes the filter worth computing.
 const worthwhile = 4
 
 // missing returns the byte pairs that the path does not contain. It returns 0 if there are too few patterns for the

@@ -96,7 +96,8 @@ func (p *Policy) CrawlDelay(q Query) *Rule {
 	return r
 }
 
-// strictest returns the strictest rule of the narrowest rank for which the function of returns a rule, or nil.
+// strictest returns a rule of the blocks that apply to a query. It uses the narrowest rank where the function of
+// returns rules, and returns the strictest of them. It returns nil if there is none.
 func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *Rule) *Rule) (found *Rule) {
 	p.ranks(q, func(blocks []placed) bool {
 		for _, b := range blocks {

@@ -24,10 +24,10 @@ type entry struct {
 	mode    Mode    // the strictest mode of the prohibitions
 	limited []int32 // the permissions with qualifiers
 
-	// samples holds paths with which other patterns are tested: a pattern that matches all samples covers the entry's
-	// pattern. Only permissions have samples, and only if the policy has a restriction whose pattern has "*" or "$".
+	// samples holds paths for testing other patterns: a pattern that matches all samples covers the entry's pattern.
+	// Only permissions have samples, and only if the policy has a restriction whose pattern has "*" or "$".
 	samples []string
-	wider   *entry // the restricting plain entry whose pattern is the longest prefix of this one
+	wider   *entry // the restricting plain entry whose pattern is the longest prefix of this entry's pattern
 }
 
 // restricts reports whether the entry has a prohibition or a permission with qualifiers.

@@ -101,8 +101,7 @@ type scope struct {
 	fallback bool // see Rule.Fallback
 }
 
-// relation is the condition under which a statement of one scope overrides, or sets aside, a statement of another
-// scope.
+// relation is the condition for a statement of one scope to override, or set aside, a statement of another scope.
 type relation uint8
 
 const (

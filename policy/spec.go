@@ -100,7 +100,7 @@ type Spec struct {
 	Expect      []Expectation
 }
 
-// Ends lists the times at which dates in the policy end a permission or a page's availability, in ascending order.
+// Ends lists the times when dates in the policy end a permission or a page's availability, in ascending order.
 func (s *Spec) Ends() (ends []time.Time) {
 	for i := range s.Rules {
 		r := &s.Rules[i]

@@ -53,8 +53,8 @@ func drawMerged(p *policy.Policy, host string, other *robotstxt.File) (l *layout
 	return l, d, problems, below.Notes()
 }
 
-// fit renders a policy with a file below it. If the result is larger than crawlers read, fit tries again with less room
-// for groups.
+// fit renders a policy merged with the site's own file, below. If the result is larger than crawlers read, fit tries
+// again with less room for groups.
 func (l *layout) fit(host string, below *robotstxt.File) (*drawing, []policy.Problem) {
 	d, problems := l.draw(host, below, robotstxt.MaxSize)
 	for n, room := 1, robotstxt.MaxSize; n < maxDrawings; n++ {

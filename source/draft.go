@@ -79,8 +79,8 @@ func ProposeTo(ctx context.Context, storage Storage, key string, draft *Draft) e
 	return (&storedPolicy{storage, key}).saveDraft(ctx, publishToTimeout, draft.partAfter)
 }
 
-// partAfter returns the draft to store for a proposal d when before is already stored. If both have the same text, that
-// is before with the author of d as another approver. If the texts differ, it returns ErrOtherDraft.
+// partAfter returns the draft to store for a proposal d when before is already stored. If both have the same text, it
+// is the stored draft with the author of d as another approver. If the texts differ, it returns ErrOtherDraft.
 func (d *Draft) partAfter(before *Draft) (*Draft, error) {
 	switch {
 	case before == nil:

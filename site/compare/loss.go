@@ -189,7 +189,7 @@ func (a *asker) indirect(changes []Change) (all []Change) {
 	})
 }
 
-// changesBehind lists the changes that do not include a search engine but affect a crawler on which it depends. If the
+// changesBehind lists the changes that do not include a search engine, but affect a crawler that it depends on. If the
 // new policy is the first to recognize the engine's requests as some crawler's, all places where rules may disallow
 // something for that crawler are included.
 func (a *asker) changesBehind(id policy.CrawlerID, info policy.Crawler, changes []Change) (all []Change) {
