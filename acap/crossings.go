@@ -70,8 +70,9 @@ func (s *fieldSolver) decidePair(i, j int) {
 		return Compare(loser, m) != First
 	})
 	if !ok && !wins { // permitting less is safer than permitting more
-		s.claims[i].gone = true
-		s.lost(&s.claims[i], p)
+		condition := cmp.Or(s.claims[i].condition, s.claims[j].condition)
+		s.lost(s.claims[i].from, condition, p)
+		s.withdraw(&s.claims[i], s.claims[i].pattern, condition)
 	}
 }
 
@@ -271,16 +272,27 @@ func (s *fieldSolver) dropLaxer(place pathpattern.Pattern, condition string) boo
 	if permission == nil || s.permitsNoMore(permission, place, condition) {
 		return false
 	}
+	s.withdraw(permission, place, condition)
+	return true
+}
+
+// withdraw keeps a permission from deciding about a place for readers with a condition.
+func (s *fieldSolver) withdraw(permission *claim, place pathpattern.Pattern, condition string) {
+	if condition != permission.condition { // a prohibition with the same pattern is enough for these purposes
+		if from := s.absorb(permission.pattern, false, condition, permission.from); from != nil {
+			s.add(permission.pattern, false, condition, from)
+		}
+		return
+	}
 	// Without this permission, a wider claim may give the policy's decision. If the result still permits too much, the
 	// permission becomes a prohibition. It also becomes one if no other claim of this record applies, because then the
 	// record for any crawler would decide.
 	permission.gone = true
 	covered := slices.ContainsFunc(s.claims, func(c claim) bool { return !c.gone && c.appliesWith(permission) && c.folded.Covers(permission.folded) })
-	if next, prohibited := s.read(place, condition); covered && (prohibited || next != nil && s.permitsNoMore(next, place, condition)) {
-		return true
+	next, prohibited := s.read(place, condition)
+	if !covered || !prohibited && (next == nil || !s.permitsNoMore(next, place, condition)) {
+		permission.gone, permission.allow, permission.quals = false, false, ""
 	}
-	permission.gone, permission.allow, permission.quals = false, false, ""
-	return true
 }
 
 // permitsNoMore reports whether the policy permits at least as much as the claim c.
@@ -306,21 +318,21 @@ func (s *fieldSolver) reportStricter(place pathpattern.Pattern, condition string
 	if permission, prohibited := s.read(place, condition); permission == nil || prohibited || permission.quals != quals {
 		for i := range s.statements {
 			if st := &s.statements[i]; st.Statement == d.Statement {
-				s.lost(&claim{from: []*conditional{st}, condition: condition}, place)
+				s.lost([]*conditional{st}, condition, place)
 			}
 		}
 	}
 }
 
 // lost reports that the records disallow part of a permission.
-func (s *fieldSolver) lost(c *claim, place pathpattern.Pattern) {
-	for _, f := range c.from {
+func (s *fieldSolver) lost(from []*conditional, condition string, place pathpattern.Pattern) {
+	for _, f := range from {
 		if !f.Statement.Allow {
 			continue
 		}
 		code, why := "acap-undecidable", "ACAP crawlers cannot tell which of the patterns that match there is the narrowest, and then take it as disallowed"
-		if c.condition != "" {
-			code, why = "acap-purpose", "ACAP has no way to let what is said for a usage purpose override what is said for all"
+		if condition != "" {
+			code, why = "acap-purpose", "ACAP cannot express how the entries for a usage purpose and for all purposes combine there"
 		}
 		s.warn(f.Statement, code, fmt.Sprintf("the ACAP records disallow the %s of what matches %q although %q allows it: %s; write one of the patterns differently",
 			s.usage, place, f.Statement.Pattern, why))
