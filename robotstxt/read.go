@@ -39,7 +39,7 @@ func read(data []byte, isName func(name string) bool) *File {
 	r := reader{file: &File{byName: map[string]*Group{}, comments: map[int]string{}}, isName: isName}
 	f := r.file
 	decoded := acap.Decode(data)
-	if !bytes.Equal(decoded, data) && !bytes.HasPrefix(data, []byte("\ufeff")) {
+	if !bytes.HasSuffix(data, decoded) {
 		f.note(1, "the file is in UTF-16, which crawlers cannot read; it is read here as if it were in UTF-8")
 	}
 	cut := len(decoded) > MaxSize
