@@ -3,6 +3,8 @@
 package cli
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +18,11 @@ func TestCommandsKnowTheFileBelow(t *testing.T) {
 	search := write("search.yaml", "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n")
 	silent := write("silent.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n")
 	crossing := write("crossing.txt", "User-agent: *\nDisallow: *a$\nAllow: /a$\nDisallow: /b:c\n")
+	page := write("page.txt", "<!doctype html><p>hello")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("User-agent: *\nDisallow: /cart/\n"))
+	}))
+	t.Cleanup(server.Close)
 	tested := write("tested.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\nexpect:\n  - Googlebot may not crawl /cart/\n  - Bingbot may crawl /cart/\n")
 	for name, c := range map[string]struct {
 		command []string
@@ -37,6 +44,12 @@ func TestCommandsKnowTheFileBelow(t *testing.T) {
 		"explain, another group":  {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/cart/"}, false, "It may crawl https://a.example/cart/."},
 		"explain, the policy":     {[]string{"explain", silent, "--merge", own, "--agent", "GPTBot", "https://a.example/x"}, false, "silent.yaml:4, rule \"GPTBot\", disallows crawl of /"},
 		"explain, any other name": {[]string{"explain", silent, "--merge", closed, "--agent", "SomeBot", "https://a.example/x"}, false, "the site's own robots.txt:2"},
+		"render, a URL":           {[]string{"render", "--merge", server.URL, silent}, false, "Disallow: /cart/"},
+		"render, a web page":      {[]string{"render", "--merge", page, silent}, true, "--merge: invalid robots.txt " + page + ": this is a web page"},
+		"diff, a policy file":     {[]string{"diff", "--merge", silent, silent, silent}, true, "--merge: invalid robots.txt " + silent + ": this is a policy file"},
+		"explain, a directory":    {[]string{"explain", silent, "--merge", dir, "--agent", "Bingbot", "https://a.example/"}, true, dir + " is a directory; give the file in it, such as " + filepath.Join(dir, "robots.txt")},
+		"import, a directory":     {[]string{"import", dir}, true, dir + " is a directory; give the file in it, such as " + filepath.Join(dir, "robots.txt")},
+		"check, a directory":      {[]string{"check", dir}, true, dir + " is a directory; give the file in it, such as " + filepath.Join(dir, "site-policy.yaml")},
 		"no such file":            {[]string{"explain", silent, "--merge", filepath.Join(dir, "none.txt"), "--agent", "GPTBot", "https://a.example/x"}, true, "--merge: "},
 	} {
 		t.Run(name, func(t *testing.T) {
