@@ -51,7 +51,8 @@ type File struct {
 type Group struct {
 	Name string
 
-	number    int // the line number of the first User-agent line
+	written   string // the value of the first User-agent line
+	number    int    // the number of that line
 	rules     []Rule
 	lines     []line // lines that extend RFC 9309
 	delay     string

@@ -288,12 +288,15 @@ func (r *reader) group(value string) *Group {
 		r.note("%q is not the name of a crawler; its group is left out", value)
 		return &Group{Name: value} // this group is not in the file; it collects the lines that follow
 	}
-	if before, _, _ := strings.Cut(value, "/"); name != strings.Join(strings.FieldsFunc(before, isSpace), " ") {
+	if strings.EqualFold(name, "Mozilla") {
+		r.wrong("Google's parser reads the name Mozilla in %q, and no known crawler has this name. Bing documents only the name bingbot for its crawler. "+
+			"Write just the name of the crawler that you mean", value)
+	} else if before, _, _ := strings.Cut(value, "/"); name != strings.Join(strings.FieldsFunc(before, isSpace), " ") {
 		r.note("the name %q is read as %q, as Google's parser does", value, name)
 	}
 	g := r.file.Group(name)
 	if g == nil {
-		g = &Group{Name: name, number: r.number}
+		g = &Group{Name: name, written: value, number: r.number}
 		r.file.byName[strings.ToLower(name)] = g
 		r.file.Groups = append(r.file.Groups, g)
 		r.comment()

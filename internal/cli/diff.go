@@ -25,7 +25,9 @@ var failOn = []struct {
 	word string
 	in   func(*difference) bool
 }{
-	{"search-loss", func(d *difference) bool { return len(d.Losses.Found) > 0 || d.contradicted() && len(d.Questions.SearchLosses()) > 0 || d.undecided() }},
+	{"search-loss", func(d *difference) bool {
+		return len(d.Losses.Found) > 0 || d.contradicted() && len(d.Questions.SearchLosses()) > 0 || d.undecided()
+	}},
 	{"decisions", func(d *difference) bool { return len(d.Changes) > 0 || d.contradicted() || d.undecided() }},
 	{"settings", func(d *difference) bool { return len(d.Settings) > 0 || d.undecided() }},
 	{"spellings", func(d *difference) bool { return d.spellings() || d.undecided() }},
