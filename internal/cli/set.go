@@ -76,7 +76,7 @@ changes the file. Comments, order and layout stay as they are.
 WHO is everyone, the name of a crawler, category:NAME or operator:NAME. The decisions:
   allow PATH      WHO may crawl PATH
   ask PATH        robots.txt asks WHO not to crawl PATH
-  block PATH      robots.txt asks, and the server blocks WHO on PATH
+  block PATH      robots.txt asks WHO not to crawl PATH, and the server blocks WHO there
   slow RATE       WHO may make requests at this rate, such as 60/m; none removes the limit
   snippet N       WHO may show N characters of a page in search results
   ask USAGE PATH  WHO is asked not to use PATH in this way, as in: ask train-ai /news/

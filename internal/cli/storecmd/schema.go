@@ -59,8 +59,8 @@ Prints the SQL statements that create the tables for the totals of a fleet. With
 the command runs them in the database at ADDRESS, which must exist. Existing tables are not
 changed, so you can run the command again with each new version of the program.
 
-With --prune, the statements drop the months that are older than --hourly-months and
---months.
+With --prune, the statements delete old rows. --hourly-months and --months set how many
+months stay.
 
 In ClickHouse, servers need the right to INSERT. The console and "replay --database" need
 the right to SELECT. This command needs the rights to CREATE, ALTER and DROP.`
