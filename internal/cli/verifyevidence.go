@@ -165,9 +165,9 @@ With --key, the signatures must be by that key. Use a copy of the public key tha
 not get from the server.
 
 If someone replaces a log with an older copy of it, the copy is whole, too. To detect this,
-use --last with a signature or time stamps that you store in another place, or with the
-storage:KEY after "copy" in the evidence block of the Caddyfile. The log must then contain
-the last line that they name. Without --last, the command does not detect lines that are
+use --last with a signature or time stamps that you store in another place. Or use --last
+with the storage:KEY after "copy" in the evidence block of the Caddyfile. The log must then
+contain the last line that the file or key names. Without --last, the command does not detect lines that are
 missing at the end.
 
 If you name several logs, each log is checked separately, and the command exits with the
