@@ -142,7 +142,7 @@ var codeTable = []Code{
 
 	{"more-than-allowed", policy.Warning, "More rules than a new policy may have"},
 	{"expectation-no-longer-holds", policy.Warning, "A test of the policy no longer passes"},
-	{"listed-twice", policy.Warning, "An entry that a list has twice"},
+	{"listed-twice", policy.Warning, "An entry appears twice in a list"},
 	{"another-catalog", policy.Warning, "A policy for another crawler catalog"},
 	{"unknown-operator", policy.Warning, "An unknown operator"},
 	{"misspelled-crawler", policy.Warning, "A crawler's name that may be misspelled"},
