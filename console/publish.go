@@ -32,7 +32,7 @@ func (v *view) publishBox(d *changeData) publishBox {
 	}
 	good := "No errors"
 	if d.Draft.Failing > 0 {
-		good = "No errors, apart from the tests"
+		good = "No errors, apart from failed tests"
 	}
 	add(d.Draft.Errors-d.Draft.Failing <= 0, good, plural(d.Draft.Errors-d.Draft.Failing, "error", "errors")+" in the draft")
 	if c := d.Draft.TestsPass; c.Made() {

@@ -114,8 +114,8 @@ func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *
 // apply.
 const maxEngineRules = 64
 
-// EngineRule returns a search engine's own rule for the query's path. If several values match, EngineRule combines
-// those that no narrower value sets aside into the strictest set. It also returns the narrowest of the combined
+// EngineRule returns a search engine's own rule for the query's path. If several values match, EngineRule combines the
+// values that no narrower value sets aside into the strictest set. It also returns the narrowest of the combined
 // entries with its Rule. Both are nil if no entry matches. The query's usage is ignored.
 func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, *Rule) {
 	type match struct {

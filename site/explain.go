@@ -222,8 +222,8 @@ func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	return d, by
 }
 
-// who sets the recognized crawler. ids are the crawlers that the agent means, and decides is the one that the strictest
-// decision is about.
+// who sets the recognized crawler. ids are the crawlers that the agent means, and decides is the crawler that the
+// strictest decision is about.
 func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.CrawlerID) {
 	if decides == 0 {
 		e.Meant = s.meant(e.Agent)

@@ -61,7 +61,7 @@ type readerOf struct {
 }
 
 // Readings remembers the last reading of each crawler, identity and host. It also keeps the policies of these readings,
-// which are few, because they contain the text of each version.
+// because a policy contains the text of each version. There are only a few such policies.
 type Readings struct {
 	maxReaders, maxSites int
 

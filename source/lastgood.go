@@ -88,8 +88,8 @@ func (d *Document) markLastGood(u *user) {
 	_, _ = within(context.Background(), readTimeout, "writing", func(context.Context) (any, error) { return nil, os.Chtimes(file, now, now) })
 }
 
-// pruneLastGood deletes the oldest saved policies if there are too many. It keeps those that this server uses, and
-// those that another server may use.
+// pruneLastGood deletes the oldest saved policies if there are too many. It keeps the policies that this server uses,
+// and the policies that another server may use.
 func (o *Options) pruneLastGood() error {
 	entries, err := os.ReadDir(o.LastGood)
 	if err != nil || len(entries) <= maxLastGood {

@@ -23,8 +23,8 @@ type Pool struct {
 	dates     dates
 }
 
-// Documents returns the loaded documents, sorted by name. While a new configuration with another storage takes
-// over, two documents may have the same name. Documents then returns the one of the running configuration.
+// Documents returns the loaded documents, sorted by name. While a new configuration with another storage takes over,
+// two documents may have the same name. Documents then returns the document of the running configuration.
 func (p *Pool) Documents() []*Document {
 	loaded := slices.DeleteFunc(p.documents.All(), func(d *Document) bool { return d.Current() == nil })
 	slices.SortFunc(loaded, func(a, b *Document) int {

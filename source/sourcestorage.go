@@ -16,7 +16,7 @@ import (
 )
 
 // Storage stores values that several servers may share, such as Caddy's storage. If a key does not exist, its methods
-// return fs.ErrNotExist. If Storages implement fmt.Stringer, those with the same description are treated as the same
+// return fs.ErrNotExist. If Storages implement fmt.Stringer, Storages with the same description are treated as the same
 // storage.
 type Storage interface {
 	Load(ctx context.Context, key string) ([]byte, error)

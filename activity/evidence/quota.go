@@ -119,7 +119,7 @@ func (o *Omissions) add(k omission, n int64) {
 	o.some.Store(true)
 }
 
-// Total returns the number of all omitted events, including those that take has returned.
+// Total returns the number of all omitted events, including the events that take has returned.
 func (o *Omissions) Total() uint64 { return o.total.Load() }
 
 // maxOmitted limits the number of events about omissions written in a minute. It is limited because clients can use

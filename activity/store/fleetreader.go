@@ -16,7 +16,7 @@ import (
 )
 
 // Queries is the interface through which pages, commands and the API read totals. A [Reader] reads the totals of one
-// server, and a [FleetReader] those that all servers of a fleet have sent.
+// server, and a [FleetReader] the totals that all servers of a fleet have sent.
 type Queries interface {
 	Totals(ctx context.Context, q Query) ([]Row, error)
 	EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error)

@@ -279,7 +279,7 @@ func lossesOf(c *Change) (rows effect.Loss) {
 	return rows
 }
 
-// named returns the crawlers of a change, including the ones of everyone else.
+// named returns the crawlers of a change, including the crawlers that everyone-else stands for.
 func (c *Change) named() (all []string) {
 	for _, k := range c.Kinds {
 		all = append(all, k.Crawlers...)

@@ -47,7 +47,7 @@ func Guard(before, after *crawlers.Catalog, now time.Time) (problems []error) {
 	return problems
 }
 
-// Changes returns the crawlers that are only in the new catalog, and those that are only in the old one.
+// Changes returns the crawlers that are only in the new catalog, and the crawlers that are only in the old catalog.
 func Changes(before, after *crawlers.Catalog) (added, removed []string) {
 	lacking := func(c, other *crawlers.Catalog) (tokens []string) {
 		for _, cr := range c.All() {

@@ -80,7 +80,7 @@ func (l *CrawlerLog) write(v activity.Request) {
 	}
 }
 
-// visitFields writes the fields of a log line. It leaves out empty fields, except for those that every line has.
+// visitFields writes the fields of a log line. It leaves out empty fields, unless every line has the field.
 type visitFields activity.Request
 
 func (v visitFields) MarshalLogObject(e zapcore.ObjectEncoder) error {

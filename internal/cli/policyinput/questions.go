@@ -98,7 +98,7 @@ var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 		f.Text += " differ"
 	}
 	if q.Spellings > 0 {
-		f.Text += fmt.Sprintf(" (%s about spellings of a path that otherwise has the same answer in both)", english.Number(int64(q.Spellings)))
+		f.Text += fmt.Sprintf(" (%s only for other spellings of a path whose answer is the same in both files)", english.Number(int64(q.Spellings)))
 	}
 	f.Unjudged = f.Text
 	return f
