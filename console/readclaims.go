@@ -61,9 +61,7 @@ var obeyed = claim.Register("obeyed", func(s behaviorSubject) claim.Finding {
 type askedSubject struct {
 	Name, In string
 	// true if the question is about the whole site instead of a page
-	Site bool
-	// true if the crawler sent any request to the host; this is stored longer than paths
-	Came     bool
+	Site     bool
 	Requests claim.Known[map[activity.Identity]*counts] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
 }
 

@@ -3,8 +3,6 @@
 package console
 
 import (
-	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -64,22 +61,21 @@ func TestStalledClientsHoldNoPlace(t *testing.T) {
 	all.Wait()
 }
 
-// Questions that a page asks again within a moment are answered once, although the clock has moved on.
+// Questions that a page asks again are answered once, although the clock has moved on.
 func TestAnswersAreUsedAgain(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v := &view{server: s, ctx: t.Context(), Now: time.Date(2026, 11, 22, 12, 30, 0, 1, time.UTC), store: runningStore(""), options: new(Console)}
-	clear(answers.by)
 	for range 2 {
 		if _, err := v.readSearched(); err != nil {
 			t.Fatal(err)
 		}
 		v.Now = v.Now.Add(time.Second)
 	}
-	first := len(answers.by)
+	first := len(v.answers)
 	if _, err := v.readSearched(); err != nil {
 		t.Fatal(err)
 	}
-	if again := len(answers.by); first != 1 || again != first {
+	if again := len(v.answers); first != 1 || again != first {
 		t.Errorf("%d answers, and a second later %d", first, again)
 	}
 }
@@ -105,52 +101,4 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
-}
-
-// failsOnce is a store whose first answer fails.
-type failsOnce struct {
-	store.Queries
-	asked int
-}
-
-func (f *failsOnce) Totals(ctx context.Context, q store.Query) ([]store.Row, error) {
-	if f.asked++; f.asked == 1 {
-		return nil, errFails
-	}
-	return f.Queries.Totals(ctx, q)
-}
-
-// Answers that are too old, and those that failed, take no memory.
-func TestAnswersAreForgotten(t *testing.T) {
-	s := startCaddy(t, testPolicy)
-	v := viewOf(t, s, "")
-	f := &failsOnce{Queries: v.store}
-	v.store = f
-	cached := func() int {
-		answers.Lock()
-		defer answers.Unlock()
-		return len(answers.by)
-	}
-	answers.Lock()
-	clear(answers.by)
-	answers.Unlock()
-	if _, err := v.totals(v.traffic("", "")); !errors.Is(err, errFails) || f.asked != 1 || cached() != 0 {
-		t.Errorf("an answer that fails: %v, asked %d times, %d are cached", err, f.asked, cached())
-	}
-	for range 3 {
-		if rows, err := v.totals(v.traffic("", "")); err != nil || len(rows) == 0 {
-			t.Fatal(rows, err)
-		}
-	}
-	if f.asked != 2 || cached() != 1 {
-		t.Errorf("asked %d times, %d answers are cached", f.asked, cached())
-	}
-	answers.Lock()
-	for _, a := range answers.by {
-		a.at = a.at.Add(-2 * answersFor)
-	}
-	answers.Unlock()
-	if _, err := v.totals(v.busiest()); err != nil || cached() != 1 {
-		t.Errorf("%v: %d answers are cached, one of them too old", err, cached())
-	}
 }

@@ -4,7 +4,6 @@ package console
 
 import (
 	"errors"
-	"maps"
 	"sync"
 	"time"
 
@@ -37,71 +36,22 @@ func errNoStore() error {
 	return errors.New("this server does not store totals of requests; add the option activity to robots_policy")
 }
 
-const (
-	answersFor = 3 * time.Second
-	maxAnswers = 200
-)
-
-var errUnanswered = errors.New("a query to the activity database failed")
-
-type answer struct {
-	at   time.Time
-	rows []store.Row
-	err  error // errUnanswered until the query has returned without a panic
-	done chan struct{}
-}
-
-func (a *answer) isOld() bool { return time.Since(a.at) > answersFor }
-
-var answers = struct {
-	sync.Mutex
-	by map[asked]*answer
-}{by: map[asked]*answer{}}
-
-// asked is a query to a database, and the key of its stored answer. It holds a pointer to the recorder. Otherwise a new
-// recorder could have the same address, and would receive the old answers.
-type asked struct {
-	of          *Activity
-	node, query string
-}
-
-// totals returns the answer to a query. For a short time, equal queries share one answer, even while the answer is
-// being computed.
+// totals returns the answer to a query. Equal queries for a page share one answer, even while it is being computed.
 func (v *view) totals(q store.Query) ([]store.Row, error) {
 	if v.store == nil {
 		return nil, nil
 	}
-	key := asked{runningActivity(), v.node, q.Key()}
-	answers.Lock()
-	a := answers.by[key]
-	asks := a == nil || a.isOld()
-	if asks {
-		maps.DeleteFunc(answers.by, func(_ asked, a *answer) bool { return a.isOld() })
-		if len(answers.by) >= maxAnswers {
-			clear(answers.by)
+	v.asking.Lock()
+	answer := v.answers[q.Key()]
+	if answer == nil {
+		if v.answers == nil {
+			v.answers = map[string]func() ([]store.Row, error){}
 		}
-		a = &answer{at: time.Now(), err: errUnanswered, done: make(chan struct{})}
-		answers.by[key] = a
+		answer = sync.OnceValues(func() ([]store.Row, error) { return v.store.Totals(v.ctx, q) })
+		v.answers[q.Key()] = answer
 	}
-	answers.Unlock()
-	if asks {
-		defer close(a.done)
-		if a.rows, a.err = v.store.Totals(v.ctx, q); a.err != nil {
-			answers.Lock()
-			delete(answers.by, key) // errors are not stored
-			answers.Unlock()
-		}
-		return a.rows, a.err
-	}
-	select {
-	case <-a.done:
-	case <-v.ctx.Done():
-		return nil, v.ctx.Err()
-	}
-	if a.err != nil { // the request that computed the answer may have ended
-		return v.store.Totals(v.ctx, q)
-	}
-	return a.rows, nil
+	v.asking.Unlock()
+	return answer()
 }
 
 // askEarly starts queries whose answers the page needs later, so that they run at the same time.

@@ -43,6 +43,9 @@ type view struct {
 	Running *running        // the policy that the page is about; nil if no policy is loaded
 	notices func() []notice // returns the notices, which are computed once
 
+	asking  sync.Mutex // protects answers
+	answers map[string]func() ([]store.Row, error)
+
 	// The following fields are read only once for a page.
 	history        func() (*history, error)
 	searchedLately func() (claim.Known[searched], error)

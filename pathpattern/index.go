@@ -189,13 +189,13 @@ const worthwhile = 4
 // filter to save time.
 func (f *filter) missing(patterns int) uint64 {
 	if !f.made && patterns >= worthwhile {
-		f.made, f.lack = true, ^pairs(f.path)
+		f.made, f.lack = true, ^Pairs(f.path)
 	}
 	return f.lack
 }
 
-// pairs returns a Bloom filter of the pairs of neighboring bytes in s.
-func pairs(s string) (m uint64) {
+// Pairs returns a Bloom filter of the pairs of neighboring bytes in s.
+func Pairs(s string) (m uint64) {
 	for i := 1; i < len(s); i++ {
 		m |= pair(s[i-1], s[i])
 	}
@@ -203,6 +203,9 @@ func pairs(s string) (m uint64) {
 }
 
 func pair(a, b byte) uint64 { return 1 << ((uint(a)*29 + uint(b)*7) & 63) }
+
+// Needs returns a Bloom filter of byte pairs that every path matching p contains.
+func (p Pattern) Needs() uint64 { return needs(p.text) }
 
 // needs returns a Bloom filter of the byte pairs that every text matching rest contains.
 func needs(rest string) (m uint64) {

@@ -128,7 +128,7 @@ func TestCostOfAPath(t *testing.T) {
 					t.Errorf("%s, %s, %s: %.0f times as much as usual", name, kind, what, times)
 				}
 			}
-			if s.Policy.Reasons(q).Decision.Verdict == policy.Disallowed {
+			if s.Policy.Decide(q).Verdict == policy.Disallowed {
 				if closed++; !s.Edge(q).Blocked() {
 					t.Errorf("%s, %s: a disallowed path is allowed", name, kind)
 				}

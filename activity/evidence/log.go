@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
@@ -41,7 +43,7 @@ type Options struct {
 // evidence. Only one process at a time can write to a directory.
 type Log struct {
 	dir     string
-	lock    *os.File
+	lock    *flock.Flock
 	options Options
 	queue   *activity.Queue[item]
 	waiting atomic.Int64  // bytes of published texts in the queue
@@ -100,9 +102,11 @@ func Open(dir string, o Options) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	lock, err := lockDirectory(dir)
-	if err != nil {
+	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600)) // the system releases it if the process is killed
+	if locked, err := lock.TryLock(); err != nil {
 		return nil, err
+	} else if !locked {
+		return nil, fmt.Errorf("another process writes evidence to %s: give each server a directory of its own", dir)
 	}
 	l := &Log{
 		dir: dir, lock: lock, options: o, used: usage{}, texts: map[string]*rfc9309.File{}, inForce: map[string]*inForce{}, inFile: map[string]bool{},
@@ -110,27 +114,11 @@ func Open(dir string, o Options) (*Log, error) {
 	}
 	l.closing, l.cancel = context.WithCancel(context.Background())
 	if err := l.start(); err != nil {
-		return nil, errors.Join(err, l.closeFile(), unlock(lock))
+		return nil, errors.Join(err, l.closeFile(), lock.Unlock())
 	}
 	l.queue = activity.NewQueue(queueSize, time.Second, l.take, l.tick)
 	return l, nil
 }
-
-// lockDirectory acquires the lock of a directory for a writer. Call unlock to release the lock.
-func lockDirectory(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := lockFile(f); err != nil {
-		return nil, errors.Join(fmt.Errorf("another process writes evidence to %s: give each server a directory of its own (%w)", dir, err), f.Close())
-	}
-	return f, nil
-}
-
-// unlock releases a lock and closes its file. Closing the file would not be enough, because a child process that was
-// just started may have inherited the open file.
-func unlock(f *os.File) error { return errors.Join(unlockFile(f), f.Close()) }
 
 // start continues the chain, and writes the first events.
 func (l *Log) start() error {
@@ -316,7 +304,7 @@ func (l *Log) Close() error {
 	if err != nil {
 		err = fmt.Errorf("%d bytes of evidence could not be written: %w", len(l.pending), err)
 	}
-	return errors.Join(err, l.closeFile(), unlock(l.lock))
+	return errors.Join(err, l.closeFile(), l.lock.Unlock())
 }
 
 func fileName(day string) string { return filePrefix + day + fileSuffix }

@@ -7,13 +7,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/effect"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -123,23 +121,6 @@ func add[K comparable](to, from map[K]int64) {
 	for k, n := range from {
 		to[k] += n
 	}
-}
-
-// Who describes the losses of each search engine, the rules that cause them, and the line to add to the policy if they
-// are intended.
-func (s *SearchLoss) Who() string {
-	var who []string
-	var all effect.Loss
-	for _, c := range s.Crawlers {
-		if !c.Intended {
-			all |= c.Loss
-			who = append(who, strings.TrimSuffix(fmt.Sprintf("%s of %s %s, %s", english.Number(c.Requests), c.Crawler, c.Loss, strings.Join(c.Rules, ", ")), ", "))
-		}
-	}
-	if more := len(who) - 5; more > 0 {
-		who = append(who[:5], fmt.Sprintf("%d more", more))
-	}
-	return fmt.Sprintf("%s; if this is intended, write \"%s\" into the rule", strings.Join(who, "; "), all.Intended())
 }
 
 // Stored is the type of [Options.Stored].

@@ -335,14 +335,16 @@ var page = sync.OnceValue(func() *template.Template {
 		"number": english.Number,
 		"plural": plural,
 		"text":   func(d activity.Decision) string { return decisionTexts[d] },
-		"chart":  newChart,
+		"most":   most,
+		"last":   func(days []DayCount) DayCount { return days[len(days)-1] },
 		"share": func(n, of int64) float64 {
 			if of == 0 {
 				return 0
 			}
 			return 100 * float64(n) / float64(of)
 		},
-		"section": func(title, note string, counts []CrawlerCount) section { return section{title, note, counts} },
+		"decisions": func() []activity.Decision { return decisions },
+		"section":   func(title, note string, counts []CrawlerCount) section { return section{title, note, counts} },
 	}).Parse(reportHTML))
 })
 
@@ -354,60 +356,21 @@ type section struct {
 // WriteHTML writes the report as a single HTML page that loads no other files.
 func (r *Report) WriteHTML(w io.Writer) error { return page().Execute(w, r) }
 
-// chart is a bar chart. It has a bar for each day, and the bar has a part for each decision.
-type chart struct {
-	Width, Height int
-	Bars          []bar
-	Most          int64
-	First, Last   string
-}
-
-type bar struct {
-	Day   string
-	X, W  float64
-	Parts []barPart
-	Total int64
-}
-
-type barPart struct {
-	Decision activity.Decision
-	Y, H     float64
-	Requests int64
-}
-
-const (
-	chartWidth  = 720
-	chartHeight = 160
-)
-
-func newChart(days []DayCount) *chart {
-	if len(days) < 2 { // for a single day, the table has the same numbers
-		return nil
+// Total returns the number of all crawler requests on the day.
+func (d DayCount) Total() (n int64) {
+	for _, requests := range d.Requests {
+		n += requests
 	}
-	c := &chart{Width: chartWidth, Height: chartHeight, First: days[0].Day, Last: days[len(days)-1].Day}
-	for _, d := range days {
-		total := int64(0)
-		for _, n := range d.Requests {
-			total += n
+	return n
+}
+
+// most returns the largest number of requests on a day. It returns 0 for a single day, because the table has the same
+// numbers.
+func most(days []DayCount) (n int64) {
+	if len(days) > 1 {
+		for _, d := range days {
+			n = max(n, d.Total())
 		}
-		c.Most = max(c.Most, total)
 	}
-	step := float64(chartWidth) / float64(len(days))
-	for i, d := range days {
-		b := bar{Day: d.Day, W: min(step*0.8, 48)}
-		b.X = float64(i)*step + (step-b.W)/2
-		y := float64(chartHeight)
-		for _, decision := range decisions {
-			n := d.Requests[decision]
-			if n == 0 {
-				continue
-			}
-			h := float64(n) / float64(max(c.Most, 1)) * chartHeight
-			y -= h
-			b.Parts = append(b.Parts, barPart{decision, y, h, n})
-			b.Total += n
-		}
-		c.Bars = append(c.Bars, b)
-	}
-	return c
+	return n
 }

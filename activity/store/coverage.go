@@ -4,7 +4,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,26 +23,24 @@ const (
 // be missing. That happens if the database was not closed properly, or was closed for long.
 type unrecorded map[int64]int64
 
-const selectUnrecorded = "SELECT hour, requests FROM not_recorded"
+// unrecordedIn returns the numbers of requests between two times that were not recorded.
+func unrecordedIn(ctx context.Context, e engine, from, to time.Time) (unrecorded, error) {
+	lost := unrecorded{}
+	first, end := hoursOf(from, to)
+	err := e.query(ctx, "SELECT hour, requests FROM not_recorded"+e.dialect().final+e.where(fmt.Sprintf("hour >= %d AND hour < %d", first, end)), 2, func(_ []string, n []int64) { lost[n[0]] += n[1] })
+	return lost, err
+}
 
 // Coverage describes the data that is missing in the database between two times.
 func (r *Reader) Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error) {
-	lost := unrecorded{}
-	first, end := hoursOf(from, to)
-	err := each(ctx, r.db, func(rows *sql.Rows) error {
-		var hour, n int64
-		err := rows.Scan(&hour, &n)
-		lost[hour] += n
-		return err
-	}, selectUnrecorded+" WHERE hour >= ? AND hour < ?", first, end)
+	lost, err := unrecordedIn(ctx, r, from, to)
 	return coverageOf(from, to, 0, lost), err
 }
 
 // Coverage describes the data that is missing in the fleet's database between two times, and lists its servers.
 func (r *FleetReader) Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error) {
-	lost := unrecorded{}
-	first, end := hoursOf(from, to)
-	if err := r.query(ctx, selectUnrecorded+" FINAL"+r.where(fmt.Sprintf("hour >= %d AND hour < %d", first, end)), 2, func(_ []string, n []int64) { lost[n[0]] += n[1] }); err != nil {
+	lost, err := unrecordedIn(ctx, r, from, to)
+	if err != nil {
 		return claim.Coverage{}, err
 	}
 	nodes, err := r.Nodes(ctx)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -62,133 +61,28 @@ func (r *FleetReader) Nodes(ctx context.Context) (all []Node, err error) {
 	return all, err
 }
 
-// where returns the beginning of an SQL condition for the selected server, or for all servers. Rows that a server sent
-// under an earlier name belong to it, too.
-func (r *FleetReader) where(and ...string) string {
-	if r.Node != "" {
-		and = append([]string{"store IN (SELECT store FROM servers FINAL WHERE server_name = " + clickhouse.Quote(r.Node) + ")"}, and...)
-	}
-	if len(and) == 0 {
-		return ""
-	}
-	return " WHERE " + strings.Join(and, " AND ")
-}
-
-// query calls each with every row, both as texts and as numbers. The number of a field that is not numeric is 0.
-func (r *FleetReader) query(ctx context.Context, text string, fields int, each func(f []string, n []int64)) error {
-	n := make([]int64, fields)
-	return r.Client.Query(ctx, text, func(f []string) error {
-		if len(f) != fields {
-			return fmt.Errorf("ClickHouse sent a row of %d fields instead of %d: %.200q", len(f), fields, f)
-		}
-		for i := range f {
-			n[i], _ = strconv.ParseInt(f[i], 10, 64)
-		}
-		each(f, n)
-		return nil
-	})
-}
-
-// kindsOf is an SQL subquery for the category of each crawler.
-const kindsOf = "(SELECT crawler, argMax(category, last) AS category FROM crawlers FINAL GROUP BY crawler)"
-
 // Totals returns the rows that answer a query.
 func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
-	a := newAnswer(q)
-	var behind []Node
+	if !q.paths() {
+		return totalsIn(ctx, r, &q, q.spans(0))
+	}
+	nodes, err := r.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
 	rolled := int64(0)
-	if q.paths() {
-		nodes, err := r.Nodes(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range nodes {
-			rolled = max(rolled, n.rolled)
-		}
-		behind = slices.DeleteFunc(nodes, func(n Node) bool { return n.rolled == rolled || n.last/24 <= n.rolled })
+	for _, n := range nodes {
+		rolled = max(rolled, n.rolled)
 	}
-	var parts []string
-	for _, s := range a.spans(rolled) {
-		if s.from < s.to {
-			parts = append(parts, r.part(&q, s, ""))
-		}
-		for _, n := range behind { // for these days, paths exist only in the hourly totals
-			if from := max(s.from, n.rolled+1); s.hours == 24 && from < s.to {
-				hours := span{pathHourTable, from * 24, min(s.to*24, n.last+1)}
-				parts = append(parts, r.part(&q, hours, "store = "+n.store))
+	spans := q.spans(rolled)
+	for _, s := range slices.Clone(spans) {
+		for _, n := range nodes { // for these days, the paths of some servers exist only in the hourly totals
+			if from := max(s.from, n.rolled+1); s.hours == 24 && n.rolled < rolled {
+				spans = append(spans, span{pathHourTable, from * 24, min(s.to*24, n.last+1), "store = " + n.store})
 			}
 		}
 	}
-	if len(parts) == 0 {
-		return a.rows(), nil
-	}
-	text, groups := strings.Join(parts, " UNION ALL "), make([]string, len(q.By))
-	for i, d := range q.By {
-		if groups[i] = "d_" + d.String(); d == ByKind {
-			text = "SELECT * FROM (SELECT *, d_category AS crawler FROM (" + text + ")) ANY LEFT JOIN " + kindsOf + " USING crawler"
-			groups[i] = "category"
-		}
-	}
-	text = "SELECT " + strings.Join(append(slices.Clone(groups), "sum(n_requests) AS n, sum(n_bytes), sum(n_violations) AS v, sum(n_unread)"), ", ") + " FROM (" + text + ")"
-	if len(groups) > 0 {
-		text += " GROUP BY " + strings.Join(groups, ", ")
-	}
-	by := len(q.By)
-	err := r.query(ctx, text+q.most(), by+4, func(f []string, n []int64) {
-		var k answerKey
-		for i, d := range q.By {
-			if d.hours() > 0 {
-				k.bucket = n[i]
-			} else {
-				k.values[d] = f[i]
-			}
-		}
-		a.add(k, Counts{Requests: n[by], Bytes: n[by+1], Violations: n[by+2], Unread: n[by+3]})
-	})
-	return a.rows(), err
-}
-
-// part returns the statement that adds up a span of a table.
-func (r *FleetReader) part(q *Query, s span, and string) string {
-	columns, groups := make([]string, 0, len(q.By)+1), make([]string, 0, len(q.By))
-	for _, d := range q.By {
-		column := d.String()
-		if n, first := q.bucket(d); n > 0 {
-			column = fmt.Sprintf("intDiv(%s - %d, %d)", s.bucket, first/s.hours, n/s.hours)
-		} else if d == ByKind {
-			column = "crawler"
-		}
-		columns = append(columns, column+" AS d_"+d.String())
-		groups = append(groups, "d_"+d.String())
-	}
-	where := []string{fmt.Sprintf("%[1]s >= %[2]d AND %[1]s < %[3]d", s.bucket, s.from, s.to)}
-	for d, values := range q.Only {
-		if d == ByKind {
-			where = append(where, "crawler IN (SELECT crawler FROM "+kindsOf+" WHERE category IN "+clickhouse.List(values)+")")
-		} else {
-			where = append(where, d.String()+" IN "+clickhouse.List(values))
-		}
-	}
-	if q.PathPrefix != "" {
-		where = append(where, "startsWith(path, "+clickhouse.Quote(q.PathPrefix)+")")
-	}
-	if q.Violating {
-		where = append(where, "violations > 0")
-	}
-	if and != "" {
-		where = append(where, and)
-	}
-	slices.Sort(where) // sort, because the map Only has no order
-	final := " FINAL"
-	if q.Rough {
-		final = ""
-	}
-	text := "SELECT " + strings.Join(append(columns, "sum(requests) AS n_requests, sum(bytes) AS n_bytes, sum(violations) AS n_violations, sum(unread) AS n_unread"), ", ") +
-		" FROM " + s.name + final + r.where(where...)
-	if len(groups) > 0 {
-		text += " GROUP BY " + strings.Join(groups, ", ")
-	}
-	return text
+	return totalsIn(ctx, r, &q, spans)
 }
 
 // EachRow is like [Reader.EachRow], for all servers of the fleet. For each day and database, it uses the hourly rows if
@@ -219,7 +113,7 @@ func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit fun
 		return claim.Coverage{}, err
 	}
 	kinds := map[string]string{}
-	if err := r.query(ctx, "SELECT crawler, category FROM "+kindsOf, 2, func(f []string, _ []int64) { kinds[f[0]] = f[1] }); err != nil {
+	if err := r.query(ctx, "SELECT crawler, category FROM "+fmt.Sprintf(clickhouseDialect.crawlers, ""), 2, func(f []string, _ []int64) { kinds[f[0]] = f[1] }); err != nil {
 		return claim.Coverage{}, err
 	}
 	for _, day := range days {
@@ -257,76 +151,29 @@ func (r *FleetReader) rowsOf(ctx context.Context, t table, kinds map[string]stri
 }
 
 // Bounds returns the period that the fleet's database covers, and its size.
-func (r *FleetReader) Bounds(ctx context.Context) (b Bounds, err error) {
-	for _, q := range []struct {
-		text string
-		set  func(n int64)
-	}{
-		{"SELECT min(hour) FROM path_hours" + r.where(), func(n int64) { b.FirstHour = time.Unix(n*3600, 0).UTC() }},
-		{"SELECT min(day) FROM days" + r.where(), func(n int64) { b.FirstDay = time.Unix(n*86400, 0).UTC() }},
-		{"SELECT sum(bytes) FROM system.parts WHERE active AND database = " + clickhouse.Quote(r.Client.Database()), func(n int64) { b.Bytes = n }},
-	} {
-		if err := r.query(ctx, q.text, 1, func(_ []string, n []int64) {
-			if n[0] > 0 {
-				q.set(n[0])
-			}
-		}); err != nil {
-			return b, err
-		}
+func (r *FleetReader) Bounds(ctx context.Context) (Bounds, error) {
+	b, err := boundsIn(ctx, r)
+	if err == nil {
+		err = r.query(ctx, "SELECT sum(bytes) FROM system.parts WHERE active AND database = "+clickhouse.Quote(r.Client.Database()), 1, func(_ []string, n []int64) { b.Bytes = n[0] })
 	}
-	return b, nil
+	return b, err
 }
 
 // Crawlers returns the recorded crawlers, sorted by name.
-func (r *FleetReader) Crawlers(ctx context.Context) (all []Crawler, err error) {
-	err = r.query(ctx, "SELECT crawler, argMax(category, last), min(first), max(last) FROM crawlers FINAL"+r.where()+" GROUP BY crawler ORDER BY crawler", 4, func(f []string, n []int64) {
-		all = append(all, Crawler{f[0], f[1], time.Unix(n[2], 0).UTC(), time.Unix(n[3], 0).UTC()})
-	})
-	return all, err
-}
+func (r *FleetReader) Crawlers(ctx context.Context) ([]Crawler, error) { return crawlersIn(ctx, r) }
 
 // Reads returns which crawlers have read which robots.txt, the latest first.
-func (r *FleetReader) Reads(ctx context.Context) (all []Read, err error) {
-	err = r.query(ctx, "SELECT "+readTexts+", min(first), max(last), sum(requests) FROM reads FINAL"+r.where()+" GROUP BY "+readTexts, 10, func(f []string, n []int64) {
-		all = append(all, Read{readKey{Host: f[0], Crawler: f[1], Identity: f[2], Version: f[3], Form: f[4], Publication: f[5], Number: f[6]}, time.Unix(n[7], 0).UTC(), time.Unix(n[8], 0).UTC(), n[9]})
-	})
-	sortReads(all)
-	return all, err
-}
+func (r *FleetReader) Reads(ctx context.Context) ([]Read, error) { return readsIn(ctx, r) }
 
-// Publications returns the publications of a source, the newest first. If name is empty, it returns the publications of
-// all sources. The time of a publication is the time when the first server loaded it.
-func (r *FleetReader) Publications(ctx context.Context, name string) (all []Publication, err error) {
-	var where []string
-	if name != "" {
-		where = append(where, "name = "+clickhouse.Quote(name))
-	}
-	err = r.query(ctx, "SELECT hash, version, name, any(policy), min(first) AS since, any(text) FROM versions FINAL"+r.where(where...)+
-		" GROUP BY hash, version, name ORDER BY since DESC, length(version) DESC, version DESC", 6, func(f []string, n []int64) {
-		all = append(all, Publication{ID: f[0], Number: f[1], Name: f[2], Policy: f[3], First: time.Unix(n[4], 0).UTC(), Text: f[5]})
-	})
-	if err != nil {
-		return nil, err
-	}
-	var periods []period
-	err = r.query(ctx, selectPeriods+" FINAL"+r.where(where...), 5, func(f []string, n []int64) {
-		periods = append(periods, period{f[0], f[1], f[2], Period{time.Unix(n[3], 0).UTC(), time.Unix(n[4], 0).UTC()}})
-	})
-	addPeriods(all, periods)
-	return all, err
+// Publications is like [Reader.Publications]. The time of a publication is the time when the first server loaded it.
+func (r *FleetReader) Publications(ctx context.Context, name string) ([]Publication, error) {
+	return publicationsIn(ctx, r, name)
 }
 
 // PolicyVersions returns the versions of the policies from a source.
 func (r *FleetReader) PolicyVersions(ctx context.Context, name string) ([]string, error) {
-	all, err := r.Publications(ctx, name)
-	return versionsOf(all), err
+	return versionsIn(ctx, r, name)
 }
 
 // Documents returns the documents that crawlers received, the newest first.
-func (r *FleetReader) Documents(ctx context.Context) (all []Document, err error) {
-	err = r.query(ctx, "SELECT version_hash, host, etag, min(first) AS since, any(text) FROM documents FINAL"+r.where()+
-		" GROUP BY version_hash, host, etag ORDER BY since DESC, host, etag", 5, func(f []string, n []int64) {
-		all = append(all, Document{Publication: f[0], Host: f[1], Version: f[2], First: time.Unix(n[3], 0).UTC(), Text: f[4]})
-	})
-	return all, err
-}
+func (r *FleetReader) Documents(ctx context.Context) ([]Document, error) { return documentsIn(ctx, r) }

@@ -96,8 +96,6 @@ type period struct {
 	Period
 }
 
-const selectPeriods = "SELECT hash, version, name, first, last FROM in_force"
-
 // addPeriods adds to each publication the periods during which any server recorded it, in order.
 func addPeriods(all []Publication, periods []period) {
 	slices.SortFunc(periods, func(a, b period) int { return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To)) })

@@ -64,40 +64,53 @@ func (s *Store) insertNew(ctx context.Context, name string, values ...any) error
 // Publications returns the publications of a source, the newest first. If name is empty, it returns the publications of
 // all sources.
 func (r *Reader) Publications(ctx context.Context, name string) ([]Publication, error) {
-	all, err := list(ctx, r.db, func(p *Publication) []any {
-		return []any{&p.ID, &p.Number, &p.Name, &p.Policy, (*seconds)(&p.First), &p.Text}
-	},
-		"SELECT hash, version, name, policy, first, text FROM versions WHERE ?1 IN ('', name) ORDER BY first DESC, rowid DESC", name)
+	return publicationsIn(ctx, r, name)
+}
+
+func publicationsIn(ctx context.Context, e engine, name string) (all []Publication, err error) {
+	var where []string
+	if name != "" {
+		where = append(where, "name = "+e.dialect().quote(name))
+	}
+	from := e.dialect().final + e.where(where...)
+	err = e.query(ctx, "SELECT hash, version, name, max(policy), min(first) AS since, max(text) FROM versions"+from+
+		" GROUP BY hash, version, name ORDER BY since DESC, length(version) DESC, version DESC", 6, func(f []string, n []int64) {
+		all = append(all, Publication{ID: f[0], Number: f[1], Name: f[2], Policy: f[3], First: time.Unix(n[4], 0).UTC(), Text: f[5]})
+	})
 	if err != nil {
 		return nil, err
 	}
-	periods, err := list(ctx, r.db, func(p *period) []any {
-		return []any{&p.id, &p.number, &p.name, (*seconds)(&p.From), (*seconds)(&p.To)}
-	}, selectPeriods)
+	var periods []period
+	err = e.query(ctx, "SELECT hash, version, name, first, last FROM in_force"+from, 5, func(f []string, n []int64) {
+		periods = append(periods, period{f[0], f[1], f[2], Period{time.Unix(n[3], 0).UTC(), time.Unix(n[4], 0).UTC()}})
+	})
 	addPeriods(all, periods)
 	return all, err
 }
 
 // Documents returns the documents that crawlers received, the newest first.
-func (r *Reader) Documents(ctx context.Context) ([]Document, error) {
-	return list(ctx, r.db, func(d *Document) []any {
-		return []any{&d.Publication, &d.Host, &d.Version, (*seconds)(&d.First), &d.Text}
-	},
-		"SELECT version_hash, host, etag, first, text FROM documents ORDER BY first DESC, host, etag")
+func (r *Reader) Documents(ctx context.Context) ([]Document, error) { return documentsIn(ctx, r) }
+
+func documentsIn(ctx context.Context, e engine) (all []Document, err error) {
+	err = e.query(ctx, "SELECT version_hash, host, etag, min(first) AS since, max(text) FROM documents"+e.dialect().final+e.where()+
+		" GROUP BY version_hash, host, etag ORDER BY since DESC, host, etag", 5, func(f []string, n []int64) {
+		all = append(all, Document{Publication: f[0], Host: f[1], Version: f[2], First: time.Unix(n[3], 0).UTC(), Text: f[4]})
+	})
+	return all, err
 }
 
 // PolicyVersions returns the versions of the policies from a source.
 func (r *Reader) PolicyVersions(ctx context.Context, name string) ([]string, error) {
-	all, err := r.Publications(ctx, name)
-	return versionsOf(all), err
+	return versionsIn(ctx, r, name)
 }
 
-func versionsOf(all []Publication) []string {
+func versionsIn(ctx context.Context, e engine, name string) ([]string, error) {
+	all, err := publicationsIn(ctx, e, name)
 	versions := make([]string, len(all))
 	for i := range all {
 		versions[i] = all[i].Policy
 	}
-	return versions
+	return versions, err
 }
 
 // Read records that a crawler with an identity read a version of a host's robots.txt.
@@ -117,12 +130,13 @@ func (r *Read) Label() string {
 }
 
 // Reads returns which crawlers have read which robots.txt, the latest first.
-func (r *Reader) Reads(ctx context.Context) ([]Read, error) {
-	all, err := list(ctx, r.db, func(r *Read) []any {
-		return []any{&r.Host, &r.Crawler, &r.Identity, &r.Version, &r.Form, &r.Publication, &r.Number, (*seconds)(&r.First), (*seconds)(&r.Last), &r.Requests}
-	}, "SELECT h.text, c.text, i.text, v.text, f.text, p.text, n.text, first, last, requests FROM reads"+
-		" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = crawler JOIN strings AS i ON i.id = identity"+
-		" JOIN strings AS v ON v.id = robots JOIN strings AS f ON f.id = form JOIN strings AS p ON p.id = version_hash JOIN strings AS n ON n.id = version")
+func (r *Reader) Reads(ctx context.Context) ([]Read, error) { return readsIn(ctx, r) }
+
+func readsIn(ctx context.Context, e engine) (all []Read, err error) {
+	d := e.dialect()
+	err = e.query(ctx, "SELECT "+d.textsOf(readTexts)+", min(first), max(last), sum(requests) FROM reads"+d.final+e.where()+" GROUP BY "+readTexts, 10, func(f []string, n []int64) {
+		all = append(all, Read{readKey{Host: f[0], Crawler: f[1], Identity: f[2], Version: f[3], Form: f[4], Publication: f[5], Number: f[6]}, time.Unix(n[7], 0).UTC(), time.Unix(n[8], 0).UTC(), n[9]})
+	})
 	sortReads(all)
 	return all, err
 }
@@ -142,10 +156,14 @@ type Crawler struct {
 }
 
 // Crawlers returns the crawlers that have rows in the database, sorted by name.
-func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) {
-	return list(ctx, r.db, func(c *Crawler) []any { return []any{&c.Name, &c.Category, (*seconds)(&c.First), (*seconds)(&c.Last)} },
-		// The + in +c.text keeps SQLite from reading all texts in order.
-		"SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = category ORDER BY +c.text")
+func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) { return crawlersIn(ctx, r) }
+
+func crawlersIn(ctx context.Context, e engine) (all []Crawler, err error) {
+	d := e.dialect()
+	err = e.query(ctx, "SELECT "+fmt.Sprintf(d.text, "crawler")+" AS name, "+fmt.Sprintf(d.text, "category")+", since, until FROM "+fmt.Sprintf(d.crawlers, e.where())+" ORDER BY name", 4, func(f []string, n []int64) {
+		all = append(all, Crawler{f[0], f[1], time.Unix(n[2], 0).UTC(), time.Unix(n[3], 0).UTC()})
+	})
+	return all, err
 }
 
 // Delete removes all rows of a crawler or of a host. If both are given, it removes the rows of the crawler on the

@@ -126,7 +126,9 @@ func (q *Query) Key() string {
 
 // Totals returns the rows that answer a query.
 func (r *Reader) Totals(ctx context.Context, q Query) ([]Row, error) {
-	answer := newAnswer(q)
-	err := within(ctx, r.db, func(tx *sql.Tx) error { return answer.addTables(ctx, tx) })
-	return answer.rows(), err
+	rolled, err := meta(ctx, r.db, metaRolled)
+	if err != nil {
+		return nil, err
+	}
+	return totalsIn(ctx, r, &q, q.spans(rolled))
 }

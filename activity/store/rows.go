@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"time"
@@ -25,7 +26,7 @@ func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(act
 		if err != nil {
 			return err
 		}
-		texts := map[number]string{}
+		texts := map[int64]string{}
 		for _, d := range days {
 			pathless += max(0, d.total-max(d.hours, d.days))
 			if err := d.rows(ctx, tx, kinds, texts, first, end, visit); err != nil {
@@ -39,6 +40,16 @@ func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(act
 	}
 	c, err := r.Coverage(ctx, from, to)
 	return claim.Unite(c, coverageOf(from, to, pathless, nil)), err
+}
+
+// kindsOfCrawlers returns the number of each crawler's category, by the number of the crawler.
+func kindsOfCrawlers(ctx context.Context, q querier) (map[int64]int64, error) {
+	all, err := list(ctx, q, func(p *[2]int64) []any { return []any{&p[0], &p[1]} }, "SELECT crawler, category FROM crawlers")
+	kinds := make(map[int64]int64, len(all))
+	for _, p := range all {
+		kinds[p[0]] = p[1]
+	}
+	return kinds, err
 }
 
 // dayCoverage holds the number of requests in each table with rows for a day.
@@ -59,24 +70,25 @@ func coverage(ctx context.Context, tx *sql.Tx, first, end int64) ([]dayCoverage,
 ) GROUP BY day ORDER BY day`, first, end)
 }
 
-func (d *dayCoverage) rows(ctx context.Context, tx *sql.Tx, kinds map[number]number, texts map[number]string, first, end int64, visit func(activity.Totals) error) error {
+func (d *dayCoverage) rows(ctx context.Context, tx *sql.Tx, kinds map[int64]int64, texts map[int64]string, first, end int64, visit func(activity.Totals) error) error {
 	t, from, to := pathHourTable, max(first, d.day*24), min(end, d.day*24+24)
 	if d.days > d.hours {
 		t, from, to = pathDayTable, d.day, d.day+1
 	}
-	var at, host, crawler, identity, decision, rule, version number
+	var at, host, crawler, identity, decision, rule, version int64
 	var v activity.Totals
-	into := []any{&at, &host, &crawler, &identity, &decision, &rule, &version, &v.Path, (*number)(&v.Requests), (*number)(&v.Bytes), (*number)(&v.Violations), (*number)(&v.Queries)}
+	into := []any{&at, &host, &crawler, &identity, &decision, &rule, &version, &v.Path, &v.Requests, &v.Bytes, &v.Violations, &v.Queries}
 	return each(ctx, tx, func(rows *sql.Rows) error {
 		err := rows.Scan(into...)
 		kind := kinds[crawler]
-		for _, id := range []number{host, crawler, kind, identity, decision, rule, version} {
+		for _, id := range []int64{host, crawler, kind, identity, decision, rule, version} {
 			if _, ok := texts[id]; !ok && err == nil {
-				texts[id] = ""
-				err = lookUp(ctx, tx, texts, id)
+				var text string
+				err = tx.QueryRowContext(ctx, "SELECT coalesce((SELECT text FROM strings WHERE id = ?), '')", id).Scan(&text)
+				texts[id] = text
 			}
 		}
-		v.Start, v.Host, v.Crawler, v.Category = time.Unix(int64(at)*t.hours*3600, 0).UTC(), texts[host], texts[crawler], texts[kind]
+		v.Start, v.Host, v.Crawler, v.Category = time.Unix(at*t.hours*3600, 0).UTC(), texts[host], texts[crawler], texts[kind]
 		v.Identity, v.Decision, v.Rule, v.Policy = activity.Identity(texts[identity]), activity.Decision(texts[decision]), texts[rule], texts[version]
 		if err != nil || v.Identity == activity.Audit {
 			return err
@@ -96,25 +108,31 @@ type Bounds struct {
 
 // Bounds returns the period that the database covers, and its size.
 func (r *Reader) Bounds(ctx context.Context) (Bounds, error) {
-	var b Bounds
+	b, err := boundsIn(ctx, r)
+	shrunk, err2 := meta(ctx, r.db, metaShrunk)
+	if shrunk > 0 {
+		b.Shrunk = time.Unix(shrunk, 0).UTC()
+	}
+	var err3 error
+	b.Bytes, err3 = sizeOf(ctx, r.db)
+	return b, cmp.Or(err, err2, err3)
+}
+
+// boundsIn returns the period that a database covers.
+func boundsIn(ctx context.Context, e engine) (b Bounds, err error) {
 	for _, q := range []struct {
 		text    string
 		seconds int64
 		into    *time.Time
 	}{
-		{"SELECT coalesce(min(hour), 0) FROM path_hours", 3600, &b.FirstHour},
-		{"SELECT coalesce(min(day), 0) FROM days", 86400, &b.FirstDay},
-		{"SELECT coalesce((SELECT value FROM meta WHERE name = '" + metaShrunk + "'), 0)", 1, &b.Shrunk},
+		{"SELECT min(hour) FROM path_hours", 3600, &b.FirstHour},
+		{"SELECT min(day) FROM days", 86400, &b.FirstDay},
 	} {
-		var n int64
-		if err := r.db.QueryRowContext(ctx, q.text).Scan(&n); err != nil {
-			return b, err
-		}
-		if n > 0 {
-			*q.into = time.Unix(n*q.seconds, 0).UTC()
-		}
+		err = cmp.Or(err, e.query(ctx, q.text+e.where(), 1, func(_ []string, n []int64) {
+			if n[0] > 0 {
+				*q.into = time.Unix(n[0]*q.seconds, 0).UTC()
+			}
+		}))
 	}
-	var err error
-	b.Bytes, err = sizeOf(ctx, r.db)
 	return b, err
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // The index agrees with asking every list.
-func TestFlattenAgainstLists(t *testing.T) {
+func TestFindAgainstLists(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 2))
@@ -24,8 +24,7 @@ func TestFlattenAgainstLists(t *testing.T) {
 		return netip.AddrFrom16([16]byte{15: byte(rng.IntN(256))})
 	}
 	for range 500 {
-		lists := map[string]ranges{}
-		var all []listRange
+		lists, index := map[string][]netip.Prefix{}, new(listsByPrefix)
 		for i := range rng.IntN(5) {
 			var prefixes []netip.Prefix
 			for range rng.IntN(6) {
@@ -33,18 +32,17 @@ func TestFlattenAgainstLists(t *testing.T) {
 				prefixes = append(prefixes, netip.PrefixFrom(a, a.BitLen()-rng.IntN(8)))
 			}
 			url := fmt.Sprint(i)
-			lists[url] = newRanges(prefixes)
-			for _, r := range lists[url] {
-				all = append(all, listRange{r, url})
-			}
+			lists[url] = prefixes
+			index.add(url, newList(url, prefixes, time.Time{}).prefixes)
 		}
 		l := NewLists(nil, ListOptions{})
-		l.index.current.Store(newSegments(l.version.Load(), time.Now(), flatten(all)))
+		index.version, index.built = l.version.Load(), time.Now()
+		l.index.current.Store(index)
 		for range 200 {
 			a := addr()
 			var want []string
-			for url, r := range lists {
-				if r.contains(a) {
+			for url, prefixes := range lists {
+				if slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(a) }) {
 					want = append(want, url)
 				}
 			}
@@ -92,13 +90,11 @@ func TestFind(t *testing.T) {
 
 func BenchmarkFind(b *testing.B) {
 	lists := NewLists(nil, ListOptions{})
-	var all []listRange
+	index := &listsByPrefix{version: lists.version.Load(), built: time.Now()}
 	for url, s := range snapshot() {
-		for _, r := range s.ranges {
-			all = append(all, listRange{r, url})
-		}
+		index.add(url, s.prefixes)
 	}
-	lists.index.current.Store(newSegments(lists.version.Load(), time.Now(), flatten(all)))
+	lists.index.current.Store(index)
 	for name, addr := range map[string]string{"visitor": "203.0.113.77", "crawler": "66.249.66.1"} {
 		a := netip.MustParseAddr(addr)
 		b.Run(name, func(b *testing.B) {

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gaissmai/bart"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
@@ -110,8 +111,7 @@ type source struct {
 // list is one version of an address list. It is immutable.
 type list struct {
 	ListStatus
-	ranges       ranges
-	has4, has6   bool
+	prefixes     *bart.Lite
 	etag         string
 	lastModified string
 	fetched      bool
@@ -156,7 +156,7 @@ func (l *Lists) Acquire(urls []string, limit int) error {
 			s = &source{url: url}
 			first := delivered(url)
 			if first == nil {
-				first = &list{ListStatus: ListStatus{URL: url}}
+				first = newList(url, nil, time.Time{})
 			}
 			s.current.Store(first)
 			l.sources.Store(url, s)
@@ -263,7 +263,7 @@ func (l *Lists) ask(urls []string, a netip.Addr) (answer, string) {
 			continue
 		}
 		c := s.current.Load()
-		if c.isWithin(maxVerifyAge, now) && c.ranges.contains(a) {
+		if c.isWithin(maxVerifyAge, now) && c.prefixes.Contains(a) {
 			return yes, url
 		}
 		ruledOut = ruledOut && c.rulesOut(a, now)
@@ -285,52 +285,14 @@ func (c *list) isWithin(age time.Duration, now time.Time) bool {
 // rulesOut reports whether a missing address proves that the client is an impostor. This is true if the list is fresh
 // and complete, and has other addresses of the same family (IPv4 or IPv6).
 func (c *list) rulesOut(a netip.Addr, now time.Time) bool {
-	family := c.has4
+	family := c.prefixes.Size4()
 	if a.Is6() {
-		family = c.has6
+		family = c.prefixes.Size6()
 	}
-	return family && c.Incomplete == "" && c.isFresh(now)
+	return family > 0 && c.Incomplete == "" && c.isFresh(now)
 }
 
 func (l *Lists) set(s *source, c *list) {
 	s.current.Store(c)
 	l.version.Add(1)
-}
-
-// ranges is a set of addresses. It is stored as sorted ranges that do not overlap.
-type ranges []addrRange
-
-type addrRange struct{ from, to netip.Addr }
-
-func newRanges(prefixes []netip.Prefix) ranges {
-	all := make(ranges, 0, len(prefixes))
-	for _, p := range prefixes {
-		all = append(all, addrRange{p.Masked().Addr(), lastAddr(p)})
-	}
-	slices.SortFunc(all, func(a, b addrRange) int { return a.from.Compare(b.from) })
-	merged := all[:0]
-	for _, r := range all {
-		if n := len(merged); n > 0 && merged[n-1].to.Compare(r.from) >= 0 {
-			if merged[n-1].to.Less(r.to) {
-				merged[n-1].to = r.to
-			}
-			continue
-		}
-		merged = append(merged, r)
-	}
-	return slices.Clip(merged)
-}
-
-func (rs ranges) contains(a netip.Addr) bool {
-	i, found := slices.BinarySearchFunc(rs, a, func(r addrRange, a netip.Addr) int { return r.from.Compare(a) })
-	return found || i > 0 && a.Compare(rs[i-1].to) <= 0
-}
-
-func lastAddr(p netip.Prefix) netip.Addr {
-	b := p.Addr().AsSlice()
-	for bit := p.Bits(); bit < len(b)*8; bit++ {
-		b[bit/8] |= 0x80 >> (bit % 8)
-	}
-	a, _ := netip.AddrFromSlice(b)
-	return a
 }

@@ -90,15 +90,15 @@ func FuzzParseList(f *testing.F) {
 			return
 		}
 		prefixes := p.prefixes
-		set := newRanges(prefixes)
-		if len(prefixes) == 0 || len(set) == 0 || len(set) > len(prefixes) {
-			t.Fatalf("%d prefixes, %d ranges", len(prefixes), len(set))
+		set := newList("", prefixes, time.Time{}).prefixes
+		if len(prefixes) == 0 || set.Size() == 0 || set.Size() > len(prefixes) {
+			t.Fatalf("%d prefixes, %d in the set", len(prefixes), set.Size())
 		}
 		for _, p := range prefixes {
 			if !isPublic(p.Addr()) || p.Bits() < minBits4 || p.Addr().Is6() && p.Bits() < minBits6 {
 				t.Errorf("%s was accepted", p)
 			}
-			if !set.contains(p.Addr()) || !set.contains(lastAddr(p)) || !p.Contains(lastAddr(p)) {
+			if !set.Contains(p.Addr()) || !set.LookupPrefix(p) {
 				t.Errorf("%s is not in its set", p)
 			}
 		}

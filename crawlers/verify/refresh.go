@@ -6,10 +6,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
 	"time"
+
+	"github.com/gaissmai/bart"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
 )
@@ -213,39 +216,26 @@ func (s *source) guard(old, new *list, now time.Time) error {
 }
 
 // shrankFrom reports whether a list has lost more than half of old in one address family. This is true if the list has
-// less than half as many ranges and covers less than half of the old ranges. A list with fewer but wider ranges has not
-// shrunk.
+// less than half as many prefixes and covers less than half of the old ones. A list with fewer but wider prefixes has
+// not shrunk.
 func (c *list) shrankFrom(old *list) bool {
-	for _, is6 := range []bool{false, true} {
-		had, has, covered := 0, 0, 0
-		for _, r := range c.ranges {
-			if r.from.Is6() == is6 {
-				has++
-			}
-		}
-		for _, r := range old.ranges {
-			if r.from.Is6() == is6 {
-				had++
-				if c.ranges.contains(r.from) && c.ranges.contains(r.to) {
-					covered++
-				}
-			}
-		}
-		if 2*has < had && 2*covered < had {
-			return true
+	return c.lost(old.prefixes.All4(), old.prefixes.Size4(), c.prefixes.Size4()) || c.lost(old.prefixes.All6(), old.prefixes.Size6(), c.prefixes.Size6())
+}
+
+func (c *list) lost(old iter.Seq[netip.Prefix], had, has int) bool {
+	covered := 0
+	for p := range old {
+		if c.prefixes.LookupPrefix(p) {
+			covered++
 		}
 	}
-	return false
+	return 2*has < had && 2*covered < had
 }
 
 func newList(url string, prefixes []netip.Prefix, date time.Time) *list {
-	c := &list{
-		ListStatus: ListStatus{URL: url, Date: date, Prefixes: len(prefixes)},
-		ranges:     newRanges(prefixes),
-	}
+	c := &list{ListStatus: ListStatus{URL: url, Date: date, Prefixes: len(prefixes)}, prefixes: new(bart.Lite)}
 	for _, p := range prefixes {
-		c.has4 = c.has4 || p.Addr().Is4()
-		c.has6 = c.has6 || p.Addr().Is6()
+		c.prefixes.Insert(p)
 	}
 	return c
 }

@@ -30,7 +30,7 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestFetchSnapshot(t *testing.T) {
 	var embedded []string
 	for url, l := range snapshot() {
-		if len(l.ranges) >= 4 {
+		if l.prefixes.Size() >= 4 {
 			embedded = append(embedded, url)
 		}
 	}
@@ -69,14 +69,14 @@ func TestFetchSnapshot(t *testing.T) {
 func TestRenew(t *testing.T) {
 	var url string
 	for u, l := range snapshot() {
-		if len(l.ranges) >= 4 && l.has4 {
+		if l.prefixes.Size() >= 4 && l.prefixes.Size4() > 0 {
 			url = u
 			break
 		}
 	}
 	old := snapshot()[url]
 	now := old.Date.AddDate(0, 1, 0)
-	first := old.ranges[0].from
+	first := firstOf(old)
 	lists := NewLists([]string{url}, ListOptions{Now: func() time.Time { return now }})
 	t.Cleanup(func() { crawlers.Install(nil) })
 	install := func(text string) {

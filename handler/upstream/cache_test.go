@@ -70,7 +70,7 @@ func newServer(t *testing.T) server {
 	if ds.HasErrors() {
 		t.Fatal(policyfile.Diagnostics(ds))
 	}
-	return server{New(RobotsTxt, testServer{}, zap.NewNop(), func(string) bool { return true }), s}
+	return server{New(RobotsTxt, testServer{}, zap.NewNop()), s}
 }
 
 // response is the response that a client gets.
@@ -274,7 +274,7 @@ func TestParserPanics(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
-		s.Cache = New(kind, testServer{}, zap.NewNop(), func(string) bool { return true })
+		s.Cache = New(kind, testServer{}, zap.NewNop())
 		text := "User-agent: *\nDisallow: /panic/\n"
 		next := func(w http.ResponseWriter, _ *http.Request) error {
 			w.Header().Set("Content-Type", "text/plain")

@@ -59,7 +59,13 @@ type Crawler struct {
 
 // Parse reads a file. whole reports whether a name in a User-agent line is used unchanged. It may be nil.
 func Parse(data []byte, whole func(name string) bool) *File {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	for _, c := range []byte("\xef\xbb\xbf") { // Google's parser also skips a part of this mark
+		rest, ok := bytes.CutPrefix(data, []byte{c})
+		if !ok {
+			break
+		}
+		data = rest
+	}
 	if len(data) > Limit {
 		data = data[:Limit]
 		data = data[:bytes.LastIndexAny(data, "\r\n")+1]

@@ -46,8 +46,10 @@ func Convert(name string, data []byte) (*Converted, error) {
 	for _, p := range c.file.Effect.Robots.Check() {
 		if p.Severity != policy.Hint {
 			n := robotstxt.Note{Message: fmt.Sprintf("%s [%s]", p.Message, p.Code), Cause: p.Code}
-			if _, s := c.at(p.Pos); s != nil {
+			if at, s := c.at(p.Pos); s != nil && s.Pos.Line > 0 {
 				n.Line = s.Pos.Line
+			} else if at >= 0 {
+				n.Line = c.im.Spec.Rules[at].Pos.Line
 			}
 			notes = append(notes, n)
 		}

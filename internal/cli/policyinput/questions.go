@@ -137,9 +137,15 @@ func (c *Converted) Judge(name string, data []byte) *Questions {
 	return AskBoth(&Input{Name: name, Policy: p, Robots: data}, &Input{Name: "the policy's robots.txt", Policy: p, Robots: []byte(rendered)}, "")
 }
 
-// SearchLosses describes the paths that search engines may no longer crawl. It omits paths that the old file already
+// SearchLoss is a path that search engines may no longer crawl.
+type SearchLoss struct {
+	Path string
+	Says string // the lines of both files, and the crawlers
+}
+
+// SearchLosses returns the paths that search engines may no longer crawl. It omits paths that the old file already
 // disallows in another spelling, because a rendered robots.txt lists several spellings of a disallowed path.
-func (q *Questions) SearchLosses() (losses []string) {
+func (q *Questions) SearchLosses() (losses []SearchLoss) {
 	for i := range q.Differences {
 		d := q.Differences[i]
 		d.Crawlers = slices.DeleteFunc(slices.Clone(d.Crawlers), func(name string) bool { return !q.searches[name] })
@@ -147,7 +153,7 @@ func (q *Questions) SearchLosses() (losses []string) {
 			continue
 		}
 		d.Path = q.lost[i]
-		losses = append(losses, q.words(&d))
+		losses = append(losses, SearchLoss{d.Path, q.words(&d)})
 	}
 	return losses
 }

@@ -7,10 +7,11 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 )
 
 // The set agrees with asking every prefix.
-func TestRangesAgainstPrefixes(t *testing.T) {
+func TestSetAgainstPrefixes(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 2))
@@ -27,14 +28,14 @@ func TestRangesAgainstPrefixes(t *testing.T) {
 				prefixes = append(prefixes, netip.PrefixFrom(addr6(), 116+rng.IntN(13)))
 			}
 		}
-		set := newRanges(prefixes)
+		set := newList("", prefixes, time.Time{}).prefixes
 		for range 200 {
 			a := addr4()
 			if rng.IntN(2) == 0 {
 				a = addr6()
 			}
 			want := slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
-			if got := set.contains(a); got != want {
+			if got := set.Contains(a); got != want {
 				t.Fatalf("%s in %v: got %v", a, prefixes, got)
 			}
 		}
