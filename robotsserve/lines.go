@@ -140,7 +140,8 @@ func (m *lining) faults(cells []solve.Cell[*line]) int {
 	return n
 }
 
-// shed removes the "*" that star added to lines, if the lines win and lose against the same lines without them.
+// shed removes the "*" that star added to lines, if the lines without these "*" win and lose against the same lines as
+// before.
 func (m *lining) shed(cells []solve.Cell[*line]) {
 	for again := true; again; {
 		again = false

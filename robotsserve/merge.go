@@ -153,8 +153,8 @@ func (g *grouping) obeyedBelow(c *policy.Class) *robotstxt.Group {
 }
 
 // refuse adds the usages that another file disallows everywhere to each line of preferences in ours. It has to change
-// every line, because the line with the longest path replaces all others. For keys that have no line for all paths, it
-// returns such a line.
+// every line, because the line with the longest path replaces all others. For each key without a line for all paths, it
+// returns a new line for all paths.
 func refuse(ours []Line, refused map[string][]string) (more []Line) {
 	for _, f := range rights.Vocabularies {
 		key, no := f.LineKey(), "="+f.No()

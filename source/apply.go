@@ -226,7 +226,8 @@ func (d *Document) setError(err error, absent bool) {
 	d.err, d.absent = err, absent
 }
 
-// publish makes a version the current one. It gives it to the stores that watch or, if all is set, to every store.
+// publish makes a version the current one. The stores that watch get the version or, if all is set, every store gets
+// it.
 func (d *Document) publish(s *Snapshot, all bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

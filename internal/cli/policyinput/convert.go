@@ -79,8 +79,8 @@ type statement struct {
 	policy.Statement
 }
 
-// guards are safety checks of policy files. A rule can mark their results as intended. A robots.txt does not have such
-// marks, so the conversion adds them.
+// guards are safety checks of policy files. A rule can state that their results are intended. A robots.txt cannot state
+// that, so the conversion adds it to the rules.
 var guards = []string{"disallows-search", "site-not-indexed"}
 
 // maxRounds limits how often the text is rewritten to avoid warnings. maxSettled limits the total number of statements
