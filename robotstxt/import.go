@@ -236,13 +236,12 @@ func position(line int) policy.Pos {
 	return policy.Pos{Line: line, Column: 1}
 }
 
-// noteSpellings adds a note about each Disallow with a reserved octet. The policy publishes and enforces several
-// spellings of its path. Some readers of the original file only match the spelling in the file.
+// noteSpellings adds a note about each Disallow whose path the policy publishes in several spellings. Some readers of the original file only match the spelling in the file.
 func (f *File) noteSpellings(note func(line int, format string, args ...any)) {
 	said := map[int]bool{}
 	for _, g := range f.Groups {
 		for _, r := range g.rules {
-			if r.Allow || said[r.number] || pathpattern.Spell(r.Pattern, r.Written).Octets == 0 {
+			if spelled := pathpattern.Spell(r.Pattern, r.Written); r.Allow || said[r.number] || len(spelled.Prohibition()) == 1 {
 				continue
 			}
 			said[r.number] = true

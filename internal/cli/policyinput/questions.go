@@ -3,6 +3,7 @@
 package policyinput
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -64,9 +65,13 @@ func AskBoth(old, now *Input, host string) *Questions {
 		}
 		lost := ""
 		for _, path := range d.Asked {
-			if spelled(path, func(other string) bool { return x.Ask(who, other).Allowed == y.Ask(who, other).Allowed }) {
+			switch {
+			case d.Sent && d.Laxer():
+			case d.Sent && d.Old.Line > 0 && strings.Contains(x.Line(d.Old.Line), "%"): // an Allow line with this spelling
+				lost = cmp.Or(lost, path)
+			case d.Sent, spelled(path, func(other string) bool { return x.Ask(who, other).Allowed == y.Ask(who, other).Allowed }):
 				q.Spellings += len(d.Crawlers)
-			} else if lost == "" && !d.Laxer() && !spelled(path, func(other string) bool { return !x.Ask(who, other).Allowed }) {
+			case lost == "" && !d.Laxer() && !spelled(path, func(other string) bool { return !x.Ask(who, other).Allowed }):
 				lost = path
 			}
 		}
