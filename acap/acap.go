@@ -282,29 +282,25 @@ func (s *SubRecord) isFor(purpose string) bool {
 
 // resolve applies section 2.4.5.
 func resolve(cs []candidate, now time.Time) Decision {
-	var against *candidate
+	rivals := make([]rival, len(cs))
 	for i := range cs {
-		if cs[i].permits() {
-			continue
-		}
-		if against == nil || Compare(cs[i].pattern, against.pattern) == First {
-			against = &cs[i]
-		}
+		rivals[i] = rival{cs[i].pattern, cs[i].field.Allow && !cs[i].field.Unreadable, cs[i].part.Qualifiers != nil}
 	}
-	var permissions []*candidate
-	for i := range cs {
-		if c := &cs[i]; c.permits() && c.beats(cs) {
-			permissions = append(permissions, c)
+	at := deciding(rivals)
+	if at < 0 {
+		var d Decision
+		for i, r := range rivals {
+			switch {
+			case r.permits:
+				d.Undetermined = true
+			case at < 0 || Compare(r.pattern, rivals[at].pattern) == First:
+				at = i
+			}
 		}
-	}
-	best := narrowest(permissions)
-	if best == nil {
-		d := Decision{Verdict: policy.Disallowed, Field: against.field}
-		for i := range cs {
-			d.Undetermined = d.Undetermined || cs[i].permits()
-		}
+		d.Verdict, d.Field = policy.Disallowed, cs[at].field
 		return d
 	}
+	best := &cs[at]
 	q := best.part.Qualifiers
 	if q != nil && q.TimeLimit.Passed(now) {
 		return Decision{Verdict: policy.Disallowed, Field: best.field, Expired: true}
@@ -312,21 +308,26 @@ func resolve(cs []candidate, now time.Time) Decision {
 	return Decision{Verdict: policy.Allowed, Field: best.field, Qualifiers: q}
 }
 
-// narrowest returns a permission such that no other permission is narrower. If there are several, it prefers one with
-// qualifiers.
-func narrowest(permissions []*candidate) (best *candidate) {
-	for _, c := range permissions {
-		narrower := slices.ContainsFunc(permissions, func(d *candidate) bool { return Compare(d.pattern, c.pattern) == First })
-		if !narrower && (best == nil || best.part.Qualifiers == nil) {
-			best = c
+// rival is one of the permissions and prohibitions that match a path.
+type rival struct {
+	pattern            pathpattern.Pattern // in the form for comparisons
+	permits, qualified bool
+}
+
+// deciding returns the index of a permission that is narrower than every prohibition, and such that no other permission
+// is narrower. If there are several, it prefers one with qualifiers. If there is none, it returns -1, and the usage is
+// prohibited.
+func deciding(rivals []rival) int {
+	best := -1
+	for i, c := range rivals {
+		if !c.permits || best >= 0 && rivals[best].qualified {
+			continue
+		}
+		if !slices.ContainsFunc(rivals, func(d rival) bool {
+			return d.permits && Compare(d.pattern, c.pattern) == First || !d.permits && Compare(c.pattern, d.pattern) != First
+		}) {
+			best = i
 		}
 	}
 	return best
-}
-
-func (c *candidate) permits() bool { return c.field.Allow && !c.field.Unreadable }
-
-// beats reports whether a permission is narrower than every prohibition.
-func (c *candidate) beats(cs []candidate) bool {
-	return !slices.ContainsFunc(cs, func(d candidate) bool { return !d.permits() && Compare(c.pattern, d.pattern) != First })
 }

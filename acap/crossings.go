@@ -235,28 +235,22 @@ func (s *fieldSolver) places() []pathpattern.Pattern {
 // prohibited.
 func (s *fieldSolver) read(place pathpattern.Pattern, purpose string) (permission *claim, prohibited bool) {
 	s.budget.Spend(s.wild)
-	var allows, against []*claim
+	var matching []*claim
 	for _, i := range s.folded.Covering(Fold(place)) {
-		switch c := &s.claims[i]; {
-		case c.gone || !c.isFor(purpose):
-		case c.allow:
-			allows = append(allows, c)
-		default:
-			against = append(against, c)
+		if c := &s.claims[i]; !c.gone && c.isFor(purpose) {
+			matching = append(matching, c)
 		}
 	}
-	slices.SortStableFunc(allows, func(a, b *claim) int { return s.compare(&field{claim: *a}, &field{claim: *b}) })
-	s.budget.Spend(len(allows) * (1 + len(against)))
-	allows = slices.DeleteFunc(allows, func(a *claim) bool {
-		return slices.ContainsFunc(against, func(d *claim) bool { return Compare(a.folded, d.folded) != First })
-	})
-	for _, c := range allows {
-		narrower := slices.ContainsFunc(allows, func(d *claim) bool { return Compare(d.folded, c.folded) == First })
-		if !narrower && (permission == nil || permission.quals == "") {
-			permission = c
-		}
+	slices.SortStableFunc(matching, func(a, b *claim) int { return s.compare(&field{claim: *a}, &field{claim: *b}) })
+	s.budget.Spend(len(matching) * len(matching) / 4)
+	rivals := make([]rival, len(matching))
+	for i, c := range matching {
+		rivals[i] = rival{c.folded, c.allow, c.quals != ""}
 	}
-	return permission, permission == nil && len(against) > 0
+	if i := deciding(rivals); i >= 0 {
+		return matching[i], false
+	}
+	return nil, len(matching) > 0
 }
 
 // dropLaxer withdraws the deciding permission if the policy permits less. It reports whether it changed anything.

@@ -20,6 +20,11 @@ func (x states) differs() bool { return !x.old.same(x.now) }
 
 func (x states) same(y states) bool { return x.old.same(y.old) && x.now.same(y.now) }
 
+// alike reports whether the states are the same for the same reasons. Other reasons may have other exceptions.
+func (x states) alike(y states) bool {
+	return x.same(y) && (!x.old.closed() || x.old.by == y.old.by) && (!x.now.closed() || x.now.by == y.now.by)
+}
+
 // cell is a pattern with states. The states apply to the paths that no narrower cell matches.
 type cell = solve.Cell[states]
 
@@ -70,6 +75,7 @@ const maxExceptions = 2000
 type said[V any] interface {
 	differs() bool
 	same(V) bool
+	alike(V) bool
 }
 
 // solved returns cells for the values of patterns. For each path, the narrowest cell that matches decides.
@@ -77,6 +83,7 @@ func solved[V said[V]](c *comparison, given []pathpattern.Pattern, value func(pa
 	cells, ok := (&solve.Form[V]{
 		Value: value, Matters: matters, Budget: c.budget, Added: 10 * maxExceptions,
 		Same:  func(x, y V) bool { return !x.differs() && !y.differs() || x.same(y) },
+		Alike: func(x, y V) bool { return !x.differs() && !y.differs() || x.alike(y) },
 		Beats: func(x, y *solve.Cell[V]) bool { return y.Pattern.Covers(x.Pattern) },
 		Keep:  func(*solve.Cell[V]) bool { return true }, // keep every cell, because cells are listed
 		Unsaid: func(x, m *solve.Cell[V]) bool {

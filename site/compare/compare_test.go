@@ -334,6 +334,13 @@ crawlers: {AlphaBot: {operator: Alpha}}
 `,
 			[]string{"[everyone-else] [/a] []", "[AlphaBot] [/a] [/abab]", "[AlphaBot] [/*a$] [/abab*a$]"},
 		},
+		"an exception that three patterns make together": {
+			`  - {for: AlphaBot, intended: true, disallow: {crawl: "/a*b"}, allow: {crawl: "/*ba"}}
+  - {for: everyone, intended: true, allow: {crawl: "/a*b"}, disallow: {crawl: "/*ab"}}
+crawlers: {AlphaBot: {operator: Alpha}}
+`,
+			[]string{"[everyone-else] [/*ab] [/ab /a*ab]", "[AlphaBot] [/*ab] [/a*aba /a*bab /a*ab*ba /a*ba*ab]", "[AlphaBot] [/a*b] [/a*ba]"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changes, _ := compare.Decisions(load(t, "").Policy, load(t, "rules:\n"+c.rules).Policy, compare.Options{})

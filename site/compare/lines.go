@@ -20,6 +20,8 @@ func (v values) differs() bool { return v[0] != v[1] }
 
 func (v values) same(w values) bool { return v == w }
 
+func (v values) alike(w values) bool { return v == w }
+
 // lines compares everything that a subject reads in addition to decisions: crawl-delays, rate limits, values of
 // channels, and rules of search engines.
 func (c *comparison) lines(s *subject, host string, id policy.Identity, purpose string) (all []record) {
