@@ -105,7 +105,7 @@ type Handler struct {
 	// that Caddy determines, so set `trusted_proxies` behind a proxy. Default: `embedded`.
 	Verify []string `json:"verify,omitempty"`
 
-	// Ranges of non-public addresses, in CIDR notation, from which lists and keys may be fetched. Use it for
+	// Ranges of non-public addresses, in CIDR notation. Lists and keys may be fetched from these addresses. Use it for
 	// crawlers on an intranet. Default: none.
 	VerifyFrom []string `json:"verify_from,omitempty"`
 

@@ -42,7 +42,7 @@ func override(m policy.Mode) (n int) {
 // connect them.
 var metrics = handler.NewMetrics()
 
-// collectors returns the metrics of the handlers, and those of packages that do not register their metrics themselves.
+// collectors returns the metrics of the handlers, and the metrics of packages that do not register them themselves.
 func collectors() []prometheus.Collector {
 	return append(append(identity.Collectors(), auditor.Collectors()...), recorders.Metric, optional.Metric, catalogstore.Collector, fleet.Metric, metrics)
 }

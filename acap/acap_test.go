@@ -196,7 +196,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Records of one crawler, names that are defined twice, and action requests.
+// Records of one crawler, names defined twice, and action requests.
 func TestRecords(t *testing.T) {
 	for _, c := range []struct {
 		text string

@@ -6,13 +6,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxAdded limits the number of fields that are added for places where patterns cross, for one usage in a record.
+// maxAdded limits the number of additional fields where patterns cross, for one usage in a record.
 const maxAdded = 60
 
 // pairs calls visit for each pair of claims that may apply to the same path. The earlier claim comes first. pairs also
@@ -65,13 +65,14 @@ func (s *fieldSolver) decidePair(i, j int) {
 	loser, against := a.folded, d.folded
 	ok := s.addAt(p, q, winner.allow, winner.condition, winner.from, func(m pathpattern.Pattern) bool {
 		if wins {
-			return Compare(m, against) == First
+			return Compare(Fold(m), against) == First
 		}
-		return Compare(loser, m) != First
+		return Compare(loser, Fold(m)) != First
 	})
 	if !ok && !wins { // permitting less is safer than permitting more
-		s.claims[i].gone = true
-		s.lost(&s.claims[i], p)
+		condition := cmp.Or(s.claims[i].condition, s.claims[j].condition)
+		s.lost(s.claims[i].from, condition, p)
+		s.withdraw(&s.claims[i], s.claims[i].pattern, condition)
 	}
 }
 
@@ -88,19 +89,22 @@ func (s *fieldSolver) join(i, j int) {
 			from = append(from, f)
 		}
 	}
-	quals, ambiguous := s.qualifiers(from)
-	scope := Compare(a.folded, b.folded)
-	alone := !ambiguous && (scope == First && a.quals == quals || scope == Second && b.quals == quals || a.quals == quals && b.quals == quals)
-	if alone && !s.needBoth(a, b) {
+	both := s.needBoth(a, b)
+	if !both && !s.qualified {
 		return
 	}
+	scope := Compare(a.folded, b.folded)
 	condition := cmp.Or(a.condition, b.condition)
 	p, q := *a, *b
-	// If several permissions have the same pattern, one with qualifiers decides.
-	decides := func(m pathpattern.Pattern, c *claim) bool {
-		return Compare(m, c.folded) == First || m == c.folded && c.quals == "" && quals != ""
-	}
-	s.addAt(p.pattern, q.pattern, true, condition, from, func(m pathpattern.Pattern) bool { return decides(m, &p) && decides(m, &q) })
+	s.addAt(p.pattern, q.pattern, true, condition, from, func(m pathpattern.Pattern) bool {
+		_, quals, ambiguous := s.decide(m, condition)
+		alone := !ambiguous && (scope == First && p.quals == quals || scope == Second && q.quals == quals || p.quals == quals && q.quals == quals)
+		// If several permissions have the same pattern, one with qualifiers decides.
+		decides := func(c *claim) bool {
+			return Compare(Fold(m), c.folded) == First || Fold(m) == c.folded && c.quals == "" && quals != ""
+		}
+		return (both || !alone) && decides(&p) && decides(&q)
+	})
 }
 
 // needBoth reports whether each of two permissions overrides a prohibition that the other one does not override.
@@ -128,7 +132,7 @@ func (s *fieldSolver) addAt(p, q pathpattern.Pattern, allow bool, condition stri
 		return false
 	}
 	for _, m := range meet {
-		if !suffices(Fold(m)) {
+		if !suffices(m) {
 			ok = false
 			continue
 		}
@@ -174,17 +178,19 @@ func (s *fieldSolver) verify() {
 		return
 	}
 	places := s.places()
-	conditions := []string{""}
+	purposes := []string{""}
 	for i := range s.claims {
-		if c := s.claims[i].condition; !slices.Contains(conditions, c) {
-			conditions = append(conditions, c)
+		for purpose := range strings.SplitSeq(s.claims[i].condition, "\n") {
+			if !slices.Contains(purposes, purpose) {
+				purposes = append(purposes, purpose)
+			}
 		}
 	}
 	for again := true; again && !s.budget.Exceeded(); {
 		again = false
 		for _, place := range places {
-			for _, condition := range conditions {
-				again = !s.budget.Exceeded() && s.dropLaxer(place, condition) || again
+			for _, purpose := range purposes {
+				again = !s.budget.Exceeded() && s.dropLaxer(place, purpose) || again
 			}
 		}
 	}
@@ -192,8 +198,8 @@ func (s *fieldSolver) verify() {
 		if s.budget.Exceeded() {
 			return
 		}
-		for _, condition := range conditions {
-			s.reportStricter(place, condition)
+		for _, purpose := range purposes {
+			s.reportStricter(place, purpose)
 		}
 	}
 }
@@ -225,26 +231,14 @@ func (s *fieldSolver) places() []pathpattern.Pattern {
 	return places
 }
 
-// truth returns the policy's decision about paths that match the pattern place, and no other patterns except the ones
-// that cover place.
-func (s *fieldSolver) truth(place pathpattern.Pattern, condition string) (d policy.Decision, from []*conditional) {
-	s.budget.Spend(s.wild)
-	for _, i := range s.stated.Covering(place) {
-		if st := &s.statements[i]; st.condition == "" || st.condition == condition {
-			from = append(from, st)
-		}
-	}
-	return s.decide(from, time.Time{}), from
-}
-
 // read returns the decision of an ACAP crawler about a place: the deciding permission, or true if the usage is
 // prohibited.
-func (s *fieldSolver) read(place pathpattern.Pattern, condition string) (permission *claim, prohibited bool) {
+func (s *fieldSolver) read(place pathpattern.Pattern, purpose string) (permission *claim, prohibited bool) {
 	s.budget.Spend(s.wild)
 	var allows, against []*claim
 	for _, i := range s.folded.Covering(Fold(place)) {
 		switch c := &s.claims[i]; {
-		case c.gone || c.condition != "" && c.condition != condition:
+		case c.gone || !c.isFor(purpose):
 		case c.allow:
 			allows = append(allows, c)
 		default:
@@ -265,62 +259,69 @@ func (s *fieldSolver) read(place pathpattern.Pattern, condition string) (permiss
 	return permission, permission == nil && len(against) > 0
 }
 
-// dropLaxer drops the deciding permission if the policy permits less. It reports whether it changed anything.
-func (s *fieldSolver) dropLaxer(place pathpattern.Pattern, condition string) bool {
-	permission, _ := s.read(place, condition)
-	if permission == nil || s.permitsNoMore(permission, place, condition) {
+// dropLaxer withdraws the deciding permission if the policy permits less. It reports whether it changed anything.
+func (s *fieldSolver) dropLaxer(place pathpattern.Pattern, purpose string) bool {
+	permission, _ := s.read(place, purpose)
+	if permission == nil || s.permitsNoMore(permission, place, purpose) {
 		return false
+	}
+	s.withdraw(permission, place, purpose)
+	return true
+}
+
+// withdraw keeps a permission from deciding about a place for readers with a condition.
+func (s *fieldSolver) withdraw(permission *claim, place pathpattern.Pattern, condition string) {
+	if permission.condition == "" && condition != "" { // a prohibition with the same pattern is enough for these purposes
+		if from := s.absorb(permission.pattern, false, condition, permission.from); from != nil {
+			s.add(permission.pattern, false, condition, from)
+		}
+		return
 	}
 	// Without this permission, a wider claim may give the policy's decision. If the result still permits too much, the
 	// permission becomes a prohibition. It also becomes one if no other claim of this record applies, because then the
 	// record for any crawler would decide.
 	permission.gone = true
 	covered := slices.ContainsFunc(s.claims, func(c claim) bool { return !c.gone && c.appliesWith(permission) && c.folded.Covers(permission.folded) })
-	if next, prohibited := s.read(place, condition); covered && (prohibited || next != nil && s.permitsNoMore(next, place, condition)) {
-		return true
+	purpose, _, _ := strings.Cut(condition, "\n")
+	next, prohibited := s.read(place, purpose)
+	if !covered || !prohibited && (next == nil || !s.permitsNoMore(next, place, purpose)) {
+		permission.gone, permission.allow, permission.quals = false, false, ""
 	}
-	permission.gone, permission.allow, permission.quals = false, false, ""
-	return true
 }
 
 // permitsNoMore reports whether the policy permits at least as much as the claim c.
-func (s *fieldSolver) permitsNoMore(c *claim, place pathpattern.Pattern, condition string) bool {
-	d, from := s.truth(place, condition)
+func (s *fieldSolver) permitsNoMore(c *claim, place pathpattern.Pattern, purpose string) bool {
+	d, quals, ambiguous := s.decide(place, purpose)
 	if d.Verdict == policy.Unstated {
 		return len(c.from) == 0
 	}
-	quals, ambiguous := s.qualifiers(from)
 	return d.Verdict == policy.Allowed && !ambiguous && (c.quals == quals || quals == "")
 }
 
 // reportStricter reports permissions of the policy that an ACAP crawler does not find.
-func (s *fieldSolver) reportStricter(place pathpattern.Pattern, condition string) {
-	d, from := s.truth(place, condition)
-	if d.Verdict != policy.Allowed || d.Statement == nil {
+func (s *fieldSolver) reportStricter(place pathpattern.Pattern, purpose string) {
+	d, quals, _ := s.decide(place, purpose)
+	if d.Verdict != policy.Allowed || d.Statement == nil || s.unready(quals) { // prohibitUnready has reported the last case
 		return
 	}
-	quals, _ := s.qualifiers(from)
-	if s.unready(quals) {
-		return // prohibitUnready has already reported it
-	}
-	if permission, prohibited := s.read(place, condition); permission == nil || prohibited || permission.quals != quals {
+	if permission, prohibited := s.read(place, purpose); permission == nil || prohibited || permission.quals != quals {
 		for i := range s.statements {
 			if st := &s.statements[i]; st.Statement == d.Statement {
-				s.lost(&claim{from: []*conditional{st}, condition: condition}, place)
+				s.lost([]*conditional{st}, purpose, place)
 			}
 		}
 	}
 }
 
 // lost reports that the records disallow part of a permission.
-func (s *fieldSolver) lost(c *claim, place pathpattern.Pattern) {
-	for _, f := range c.from {
+func (s *fieldSolver) lost(from []*conditional, condition string, place pathpattern.Pattern) {
+	for _, f := range from {
 		if !f.Statement.Allow {
 			continue
 		}
 		code, why := "acap-undecidable", "ACAP crawlers cannot tell which of the patterns that match there is the narrowest, and then take it as disallowed"
-		if c.condition != "" {
-			code, why = "acap-purpose", "ACAP has no way to let what is said for a usage purpose override what is said for all"
+		if condition != "" {
+			code, why = "acap-purpose", "ACAP cannot express how the entries for a usage purpose and for all purposes combine there"
 		}
 		s.warn(f.Statement, code, fmt.Sprintf("the ACAP records disallow the %s of what matches %q although %q allows it: %s; write one of the patterns differently",
 			s.usage, place, f.Statement.Pattern, why))

@@ -68,6 +68,12 @@ type claim struct {
 
 func (c *claim) appliesWith(d *claim) bool { return c.condition == "" || c.condition == d.condition }
 
+// isFor reports whether readers with a purpose, or without one, apply the claim.
+func (c *claim) isFor(purpose string) bool {
+	s := SubRecord{Purposes: strings.Split(c.condition, "\n")}
+	return c.condition == "" || s.isFor(purpose)
+}
+
 // fieldSolver finds the claims about one usage in a record. They must have the same meaning as the policy for readers
 // that follow section 2.4.5 of ACAP. By this section, the claim with the narrowest scope decides. A usage is prohibited
 // if no claim is the narrowest.
@@ -78,22 +84,23 @@ func (c *claim) appliesWith(d *claim) bool { return c.condition == "" || c.condi
 //	                                         ACAP-disallow-index: /news/*/drafts/
 type fieldSolver struct {
 	*writer
+	class      *policy.Class
 	usage      policy.Usage
 	statements []conditional
 	claims     []claim
 	given      int       // number of claims made from the statements
-	stated     solve.Set // the patterns of statements
 	written    solve.Set // the patterns of claims
 	folded     solve.Set // the folded patterns of claims
+	qualified  bool      // at least one statement has qualifiers
 	wild       int       // the work of one lookup in a set, in steps of the budget
 	room       int       // number of claims that may still be added
 }
 
 func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields []field) {
-	s := fieldSolver{writer: w, usage: u, statements: w.statements(c, u), wild: 1, room: maxAdded}
+	s := fieldSolver{writer: w, class: c, usage: u, statements: w.statements(c, u), wild: 1, room: maxAdded}
 	for i := range s.statements {
 		st := &s.statements[i]
-		s.stated.Add(st.Statement.Pattern, i)
+		s.qualified = s.qualified || st.Statement.Qualifiers != nil
 		for _, p := range st.Statement.Pattern.Rooted() {
 			s.add(p.Plain(), st.Statement.Allow, st.condition, []*conditional{st})
 		}
@@ -135,30 +142,31 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 func (s *fieldSolver) add(p pathpattern.Pattern, allow bool, condition string, from []*conditional) {
 	c := claim{pattern: p, folded: Fold(p), allow: allow, condition: condition, from: from, added: s.given > 0}
 	if allow {
-		c.quals, c.ambiguous = s.qualifiers(from)
+		_, c.quals, c.ambiguous = s.decide(p, condition)
 	}
 	s.written.Add(c.pattern, len(s.claims))
 	s.folded.Add(c.folded, len(s.claims))
 	s.claims = append(s.claims, c)
 }
 
-// decide returns the policy's decision about paths to which exactly these statements apply.
-func (s *fieldSolver) decide(from []*conditional, now time.Time) policy.Decision {
-	matching := make([]policy.Applied, len(from))
-	for i, f := range from {
-		matching[i] = f.Applied
-	}
-	return s.p.Outcome(matching, now)
-}
-
 var ever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// qualifiers returns the printed qualifiers for paths to which exactly these statements apply. They are ambiguous if
-// two of them differ and neither is stricter, or if a permission without a date depends on a permission with a date.
-func (s *fieldSolver) qualifiers(from []*conditional) (text string, ambiguous bool) {
-	text, ok := qualifiersOf(s.decide(from, time.Time{}).Qualifiers(), s.usage)
-	ends := strings.Contains(text, "time-limit=until-2") || strings.Contains(text, "time-limit=until-1")
-	return text, !ok || !ends && s.decide(from, ever).Verdict == policy.Disallowed
+// decide returns the policy's decision about paths that match a pattern but no narrower one, and its printed
+// qualifiers. They are ambiguous if two of them differ and neither is stricter, or if a permission without a date
+// depends on a permission with a date.
+func (s *fieldSolver) decide(at pathpattern.Pattern, condition string) (d policy.Decision, quals string, ambiguous bool) {
+	s.budget.Spend(s.wild)
+	q := s.class.Query(s.host, s.usage, "")
+	if condition != "" {
+		q.Purposes = strings.Split(condition, "\n")
+	}
+	if d = s.p.DecideAt(q, at); d.Verdict != policy.Allowed {
+		return d, "", false
+	}
+	quals, ok := qualifiersOf(d.Qualifiers(), s.usage)
+	ends := strings.Contains(quals, "time-limit=until-2") || strings.Contains(quals, "time-limit=until-1")
+	q.Now = ever
+	return d, quals, !ok || !ends && s.p.DecideAt(q, at).Verdict == policy.Disallowed
 }
 
 // overrides reports whether a permission wins over a prohibition in the policy.

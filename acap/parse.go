@@ -403,7 +403,11 @@ func Decode(data []byte) []byte {
 	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
 		order = binary.BigEndian
 	default:
-		return bytes.TrimPrefix(data, []byte("\ufeff"))
+		// Google's parser also skips a byte order mark that is cut off.
+		for mark := "\ufeff"; mark != "" && len(data) > 0 && data[0] == mark[0]; mark = mark[1:] {
+			data = data[1:]
+		}
+		return data
 	}
 	units := make([]uint16, len(data)/2-1)
 	_, _ = binary.Decode(data[2:], order, units) // cannot fail, because the sizes match

@@ -17,8 +17,7 @@ const VersionComment = "##ACAP version=1.0"
 // Line is a line of the records, with its place in the policy.
 type Line = policy.Line
 
-// maxReports limits the number of problems that are reported for one statement. Each of them names a different
-// conflict.
+// maxReports limits the number of reported problems for one statement. Each of them names a different conflict.
 const maxReports = 3
 
 // Published reports whether ACAP records are published for a policy. In full mode, this is always the case. In

@@ -143,6 +143,31 @@ ACAP-usage-purpose: news
 ACAP-allow-index: /a/
 warning acap-purpose 7
 `},
+		{"a permission of which ACAP cannot take out what one purpose may not do", "{acap: auto}", `
+  - for: everyone
+    allow: {index: /a*b*c*d}
+  - for: 'purpose:sport'
+    disallow: {index: '/*w*x*y*z'}`, `
+ACAP-crawler: *
+ACAP-allow-index: /a*b*c*d
+ACAP-usage-purpose: sport
+ACAP-disallow-index: /a*b*c*d
+ACAP-disallow-index: /*w*x*y*z
+warning acap-purpose 5
+`},
+		{"a permission of which ACAP cannot take out what is disallowed", "{acap: auto}", `
+  - for: everyone
+    disallow: {index: '/*w*x*y*z'}
+  - for: CCBot
+    allow: {index: {paths: /a*b*c*d, time-limit: 3-days}}`, `
+ACAP-crawler: *
+ACAP-disallow-index: /*w*x*y*z
+
+ACAP-crawler: CCBot
+ACAP-disallow-index: /*w*x*y*z
+ACAP-disallow-index: /a*b*c*d
+warning acap-undecidable 7
+`},
 		{"qualifiers that are not ready", "{acap: auto}", `
   - for: everyone
     allow:

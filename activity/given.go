@@ -18,7 +18,7 @@ type Given struct {
 // GivenTo remembers which texts of a policy version were already passed to some Recorders.
 type GivenTo struct {
 	to         weak.Pointer[Recorders]
-	generation atomic.Uint64 // the Recorders' generation to which the publication was passed
+	generation atomic.Uint64 // generation of the Recorders that received the publication
 	mu         sync.Mutex
 	day        int64           // the day of the entries in robots
 	robots     map[string]bool // keys are "HOST VERSION"
@@ -70,7 +70,7 @@ func (p *GivenTo) Publish(to *Recorders, publication *Publication) {
 	}
 }
 
-// maxRobots limits the robots.txt files of one policy that are passed to the recorders in a day. A limit is needed
+// maxRobots limits how many robots.txt files of one policy are passed to the recorders in a day. A limit is needed
 // because clients can invent hosts.
 const maxRobots = 10_000
 
@@ -89,7 +89,7 @@ func (p *GivenTo) Robots(robots string, day int64) bool {
 	return true
 }
 
-// Forget undoes the effect of Robots, for a robots.txt that was not passed to the recorders.
+// Forget undoes the effect of Robots if passing the robots.txt to the recorders failed.
 func (p *GivenTo) Forget(robots string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

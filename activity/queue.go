@@ -44,7 +44,7 @@ func (q *Queue[T]) Offer(v T) bool {
 	}
 }
 
-// Dropped returns the number of items that were dropped because the queue was full.
+// Dropped returns the number of items dropped because the queue was full.
 func (q *Queue[T]) Dropped() uint64 { return q.dropped.Load() }
 
 // Close passes on the queued items and stops the queue. Record may be called during and after Close.

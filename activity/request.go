@@ -36,7 +36,7 @@ const (
 	WouldBlock Decision = "would_block" // disallowed, but the rule is only logged (enforce: log)
 	Blocked    Decision = "blocked"     // disallowed, and blocked
 	Limited    Decision = "limited"     // answered with 429, because the request exceeds a rate limit
-	WouldLimit Decision = "would_limit" // allowed; exceeds a rate limit that is only logged (enforce: log)
+	WouldLimit Decision = "would_limit" // allowed; exceeds a rate limit with enforce: log
 )
 
 // CategoryUnlisted is the category of clients that look automated but are not in the catalog.
@@ -78,8 +78,8 @@ type Request struct {
 	Bytes  int64 // size of the response body as sent
 }
 
-// Form describes how a robots.txt was sent: with which scheme, and whether the upstream's file was merged into it. The
-// scheme matters because sitemap addresses without a scheme differ between http and https.
+// Form describes how a robots.txt was sent: by http or https, and with or without the upstream's file merged into it.
+// The scheme matters because sitemap addresses without a scheme differ between http and https.
 func Form(scheme string, merged bool) string {
 	if merged {
 		return scheme + ", merged"

@@ -100,8 +100,8 @@ func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
 	return f
 }
 
-// reportNotRefused reports a page that was served to a crawler although the policy blocks the crawler. It also
-// determines whether a cache served the page.
+// reportNotRefused reports a page served to a crawler although the policy blocks the crawler. It also determines
+// whether a cache served the page.
 func (a *auditor) reportNotRefused(ctx context.Context, p *page, r *response) {
 	if a.refetch(ctx, p, r.agent).refused() {
 		a.add(finding("cached-for-another", p.url.String(), r.agent.crawlerName(), "a cache serves the page to "+r.agent.Name+because(r.cached())+", which the server itself blocks", cacheFix+" (docs/how-to/behind-a-cdn.md)"))

@@ -203,7 +203,7 @@ func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err 
 	return a.report, moved, nil
 }
 
-// moved returns the address to which the first page redirects if it is on another host. Otherwise it returns nil.
+// If the first page redirects to another host, moved returns the new address. Otherwise it returns nil.
 func (a *auditor) moved() *url.URL {
 	if len(a.pages) == 0 {
 		return nil
@@ -244,7 +244,7 @@ func (a *auditor) refetch(ctx context.Context, p *page, as agent) *response {
 	return a.get(ctx, probe, as)
 }
 
-// target returns the part of a URL that is compared with patterns in robots.txt.
+// target returns the part of a URL to compare with patterns in robots.txt.
 func target(u *url.URL) string { return u.RequestURI() }
 
 // getPages chooses the pages, and requests them with the audit's own User-Agent.

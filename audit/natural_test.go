@@ -278,7 +278,7 @@ func TestSamplesAreBounded(t *testing.T) {
 	}
 }
 
-// Many links below a path that is closed to the audit do not use up the work that the audit may spend on a robots.txt.
+// Many links below a disallowed path do not use up the work that the audit may spend on a robots.txt.
 func TestSamplesClosedToTheAudit(t *testing.T) {
 	t.Parallel()
 	s := &testSite{robots: "User-agent: *\nDisallow: /drafts/\n", pages: map[string]string{}}

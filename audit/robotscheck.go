@@ -57,7 +57,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 		a.rules = readRobots(nil, nil)
 		return nil
 	case !r.ok():
-		f("robots-forbidden", "robots.txt answers "+r.outcome()+": crawlers then fetch everything, because they treat the site as one without rules (RFC 9309 section 2.3.1.3)", "let everyone read /robots.txt, including crawlers that are blocked elsewhere")
+		f("robots-forbidden", "robots.txt answers "+r.outcome()+": crawlers then fetch everything, because they treat the site as one without rules (RFC 9309 section 2.3.1.3)", "let everyone read /robots.txt, including crawlers blocked elsewhere")
 		a.rules = readRobots(nil, nil)
 		return nil
 	}
@@ -116,7 +116,7 @@ func (a *auditor) robotsLines() {
 		a.add(finding("robots-syntax", at, "", "crawlers skip or misread "+describeLines(ps), "correct or delete the lines"))
 	}
 	if ps := a.rules.unusual; len(ps) > 0 {
-		a.add(finding("robots-lighthouse", at, "", "Lighthouse and PageSpeed report "+describeLines(ps)+"; crawlers ignore such lines", "nothing; to get a clean report, delete the lines"))
+		a.add(finding("robots-lighthouse", at, "", "Lighthouse and PageSpeed report "+describeLines(ps)+"; crawlers ignore such lines", "no change is needed; to get a report without these lines, delete them"))
 	}
 }
 

@@ -60,7 +60,7 @@ func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 		}
 		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
 		if !lighthouseKeys[key] {
-			f.unusual = append(f.unusual, lineProblem{i + 1, content, "have keys that they do not know"})
+			f.unusual = append(f.unusual, lineProblem{i + 1, content, "has a key that they do not know"})
 		}
 		switch key {
 		case "user-agent":

@@ -296,7 +296,7 @@ func TestPrivateAddresses(t *testing.T) {
 	}
 }
 
-// TestMoved audits the host to which the page redirects.
+// TestMoved checks that the audit moves to another host if the page redirects there.
 func TestMoved(t *testing.T) {
 	s := &testSite{pages: map[string]string{"/": home}}
 	target := httptest.NewServer(s)

@@ -45,7 +45,7 @@ func (a *auditor) checkUsage(p *page, r *response, s said) {
 		for _, other := range s.usage[:i] {
 			for key, v := range f.says {
 				if o := other.says[key]; o != "" && o != v {
-					disagree(key, fmt.Sprintf("of %s, the %s header says %s, and the %s header says the opposite", key, other.name, map[string]string{"y": "yes", "n": "no"}[o], f.name))
+					disagree(key, fmt.Sprintf("about %s, the %s header says %s, and the %s header says the opposite", key, other.name, map[string]string{"y": "yes", "n": "no"}[o], f.name))
 				}
 			}
 		}

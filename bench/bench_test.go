@@ -56,7 +56,7 @@ func TestPolicies(t *testing.T) {
 		if got := len(f.Spec.Rules); got != size.Rules {
 			t.Errorf("%d rules, want %d", got, size.Rules)
 		}
-		// Besides the crawlers there are everyone, and two that are allowed more.
+		// Besides the crawlers, the rules name everyone, and two crawlers that may do more.
 		if got := len(named) - 3; got != size.Crawlers {
 			t.Errorf("rules name %d crawlers, want %d", got, size.Crawlers)
 		}

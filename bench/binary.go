@@ -13,11 +13,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// The module costs the time of a larger program and the time of its handler. The option binary
-// measures both: Caddy as it is, with the module linked and no robots_policy in its Caddyfile,
-// with the console too, and in use. All are built from the go.mod of this repository. The order
-// of functions in memory alone can make a program a few percent faster or slower, so each is
-// linked in several layouts.
+// The module has two costs: the program is larger, and the handler takes time. The option binary measures both. It
+// compares Caddy alone, Caddy with the unused module, Caddy with the unused module and console, and Caddy with the
+// module in use. All of them are built from the go.mod of this repository. The order of functions in memory can make a
+// program a few percent faster or slower, so each program is linked in several layouts.
 
 // programs are the imports of a main package in addition to Caddy.
 var programs = []struct {
@@ -41,8 +40,8 @@ func binaryRows() []*row {
 	}
 }
 
-// buildPrograms links all programs in one layout: 0 is the linker's own, others shuffle
-// the functions.
+// buildPrograms links all programs in one layout. 0 is the linker's own layout, and other numbers shuffle the
+// functions.
 func buildPrograms(ctx context.Context, dir string, layout int, rep *report) (map[string]string, error) {
 	dir = filepath.Join(dir, fmt.Sprintf("layout-%d", layout))
 	if err := os.MkdirAll(dir, 0o755); err != nil {

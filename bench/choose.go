@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// chooseRows returns the rows with these names and their bases, all for "". Rows
-// of what is not installed are left out, and the report says so.
+// chooseRows returns the rows with these names, and their bases. For "", it returns all rows. It leaves out rows of
+// programs that are missing on this machine, and the report mentions that.
 func chooseRows(names string, rep *report) ([]*row, error) {
 	all := allRows()
 	var wanted []string
@@ -48,7 +48,7 @@ func chooseRows(names string, rep *report) ([]*row, error) {
 	}), nil
 }
 
-// buildAll builds what the rows need.
+// buildAll builds the programs for the rows.
 func buildAll(ctx context.Context, o options, dir string, rep *report) (binaries map[string]string, err error) {
 	binaries = map[string]string{}
 	if binaries["caddy"], err = build(ctx, dir, "..", "./cmd/caddy"); err != nil {
@@ -74,7 +74,7 @@ func runChain(ctx context.Context, dir string, scenarios []string, more ...strin
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, binary, append([]string{"-scenarios", strings.Join(scenarios, ",")}, more...)...)
-	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "HOME="+dir, "TMPDIR="+dir) // so that nothing is left if it is killed
+	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "HOME="+dir, "TMPDIR="+dir) // so that no files are left if the process is killed
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()

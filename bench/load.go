@@ -20,7 +20,7 @@ type answer struct {
 	size   int // of the body, in octets, without the framing of chunks
 }
 
-// load is clients that ask one proxy, each as fast as it gets its answers.
+// load holds the clients of one proxy. Each client sends the next request when it has received the answer.
 type load struct {
 	clients  []*client
 	done     sync.WaitGroup
@@ -41,8 +41,8 @@ type client struct {
 	err       error
 }
 
-// startLoad connects and asks for requests over and over, each connection from
-// another place on. An answer other than want ends it with an error.
+// startLoad opens connections and sends the requests repeatedly. Each connection begins with another request. If an
+// answer differs from want, the load ends with an error.
 func startLoad(addr string, requests [][]byte, conns int, want answer) (*load, error) {
 	l := &load{}
 	for i := range conns {
@@ -144,8 +144,7 @@ func (c *client) read() (a answer, err error) {
 	}
 }
 
-// discard reads and counts what comes, in pieces, so that a long body counts
-// while it comes.
+// discard reads and counts the bytes of a body in pieces, so that a long body is counted while it arrives.
 func (c *client) discard(n int) error {
 	for n > 0 {
 		k, err := c.r.Discard(min(n, 32<<10))
@@ -164,7 +163,7 @@ func field(line []byte, name string) ([]byte, bool) {
 	return bytes.TrimSpace(line[len(name):]), true
 }
 
-// number is -1 if b is none.
+// number parses a number. It returns -1 if b is not a number.
 func number(b []byte, base int) int {
 	n, err := strconv.ParseUint(string(b), base, 31)
 	if err != nil {
@@ -173,7 +172,7 @@ func number(b []byte, base int) int {
 	return int(n)
 }
 
-// count returns the number of answers. Long ones are counted by their octets.
+// count returns the number of answers. If stream is set, it returns the number of octets.
 func (l *load) count(stream bool) float64 {
 	n := 0.0
 	for _, c := range l.clients {
@@ -186,8 +185,7 @@ func (l *load) count(stream bool) float64 {
 	return n
 }
 
-// stop ends the clients and returns what went wrong before. Further calls return
-// the same.
+// stop ends the clients, and returns the first error. Further calls return the same error.
 func (l *load) stop() error {
 	l.stopping.Store(true)
 	for _, c := range l.clients {
@@ -201,7 +199,7 @@ func (l *load) stop() error {
 	return errors.Join(errs...)
 }
 
-// latencies are the latencies of all clients, for the time when timing was set.
+// latencies returns the latencies of all clients while timing was set.
 func (l *load) latencies() (all []time.Duration) {
 	for _, c := range l.clients {
 		all = append(all, c.latencies...)

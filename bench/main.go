@@ -31,10 +31,10 @@ type options struct {
 	paired, chain   bool
 	profile, out    string
 	binary          bool
-	sameBinary      bool // bare rows run the binary with the module too: for tests, which build once
+	sameBinary      bool // bare rows also run the binary with the module; for tests, which build only one program
 }
 
-// cpus is the number of CPUs before this process keeps off some.
+// cpus is the number of CPUs, including those that this process does not use.
 var cpus = runtime.NumCPU()
 
 func main() {
@@ -67,8 +67,8 @@ func main() {
 	}
 }
 
-// run does all that the options ask for. What does not its work fails it, after
-// the report.
+// run runs the benchmarks that the options select. If a row did not do all of its work, run returns an error after it
+// has written the report.
 func run(ctx context.Context, o options) error {
 	dir, err := os.MkdirTemp("", "robots-policy-bench-")
 	if err != nil {
@@ -106,11 +106,11 @@ func run(ctx context.Context, o options) error {
 	return errors.Join(failed, rep.write(o))
 }
 
-// errWork says that a row of this module did not do what is measured.
+// errWork means that a row of this module did not do all of the measured work.
 var errWork = errors.New("not all work was done")
 
-// compare runs all rows, in parts: each starts the proxies afresh, so that where
-// their memory happens to lie does not count for all.
+// compare runs all rows in several parts. Each part starts the proxies again, because the placement of their memory
+// affects the results by chance.
 func compare(ctx context.Context, o options, scenarios []workload.Scenario, dir string, rep *report) error {
 	rows, binaries, err := prepare(ctx, o, dir, rep)
 	if err != nil {

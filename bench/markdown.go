@@ -21,7 +21,7 @@ func table(head []string, lines [][]string) string {
 	return b.String()
 }
 
-// markdown is the report for readers.
+// markdown returns the report as Markdown.
 func (rep *report) markdown() string {
 	m := rep.Machine
 	var b strings.Builder
@@ -48,7 +48,7 @@ func (rep *report) markdown() string {
 	return b.String()
 }
 
-// least is the excess of the row with the least work over its base in a scenario.
+// least returns how much the row least costs more than its base in a scenario.
 func (rep *report) least(scenario string) string {
 	for _, p := range rep.Pairs {
 		if p.Scenario == scenario && p.Row == leastRow {
@@ -58,7 +58,7 @@ func (rep *report) least(scenario string) string {
 	return ""
 }
 
-// noise is by how much two of the same differed in a scenario.
+// noise returns the difference between two equal rows in a scenario.
 func (rep *report) noise(scenario string) float64 {
 	for _, p := range rep.Pairs {
 		if p.Scenario == scenario && p.Row == againRow {
@@ -68,8 +68,8 @@ func (rep *report) noise(scenario string) float64 {
 	return 0
 }
 
-// targets compares what was aimed at with what was found. Missed is what is above
-// by more than two standard errors and more than the noise.
+// targets compares the targets with the results. A target is missed if the result is above it by more than two standard
+// errors, and by more than the noise.
 func (rep *report) targets() string {
 	var lines [][]string
 	add := func(what, target string, found, err, noise, limit float64, unit, least string) {

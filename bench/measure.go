@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// settle is the time for which a load runs before it is measured. Streams take longer, and have
-// longer windows, so that the measurement covers more than their beginnings.
+// The constant settle is the running time of a load before it is measured. Streams run longer and are measured for
+// longer, so that the measurement covers more than their beginnings.
 const (
 	settle     = 60 * time.Millisecond
 	streamSlow = 4
@@ -26,7 +26,7 @@ type window struct {
 	latencies []time.Duration
 }
 
-// micros is the CPU time per request, in µs.
+// micros returns the CPU time per request, in µs.
 func (w *window) micros() float64 {
 	return float64(w.cpu.Nanoseconds()) / 1e3 / max(w.requests, 1e-9)
 }
@@ -38,9 +38,9 @@ type meter struct {
 	repeats    int // windows that may still be repeated
 }
 
-// together loads rows at the same time and measures the same window of each. It
-// also returns the share of the machine that others used. A disturbed window is
-// measured again, at most twice, and the least disturbed counts.
+// together sends load to several rows at the same time, and measures all of them in the same window. It also returns
+// the share of the machine that other programs used. A disturbed window is measured again, at most twice. The least
+// disturbed window is used.
 func (m *meter) together(ctx context.Context, rows []*row, s *workload.Scenario, conns int) (best []window, foreign float64, err error) {
 	for try := 0; ; try++ {
 		if ctx.Err() != nil {
@@ -89,7 +89,7 @@ func (m *meter) once(rows []*row, s *workload.Scenario, conns int) (windows []wi
 		l.timing.Store(true)
 	}
 	after := before
-	// A machine that is busy with other things takes longer for enough to divide by.
+	// On a busy machine, it takes longer until there are enough answers to compute a ratio.
 	for n := 0; n < 10 && (n == 0 || after.fewest(before) < enough); n++ {
 		time.Sleep(duration)
 		if after, err = m.look(rows, loads, s); err != nil {
@@ -115,7 +115,7 @@ func (m *meter) once(rows []*row, s *workload.Scenario, conns int) (windows []wi
 	return windows, min(max(0, others), 1), nil
 }
 
-// sight is the state of everything at one time.
+// sight holds all counters at one time.
 type sight struct {
 	at            time.Time
 	counts        []float64

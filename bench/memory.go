@@ -28,11 +28,11 @@ type memoryUse struct {
 	idle, peak int
 }
 
-// perStream is the additional memory for each stream.
+// perStream returns the additional memory for each stream.
 func (m memoryUse) perStream() float64 { return float64(m.peak-m.idle) / streams }
 
-// streaming measures the memory of a row while many read slowly. It is to have
-// answered little before, or the peak is that of earlier.
+// streaming measures the memory of a row while many clients read slowly. The row must have answered only few requests
+// before, because otherwise the peak is from the earlier requests.
 func streaming(ctx context.Context, r *row) (use memoryUse, err error) {
 	if err := resetPeak(r.pid()); err != nil {
 		return use, err

@@ -14,9 +14,8 @@ import (
 // originTag is the entity tag of everything that the origin has.
 const originTag = `"origin"`
 
-// origin is the upstream of all proxies: a server that does as little as can be,
-// so that the CPU is the proxies'. It knows GET, and understands no more of a
-// request than the path, Accept-Encoding and If-None-Match.
+// origin is the upstream of all proxies. The server does as little work as possible, so that the proxies can use the
+// CPU. It only knows GET, and reads only the path, Accept-Encoding and If-None-Match of a request.
 type origin struct {
 	net.Listener
 	answers map[*workload.Body][]byte
@@ -43,7 +42,7 @@ func startOrigin() (*origin, error) {
 	return o, nil
 }
 
-// encode is an answer as it goes over the wire.
+// encode returns the bytes of an answer.
 func encode(b *workload.Body) []byte {
 	var w bytes.Buffer
 	fmt.Fprintf(&w, "HTTP/1.1 200 OK\r\nServer: origin\r\nContent-Type: %s\r\nETag: %s\r\n", b.Type, originTag)
@@ -78,7 +77,7 @@ func (o *origin) serve(c net.Conn) {
 		if err != nil {
 			return
 		}
-		// One chunk a time, as a server that makes a page does it.
+		// The answer is sent in chunks, like the answer of a server that computes a page.
 		for len(answer) > 0 {
 			n := min(workload.ChunkSize, len(answer))
 			if len(answer) <= 64<<10 {

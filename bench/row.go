@@ -36,7 +36,7 @@ type row struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
 	etag  string            // of its robots.txt
-	wants map[string]answer // to the scenarios, as the check found them
+	wants map[string]answer // the answers to the scenarios in the check
 	Start time.Duration     `json:"start"` // until it answers
 }
 
@@ -190,7 +190,7 @@ func freePort() (port int, err error) {
 	return 0, err
 }
 
-// findNginx returns the nginx that is installed, if it can replace in pages.
+// findNginx returns the path of the installed nginx, if it can replace text in pages.
 func findNginx() (string, error) {
 	path, err := exec.LookPath("nginx")
 	if err != nil {

@@ -70,11 +70,10 @@ func resetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
-// cores are the CPUs on which the proxies run and those for all the rest. On a
-// machine with one CPU they are the same.
+// cores holds the CPUs for the proxies and the CPUs for everything else. On a machine with one CPU, they are the same.
 type cores struct {
 	proxies, rest unix.CPUSet
-	own           bool // the proxies have one of their own
+	own           bool // the proxies have a CPU that nothing else uses
 }
 
 // pinSelf finds the CPUs that there are, and keeps this process off the last one,

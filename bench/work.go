@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// work holds the work of a row in each scenario, as its answers show it. A ratio means little
-// without it, because a row that does less is faster.
+// work holds the work that a row did in each scenario, according to its answers. A ratio means little without it,
+// because a row that does less work is faster.
 type work struct {
 	Row string            `json:"row"`
 	Did map[string]string `json:"did"` // by the names of scenarios

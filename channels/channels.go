@@ -54,8 +54,8 @@ type Group struct {
 	Field  string // the key of the lines
 	ByPath bool   // lines may have a path, and the line with the longest path applies
 	Lines  func(*rights.Client) ([]policy.Line, []policy.Problem)
-	// StrictLine returns the value of a single line for all paths, which disallows everything that is disallowed on
-	// any path. If it is nil, the lines of several groups are combined by path.
+	// StrictLine returns the value of a single line for all paths. The line disallows a usage everywhere if it is
+	// disallowed on any path. If StrictLine is nil, the lines of several groups are combined by path.
 	StrictLine func(*rights.Client) string
 	// Named is the diagnostic for the case that only groups of named crawlers have lines. Its text is empty if such
 	// lines have the intended effect.
@@ -114,8 +114,8 @@ type File struct {
 	Field string
 	// New returns the document of a host, or nil if the document would be empty.
 	New func(v *rights.View, spec *policy.Spec) *rights.Document
-	// Site parses the site's own document, with which the document of New is merged. It is nil if the channel does
-	// not merge documents.
+	// Site parses the site's own document. The document of New is merged with it. Site is nil if the channel does not
+	// merge documents.
 	Site *Site
 }
 

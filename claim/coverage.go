@@ -21,7 +21,7 @@ type Gap struct {
 	To      time.Time `json:"to,omitzero"`
 }
 
-// Coverage describes data that were read: the number of items, their period, hosts and servers, and the gaps.
+// Coverage describes the available data: the number of items, their period, hosts and servers, and the gaps.
 type Coverage struct {
 	Items   int64     `json:"items"`
 	From    time.Time `json:"from,omitzero"`
@@ -31,7 +31,7 @@ type Coverage struct {
 	Gaps    []Gap     `json:"gaps,omitempty"`
 }
 
-// Unite returns the coverage of data that were combined from several parts.
+// Unite returns the coverage of data combined from several parts.
 func Unite(all ...Coverage) (c Coverage) {
 	for _, x := range all {
 		c.Items += x.Items
@@ -58,7 +58,7 @@ type Known[T any] struct {
 	read     bool
 }
 
-// Read returns a Known for a value that was read.
+// Read returns a Known with a value and its coverage.
 func Read[T any](value T, c Coverage) Known[T] { return Known[T]{value, c, true} }
 
 // Get returns the value and its coverage. If the value was never read, Get returns zero values.

@@ -43,10 +43,10 @@ type Activity struct {
 	// The maximum number of rows with paths for each hour. Further requests are summed under `(other)`. Default: 50000.
 	RowsPerHour int `json:"rows_per_hour,omitempty"`
 
-	// The time for which hourly totals are stored. Default: 90d.
+	// How long hourly totals are stored. Default: 90d.
 	Hours caddy.Duration `json:"hours,omitempty"`
 
-	// The time for which daily totals are stored. Default: 396d.
+	// How long daily totals are stored. Default: 396d.
 	Days caddy.Duration `json:"days,omitempty"`
 
 	// The maximum size of the database in bytes. If the database reaches this size, the oldest totals are deleted,
@@ -344,8 +344,7 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 	return c.Err()
 }
 
-// Dropped returns the number of requests that were not recorded because the queue was full or the database
-// was not open.
+// Dropped returns the number of unrecorded requests: the queue was full or the database was not open.
 func (a *Activity) Dropped() uint64 {
 	n := a.lost.Load()
 	if s, ok := a.store.Get(); ok {
@@ -354,8 +353,7 @@ func (a *Activity) Dropped() uint64 {
 	return n
 }
 
-// Publish implements activity.Publisher. Texts that are published while the database is not open are sent again after
-// it opens.
+// Publish implements activity.Publisher. If the database is not open, published texts are sent again after it opens.
 func (a *Activity) Publish(p *activity.Publication) {
 	a.publish(p, func(ctx context.Context, s *store.Store) error {
 		at := time.Now()

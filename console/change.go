@@ -41,7 +41,7 @@ type changeData struct {
 	First  *firstQuestions
 
 	Saved     *source.Draft // saved for all, or nil if there is none
-	SavedID   string        // the ID of the draft that was saved when the page was rendered
+	SavedID   string        // the ID of the saved draft when the page was rendered
 	Continues string        // the ID of the draft that the text is made from, or "" if there is none
 
 	Returns   source.Return // the relation between the text and earlier published texts
@@ -154,7 +154,7 @@ func (d *changeData) lead() string {
 	if h := d.Headline(); n > 0 {
 		return plural(n, "thing changes", "things change") + " with this draft. " + sentence(h.Text)
 	}
-	return "This draft does not change any decision."
+	return "This draft does not change any decision of the policy."
 }
 
 // openDraft reads the draft from the form, a stored version, the saved draft, or the version in force.
@@ -296,7 +296,7 @@ func (v *view) judge(d *changeData) {
 	d.Keeps = d.judgeKeeps(v)
 }
 
-// ReplayDays returns the number of days of traffic on which the draft is replayed.
+// ReplayDays returns the number of days whose traffic is replayed with the draft.
 func (v *view) ReplayDays() int {
 	n, _ := strconv.Atoi(v.r.PostFormValue("replay")) // a replay of a year takes seconds, so it runs only on request
 	if slices.Contains(periods, n) {

@@ -35,7 +35,7 @@ func TestNothingReassuresAboveAGap(t *testing.T) {
 	}
 	for _, g := range []claim.Gap{
 		{Name: store.GapNotRecorded, What: "500,000 requests could not be recorded", Close: "replay the access log"},
-		{Name: store.GapSilentServer, What: "the server node-7 of the fleet is silent for 1m0s", Close: "start it"},
+		{Name: store.GapSilentServer, What: "the server node-7 of the fleet has been silent for 1m0s", Close: "start it"},
 		{Name: store.GapUnsentRows, What: "the server node-7 of the fleet has not sent all", Close: "wait"},
 		{Name: store.GapClocksApart, What: "the clock of the server node-7 is wrong", Close: "set its clock"},
 	} {

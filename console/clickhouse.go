@@ -79,7 +79,7 @@ func (c *ClickHouse) unmarshal(d *caddyfile.Dispenser) error {
 		block.Duration("every", &c.Every, time.Second, "a duration of 1s or more, such as 30s"))
 }
 
-// fleet returns the database to which this server sends its totals.
+// fleet returns the database that receives this server's totals.
 func (a *Activity) fleet(report func(error)) store.Fleet {
 	f := store.Fleet{Node: a.Node, Report: report}
 	if a.ClickHouse != nil {

@@ -29,7 +29,7 @@ type crawlerData struct {
 	Sections  []sectionCounts
 	Reads     []readEvent
 	Violating []violationDay
-	Refused   int64 // violations that were blocked
+	Refused   int64 // blocked violations
 	Evidence  bool
 	Controls  []site.ControlState
 }
@@ -171,7 +171,7 @@ func (v *view) mayWords(name string) string {
 		text += "only " + english.Some(said[true], 4)
 	}
 	if len(parts) == maxProbes {
-		text += ", of what was asked: the policy has more patterns"
+		text += ", among the checked paths: the policy has more patterns"
 	}
 	return text + ". "
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// Every decision and identity that is recorded has a word in the console.
+// Every recorded decision and identity has a word in the console.
 func TestDecisionsHaveWords(t *testing.T) {
 	names := []string{activity.CategoryUnlisted}
 	for _, d := range []activity.Decision{activity.Unstated, activity.Allowed, activity.Disallowed, activity.WouldBlock, activity.Blocked, activity.Limited, activity.WouldLimit} {

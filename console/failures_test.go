@@ -64,7 +64,7 @@ func (b broken) PolicyVersions(ctx context.Context, _ string) ([]string, error) 
 
 func (b broken) Documents(ctx context.Context) ([]store.Document, error) { return nil, b.fail(ctx) }
 
-// withoutPublications and withoutDocuments are stores of which a part cannot be read.
+// withoutPublications and withoutDocuments are stores with an unreadable part.
 type (
 	withoutPublications struct{ store.Queries }
 	withoutDocuments    struct{ store.Queries }

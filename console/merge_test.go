@@ -41,7 +41,7 @@ func TestTwoEditors(t *testing.T) {
 	} {
 		mine := form(c.text, "edda")
 		_, body := send(edda, mine, "check")
-		if !strings.Contains(body, "by paul: “Close the old part”") || !strings.Contains(body, "Put my change onto version 2") || !strings.Contains(body, "What they changed") {
+		if !strings.Contains(body, "by paul: “Close the old part”") || !strings.Contains(body, "Apply my change to version 2") || !strings.Contains(body, "What they changed") {
 			t.Fatalf("%s: both changes are not shown: %s", c.name, body)
 		}
 		if status, _ := send(edda, mine, "save"); status != http.StatusSeeOther {

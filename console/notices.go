@@ -169,7 +169,7 @@ func (v *view) searchEngines(from, to time.Time, by ...store.Dimension) store.Qu
 	return q
 }
 
-// searchNotices returns notices about verified search engines that were blocked in the last day.
+// searchNotices returns notices about blocked requests of verified search engines in the last day.
 func (v *view) searchNotices() (all []notice) {
 	if v.store == nil {
 		return nil

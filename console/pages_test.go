@@ -498,7 +498,7 @@ func TestSiteShowsItsHostsOnly(t *testing.T) {
 	}
 }
 
-// Clients that are counted together have no name to put into a policy file.
+// A row that sums several clients has no name for a policy file.
 func TestWhoCanBeNamed(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for name, want := range map[string]string{"harbor-fetch": "Name harbor-fetch</h2>", "(none)": "Name python-httpx</h2>"} {

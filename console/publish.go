@@ -32,7 +32,7 @@ func (v *view) publishBox(d *changeData) publishBox {
 	}
 	good := "No errors"
 	if d.Draft.Failing > 0 {
-		good = "No errors, apart from the tests"
+		good = "No errors, apart from failed tests"
 	}
 	add(d.Draft.Errors-d.Draft.Failing <= 0, good, plural(d.Draft.Errors-d.Draft.Failing, "error", "errors")+" in the draft")
 	if c := d.Draft.TestsPass; c.Made() {
@@ -93,8 +93,8 @@ func (d *changeData) losers() []string {
 }
 
 // judgeKeeps returns the claim that search engines do not lose anything by the draft. It replays the stored traffic, or
-// compares the policies if there is no traffic. For a version that was served earlier, all losses must be accepted, so
-// judgeKeeps only compares the policies.
+// compares the policies if there is no traffic. For an earlier version, all losses must be accepted, so judgeKeeps only
+// compares the policies.
 func (d *changeData) judgeKeeps(v *view) claim.Claim {
 	if d.Returns == source.Earlier {
 		return replay.KeepsBy(d.Losses, false, d.Accept)

@@ -46,8 +46,8 @@ func TestEarlierVersionAsksForEachLoss(t *testing.T) {
 	}
 }
 
-// An undo is published whatever search engines lose by it, and that is an alarm; the undo of an undo says so. A version
-// that was served earlier takes a tick at those who lose by it.
+// An undo is published even if search engines lose something by it. In that case, there is an alert. An undo of an undo
+// says what it is. For any other earlier version, the person must tick the search engines that lose something.
 func TestUndoAndEarlierVersions(t *testing.T) {
 	closing := strings.Replace(testPolicy, "  - name: late\n", closingBingbot+"  - name: late\n", 1)
 	s := startCaddy(t, testPolicy) // whose traffic has Bingbot at /news/

@@ -28,7 +28,7 @@ type publishedData struct {
 	MoreReaders string // link
 	Audits      []auditor.Result
 	AuditHosts  []string
-	Done        *versionRow // the version that was published just now
+	Done        *versionRow // the newly published version
 	Undo        string      // the label of the version that an undo brings back; empty if an undo is not possible
 	UndoLink    string
 	ShowsText   bool
@@ -114,7 +114,7 @@ func (v *view) versionRows(d *publishedData, h *history, readBy map[string]map[c
 	}
 }
 
-// done fills in the version that was published just now.
+// done fills in the newly published version.
 func (v *view) done(d *publishedData) {
 	done := v.Param("done")
 	i := slices.IndexFunc(d.Versions, func(r versionRow) bool { return r.Live && done != "" && strings.HasPrefix(r.Policy, done) })

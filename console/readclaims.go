@@ -41,7 +41,7 @@ type behaviorSubject struct {
 // behavior holds the numbers of requests that a crawler sent after it had read robots.txt.
 type behavior struct{ judged, violations, blocked int64 }
 
-// obeyed is the claim that a crawler did not request pages that are disallowed by the robots.txt it had read.
+// obeyed is the claim that a crawler did not request pages disallowed by the robots.txt it had read.
 var obeyed = claim.Register("obeyed", func(s behaviorSubject) claim.Finding {
 	n, _ := s.Counts.Get()
 	f := claim.Finding{Text: "It obeyed every robots.txt that it had read", Unjudged: "It obeyed every robots.txt that it had read, as far as its requests are known"}
@@ -135,7 +135,7 @@ func (v *view) judgeBehavior(n behavior) claim.Claim {
 	var s behaviorSubject
 	if c, err := v.coverage(v.span()); err == nil {
 		if n.judged == 0 {
-			c.Gaps = append(c.Gaps, claim.Gap{Name: "no-robots-txt-read", What: "it had read no robots.txt here, as far as this is known"})
+			c.Gaps = append(c.Gaps, claim.Gap{Name: "no-robots-txt-read", What: "it had not read a robots.txt here, as far as is known"})
 		}
 		s.Counts = claim.Read(n, c)
 	}

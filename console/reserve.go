@@ -96,7 +96,7 @@ func reserved(p *policy.Policy, u policy.Usage, now time.Time) (on bool, but str
 	return true, ""
 }
 
-// exception describes a case that is not disallowed, and the rule that causes the exception.
+// exception describes an allowed case, and the rule that allows it.
 func exception(p *policy.Policy, class *policy.Class, purpose string, host policy.Host, pattern pathpattern.Pattern, by *policy.Rule) string {
 	names := make([]string, 0, len(class.Crawlers))
 	for _, id := range class.Crawlers {

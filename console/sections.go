@@ -178,7 +178,7 @@ type asker struct {
 // impostor reports whether this is the row of all impostors.
 func (a *asker) impostor() bool { return a.identity == policy.Impostor }
 
-// recorded returns the identity in the form that is recorded with requests.
+// recorded returns the identity in the form used for recorded requests.
 func (a *asker) recorded() activity.Identity {
 	switch a.identity {
 	case policy.Verified:

@@ -251,7 +251,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		doubtStore()
 	}
 	if errors.Is(err, context.DeadlineExceeded) && status == http.StatusInternalServerError {
-		status, err = http.StatusServiceUnavailable, errors.New("the answer takes too long; choose a shorter period, one host or no path")
+		status, err = http.StatusServiceUnavailable, errors.New("computing the page takes too long; choose a shorter period or a single host, or leave the path out")
 	}
 	w.Header().Del("Content-Disposition") // this header was meant for a download
 	text := []byte(err.Error())

@@ -33,8 +33,8 @@ const (
 	actReturn   = "return"
 )
 
-// sharedDraft returns the draft that is saved next to the policy. It returns nil if there is no draft, or if the person
-// may not see the draft.
+// sharedDraft returns the saved draft of the policy. It returns nil if there is no draft, or if the person may not see
+// the draft.
 func (v *view) sharedDraft() (*source.Draft, error) {
 	if v.Running == nil || v.Running.document == nil || !v.showsText() {
 		return nil, nil

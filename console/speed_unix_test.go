@@ -117,7 +117,7 @@ func TestPagesOfAYear(t *testing.T) {
 			}
 		}
 	}
-	// At the end, as the store checks itself in the background when it is opened.
+	// This is checked at the end, because the store checks itself in the background after it is opened.
 	floor := best(func() {
 		if _, err := v.store.Totals(t.Context(), v.query(v.steps().by, store.ByKind, store.ByDecision)); err != nil {
 			t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// On a unix socket the console is for those who may open the socket, under any port of
-// this machine, as a tunnel has one of its own.
+// On a unix socket, everyone who may open the socket may use the console. The Host header may have any port of this
+// machine, because a tunnel listens on another port.
 func TestUnixSocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "console") // short enough for a socket
 	if err != nil {

@@ -19,7 +19,7 @@ type numbered struct {
 	Live bool
 }
 
-// history holds the versions of the policy that were published, and the texts that crawlers got.
+// history holds the published versions of the policy, and the texts that crawlers received.
 type history struct {
 	publications []numbered // the newest publication is first
 	documents    []store.Document

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Names that are counted and shown have no characters that control how text is shown.
+// Counted and displayed names do not have control characters.
 func TestAutomatedNamesArePrintable(t *testing.T) {
 	for ua, want := range map[string]string{
 		"My\u202ebot/1.0":                    "Mybot",

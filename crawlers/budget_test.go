@@ -10,11 +10,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// Whatever a file has that is offered as a catalog, reading it takes little memory and
-// time.
+// Reading a file as a catalog takes little memory and time, whatever the file contains.
 func TestCatalogBudget(t *testing.T) {
 	testkit.Nightly(t)
-	const size = 1 << 20 // as much as a policy, of which sources read no more
+	const size = 1 << 20 // the maximum size of a policy, too
 	fill := func(format string) string {
 		var b strings.Builder
 		for i := 0; b.Len() < size-1000; i++ {

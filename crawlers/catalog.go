@@ -52,8 +52,8 @@ func Install(c *Catalog) { installed.Store(c) }
 // AsOf returns the date of the catalog's newest file, as YYYY-MM-DD.
 func (c *Catalog) AsOf() string { return c.asOf }
 
-// Addresses returns the text of the address lists that were delivered with the catalog, or "" if there are none.
-// Package verify parses it.
+// Addresses returns the text of the address lists delivered with the catalog, or "" if there are none. Package verify
+// parses it.
 func (c *Catalog) Addresses() string { return c.addresses }
 
 // newCatalog returns a catalog with these crawlers, whose tokens must be distinct.
@@ -93,8 +93,8 @@ func (c *Catalog) Index(token string) (int, bool) {
 	return i, ok
 }
 
-// OfCategory returns the crawlers to which `category:NAME` refers. These are the crawlers with the main category k,
-// or all crawlers for AI if k is [CategoryAI].
+// OfCategory returns the crawlers named by `category:NAME`. These are the crawlers with the main category k, or all
+// crawlers for AI if k is [CategoryAI].
 func (c *Catalog) OfCategory(k Category) []*Crawler {
 	return c.filter(func(cr *Crawler) bool { return cr.Category == k || k == CategoryAI && cr.IsAI() })
 }

@@ -42,7 +42,7 @@ func checkCrawler(c *Crawler) (errs []error) {
 		add("examples are missing")
 	}
 	if len(c.Examples) > 0 && c.RobotsOnly {
-		add("a token that only robots.txt knows has no examples")
+		add("a token used only in robots.txt cannot have examples")
 	}
 	if !c.Category.Valid() && c.Category != CategoryNone {
 		add("there is no category %q", c.Category)
@@ -68,7 +68,7 @@ func checkCrawler(c *Crawler) (errs []error) {
 		add("invalid docs %q: must be a web address such as https://www.example.com/bot", c.Docs)
 	}
 	if c.RobotsOnly && len(c.UserAgents) > 0 {
-		add("a token that only robots.txt knows has no user-agents")
+		add("a token used only in robots.txt cannot have user-agents")
 	}
 	checkFacts(c, func(field string, err error) { add("%s %w", field, err) })
 	return errs

@@ -8,9 +8,8 @@ import (
 	"slices"
 )
 
-// Identities finds the crawler to which a published address or key belongs. A signed request, or a request from a
-// listed address, can thus be attributed to its crawler even if the User-Agent names another client. Identities are
-// immutable.
+// Identities finds the owner of a published address or key. A signed request, or a request from a listed address, can
+// thus be attributed to its crawler even if the User-Agent names another client. Identities are immutable.
 type Identities struct {
 	catalogLists []string
 	ownLists     []string

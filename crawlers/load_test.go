@@ -112,8 +112,8 @@ func TestParseFileErrors(t *testing.T) {
 		{"purpose", "purposes: [search]", "purposes: [1search]", `purposes holds "1search"`},
 		{"pattern", "Example Fetcher/2.0", "(Example", `user-agent "(Example" begins with "("`},
 		{"follows itself", "follows: Googlebot", "follows: examplebot", "follows names itself"},
-		{"robots-only with examples", "robots-only: true,", "robots-only: true, examples: x,", "has no examples"},
-		{"robots-only with user-agents", "robots-only: true,", "robots-only: true, user-agents: x,", "has no user-agents"},
+		{"robots-only with examples", "robots-only: true,", "robots-only: true, examples: x,", "cannot have examples"},
+		{"robots-only with user-agents", "robots-only: true,", "robots-only: true, user-agents: x,", "cannot have user-agents"},
 		{"syntax", "[seo]", "[ai-input", "f.yaml: yaml:"},
 		{"second document", "crawlers:\n", "---\ncrawlers:\n", "more than one YAML document"},
 	}

@@ -145,7 +145,7 @@ func checkRow(r Row, c *Crawler) (errs []error) {
 	add := func(field string, err error) { errs = append(errs, &RowError{r.Token, field, err}) }
 	checkFacts(c, add)
 	if r.UserAgent != "" && c.RobotsOnly {
-		add("robots-only", errors.New("and user-agent exclude each other: a token that only robots.txt knows is in no User-Agent"))
+		add("robots-only", errors.New("and user-agent exclude each other: a token used only in robots.txt is not part of a User-Agent"))
 	}
 	for _, p := range c.Patterns() {
 		if NamesBrowser(p) {
@@ -153,7 +153,7 @@ func checkRow(r Row, c *Crawler) (errs []error) {
 			if r.UserAgent != "" {
 				field = "user-agent"
 			}
-			add(field, fmt.Errorf("%q is in the User-Agent of browsers, so people would be taken for this crawler; write a name that only the crawler has", p))
+			add(field, fmt.Errorf("%q is in the User-Agent of browsers, so people would be mistaken for this crawler; write a name that only the crawler has", p))
 		}
 	}
 	if r.Results != "" && c.Category != CategorySearch {

@@ -56,9 +56,8 @@ func naiveReadings(header string) []string {
 // naiveHit is one place where a token stands.
 type naiveHit struct{ start, length, pattern int }
 
-// naiveHits finds every token at every position, one by one, as the comment of
-// Recognizer describes it. Bytes are turned into Latin-1 so that the regular
-// expressions see each of them as one character.
+// naiveHits finds every token at every position, one by one, by the rules in the comment of Recognizer. Bytes are
+// turned into Latin-1 so that the regular expressions see each of them as one character.
 func naiveHits(patterns []Pattern, header string) []naiveHit {
 	ua := []rune(latin1(header))
 	inURL := make([]bool, len(ua))

@@ -13,9 +13,8 @@ import (
 	"testing"
 )
 
-// readOutside returns a file of the folder that $ROBOTSPOLICY_DATA names. Without
-// that variable the test is skipped. Each catalog entry has examples of its own,
-// which TestExamples always checks.
+// readOutside returns a file of the folder that $ROBOTSPOLICY_DATA names. Without that variable the test is skipped.
+// Each catalog entry has its own examples, which TestExamples always checks.
 func readOutside(t *testing.T, name string) []byte {
 	t.Helper()
 	dir := os.Getenv("ROBOTSPOLICY_DATA")
@@ -79,8 +78,8 @@ func expectedTokens(t *testing.T) map[[2]string][]string {
 	return expected
 }
 
-// oddHeaders are those for which the plain expectation of TestRealCrawlers is wrong, with the
-// right answer. An empty string means none.
+// oddHeaders maps headers to the right crawler if the plain expectation of TestRealCrawlers is wrong. An empty string
+// means that no crawler sent the header.
 var oddHeaders = map[string]string{
 	// The name is part of a longer one.
 	"Mozilla/5.0 (compatible; sukibot_heritrix/3.1.1 +http://suki.ling.helsinki.fi/eng/webmasters.html)":    "",

@@ -82,8 +82,8 @@ func shortKey(word string) uint32 {
 }
 
 // stopBytes returns a word in which the highest bits of some bytes are set. These bytes of x are less than a hyphen,
-// one of ":;<=[{", or a slash that is not followed by a digit. In a User-Agent, they include all bytes that may precede
-// a token, and few other bytes.
+// one of ":;<=[{", or a slash without a digit after it. In a User-Agent, they include all bytes that may precede a
+// token, and few other bytes.
 func stopBytes(x uint64) uint64 {
 	const (
 		ones = 0x0101010101010101

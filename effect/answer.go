@@ -56,7 +56,7 @@ func (e *Engine) answerCrawl(a *Answer, q policy.Query) {
 }
 
 // tagOf returns the robots-tag that disallows the query's usage, or nil if there is none. If several robots-tags
-// disallow the usage only together, it returns the one that completes them.
+// disallow the usage only together, it returns the robots-tag that completes them.
 func tagOf(p *policy.Policy, q policy.Query) (by *policy.EngineRule) {
 	var all robotsrule.Set
 	for _, name := range p.EngineRuleNames() {

@@ -9,10 +9,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// catchesOf returns, for each crawler, the other crawlers for which the server may mistake its requests. That happens
-// if the policy itself defines a crawler whose User-Agent pattern also matches these requests. For example, if the
-// policy defines a crawler with the pattern "Googlebot/2.1", the server may mistake requests of Googlebot for
-// requests of that crawler.
+// catchesOf maps each crawler to the crawlers that the server may confuse with it. The server may mistake requests of
+// the first crawler for requests of the others, because the policy itself defines a crawler whose User-Agent pattern
+// also matches these requests. For example, if the policy defines a crawler with the pattern "Googlebot/2.1", the
+// server may mistake requests of Googlebot for requests of that crawler.
 func catchesOf(p *policy.Policy, catalog *crawlers.Catalog) map[policy.CrawlerID][]policy.CrawlerID {
 	own := map[policy.CrawlerID][]string{}
 	var others []crawlers.Pattern
@@ -47,5 +47,5 @@ func (e *Engine) Catches(by, crawler policy.CrawlerID) bool {
 	return slices.Contains(e.catches[crawler], by)
 }
 
-// Caught lists the crawlers of the policy for which the server may mistake a crawler's requests.
+// Caught lists those crawlers of the policy that the server may mistake a crawler for.
 func (e *Engine) Caught(crawler policy.CrawlerID) []policy.CrawlerID { return e.catches[crawler] }

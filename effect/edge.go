@@ -33,7 +33,7 @@ func (e *Engine) Edge(q policy.Query) Verdict {
 //
 // EdgeOf examines all hosts and paths that servers may understand the target to mean (see policy.OtherHost and
 // pathpattern.Readings), with and without regard to letter case. If the policy disallows crawling of at least one of
-// them, the request is disallowed. If the policy disallows several, the one with the strictest mode decides.
+// them, the request is disallowed. If the policy disallows several, the path with the strictest mode decides.
 //
 // EdgeOf never disallows requests of crawlers that the policy does not know. It never disallows requests for
 // /robots.txt, /.well-known/ and the license, because crawlers learn the rules from them. For an impostor, Mode is

@@ -26,7 +26,7 @@ type Engine struct {
 	catalog *crawlers.Catalog
 	license license
 	limits  bool        // at least one rule limits requests
-	ends    []time.Time // times at which permissions of the policy end, in ascending order
+	ends    []time.Time // end times of the policy's permissions, in ascending order
 	catches map[policy.CrawlerID][]policy.CrawlerID
 	shown   [2]*pathpattern.Index[struct{}] // patterns of pages with rules; [1] is in lower case
 }
@@ -56,7 +56,8 @@ func newEngine(p *policy.Policy, catalog *crawlers.Catalog, below *robotstxt.Fil
 	return e
 }
 
-// shownBy returns an index of the patterns for which headers and meta tags can have rules.
+// shownBy returns an index of the page patterns in rules. Headers and meta tags can have rules only for pages that
+// match one of them.
 func shownBy(p *policy.Policy) *pathpattern.Index[struct{}] {
 	var entries []pathpattern.Entry[struct{}]
 	for _, r := range p.Spec().Rules {
@@ -86,7 +87,7 @@ func (e *Engine) shows(t PolicyTarget) (shows bool) {
 // one.
 const maxEnds = 16
 
-// endsOf lists the times at which permissions of a policy end, at most maxEnds.
+// endsOf lists the end times of a policy's permissions, at most maxEnds.
 func endsOf(spec *policy.Spec) []time.Time {
 	ends := spec.Ends()
 	if n := len(ends); n > maxEnds {

@@ -153,8 +153,8 @@ func (e *Engine) MayCrawl(q policy.Query) bool {
 	return e.leaves(q, LossCrawl)[LossCrawl.row()].value > 0
 }
 
-// followsClosed reports whether the policy disallows crawling to another crawler whose group the query's crawler may
-// read.
+// followsClosed reports whether the query's crawler may read the group of another crawler to which the policy disallows
+// crawling.
 func (a *asking) followsClosed(q policy.Query) bool {
 	for _, token := range a.info.Follows {
 		if q.Crawler = a.Policy.Crawler(token); q.Crawler != 0 && a.Policy.Decide(q).Verdict == policy.Disallowed {

@@ -58,7 +58,7 @@ func (t *Taken) Lost(rows Loss) (l Lost) {
 	return l
 }
 
-// Counted returns the losses that are counted against the search-loss limit.
+// Counted returns the losses to compare with the search-loss limit.
 func (t *Taken) Counted() Lost {
 	if !t.web {
 		return Lost{}
@@ -113,7 +113,7 @@ func (t *Taken) add(later *Taken) {
 	}
 }
 
-// firstLetters are the letters with which the names of sample pages begin. WholeHost tests a page for each letter.
+// firstLetters are the first letters of the sample pages' names. WholeHost tests a page for each letter.
 const firstLetters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // FirstPage is the first page that WholeHost tests.

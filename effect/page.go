@@ -9,9 +9,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// PageQueriesAt yields the queries from which the headers and meta tags of a target are made, with the policies that
-// answer them. The queries do not have the purposes that a client names, because headers and meta tags are for all
-// clients. For a long target, the queries have AnyPath.
+// PageQueriesAt yields the queries whose answers determine the headers and meta tags of a target. With each query, it
+// yields the policy to ask. The queries do not have the purposes that a client names, because headers and meta tags are
+// for all clients. For a long target, the queries have AnyPath.
 func (p Projection) PageQueriesAt(t PolicyTarget, q policy.Query) iter.Seq2[Reader, policy.Query] {
 	q.Purposes = nil
 	if !t.Long {

@@ -75,7 +75,7 @@ var table = [numLosses]row{
 	{"ai-use", "not to be used in AI answers", SafetyIndex, false, " ai-use "},
 }
 
-// Counted is the set of losses that are counted against the search-loss limit.
+// Counted is the set of losses to compare with the search-loss limit.
 var Counted = rows(func(r *row) bool { return r.counts })
 
 func rows(fits func(*row) bool) (all Loss) {

@@ -13,9 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// MaxPath is the maximum number of bytes in a request target that are compared with patterns. A longer target is
-// blocked if any path is blocked for the crawler. Its headers and meta tags have the rules that the policy has for
-// any path.
+// MaxPath limits the length in bytes of a request target that is compared with patterns. A longer target is blocked if
+// any path is blocked for the crawler. Its headers and meta tags have the rules that the policy has for any path.
 const MaxPath = 16 << 10
 
 // Target holds the host and the path of a request, with all hosts and paths that Caddy and the servers behind it may

@@ -48,8 +48,8 @@ func (q *request) answer() error {
 	return q.servePage(enforced)
 }
 
-// unavailableRetry is sent as Retry-After while the policy is not available: the number of seconds after which a
-// crawler should fetch robots.txt again.
+// unavailableRetry is sent as Retry-After while the policy is not available. After that many seconds, a crawler should
+// fetch robots.txt again.
 const unavailableRetry = 60
 
 // answerUnavailable answers while the handler cannot find out whether the host has a policy. A request for

@@ -67,8 +67,8 @@ type errorRoute struct{ NetHTTP }
 
 func (errorRoute) InErrorRoute(*http.Request) bool { return true }
 
-// A request that reaches the handler only in an error route is blocked there. One
-// that was evaluated before the error is not blocked again.
+// A request that reaches the handler only in an error route is blocked there. If it was evaluated before the error, it
+// is not blocked again.
 func TestRefusalInErrorRoutes(t *testing.T) {
 	t.Parallel()
 	h := newHandlerWith(t, closedToGPTBot, Options{Server: errorRoute{}})

@@ -34,7 +34,7 @@ const (
 	StyleEnvoy Style = "envoy"
 )
 
-// DecidePath is the path at which other servers ask for a decision. They also fetch robots.txt and the rights documents
+// DecidePath is the path where other servers ask for a decision. They also fetch robots.txt and the rights documents
 // from this server, at the paths of these files.
 const DecidePath = "/decide"
 

@@ -37,7 +37,7 @@ func (q *request) classify(v site.Verdict) class {
 	return c
 }
 
-// refused reports whether the policy disallows the request, even if that is not enforced.
+// refused reports whether the policy disallows the request, even if the server does not block it.
 func (c *class) refused() bool { return c.impostor || c.verdict == policy.Disallowed }
 
 // done returns the decision on the requests of the class, including its effect.

@@ -72,8 +72,8 @@ type Options struct {
 	// tags contain the rules that apply to all crawlers.
 	Tailored bool
 
-	// Meta selects how the robots meta tags of pages are changed. MaxHead is the number of bytes of a page that are
-	// searched for the end of its head; 0 means [metainject.DefaultMaxHead].
+	// Meta selects how the robots meta tags of pages are changed. MaxHead limits how many bytes of a page are searched
+	// for the end of its head; 0 means [metainject.DefaultMaxHead].
 	Meta    metainject.Mode
 	MaxHead int
 
@@ -223,7 +223,7 @@ func (h *Handler) SetOverride(m policy.Mode) {
 	}
 }
 
-// mode returns the strictest mode that is enforced.
+// mode returns the strictest mode that the handler enforces.
 func (h *Handler) mode() policy.Mode {
 	if o := policy.Mode(h.override.Load()); o != policy.ModeUnset {
 		return min(o, h.MaxMode)

@@ -73,8 +73,8 @@ var limitShare atomic.Int64
 // ShareLimits divides every rate limit by the given number of servers.
 func ShareLimits(servers int) { limitShare.Store(int64(servers)) }
 
-// countedLimits records under which policy a request was counted. So error routes and later handlers that apply the
-// same limits do not count it again.
+// countedLimits records the policy whose rate limits have counted a request. So error routes and later handlers with
+// the same limits do not count the request again.
 type countedLimits struct {
 	limiter *site.Limiter
 	mode    policy.Mode

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// lineKind identifies similar log lines, of which only samples are logged.
+// lineKind identifies similar log lines. Only samples of them are logged.
 type lineKind struct {
 	class
 	violation bool

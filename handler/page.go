@@ -68,7 +68,8 @@ func (q *request) page() (*site.Page, string) {
 	return s.Tailored(crawler, &q.target, now), suffix + "-" + strconv.Itoa(int(crawler))
 }
 
-// addHeaders adds the policy's headers for the path just before a response is written that is not a page.
+// addHeaders adds the policy's headers for the path to a response that is not a page, just before the response is
+// written.
 func (q *request) addHeaders() {
 	page, _ := q.page()
 	(&headerHook{q.h, page}).OnHeader(http.StatusOK, q.w.Header())

@@ -25,8 +25,8 @@ func (c *publicationCounter) Serve(*activity.Publication, site.Document) { c.rob
 
 func (*publicationCounter) End(*activity.Publication) {}
 
-// Handlers with recorders of their own can serve the same policy: each set of recorders
-// gets it once, whatever the others were given.
+// Handlers with different recorders can serve the same policy. Each set of recorders gets the policy once,
+// independently of the others.
 func TestPublishedToEachRecorders(t *testing.T) {
 	for added := range 2 {
 		s, err := source.Compile("policy.yaml", []byte(closedToGPTBot))

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// request holds a request and everything that is known about it. It stays on the stack of serve, because most requests
-// come from browsers and must not cost an allocation.
+// request holds a request and all facts known about it. It stays on the stack of serve, because most requests come from
+// browsers and must not cost an allocation.
 type request struct {
 	*http.Request
 	h        *Handler
@@ -28,7 +28,7 @@ type request struct {
 	answered
 }
 
-// isRobots reports whether the request is for a robots.txt that is served here.
+// isRobots reports whether the request is for a robots.txt that this handler serves.
 func (q *request) isRobots() bool {
 	return q.h.robots != nil && q.check == nil && q.Method != http.MethodConnect && q.target.Name() == "/robots.txt"
 }
@@ -36,8 +36,8 @@ func (q *request) isRobots() bool {
 // client is a crawler that a request may come from.
 type client = identity.Client[policy.CrawlerID]
 
-// ask finds out which known crawlers may have sent the request, and for which purposes. It returns no clients if
-// none of them is a crawler that the policy knows.
+// ask finds out which known crawlers may have sent the request, and for which purposes. If the policy knows none of
+// these crawlers, ask returns no clients.
 func (q *request) ask(clients []client) (_ []client, purposes []string) {
 	s := q.snapshot.Site
 	var buf [4]policy.CrawlerID
@@ -56,8 +56,8 @@ func (q *request) ask(clients []client) (_ []client, purposes []string) {
 // Variables of a request.
 const (
 	judgedVar   = "robots_policy.evaluated" // a handler has enforced the policy
-	limitedVar  = "robots_policy.limited"   // []countedLimits: policies that it was counted under
-	recordedVar = "robots_policy.recorded"  // a handler records it
+	limitedVar  = "robots_policy.limited"   // []countedLimits: the policies whose rate limits have counted the request
+	recordedVar = "robots_policy.recorded"  // a handler records the request
 )
 
 // note sets a variable of the request. It reports whether the variable was unset.

@@ -29,7 +29,7 @@ type Server interface {
 	// page.
 	IsInclude(r *http.Request) bool
 	// Publisher returns a function that is called with each request that has the decision d, for example to log it.
-	// Publisher itself is called once for many requests. d is nil for requests that are not from a known crawler.
+	// Publisher itself is called once for many requests. d is nil for requests without a known crawler.
 	Publisher(d *Decision) func(r *http.Request)
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/handler/upstream"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
@@ -53,13 +52,13 @@ func (f *wellKnown[T]) theirs(q *request) (theirs, before *T, cacheControl strin
 func (h *Handler) provisionWellKnown() {
 	var robots *upstream.Cache[robotstxt.File]
 	if h.RobotsTxt == RobotsTxtMerge {
-		robots = upstream.New(upstream.RobotsTxt, h.Server, h.Logger, new(logsample.Once).First)
+		robots = upstream.New(upstream.RobotsTxt, h.Server, h.Logger)
 	}
 	h.documents = map[*channels.Channel]wellKnown[upstream.Document]{}
 	for _, ch := range channels.Documents() {
 		var theirs *upstream.Cache[upstream.Document]
 		if h.RobotsTxt == RobotsTxtMerge && ch.File.Site != nil {
-			theirs = upstream.New(upstream.KindOf(ch.File), h.Server, h.Logger, new(logsample.Once).First)
+			theirs = upstream.New(upstream.KindOf(ch.File), h.Server, h.Logger)
 		}
 		h.documents[ch] = newWellKnown(h.MaxAge, theirs)
 	}

@@ -106,8 +106,8 @@ func TestNestedServeCountsOnce(t *testing.T) {
 	}
 }
 
-// A handler can make requests of its own with the context of the client's, several at a
-// time. Each is counted, and none shares variables with another.
+// A handler can make several requests at a time with the context of the client's request. Each of them is counted, and
+// has its own variables.
 func TestRequestsWithinARequest(t *testing.T) {
 	h := newHandler(t, strings.Replace(limited, "2/h", "1000/s", 1))
 	vars := make(chan map[string]any, 100)
@@ -198,8 +198,8 @@ type visitChan chan activity.Request
 
 func (c visitChan) Record(v activity.Request) { c <- v }
 
-// A target with an opaque part is never forwarded: servers that are sent it may read any
-// path and host in it. Which policy applies is not even asked.
+// A target with an opaque part is never forwarded, because servers may read any path and host in it. The handler does
+// not even look for the policy.
 func TestOpaqueTargets(t *testing.T) {
 	t.Parallel()
 	h := newHandlerWith(t, closedToGPTBot, Options{RaiseRefusals: true})

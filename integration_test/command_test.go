@@ -52,7 +52,7 @@ func runCommand(t *testing.T, env []string, args ...string) (code int, stdout, s
 	return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
 }
 
-// Each command runs in a process of its own: every third, or all with ROBOTSPOLICY_LONG.
+// Commands run in separate processes: every third one or, with ROBOTSPOLICY_LONG, all.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {
@@ -129,7 +129,7 @@ func TestCommandsWithoutColor(t *testing.T) {
 	}
 }
 
-// cleanPolicy is a policy file about which there is nothing to say.
+// cleanPolicy returns a policy file without errors, warnings or hints.
 func cleanPolicy(t *testing.T) string {
 	t.Helper()
 	clean := filepath.Join(t.TempDir(), "clean.yaml")

@@ -148,7 +148,7 @@ func testConnect(t *testing.T, d door) {
 	}
 }
 
-// Trailers pass, announced or not; digests of a page that was changed do not.
+// Trailers pass, announced or not. Digests of a changed page do not pass.
 func TestTrailers(t *testing.T) { bothDoors(t, testTrailers) }
 
 func testTrailers(t *testing.T, d door) {

@@ -168,8 +168,7 @@ func pageOverEachWire(t *testing.T, do func(i int, r *http.Request) *http.Respon
 	}
 }
 
-// Interim responses and trailers pass over each wire; digests of a page that was
-// changed do not.
+// Interim responses and trailers pass over each version of HTTP. Digests of a changed page do not pass.
 func TestInterimAndTrailersOverEachWire(t *testing.T) {
 	bothDoors(t, testInterimAndTrailersOverEachWire)
 }

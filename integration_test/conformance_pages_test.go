@@ -17,9 +17,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// pageUpstream answers with a page, as the request's headers ask. Status, Coding and Chunks (whole,
-// bytes or slow) describe the response, and Head the contents of the head. With bytes, the first ones
-// come byte by byte. Other names become fields of the response.
+// pageUpstream answers with a page that the request's headers describe. Status, Coding and Chunks (whole, bytes or
+// slow) describe the response, and Head the contents of the head. With bytes, the first ones come byte by byte. Other
+// names become fields of the response.
 func pageUpstream(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -86,7 +86,7 @@ func matches(asked []string, tag string) bool {
 	return false
 }
 
-// encoded gives the text in a content coding; one that is not known is left out.
+// encoded returns the text in a content coding. An unknown coding leaves the text as it is.
 func encoded(coding, text string) []byte {
 	var b bytes.Buffer
 	w := packing(coding, &b)
@@ -95,8 +95,7 @@ func encoded(coding, text string) []byte {
 	return b.Bytes()
 }
 
-// packing gives a writer in a content coding, unpacking a reader. A coding that
-// is not known is left out.
+// packing returns a writer for a content coding, and unpacking a reader. An unknown coding leaves the text as it is.
 func packing(coding string, w io.Writer) io.WriteCloser {
 	switch coding {
 	case "gzip":

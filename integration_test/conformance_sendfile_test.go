@@ -52,8 +52,8 @@ func (c countingConn) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// handed returns the number of bytes that were passed for an answer that the client has
-// received whole. The last bytes may not be counted yet.
+// handed returns the number of bytes passed on for an answer. The client must have received the whole answer. handed
+// waits until the last bytes are counted.
 func handed() int64 {
 	for handingOver.Load() > 0 {
 		time.Sleep(time.Millisecond)

@@ -274,8 +274,8 @@ func (s *server) abort(t *testing.T, host, hang string) {
 	_ = resp.Body.Close()
 }
 
-// settled counts goroutines once there are no more than wanted; with 0, once
-// those of connections that were closed are gone.
+// settled returns the number of goroutines. It waits until there are at most as many as wanted or, if wanted is 0,
+// until the goroutines of closed connections are gone.
 func settled(wanted int) int {
 	client.CloseIdleConnections()
 	for range 40 {

@@ -70,8 +70,8 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// treeChange tells what is wrong with a page that should have become after by a
-// policy that is merged in, or "".
+// treeChange returns what is wrong with the page after if it should be the page before with the policy merged in, or
+// "".
 func treeChange(before, after string, policy reading) string {
 	crawlers := []string{"amazonbot", "googlebot", "examplebot"}
 	b, err := readTree(before, crawlers...)

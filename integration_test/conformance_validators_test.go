@@ -147,9 +147,8 @@ func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
 	}
 }
 
-// No changed page has a date, since that does not move when the policy does. A
-// client that asks by a date of its own may get the answer that the page is unchanged;
-// then the header tells it what the elements would have.
+// A changed page has no Last-Modified date, because a new policy does not change that date. A client that sends its own
+// date may get the answer that the page is unchanged. Then the header states the rules instead of the meta tags.
 func TestDates(t *testing.T) { bothDoors(t, testDates) }
 
 func testDates(t *testing.T, d door) {
@@ -228,8 +227,8 @@ func testIfMatch(t *testing.T, d door) {
 	}
 }
 
-// Templates run before their output is looked at, and what they take in from the
-// site is not given elements of its own.
+// Templates run before their output is scanned. Parts that they include from the site do not get meta tags of their
+// own.
 func TestTemplates(t *testing.T) {
 	needsCaddy(t, "Caddy's templates")
 	site := "root DIR\nrobots_policy POLICY\ntemplates\nfile_server"

@@ -77,7 +77,7 @@ func shownBlocks(t *testing.T) (blocks []shownBlock) {
 	return blocks
 }
 
-// aligned is space by which pages put columns below each other.
+// aligned matches the spaces that align columns in pages.
 var aligned = regexp.MustCompile(`(\S)  +`)
 
 // TestBlocksOfThePages checks each block: configurations are valid and, but for columns, written

@@ -42,7 +42,7 @@ func TestEdgeMatcher(t *testing.T) {
 	}
 }
 
-// Automated clients that the catalog does not know have a word of their own.
+// Automated clients that are not in the catalog have their own word.
 func TestEdgeMatcherUnknown(t *testing.T) {
 	s := start(t, slicePolicy, htmlUpstream(page("")), `
 	@unknown crawler unlisted

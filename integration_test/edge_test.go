@@ -78,7 +78,7 @@ rules:
 	}
 }
 
-// A connection that is closed gets no answer at all, and Caddy goes on.
+// A client whose connection is closed does not get an answer, and Caddy continues to run.
 func TestEdgeClose(t *testing.T) {
 	s := start(t, `version: 1
 enforcement: {action: close}
@@ -144,8 +144,8 @@ func TestEdgeCap(t *testing.T) {
 	}
 }
 
-// A block's line in the log says who, what, why, and by which line of the
-// policy; there are not as many lines as requests.
+// The log line of a blocked request names the client, the page, the reason, and the line of the policy. There are fewer
+// lines than requests.
 func TestEdgeLog(t *testing.T) {
 	s := startLogged(t, slicePolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	s.get("/news/?page=2", "User-Agent", gptBot, "X-Forwarded-For", "203.0.113.9", "Host", "news.example")

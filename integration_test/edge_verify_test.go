@@ -133,7 +133,7 @@ rules:
 	if ok, failed := s.counted(before, strings.Replace(fetches, "RESULT", "ok", 1)), s.counted(before, strings.Replace(fetches, "RESULT", "failed", 1)); ok != 6 || failed != 5 {
 		t.Errorf("%v look-ups had an answer, %v had none", ok, failed)
 	}
-	// Five in a row had none: that is logged once.
+	// Five lookups in a row had no answer. That is logged once.
 	if lines := s.lines("caddy.log", "reverse DNS lookups fail; crawlers that are verified by DNS stay unverified", 1); len(lines) > 1 {
 		t.Errorf("logged %d times", len(lines))
 	}

@@ -175,7 +175,7 @@ http://%[6]s, http://www.example.com:%[7]s {
 
 	server.Kill()
 	f.traffic(away)
-	time.Sleep(3 * time.Second) // a server that is killed loses its last second
+	time.Sleep(3 * time.Second) // a killed server loses its last second
 	_ = f.nodes[1].Process.Kill()
 	_ = f.nodes[1].Wait() // it was killed
 	f.nodes[1] = nil

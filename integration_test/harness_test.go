@@ -181,8 +181,7 @@ var client = &http.Client{
 	Timeout:       20 * time.Second,
 }
 
-// get asks for a path; header holds pairs of names and values, of which Host is
-// the host.
+// get requests a path. header holds pairs of names and values. The pair "Host" sets the host.
 func (s *server) get(path string, header ...string) response {
 	s.t.Helper()
 	return s.do(http.MethodGet, path, header...)

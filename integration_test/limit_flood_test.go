@@ -24,8 +24,8 @@ rules:
     limit: 90/m
 `
 
-// flood sends a crawler's requests for a page, numbered from first on, each from an
-// address of its own, over some connections at once, and counts the responses by status.
+// flood sends a crawler's requests for a page over several connections at once, and counts the responses by status.
+// Each request has a number, beginning with first, and its own address.
 func (s *server) flood(agent string, first, n int) (codes map[int]int) {
 	s.t.Helper()
 	const connections = 4

@@ -81,7 +81,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The log says who was limited, and by which rule.
+// The log names the limited client and the rule.
 func TestLimitsInTheLog(t *testing.T) {
 	s := startLogged(t, limitPolicy, htmlUpstream(page("")), "robots_policy POLICY {\nverify off\n}\nreverse_proxy UPSTREAM")
 	for i := range 62 { // each from another address

@@ -24,14 +24,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// startCase is a server with an optional part of which something is wrong when it starts.
+// startCase is a server with a fault in an optional part at the start.
 type startCase struct {
 	part, condition string
 	options         string                         // of the part, instead of those of partOptions
 	site, policy    string                         // what the directive and the policy have besides
 	setup           func(t *testing.T, dir string) // DIR before the start
 	shell           string                         // what the server's own shell does before it, with DIR
-	cause           string                         // in the one error that is logged; empty: it works
+	cause           string                         // part of the only logged error; if empty, the part works
 	heals           bool                           // it works soon, and what was damaged is put aside
 	foreseen        bool                           // caddy validate reports it
 }

@@ -182,7 +182,7 @@ func TestOtherServersSetTheFields(t *testing.T) {
 			if r := a.get(a.front, "/private/x", "Googlebot/2.1", fields...); r.StatusCode != 403 {
 				t.Errorf("%s %v", r.Status, r.Header)
 			}
-			for _, path := range []string{"/decide/../robots.txt", "/decide/%2e%2e/robots.txt"} { // a document, or a page that is blocked
+			for _, path := range []string{"/decide/../robots.txt", "/decide/%2e%2e/robots.txt"} { // a document, or a blocked page
 				if r := a.get(a.front, path, "GPTBot/1.2", fields...); r.StatusCode != 403 && !strings.Contains(r.body, "User-agent: GPTBot\n") {
 					t.Errorf("%s: %s %s", path, r.Status, r.body)
 				}
@@ -208,8 +208,7 @@ func TestOtherServersSetTheFields(t *testing.T) {
 	}
 }
 
-// Servers that are not trusted get no answer, and neither do those that leave something
-// out or let clients add to it.
+// A server gets no answer if it is not trusted, omits a header, or lets clients add headers.
 func TestDecideRefusesOthers(t *testing.T) {
 	for _, c := range []struct{ style, fields, want string }{
 		{"nginx", "", "X-Original-Uri is missing"},
@@ -259,7 +258,7 @@ func TestDecideForNobody(t *testing.T) {
 	t.Error("there is no warning")
 }
 
-// Without a Caddy the recipes serve pages or block them, as they are set.
+// If Caddy is down, the recipes serve or block pages, depending on their settings.
 func TestOtherServersWithoutCaddy(t *testing.T) {
 	testkit.Slow(t)
 	for kind, want := range map[string]int{"nginx": 200, "nginx that blocks": 500, "haproxy": 200, "haproxy that blocks": 503} {

@@ -86,7 +86,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Metrics of an audit, a fleet and the off switch, none of which there is here.
+	// These are metrics of an audit, a fleet and the off switch, which this test does not have.
 	later := []string{
 		"caddy_robots_policy_audit_errors", "caddy_robots_policy_audit_timestamp_seconds", "caddy_robots_policy_fleet_servers", "caddy_robots_policy_enforce_override",
 	}

@@ -188,7 +188,7 @@ func TestReloadOff(t *testing.T) {
 	}
 }
 
-// A configuration that is blocked does not take the running one's policy along.
+// A rejected configuration does not affect the policy of the running one.
 func TestRefusedConfigurations(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, quickReload)
 	for range testkit.Rounds(5, 20) {

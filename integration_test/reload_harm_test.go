@@ -14,8 +14,7 @@ import (
 	"testing"
 )
 
-// recordEverything are global options with all recorders and the console, the evidence on
-// a disk of its own.
+// recordEverything has global options with all recorders and the console. The evidence log is on a separate disk.
 func recordEverything(disk, console string) string {
 	return `robots_policy {
 		crawler_log
@@ -37,8 +36,8 @@ func recordEverything(disk, console string) string {
 	`
 }
 
-// mountSmallDisk makes a directory a file system of 64 MiB, or skips the test where that
-// is not permitted: unshare -rm go test …
+// mountSmallDisk mounts a file system of 64 MiB on a directory. If that is not permitted, it skips the test. To permit
+// it, run unshare -rm go test …
 func mountSmallDisk(t *testing.T, dir string) {
 	t.Helper()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {

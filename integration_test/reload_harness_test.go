@@ -132,12 +132,12 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// disallowing is a policy under which everyone is to stay away from a path.
+// disallowing returns a policy that disallows a path for everyone.
 func disallowing(path string) string {
 	return fmt.Sprintf("version: 1\nrules:\n  - for: everyone\n    disallow:\n      crawl: %s\n      index: %s\n", path, path)
 }
 
-// disallows reports whether the robots.txt that is served disallows a path.
+// disallows reports whether the served robots.txt disallows a path.
 func (s *reloading) disallows(path string) bool {
 	s.t.Helper()
 	r, err := http.NewRequest(http.MethodGet, "http://"+s.addr+"/robots.txt", nil)

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// hostOnly sends a request with a Host header as it stands. The status is 0 if Caddy hangs up, as the listener of the
-// configuration before does, more than twice.
+// hostOnly sends a request with the given Host header, unchanged. The status is 0 if Caddy closes the connection more
+// than twice. The listener of the previous configuration does so.
 func (s *reloading) hostOnly(host string) (status int, robots string) {
 	s.t.Helper()
 	justLoaded.Store(false)

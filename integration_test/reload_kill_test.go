@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// caddyProcess is a Caddy in a process of its own.
+// caddyProcess is a Caddy in another process.
 type caddyProcess struct {
 	*server
 	cmd  *exec.Cmd

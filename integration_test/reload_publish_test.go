@@ -23,8 +23,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// dyingStorage is Caddy's storage in files, at a step of which the process dies as by
-// kill -9.
+// dyingStorage is Caddy's file storage. At one of its steps, the process dies as after kill -9.
 type dyingStorage struct {
 	Root string `json:"root"`
 	At   string `json:"at"`

@@ -14,8 +14,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Only a GET that is answered with the file reads a robots.txt, and a connection that is
-// closed in place of an answer has no status.
+// A crawler has read a robots.txt only if a GET was answered with the file. A request whose connection was closed
+// without an answer has no status.
 func TestVisitsThatReadNothing(t *testing.T) {
 	s, _ := startRecordingWith(t, strings.Replace(visitsPolicy, "{mode: block}", "{mode: block, action: close}", 1), http.NotFoundHandler())
 	ask := func(method, path string) {

@@ -30,8 +30,7 @@ rights:
   tdm-policy: https://www.example.com/tdm.json
 `
 
-// rightsUpstream has a tdmrep.json, headers and meta tags of its own, most of them
-// laxer than the policy.
+// rightsUpstream has its own tdmrep.json, headers and meta tags. Most of them are laxer than the policy.
 func rightsUpstream(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/.well-known/tdmrep.json":

@@ -192,7 +192,7 @@ func TestRobotsMergeWithoutAnUpstream(t *testing.T) {
 	}
 }
 
-// The same of an upstream that never answers, for which the file waits as long as it may.
+// If the upstream never answers, robots.txt waits for it as long as allowed.
 func TestRobotsMergeWithAnUpstreamThatHangs(t *testing.T) {
 	testkit.Slow(t)
 	var asked atomic.Int32

@@ -31,7 +31,7 @@ func TestRouteWarnings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startLogged(t, slicePolicy, nil, c.body)
-			// Warnings are logged before the configuration counts as loaded.
+			// Warnings are logged before the configuration is reported as loaded.
 			log, err := os.ReadFile(filepath.Join(s.dir, "caddy.log"))
 			if err != nil {
 				t.Fatal(err)
@@ -49,7 +49,7 @@ func TestRouteWarnings(t *testing.T) {
 	}
 }
 
-// Where a client can write the address by which it is verified, that is logged.
+// A warning is logged if clients can set the address that verifies them.
 func TestForgedAddressesWarning(t *testing.T) {
 	for name, c := range map[string]struct {
 		servers, verify string

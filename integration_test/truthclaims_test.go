@@ -17,7 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// saidClaims compares claims with what the requests that were sent make true.
+// saidClaims compares claims with the facts known from the sent requests.
 type saidClaims struct {
 	t      *testing.T
 	counts map[string]int // by the claim and how it was judged

@@ -122,8 +122,8 @@ func (m *matrixServer) serves() string {
 	return "?"
 }
 
-// puts lets the policy be a version, as the one who may write its source does: by writing it, or through the admin
-// API. It returns what is answered, and checks whether it is served then.
+// puts makes the policy a version in the way of its source: by writing the source, or through the admin API. It returns
+// the answer, and checks whether the version is then served.
 func (m *matrixServer) puts(name string, served bool) string {
 	m.t.Helper()
 	var out response
@@ -250,7 +250,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 		t.Errorf("%+v", s)
 	}
 
-	// An older version that was served needs its losses accepted by name.
+	// To publish an older version again, its losses must be accepted by name.
 	out = m.publishes("", "version=1")
 	m.result("older", false, out)
 	m.says(out.body, "accept it by name:", "Googlebot")
@@ -326,7 +326,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	if len(m.log("the policy was undone, and search engines lose something by it")) != 1 || m.policies().Policies[0].UndoCost == "" {
 		m.t.Error("no alert")
 	}
-	m.puts("mistake", true) // which is the text that was served directly before, too
+	m.puts("mistake", true) // it is also the text served directly before
 	rejected("never")
 	rejected("older")
 

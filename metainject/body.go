@@ -105,7 +105,7 @@ func (rw *ResponseWriter) keepHeader() {
 }
 
 // send edits b and writes the result. It is called when the end of the head is known or no more bytes may be held. It
-// returns the number of bytes of b that were written.
+// returns how many bytes of b it wrote.
 func (rw *ResponseWriter) send(b []byte) (n int, err error) {
 	p := rw.page
 	rw.checkHead(len(b) >= rw.o.MaxHead)
@@ -222,7 +222,7 @@ func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	return len(window) + n, err
 }
 
-// peekStep is the number of bytes that are unpacked before the text is scanned again.
+// peekStep is the number of bytes to unpack before the text is scanned again.
 const peekStep = 2 << 10
 
 // inflateHead unpacks the held part of a deflate stream until the head is known.
@@ -322,7 +322,7 @@ func (rw *ResponseWriter) flushed(err error) error {
 	return rw.flushBelow()
 }
 
-// writeEdited writes b with its edits, and returns the number of bytes of b that were written.
+// writeEdited writes b with its edits, and returns how many bytes of b it wrote.
 func writeEdited(w io.Writer, b []byte, edits []edit) (n int, err error) {
 	for _, e := range edits {
 		if n < e.Start {

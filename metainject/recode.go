@@ -28,7 +28,7 @@ const (
 	headsBudget    = 64 << 20
 	// editorCost is the memory that the editor of a page in gzip or deflate takes.
 	editorCost = 64 << 10
-	// maxPacked and maxText limit the length of zstd and br pages that are changed.
+	// maxPacked and maxText limit the length of zstd and br pages. Longer pages are not changed.
 	maxPacked = 2 << 20
 	maxText   = 16 << 20
 	// The unpacked text may have bombBase bytes, plus bombRatio bytes for each byte of the body. Ordinary pages
@@ -41,7 +41,7 @@ const (
 	coderCost = 1 << 20
 	treeCost  = 4320
 	maxTrees  = 3 * 256
-	// maxUnpacking is the maximum number of pages that are unpacked at the same time.
+	// maxUnpacking limits how many pages are unpacked at the same time.
 	maxUnpacking = 4
 	// textStep is the smallest number of bytes that the buffer for text grows by.
 	textStep = 64 << 10

@@ -61,8 +61,8 @@ const (
 	phaseOver
 )
 
-// A ResponseWriter changes the robots meta tags of the page that is written through it, and calls the HeaderHook.
-// It passes everything else through, including ReadFrom, and therefore sendfile. It is not safe for concurrent use.
+// A ResponseWriter changes the robots meta tags of the page written through it, and calls the HeaderHook. It passes
+// everything else through, including ReadFrom, and therefore sendfile. It is not safe for concurrent use.
 type ResponseWriter struct {
 	w      http.ResponseWriter
 	r      *http.Request

@@ -107,7 +107,7 @@ func (o *overlap) with(literal, rest string) bool {
 	return !ends || compatible(o.end, end, strings.HasSuffix)
 }
 
-// ending returns the text with which all matching paths end. rest is the pattern's text after its literal prefix. ok is
+// ending returns the text at the end of all matching paths. rest is the pattern's text after its literal prefix. ok is
 // false if matching paths may have any end.
 func ending(rest string) (text string, ok bool) {
 	open, anchored := strings.CutSuffix(rest, "$")

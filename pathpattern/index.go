@@ -15,7 +15,7 @@ type Entry[V any] struct {
 }
 
 // Index finds the patterns that match a path without trying all of them. It is a radix tree of the patterns' literal
-// prefixes. The node at which a literal prefix ends has the rest of each wildcard pattern with this prefix. An Index is
+// prefixes. The last node of a literal prefix has the rest of each wildcard pattern with this prefix. An Index is
 // immutable and safe for concurrent use.
 type Index[V any] struct {
 	nodes []node[V]
@@ -182,20 +182,20 @@ type filter struct {
 	lack uint64
 }
 
-// worthwhile is the smallest number of patterns for which computing the filter saves time.
+// worthwhile is the smallest number of patterns that makes the filter worth computing.
 const worthwhile = 4
 
 // missing returns the byte pairs that the path does not contain. It returns 0 if there are too few patterns for the
 // filter to save time.
 func (f *filter) missing(patterns int) uint64 {
 	if !f.made && patterns >= worthwhile {
-		f.made, f.lack = true, ^pairs(f.path)
+		f.made, f.lack = true, ^Pairs(f.path)
 	}
 	return f.lack
 }
 
-// pairs returns a Bloom filter of the pairs of neighboring bytes in s.
-func pairs(s string) (m uint64) {
+// Pairs returns a Bloom filter of the pairs of neighboring bytes in s.
+func Pairs(s string) (m uint64) {
 	for i := 1; i < len(s); i++ {
 		m |= pair(s[i-1], s[i])
 	}
@@ -203,6 +203,9 @@ func pairs(s string) (m uint64) {
 }
 
 func pair(a, b byte) uint64 { return 1 << ((uint(a)*29 + uint(b)*7) & 63) }
+
+// Needs returns a Bloom filter of byte pairs that every path matching p contains.
+func (p Pattern) Needs() uint64 { return needs(p.text) }
 
 // needs returns a Bloom filter of the byte pairs that every text matching rest contains.
 func needs(rest string) (m uint64) {

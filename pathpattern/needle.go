@@ -13,7 +13,7 @@ import (
 // indexed by four bytes that a matching path must contain. In that case, the time for a search depends on the length
 // of the path and not on the number of patterns.
 type wilds[V any] struct {
-	few []wildcard[V] // patterns that are tried one by one, the longest first
+	few []wildcard[V] // patterns to try one by one, the longest first
 
 	many    []wildcard[V]
 	inside  gramTable // indexes many[:insides] by four bytes anywhere after the prefix
@@ -31,7 +31,7 @@ type wildcard[V any] struct {
 	value  V
 }
 
-// severalWilds is the smallest number of patterns for which an index is faster than trying each pattern.
+// severalWilds is the smallest number of patterns that makes an index faster than trying each pattern.
 const severalWilds = 64
 
 func newWilds[V any](all []wildcard[V]) *wilds[V] {
@@ -82,8 +82,8 @@ func (c *wildcard[V]) parts() func(func(string) bool) {
 	return strings.SplitSeq(strings.TrimSuffix(c.rest, "$"), "*")
 }
 
-// suffix returns the text with which a matching path must end. It returns false if there is no such text, or if the
-// text is shorter than gramSize.
+// suffix returns the text at the end of every matching path. It returns false if there is no such text, or if the text
+// is shorter than gramSize.
 func (c *wildcard[V]) suffix() (string, bool) {
 	body, anchored := strings.CutSuffix(c.rest, "$")
 	last := body[strings.LastIndexByte(body, '*')+1:]
@@ -119,8 +119,8 @@ func gramAt(s string, i int) gram {
 	return gram(s[i]) | gram(s[i+1])<<8 | gram(s[i+2])<<16 | gram(s[i+3])<<24
 }
 
-// gramTable finds the patterns that are indexed by a gram. It is a hash table with open addressing that is at most half
-// full. A search first looks at a filter, in which at most one bit of eight is set. The zero value is an empty table.
+// gramTable finds the patterns of a gram. It is a hash table with open addressing that is at most half full. A search
+// first looks at a filter: at most one of eight bits is set. The zero value is an empty table.
 type gramTable struct {
 	filter []uint64
 	cells  []gramCell
@@ -133,7 +133,7 @@ type gramCell struct {
 	from, to int32
 }
 
-// filterBits is the number of bits by which an index of the filter is longer than an index of the cells.
+// filterBits is the number of additional bits in an index of the filter, compared with an index of the cells.
 const filterBits = 2
 
 // newGramTable returns a table of all[from:to], which must be sorted by key.
@@ -162,7 +162,7 @@ func newGramTable[V any](all []wildcard[V], from, to int, key func(*wildcard[V])
 
 func (g gram) hash() uint32 { return uint32(g) * 0x9e3779b1 }
 
-// next returns the first index, starting with i, at which s may contain a gram of the table. It returns -1 if there is
+// next returns the first position of s, starting with i, where a gram of the table may begin. It returns -1 if there is
 // none.
 func (t *gramTable) next(s string, i int) int {
 	filter, shift := t.filter, (t.shift-filterBits)&31
@@ -195,10 +195,10 @@ const maxNumbers = 64 * 64
 func (s *numbers) has(i int32) bool { return s[i>>6]>>(i&63)&1 != 0 }
 func (s *numbers) add(i int32)      { s[i>>6] |= 1 << (i & 63) }
 
-// The Work for comparing a pattern. The bytes that are read are added to these numbers.
+// These constants are the Work for comparing a pattern. The number of bytes read is added to them.
 const (
-	costOfPattern = 16 // for a pattern that is compared, and for each match
-	costOfSkipped = 2  // for a pattern that is skipped without being compared
+	costOfPattern = 16 // for each compared pattern, and for each match
+	costOfSkipped = 2  // for each pattern skipped without comparing it
 )
 
 // matches calls yield for the patterns that match path, until *f.work is negative. The first at bytes of path are the

@@ -24,7 +24,7 @@ func regexpOf(pattern string) *regexp.Regexp {
 }
 
 // crowd is n different patterns, nearly all with wildcards and many of them with
-// the same literal prefix, and paths that are made of their parts.
+// the same literal prefix, and paths made of their parts.
 func crowd(r *rand.Rand, n int) (patterns []string, paths []string) {
 	words := []string{"a", "ab", "aaa", "aaaa", "aaab", "baaaa", "print", "printed", "/x/", "?id=", ".pdf", ".html"}
 	word := func() string {

@@ -79,7 +79,7 @@ func rooted(text string) string {
 	return "/" + text
 }
 
-// MustParse parses a pattern that is known to be valid. It panics on an error.
+// MustParse parses a valid pattern. It panics on an error.
 func MustParse(s string) Pattern {
 	p, err := Parse(s)
 	if err != nil {
@@ -91,7 +91,7 @@ func MustParse(s string) Pattern {
 // String returns the pattern in normal form, which is the spelling in robots.txt.
 func (p Pattern) String() string { return p.text }
 
-// Len returns the length in bytes by which RFC 9309 section 2.2.2 compares patterns. The length includes special
+// Len returns the length in bytes for the comparison of patterns in RFC 9309 section 2.2.2. The length includes special
 // characters. A "*" at the start has the length of "/*".
 func (p Pattern) Len() int {
 	if p.text != "" && p.text[0] == '*' {

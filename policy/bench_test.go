@@ -126,6 +126,34 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
+// BenchmarkDecideWithin decides where permissions lie within prohibitions with wildcards, for
+// a wider audience. Their patterns are compared during the decision.
+func BenchmarkDecideWithin(b *testing.B) {
+	add := func(r *policy.Rule, allow bool, patterns ...string) {
+		for _, p := range patterns {
+			r.Statements = append(r.Statements, policy.Statement{Allow: allow, Usage: policy.Crawl, Pattern: pathpattern.MustParse(p)})
+		}
+	}
+	everyone := policy.Rule{For: []policy.Audience{{}}}
+	named := policy.Rule{For: []policy.Audience{policy.ParseAudience("abot")}}
+	patterns, _ := benchRules(5000)
+	for _, p := range patterns {
+		add(&everyone, false, p)
+		add(&named, true, strings.TrimSuffix(p, "$")+"*x")
+	}
+	add(&everyone, false, "/*?", "/*sort=", "/*.pdf", "/section*topic*sort=")
+	add(&named, true, "/section50/*?*sort=", "/section50/*.pdf", "/section*?page=")
+	p := policy.Compile(&policy.Spec{Rules: []policy.Rule{everyone, named}})
+	for _, path := range []string{"/section50/topic1/index.html", "/section50/elsewhere?sort=up", "/section50/topic2550/a.pdf?page=3&sort=up"} {
+		b.Run(path, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p.Decide(policy.Query{Crawler: p.Crawler("abot"), Path: path, Host: "www.example.com"})
+			}
+		})
+	}
+}
+
 func BenchmarkDecideHostile(b *testing.B) {
 	var spec policy.Spec
 	r := policy.Rule{For: []policy.Audience{{}}}

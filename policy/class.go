@@ -137,9 +137,9 @@ func (c *Class) first() int32 {
 	return first
 }
 
-// ClassesOf returns the PublicClasses to which headers and meta tags at the query's path may have to give different
-// rules. The first class is always the class that only rules for everyone reach. Every other class has a rule for a
-// narrower audience with an entry that matches the path and is not about crawling.
+// ClassesOf returns the PublicClasses that may need different rules in the headers and meta tags of the query's path.
+// The first class is always the class that only rules for everyone reach. Every other class has a rule for a narrower
+// audience with an entry that matches the path and is not about crawling.
 func (p *Policy) ClassesOf(q Query) []Class {
 	if q.AnyPath {
 		return slices.Clone(p.publicClasses(q.Host))

@@ -241,11 +241,14 @@ func (s *search) contained(w *matched, prohibition bool) bool {
 	s.work -= pathpattern.Work(s.inner.n)
 	for i := 0; i < s.inner.n && s.work >= 0; i++ {
 		a := s.inner.at(i)
+		if w.needs&^a.pairs != 0 {
+			continue
+		}
 		if r, _ := s.found.at(a.in).against(&s.found.at(w.in).scope, prohibition); r != byPattern {
 			continue
 		}
 		s.work -= pathpattern.Work(a.length + w.length)
-		if !slices.ContainsFunc(a.samples, func(sample string) bool { return !w.pattern.Match(sample) }) {
+		if w.covers(a.entry) {
 			return true
 		}
 	}

@@ -96,7 +96,8 @@ func (p *Policy) CrawlDelay(q Query) *Rule {
 	return r
 }
 
-// strictest returns the strictest rule of the narrowest rank for which the function of returns a rule, or nil.
+// strictest returns a rule of the blocks that apply to a query. It uses the narrowest rank where the function of
+// returns rules, and returns the strictest of them. It returns nil if there is none.
 func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *Rule) *Rule) (found *Rule) {
 	p.ranks(q, func(blocks []placed) bool {
 		for _, b := range blocks {
@@ -113,8 +114,8 @@ func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *
 // apply.
 const maxEngineRules = 64
 
-// EngineRule returns a search engine's own rule for the query's path. If several values match, EngineRule combines
-// those that no narrower value sets aside into the strictest set. It also returns the narrowest of the combined
+// EngineRule returns a search engine's own rule for the query's path. If several values match, EngineRule combines the
+// values that no narrower value sets aside into the strictest set. It also returns the narrowest of the combined
 // entries with its Rule. Both are nil if no entry matches. The query's usage is ignored.
 func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, *Rule) {
 	type match struct {

@@ -24,14 +24,26 @@ type entry struct {
 	mode    Mode    // the strictest mode of the prohibitions
 	limited []int32 // the permissions with qualifiers
 
-	// samples holds paths with which other patterns are tested: a pattern that matches all samples covers the entry's
-	// pattern. Only permissions have samples, and only if the policy has a restriction whose pattern has "*" or "$".
+	// samples holds paths for testing other patterns: a pattern that matches all samples covers the entry's pattern.
+	// Only permissions have samples, and only if the policy has a restriction whose pattern has "*" or "$".
 	samples []string
-	wider   *entry // the restricting plain entry whose pattern is the longest prefix of this one
+	pairs   uint64 // the byte pairs that all samples contain, see pathpattern.Pairs
+	needs   uint64 // the byte pairs of every path that the pattern matches
+	wider   *entry // the restricting plain entry whose pattern is the longest prefix of this entry's pattern
 }
 
 // restricts reports whether the entry has a prohibition or a permission with qualifiers.
 func (e *entry) restricts() bool { return e.deny != none || e.limited != nil }
+
+// covers reports whether the entry's pattern covers the pattern of an entry with samples.
+func (e *entry) covers(a *entry) bool {
+	for _, sample := range a.samples {
+		if !e.pattern.Match(sample) {
+			return false
+		}
+	}
+	return true
+}
 
 type statementIndex struct {
 	*pathpattern.Index[*entry]
@@ -59,9 +71,15 @@ func (p *Policy) index(ids []int32) *statementIndex {
 		}
 	}
 	for _, x := range all {
-		if e := x.Value; p.wild && (e.allow != none || e.limited != nil) {
+		e := x.Value
+		if !e.plain {
+			e.needs = x.Pattern.Needs()
+		}
+		if p.wild && (e.allow != none || e.limited != nil) {
+			e.pairs = ^uint64(0)
 			for _, rooted := range x.Pattern.Rooted() {
 				e.samples = append(e.samples, rooted.Sample())
+				e.pairs &= pathpattern.Pairs(rooted.Sample())
 			}
 		}
 	}

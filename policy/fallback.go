@@ -4,9 +4,9 @@ package policy
 
 import "slices"
 
-// WithFallback returns a policy that consists of p and rules from the site's own robots.txt. These rules apply only
-// to paths for which p does not state whether a crawler may crawl. They must be for all hosts and contain only
-// entries about crawling and crawl-delays. The server never enforces them. The crawlers of p keep their numbers.
+// WithFallback returns a policy that consists of p and rules from the site's own robots.txt. These rules apply only to
+// paths where p does not state whether a crawler may crawl. They must be for all hosts and contain only entries about
+// crawling and crawl-delays. The server never enforces them. The crawlers of p keep their numbers.
 func (p *Policy) WithFallback(rules []Rule) *Policy {
 	spec := *p.spec
 	spec.Table = p.table

@@ -44,9 +44,7 @@ func TestFallbackDecidesWhereThePolicyIsSilent(t *testing.T) {
 			if got.Verdict != want.Verdict {
 				t.Fatalf("%+v: %v, want %v\n%s\nbelow\n%s", asked, got.Verdict, want.Verdict, describe(spec), describe(below))
 			}
-			if reasons := with.Reasons(q); reasons.Decision.Verdict != want.Verdict {
-				t.Fatalf("%+v: reasons say %v, want %v", q, reasons.Decision.Verdict, want.Verdict)
-			}
+			checkReasons(t, with, asked, got)
 			if got.Rule != nil && got.Rule.Fallback && with.Mode(got) != policy.ModeOff {
 				t.Fatalf("%+v: a line of the site is enforced", q)
 			}

@@ -228,7 +228,7 @@ type hostIndex struct {
 	none  hostClass
 }
 
-// hostClass represents all hosts that are named by the same rules.
+// hostClass represents all hosts that the same rules name.
 type hostClass struct {
 	key   int     // see Policy.HostKey
 	hosts []int32 // the hosts of rules that cover the class, the narrowest first; the last element is noHost
@@ -284,7 +284,7 @@ func (x *hostIndex) link(ruleHosts [][]int32) {
 		}
 		return n
 	}
-	set := make([]uint64, len(rules)) // a number for each host; it is equal for hosts that are named by the same rules
+	set := make([]uint64, len(rules)) // a number for each host; it is equal for hosts that the same rules name
 	for h := range rules {
 		set[h] = number(rules[h])
 	}

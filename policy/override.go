@@ -101,8 +101,7 @@ type scope struct {
 	fallback bool // see Rule.Fallback
 }
 
-// relation is the condition under which a statement of one scope overrides, or sets aside, a statement of another
-// scope.
+// relation is the condition for a statement of one scope to override, or set aside, a statement of another scope.
 type relation uint8
 
 const (
@@ -163,34 +162,36 @@ func (a *scope) compare(b *scope) int {
 	return 0
 }
 
-// Reasons holds the statements that match a query, without overridden prohibitions. A permission whose date has passed
-// is treated as a prohibition.
-type Reasons struct {
-	Decision    Decision
-	Standing    []Applied // prohibitions that no permission overrides, the narrowest first
-	Permissions []Applied // permissions whose date has not passed, the narrowest first
-}
-
-// Reasons returns the decision that Decide returns, with the statements that led to it.
-func (p *Policy) Reasons(q Query) Reasons {
-	path := pathpattern.NormalizePath(q.Path)
-	if q.Usage == Crawl && path == robotsTxt {
-		return Reasons{Decision: Decision{Verdict: Allowed}}
+// Reasons returns the statements that match a query, the narrowest first. A permission whose date has passed is treated
+// as a prohibition. standing has the prohibitions that no permission overrides.
+func (p *Policy) Reasons(q Query) (standing, permissions []Applied) {
+	all := p.matching(&q, q.Usage)
+	if len(all) == 0 && q.Usage != Crawl && q.Usage != Other {
+		all = p.matching(&q, Other)
 	}
-	matching := p.matching(&q, path, q.Usage)
-	if len(matching) == 0 && q.Usage != Crawl && q.Usage != Other {
-		matching = p.matching(&q, path, Other)
+	slices.SortStableFunc(all, func(a, b Applied) int {
+		sa, sb := a.scope(), b.scope()
+		return cmp.Or(sa.compare(&sb), b.Statement.Pattern.Len()-a.Statement.Pattern.Len(), a.Statement.Pos.compare(b.Statement.Pos))
+	})
+	for _, a := range all {
+		if a.Statement.Allow && !a.Statement.passed(q.Now) {
+			permissions = append(permissions, a)
+		} else {
+			standing = append(standing, a)
+		}
 	}
-	return p.weigh(matching, q.Now)
+	standing = slices.DeleteFunc(standing, func(d Applied) bool {
+		opens := p.Overrides
+		if d.Statement.Allow {
+			opens = p.SetsAside
+		}
+		return slices.ContainsFunc(permissions, func(a Applied) bool { return opens(&a, &d) })
+	})
+	return standing, permissions
 }
 
-// Outcome returns the decision about a path that the given statements and no others match.
-func (p *Policy) Outcome(matching []Applied, now time.Time) Decision {
-	return p.weigh(slices.Clone(matching), now).Decision
-}
-
-func (p *Policy) matching(q *Query, path string, u Usage) []Applied {
-	c := p.classOf(q)
+func (p *Policy) matching(q *Query, u Usage) []Applied {
+	path, c := pathpattern.NormalizePath(q.Path), p.classOf(q)
 	return slices.DeleteFunc(p.applied(&c, q, u), func(a Applied) bool { return !a.Statement.Pattern.Match(path) })
 }
 
@@ -201,62 +202,6 @@ func (p *Policy) classOf(q *Query) Class {
 		c = p.WithPurpose(&c, name)
 	}
 	return c
-}
-
-func (p *Policy) weigh(all []Applied, now time.Time) (r Reasons) {
-	slices.SortStableFunc(all, func(a, b Applied) int {
-		sa, sb := a.scope(), b.scope()
-		return cmp.Or(sa.compare(&sb), b.Statement.Pattern.Len()-a.Statement.Pattern.Len(), a.Statement.Pos.compare(b.Statement.Pos))
-	})
-	var prohibitions []Applied
-	for _, a := range all {
-		if a.Statement.Allow && !a.Statement.passed(now) {
-			r.Permissions = append(r.Permissions, a)
-			if q := a.Statement.Qualifiers; q != nil && q.TimeLimit.Kind == UntilDate {
-				if end := q.TimeLimit.Last.Add(time.Second); r.Decision.Until.IsZero() || end.Before(r.Decision.Until) {
-					r.Decision.Until = end
-				}
-			}
-		} else {
-			prohibitions = append(prohibitions, a)
-		}
-	}
-	for _, d := range prohibitions {
-		opens := p.Overrides
-		if d.Statement.Allow {
-			opens = p.SetsAside
-		}
-		if !slices.ContainsFunc(r.Permissions, func(a Applied) bool { return opens(&a, &d) }) {
-			r.Standing = append(r.Standing, d)
-			r.Decision.mode = max(r.Decision.mode, p.modeOf(d.Rule))
-		}
-	}
-	switch {
-	case len(r.Standing) > 0:
-		d := r.Standing[0]
-		r.Decision.Verdict, r.Decision.Rule, r.Decision.Statement = Disallowed, d.Rule, d.Statement
-		r.Decision.Expired = d.Statement.Allow
-	case len(r.Permissions) > 0:
-		a := r.Permissions[0]
-		r.Decision.Verdict, r.Decision.Rule, r.Decision.Statement = Allowed, a.Rule, a.Statement
-		r.Decision.limits = p.limitsOf(r.Permissions)
-	}
-	return r
-}
-
-// limitsOf returns the qualifiers of those permissions that no other permission sets aside.
-func (p *Policy) limitsOf(permissions []Applied) *Limits {
-	var limits Limits
-	for _, b := range permissions {
-		if q := b.Statement.Qualifiers; q != nil && !slices.Contains(limits, q) &&
-			!slices.ContainsFunc(permissions, func(a Applied) bool { return p.SetsAside(&a, &b) }) {
-			limits = append(limits, q)
-		}
-	}
-	if limits == nil {
-		return nil
-	}
-	return &limits
 }
 
 func (s *Statement) passed(now time.Time) bool {

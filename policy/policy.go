@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy defines a site's policy, from which the content of every channel is generated. A policy has rules
+// Package policy defines a site's policy. The content of every channel is generated from the policy. A policy has rules
 // about the usages that crawlers may make of the parts of a site, and Decide answers questions about these rules. The
 // package does not do any input or output, and does not use the clock or a log.
 package policy

@@ -20,7 +20,7 @@ type Offer struct {
 	Pos      Pos
 	Usage    Usage    // one of RightsUsages
 	Payment  string   // one of OfferPayments
-	URL      string   // the address at which the license can be obtained
+	URL      string   // the address where the license can be obtained
 	Amount   string   // a decimal number, or empty if there is no amount
 	Currency string   // the ISO 4217 code of the currency of Amount
 	Users    []string // some of OfferUsers; empty means all users

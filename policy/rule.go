@@ -72,7 +72,7 @@ var tiers = [...]Tier{
 	ForEveryone: TierEveryone, ForToken: TierToken, ForCategory: TierGroup, ForOperator: TierGroup, ForPurpose: TierGroup, ForAI: TierAI, ForEveryoneElse: TierEveryone,
 }
 
-// Tier returns the closeness with which the audience names crawlers.
+// Tier returns how closely the audience names crawlers.
 func (a Audience) Tier() Tier { return tiers[a.Kind] }
 
 // NarrowsAI reports whether an allow entry for the audience can override a disallow entry for all AI crawlers. The
@@ -97,7 +97,7 @@ func (a Audience) Includes(c Crawler) bool {
 	return false
 }
 
-// Tier is the closeness with which an audience names a crawler.
+// A Tier is a degree of closeness between an audience and a crawler.
 type Tier uint8
 
 // The tiers, closest first.
@@ -317,8 +317,8 @@ type Crawler struct {
 	Purposes         []string // the possible values of NAME in "purpose:NAME"
 	Follows          []string // other crawlers, whose group this crawler obeys if no group names it, best first
 	IgnoresStar      bool     // the crawler does not obey the group of "*"
-	NoToken          bool     // Token is a name that is not documented as a product token for robots.txt
-	Rare             bool     // the crawler is not documented to read robots.txt, and common lists do not have it
+	NoToken          bool     // robots.txt cannot name the crawler, because Token is not documented as a product token
+	Rare             bool     // no document says that the crawler reads robots.txt, and common lists do not have it
 	Signer           bool     // only request signatures identify the crawler, so that channels cannot name it
 	RobotsOnly       bool     // Token is a control token, which appears in robots.txt but never in requests
 	ReadsMeta        bool     // the operator documents that the crawler reads robots meta tags with its name

@@ -53,7 +53,7 @@ type Publish struct {
 }
 
 // A ControlChoice sets when the server sends a crawler's Control, or a control token. Without a ControlChoice, the
-// server sends it where the policy disallows all usages that it forbids.
+// server sends a Control or a token where the policy disallows all usages that this Control or token forbids.
 type ControlChoice struct {
 	Crawler string // the product token of the crawler, or the control token
 	Value   string // NoControl, or rules of a Control to be sent where one rights usage, such as train-ai, is disallowed
@@ -100,7 +100,7 @@ type Spec struct {
 	Expect      []Expectation
 }
 
-// Ends lists the times at which dates in the policy end a permission or a page's availability, in ascending order.
+// Ends lists the times when dates in the policy end a permission or a page's availability, in ascending order.
 func (s *Spec) Ends() (ends []time.Time) {
 	for i := range s.Rules {
 		r := &s.Rules[i]

@@ -12,8 +12,8 @@ import (
 // Usage is a usage type of ACAP 1.0 (section 2.5) or a category of the AIPREF vocabulary.
 type Usage uint8
 
-// The usages. A statement about Present also applies to derived usages, such as PresentLink, for which there is no
-// statement. A statement about Other applies to every usage without a statement, except Crawl.
+// The usages. A statement about Present also applies to derived usages without a statement, such as PresentLink. A
+// statement about Other applies to every usage without a statement, except Crawl.
 const (
 	Crawl Usage = iota
 	Follow

@@ -134,7 +134,7 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 	return a, p.refuse(n, "bad-expectation", whole("everyone"), "a test cannot be about %s; write everyone, or the name of a crawler", text)
 }
 
-// checkExpectations runs the tests of the file. A failing test is an error or, for a text that was accepted before, a
+// checkExpectations runs the tests of the file. A failing test is an error or, for a previously accepted text, a
 // warning.
 func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 	code := codeTestFails

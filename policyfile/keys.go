@@ -13,8 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Keys holds the values of the keys of a policy file, such as enforcement.status, in the form in which [File.Print]
-// writes them.
+// Keys holds the values of the keys of a policy file, such as enforcement.status, in the form that [File.Print] writes.
 type Keys map[string][]string
 
 // RuleKeys holds the keys of a rule that no decision depends on.

@@ -101,11 +101,10 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 	return &File{Name: p.file, Spec: p.spec, Policy: engine.Policy, Catalog: p.catalog, Effect: engine, lines: p.lines}
 }
 
-// maxScopes limits the pairs of an audience and a host that rules name, each of which takes memory.
+// maxScopes limits the pairs of an audience and a host that rules name, because each pair takes memory.
 const maxScopes = 1_000_000
 
-// checkScopes reports rules that name too many pairs. It is an error or, for a text that was accepted before, a
-// warning.
+// checkScopes reports rules that name too many pairs. That is an error or, for a previously accepted text, a warning.
 func (p *parser) checkScopes(accepted bool) {
 	code, more := "too-many-rules", ""
 	if accepted {
@@ -188,7 +187,7 @@ func (p *parser) read(root *yaml.Node) {
 	p.signers()
 	p.checkRights()
 	p.setCrawlers()
-	if p.errors == 0 { // with errors, a name may be used in a part that was not parsed
+	if p.errors == 0 { // with errors, an unparsed part may use the name
 		p.unused()
 	}
 }

@@ -74,8 +74,8 @@ func (k *nameIndex) group(name string) (audience, what string) {
 	return "", ""
 }
 
-// longToken is the length in bytes at which a name with two differences is more probably misspelled than a different
-// name.
+// longToken is a length in bytes. If a name of this length has two differences from a known name, it is probably a
+// misspelling, and not another name.
 const longToken = 9
 
 // crawlerOf returns the best-known crawler whose name begins with an operator's name: Googlebot for Google.

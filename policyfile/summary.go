@@ -128,8 +128,8 @@ func counts(names map[string][]string, total map[string]int) []CategoryCount {
 	return counts
 }
 
-// SummaryText returns a summary in the form in which the command check prints it: the hosts, and two to five lines for
-// them. If brief is true, the longer list is replaced by "everyone else", and only two sets of hosts are shown.
+// SummaryText returns a summary in the form of the command check: the hosts, and two to five lines for them. If brief
+// is true, the longer list is replaced by "everyone else", and only two sets of hosts are shown.
 func SummaryText(all []HostSummary, brief bool) string {
 	const most = 2
 	var b strings.Builder
@@ -221,8 +221,8 @@ type Closed struct {
 	Train []string `json:"train_ai,omitempty"`
 	AIUse []string `json:"ai_use,omitempty"`
 	Open  []string `json:"allowed,omitempty"` // patterns that some or all crawlers may crawl
-	// Blocked are the lines of rules whose disallow entries about crawling are enforced. Logged are the lines of rules
-	// that are only logged. Asked are the lines of rules that only robots.txt states.
+	// Blocked are the lines of rules that disallow crawling with the mode block. Logged are the lines of rules that do
+	// so with the mode log. Asked are the lines of rules that only robots.txt states.
 	Blocked []int `json:"blocked_by_lines,omitempty"`
 	Logged  []int `json:"logged_by_lines,omitempty"`
 	Asked   []int `json:"asked_by_lines,omitempty"`
@@ -270,8 +270,8 @@ func (f *File) Closed() (c Closed) {
 	return c
 }
 
-// ClosedText returns the result of Closed in the form in which the command check prints it. paths is the maximum number
-// of paths. It returns "" if there are no such paths and rules.
+// ClosedText returns the result of Closed in the form of the command check. paths is the maximum number of paths. It
+// returns "" if there are no such paths and rules.
 func (f *File) ClosedText(now time.Time, paths int) string {
 	c := f.Closed()
 	x := newEvaluator(f.Effect, now)
@@ -294,7 +294,7 @@ func (f *File) ClosedText(now time.Time, paths int) string {
 }
 
 // ShownText describes what search engines may show of a page that no rule mentions, on a host that no rule names. It
-// also names some pages for which they may show something else. The argument most limits the number of these pages.
+// also names some pages that they may show differently. The argument most limits the number of these pages.
 func (f *File) ShownText(now time.Time, most int) string {
 	q := policy.Query{Crawler: f.Policy.Crawler("Googlebot"), Identity: policy.Verified, Path: plainPage, Now: now}
 	all := f.Effect.Shown(q).WithoutUnknown()

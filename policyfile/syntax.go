@@ -149,7 +149,7 @@ var (
 	inFlow     = regexp.MustCompile("(?:^|[\\[{,] *|: +)([*&!%@`][^,\\]}]*|[^\"',:\\[\\]{}]*\\?[^,\\]}]*)")
 )
 
-// suspect looks for mistakes in a line that are never valid YAML.
+// suspect looks in a line for text that is never valid YAML.
 func (p *parser) suspect(line string) *suspicion {
 	if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
 		if strings.TrimSpace(line) == "" {

@@ -11,14 +11,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// These are the codes of a failing test: the first one in a new text, the second one in a text that was accepted
-// before.
+// These are the codes of a failing test: the first one in a new text, the second one in a previously accepted text.
 const (
 	codeTestFails    = "expectation-failed"
 	codeTestFailsNow = "expectation-no-longer-holds"
 )
 
-// notRun holds the codes of tests that were not run: first in a new text, then in a text that was accepted before.
+// notRun holds the codes of tests that did not run: first in a new text, then in a previously accepted text.
 var notRun = []string{"too-many-rules", "more-than-allowed"}
 
 // IsFailedTest reports whether a diagnostic is about a failing test of the policy.

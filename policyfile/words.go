@@ -134,7 +134,7 @@ const (
 	apart   = `names of crawlers belong under "for", and paths under a usage, as in "allow: {crawl: /a/}"`
 )
 
-// These are the names of maps for which misplaced keys have an explanation.
+// These are the names of maps whose misplaced keys have an explanation.
 const (
 	theFile = "the file"
 	aRule   = "a rule"

@@ -207,7 +207,7 @@ func (s Set) hasFlag(name string) bool {
 // Equal reports whether s and t have the same meaning. Order, case and spelling do not matter.
 func (s Set) Equal(t Set) bool { return s == t }
 
-// IsEmpty reports whether s has no rules. Permissive words count as rules.
+// IsEmpty reports whether s has no rules. A set with a permissive word, such as "all", is not empty.
 func (s Set) IsEmpty() bool { return s == Set{} }
 
 // Has reports whether s has the rule with this name (in lowercase), with any value. none is stored as noindex and

@@ -9,9 +9,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// active lists the patterns whose statements can change something for the crawlers of one group. A permission can if it
-// overrides a standing prohibition. A standing prohibition can if no wider standing prohibition says the same. A
-// prohibition is standing if no permission for all of its paths overrides it.
+// active lists the patterns whose statements can change a decision for the crawlers of one group. A permission can
+// change one if it overrides a standing prohibition. A standing prohibition can change one unless a wider standing
+// prohibition says the same. A prohibition is standing unless a permission for all of its paths overrides it.
 func (m *lining) active() []pathpattern.Pattern {
 	standing := map[pathpattern.Pattern][]stated{}
 	var closing, opening solve.Set // the patterns of standing prohibitions, and of permissions

@@ -21,9 +21,9 @@ type grouping struct {
 	star     *group            // the group of "*"
 	groups   []*group          // all other groups, in the order of the policy
 	byKey    map[string]*group // groups by their keys
-	due      map[string]*group // by token in lower case: the group that a crawler named by rules should obey
-	nameless map[string]bool   // by token in lower case: crawlers that need not be named
-	left     map[string]bool   // by token in lower case: crawlers that groups count and do not name
+	due      map[string]*group // the group that each crawler in a rule should obey; the key is the token in lower case
+	nameless map[string]bool   // crawlers that groups need not name; the key is the token in lower case
+	left     map[string]bool   // crawlers that a group's comment counts without naming them; the key is the token in lower case
 	below    *robotstxt.File   // the merged file, whose lines are the policy's fallback, or nil
 	room     int               // the maximum size of all groups in bytes
 	budget   *solve.Budget

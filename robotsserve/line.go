@@ -110,8 +110,8 @@ func (l *line) closes() bool {
 	return slices.ContainsFunc(l.verdicts, func(v verdict) bool { return v.closes })
 }
 
-// opens reports whether some group allows the paths. It returns false if another group disallows them by a rule of its
-// own, because crawlers that combine the groups would obey that rule.
+// opens reports whether some group allows the paths. It returns false if another group has a rule that disallows them,
+// because crawlers that combine the groups would obey that rule.
 func (l *line) opens() bool {
 	return slices.ContainsFunc(l.verdicts, func(v verdict) bool { return !v.closes }) &&
 		!slices.ContainsFunc(l.verdicts, func(v verdict) bool { return v.closes && v.own })

@@ -24,8 +24,8 @@ func (s stated) isBelow() bool { return s.rule != nil && s.rule.Fallback }
 
 // verdict is the decision about some paths for the crawlers of a group.
 type verdict struct {
-	stated      // the deciding statement; zero if none decides
-	client int  // the verdict is about this one of several kinds of clients
+	stated      // the deciding statement; zero if no statement decides
+	client int  // the number of the kind of clients that the verdict is about
 	closes bool // the paths are disallowed
 	silent bool // the group needs no line, because a wider line says the same
 	own    bool // the policy states the verdict; in the group of a purpose, a rule for the purpose disallows the paths
@@ -73,7 +73,7 @@ type lining struct {
 	opening map[*line][]stated            // cache of openingOf
 	closing map[*line][]stated            // cache of closingOf
 	dropped []*line
-	left    []stated // permissions that allow more for Google's parser than for other readers
+	left    []stated // omitted permissions, which would allow more for Google's parser than for other readers
 	losses  []Loss
 }
 
@@ -140,7 +140,8 @@ func (m *lining) faults(cells []solve.Cell[*line]) int {
 	return n
 }
 
-// shed removes the "*" that star added to lines, if the lines win and lose against the same lines without them.
+// shed removes the "*" that star added to lines, if the lines without these "*" win and lose against the same lines as
+// before.
 func (m *lining) shed(cells []solve.Cell[*line]) {
 	for again := true; again; {
 		again = false
@@ -178,7 +179,8 @@ func (m *lining) disallowing() (lines []*line, losses []Loss) {
 	return lines, nil
 }
 
-// guarded computes the cells with the patterns that guards returns for Google's parser.
+// guarded computes the cells of the patterns. If Google's parser needs additional Disallow lines (see guards), guarded
+// computes the cells again with the patterns of these lines.
 func (m *lining) guarded(patterns []pathpattern.Pattern) ([]solve.Cell[*line], bool) {
 	cells, ok := m.solve(patterns)
 	if guards := m.guards(cells); ok && len(guards) > 0 {
@@ -201,7 +203,7 @@ func (m *lining) solve(patterns []pathpattern.Pattern) ([]solve.Cell[*line], boo
 	}).Cells(patterns)
 }
 
-// at returns the line of a pattern. It is made for the pattern if m.lines does not have one.
+// at returns the line of a pattern. If m.lines does not have a line for the pattern, at makes one.
 func (m *lining) at(p pathpattern.Pattern) *line {
 	if l := m.lines[p]; l != nil {
 		return l
@@ -213,9 +215,9 @@ func (m *lining) at(p pathpattern.Pattern) *line {
 	return l
 }
 
-// matters reports whether a statement of the pattern given can change the verdict of a cell. A permission can if it
-// overrides at least one standing prohibition, because other permissions may override the rest. A prohibition can if no
-// permission for all paths of the cell overrides it.
+// matters reports whether a statement with the pattern given can change the verdict of a cell. A permission can change
+// it if the permission overrides at least one standing prohibition, because other permissions may override the rest. A
+// prohibition can change it unless a permission for all paths of the cell overrides the prohibition.
 func (m *lining) matters(c *solve.Cell[*line], given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(m.all[given], func(s stated) bool {
 		return slices.ContainsFunc(c.Value.verdicts, func(v verdict) bool {
@@ -273,8 +275,9 @@ func (m *lining) opened(d stated, permissions []stated) bool {
 	return slices.ContainsFunc(permissions, func(a stated) bool { return m.p.Overrides(a.applied, d.applied) })
 }
 
-// unsaid is called where the line c wins although the value of other is the right one. If c is an Allow, unsaid reports
-// that c has to be dropped. If c is a Disallow, unsaid keeps it and notes the loss.
+// unsaid is called for paths where readers obey the line of c, although the line of other has the right verdict. If the
+// line of c is an Allow, unsaid returns true, and the line is dropped. If it is a Disallow, the line stays, and unsaid
+// notes the loss.
 func (m *lining) unsaid(c, other *solve.Cell[*line]) bool {
 	if c.Value.opens() {
 		m.dropped = append(m.dropped, c.Value)
@@ -304,7 +307,7 @@ func (m *lining) shorten(lines []*line) {
 	}
 }
 
-// maxDerived limits the number of lines that are only printed because two other lines cross.
+// maxDerived limits the number of lines added because two other lines cross.
 const maxDerived = 100
 
 // The costs of operations, in steps of the budget.

@@ -53,8 +53,8 @@ func drawMerged(p *policy.Policy, host string, other *robotstxt.File) (l *layout
 	return l, d, problems, below.Notes()
 }
 
-// fit renders a policy with a file below it. If the result is larger than crawlers read, fit tries again with less room
-// for groups.
+// fit renders a policy merged with the site's own file, below. If the result is larger than crawlers read, fit tries
+// again with less room for groups.
 func (l *layout) fit(host string, below *robotstxt.File) (*drawing, []policy.Problem) {
 	d, problems := l.draw(host, below, robotstxt.MaxSize)
 	for n, room := 1, robotstxt.MaxSize; n < maxDrawings; n++ {
@@ -153,8 +153,8 @@ func (g *grouping) obeyedBelow(c *policy.Class) *robotstxt.Group {
 }
 
 // refuse adds the usages that another file disallows everywhere to each line of preferences in ours. It has to change
-// every line, because the line with the longest path replaces all others. For keys that have no line for all paths, it
-// returns such a line.
+// every line, because the line with the longest path replaces all others. For each key without a line for all paths, it
+// returns a new line for all paths.
 func refuse(ours []Line, refused map[string][]string) (more []Line) {
 	for _, f := range rights.Vocabularies {
 		key, no := f.LineKey(), "="+f.No()

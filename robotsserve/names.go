@@ -151,10 +151,10 @@ func (g *group) index(key string) *pathpattern.Index[struct{}] {
 	return pathpattern.NewIndex(entries, func(a, _ struct{}) struct{} { return a })
 }
 
-// arrange returns the groups in the order in which they are printed: first the group of "*", then the others in the
-// order of the policy. Some readers, such as Python's urllib, take the first group whose name is a part of their own
-// name. So a shorter name must come after the longer names that contain it. If necessary, arrange sorts the groups
-// accordingly, and splits groups that no order suits.
+// arrange returns the groups in the order of the printed file: first the group of "*", then the others in the order of
+// the policy. Some readers, such as Python's urllib, take the first group whose name is a part of their own name. So a
+// shorter name must come after the longer names that contain it. If necessary, arrange sorts the groups accordingly,
+// and splits groups that no order suits.
 func (g *grouping) arrange() []*group {
 	all := slices.DeleteFunc(slices.Clone(g.groups), func(gr *group) bool { return len(gr.tokens) == 0 })
 	of := make(map[string]*group, len(g.due)) // by token
@@ -240,7 +240,7 @@ func (o *nameOrder) split(all []*group) (parts []*group) {
 	return parts
 }
 
-// refused is the extent to which the server blocks the paths that a unit's group disallows and the group of "*"
+// refused says how many paths the server blocks, among the paths that a unit's group disallows and the group of "*"
 // does not.
 type refused int
 
@@ -250,9 +250,9 @@ const (
 	refusesAll          // every page
 )
 
-// refuses returns the extent to which the server blocks the paths that a unit's group disallows. It only counts rules
-// with "enforce: block", and ignores the default of the servers. It returns refusesLess if a rule allows something, or
-// demands an identity, which a server may not know at once. Such rules have to be in the file.
+// refuses returns how many of the paths that a unit's group disallows are blocked by the server. It only considers
+// rules with "enforce: block", and ignores the default of the servers. It returns refusesLess if a rule allows
+// something, or demands an identity, which a server may not know at once. Such rules have to be in the file.
 func (g *grouping) refuses(u *unit, gr *group) refused {
 	if g.p.Spec().Publish.AllGroups {
 		return refusesLess

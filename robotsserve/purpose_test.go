@@ -183,7 +183,8 @@ func TestPurposesOfOtherPreferences(t *testing.T) {
 	}
 }
 
-// What the site's own file disallows everywhere stays in the one line that purposes with different lines get.
+// If purposes have different lines, they get one common line. It keeps everything that the site's own file disallows
+// everywhere.
 func TestPurposesOfOtherPreferencesMerged(t *testing.T) {
 	rule := func(name string, statements ...policy.Statement) policy.Rule {
 		return policy.Rule{For: []policy.Audience{{Kind: policy.ForPurpose, Name: name}}, Statements: statements}

@@ -131,7 +131,7 @@ type drawing struct {
 	sum        [sha256.Size]byte // the SHA-256 of head and tail
 	eol        string
 	groups     []*group        // in the order in which they are printed
-	left       map[string]bool // by token in lower case: crawlers that groups count and do not name
+	left       map[string]bool // crawlers that a group's comment counts without naming them; the key is the token in lower case
 	losses     []Loss
 	work       int // the work done, in steps of a budget
 	shut       int // crawlers whose groups had no room

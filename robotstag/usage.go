@@ -173,8 +173,8 @@ func (up upstreamUsage) addLoosely(text string) bool {
 // maxUsage limits the bytes that are kept of an upstream's member for a known label.
 const maxUsage = 1 << 10
 
-// member returns the stricter of our word and the upstream's for a label. If both are equally strict, it keeps the
-// upstream's spelling.
+// member returns the word for a label: the stricter one of the policy's word and the upstream's word. If both are
+// equally strict, it keeps the upstream's spelling.
 func (up upstreamUsage) member(l *rights.Label, word string) string {
 	ours, theirs := unstated, unstated
 	if word != "" {

@@ -102,7 +102,8 @@ func (im *importer) joinCutNames() {
 		case own != nil:
 			own.rules = append(slices.Clip(own.rules), slices.DeleteFunc(slices.Clone(g.rules), func(r Rule) bool { return r.Allow })...)
 		case strings.EqualFold(g.Name, cut):
-			own = &Group{Name: c.Token, number: g.number, rules: g.rules, lines: g.lines, delay: g.delay, delayLine: g.delayLine}
+			named := *g
+			own, named.Name = &named, c.Token
 			im.f.byName[strings.ToLower(c.Token)] = own
 			adopted = append(adopted, own)
 		}

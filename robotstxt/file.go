@@ -6,6 +6,7 @@ package robotstxt
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -39,7 +40,7 @@ type File struct {
 	top      []line         // preferences for everyone, above the first group
 	acap     int            // number of lines of ACAP
 	read     int            // number of all lines
-	page     bool           // the file is a web page
+	unread   error          // why crawlers find no lines in the file, or nil
 	lines    int            // number of lines of all groups
 	comments map[int]string // comments by line, without "#"
 	header   string         // the comment at the start of the file
@@ -50,7 +51,8 @@ type File struct {
 type Group struct {
 	Name string
 
-	number    int // the line number of the first User-agent line
+	written   string // the value of the first User-agent line
+	number    int    // the number of that line
 	rules     []Rule
 	lines     []line // lines that extend RFC 9309
 	delay     string
@@ -99,6 +101,15 @@ func Parse(data []byte) *File {
 	h.Sum(f.Sum[:0])
 	return f
 }
+
+// The errors of Unreadable.
+var (
+	ErrPage  = errors.New("this is a web page, not a robots.txt; give the address or the file of the robots.txt itself")
+	ErrUTF16 = errors.New("crawlers cannot read this file, because it is in UTF-16, so they may fetch everything; save it as UTF-8")
+)
+
+// Unreadable returns the reason why crawlers find no lines in the file, or nil if they can read it.
+func (f *File) Unreadable() error { return f.unread }
 
 // Empty reports whether the file has no lines that a merged file takes over.
 func (f *File) Empty() bool { return len(f.Groups)+len(f.sitemaps)+len(f.others) == 0 }

@@ -31,15 +31,16 @@ type Imported struct {
 	// must list.
 	Spec  *policy.Spec
 	Notes []Note // about lines that were left out, or whose meaning changed
+	// Stricter is a text that says why the policy disallows more than most crawlers read in the file, or "".
+	Stricter string
 	// Comments holds comments by the index of a rule in Spec. LineComments holds comments by line. All other comments
 	// are in the Spec's preamble.
 	Comments     map[int]string
 	LineComments map[int]string
 }
 
-// Import returns these errors.
+// Import returns these errors, and ErrPage.
 var (
-	ErrPage     = errors.New("this is a web page, not a robots.txt; give the address or the file of the robots.txt itself")
 	ErrEmpty    = errors.New("the file has no line that crawlers read, so they treat everything as allowed; a policy without rules says the same")
 	ErrTooLarge = errors.New("the file has too many lines, names and patterns to find a policy with the same meaning; shorten it, or write the policy by hand")
 )
@@ -130,10 +131,13 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	if im.f.acap > 0 {
 		im.records(im.acap)
 	}
+	if im.f.unread != nil {
+		im.stricter = "Crawlers cannot read the file, because it is in UTF-16, so they may fetch everything today. The policy disallows what its lines say."
+	}
 	im.f.noteSpellings(im.f.note)
 	slices.SortStableFunc(im.f.notes, func(a, b Note) int { return a.Line - b.Line })
 	made := &Imported{
-		Spec: im.spec, Notes: slices.Compact(im.f.notes), Comments: im.comments, LineComments: im.f.comments,
+		Spec: im.spec, Notes: slices.Compact(im.f.notes), Stricter: im.stricter, Comments: im.comments, LineComments: im.f.comments,
 	}
 	made.DropEmptyRules()
 	return made, nil
@@ -159,7 +163,7 @@ func (im *Imported) DropEmptyRules() {
 
 func (f *File) unusable() error {
 	switch {
-	case f.page:
+	case f.unread == ErrPage:
 		return ErrPage
 	case len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.others)+len(f.licenses)+len(f.top)+f.acap > 0:
 		return nil
@@ -177,6 +181,7 @@ type importer struct {
 	comments  map[int]string // comments of rules, by index
 	acap      *acap.File
 	permitted []policy.Audience // crawlers whose groups allow them to crawl something
+	stricter  string            // see Imported.Stricter
 	below     bool              // the file is a fallback below a policy, so only crawling matters
 }
 
@@ -231,13 +236,12 @@ func position(line int) policy.Pos {
 	return policy.Pos{Line: line, Column: 1}
 }
 
-// noteSpellings adds a note about each Disallow with a reserved octet. The policy publishes and enforces several
-// spellings of its path. Some readers of the original file only match the spelling in the file.
+// noteSpellings adds a note about each Disallow whose path the policy publishes in several spellings. Some readers of the original file only match the spelling in the file.
 func (f *File) noteSpellings(note func(line int, format string, args ...any)) {
 	said := map[int]bool{}
 	for _, g := range f.Groups {
 		for _, r := range g.rules {
-			if r.Allow || said[r.number] || pathpattern.Spell(r.Pattern, r.Written).Octets == 0 {
+			if spelled := pathpattern.Spell(r.Pattern, r.Written); r.Allow || said[r.number] || len(spelled.Prohibition()) == 1 {
 				continue
 			}
 			said[r.number] = true

@@ -89,9 +89,9 @@ func (im *importer) record(rec *acap.Record) {
 		im.spec.Rules = append(im.spec.Rules, policy.Rule{For: audience, PermissionsReference: rec.PermissionsReference})
 		return
 	}
-	im.fields(policy.Rule{For: audience}, rec.Fields)
+	im.fields(policy.Rule{Pos: position(rec.Line), For: audience}, rec.Fields)
 	for _, sub := range rec.Subs {
-		im.fields(policy.Rule{For: audience, UsagePurposes: sub.Purposes}, sub.Fields)
+		im.fields(policy.Rule{Pos: position(rec.Line), For: audience, UsagePurposes: sub.Purposes}, sub.Fields)
 	}
 }
 
@@ -134,7 +134,7 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 // fields adds the permissions and prohibitions of a record to the policy. In a record for "*", fields about crawling
 // apply to everyone else, and to the crawlers of im.permitted.
 func (im *importer) fields(r policy.Rule, fields []acap.Field) {
-	crawls := policy.Rule{For: slices.Clone(r.For), UsagePurposes: r.UsagePurposes}
+	crawls := policy.Rule{Pos: r.Pos, For: slices.Clone(r.For), UsagePurposes: r.UsagePurposes}
 	for i, a := range crawls.For {
 		if a.Kind == policy.ForEveryone {
 			crawls.For[i].Kind = policy.ForEveryoneElse
@@ -171,7 +171,6 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 	}
 	for _, r := range []policy.Rule{crawls, r} {
 		if len(r.Statements) > 0 {
-			r.Pos = firstPos(&r)
 			im.spec.Rules = append(im.spec.Rules, r)
 		}
 	}
@@ -291,6 +290,7 @@ func (im *importer) noteProhibited(f *acap.File) {
 		for j := range f.Records[i].Fields {
 			fd := &f.Records[i].Fields[j]
 			if slices.Contains(f.Records[i].Crawlers, "*") && prohibits(fd) && speaksOfCrawl(fd) && slices.ContainsFunc(fd.Patterns, open) {
+				im.stricter = "The policy disallows for all crawlers what ACAP records prohibit. Today, crawlers without ACAP ignore these records."
 				im.f.note(fd.Line, "in the policy, paths that ACAP records prohibit are disallowed for all crawlers; in this file, crawlers without ACAP ignore these records")
 				return
 			}

@@ -36,9 +36,9 @@ const maxPairs = 1 << 22
 // measured is a rule whose length may change.
 type measured struct {
 	Rule
-	read Rule      // the original rule
-	over *measured // the rule that this rule became longer for, or nil
-	left bool      // the rule is left out
+	read   Rule        // the original rule
+	losers []*measured // rules that lose to the rule in the file and won in the policy
+	left   bool        // the rule is left out
 }
 
 // lengthen changes the lengths of patterns so that the same rules win in the policy as in the file. It adds "*" to
@@ -63,7 +63,6 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 	var lost []*measured // Allow lines that win in the file and lose in the policy
 	for i, r := range weakest {
 		length := r.Pattern.Len()
-		var losers []*measured // rules that lose to r in the file and win in the policy
 		for _, s := range weakest[:i] {
 			if s.Allow == r.Allow || s.left || winsInPolicy(r.Rule, s.Rule) {
 				continue
@@ -72,10 +71,8 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 				return im.withoutAllows(rules, r.number)
 			}
 			if r.Pattern.Overlaps(s.Pattern) && r.meets(&s.Rule) {
-				losers = append(losers, s)
-				if n := s.lengthToLose(r.Allow); n > length {
-					length, r.over = n, s
-				}
+				r.losers = append(r.losers, s)
+				length = max(length, s.lengthToLose(r.Allow))
 			}
 		}
 		var ok bool
@@ -86,7 +83,7 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 			lost = append(lost, r)
 			continue
 		}
-		for _, s := range losers {
+		for _, s := range r.losers {
 			if s.left = !winsInPolicy(r.Rule, s.read); s.left {
 				im.f.note(s.number, "%q is left out, because a policy compares the lengths of paths differently. The line would also allow paths that %q of line %d disallows; "+
 					"in the policy, add an allow entry for the paths that you mean", "Allow: "+s.read.text(), "Disallow: "+r.read.text(), r.number)
@@ -96,14 +93,57 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 		}
 	}
 	for _, r := range lost {
-		if !r.left && !slices.ContainsFunc(all, func(a *measured) bool {
-			return a.Allow && !a.left && winsInPolicy(a.Rule, r.over.Rule) && a.Pattern.Covers(r.Pattern)
-		}) {
-			im.f.note(r.number, "in the policy, %q of line %d also disallows the paths that both lines match: there it is longer than this line's path, but not in robots.txt",
-				r.over.read.text(), r.over.number)
-		}
+		all = append(all, im.regain(r, weakest)...)
 	}
 	return kept(all)
+}
+
+// regain handles an Allow that loses in the policy. If the Allow covers a Disallow, the Disallow never decides in the
+// file, so it is left out. For any other Disallow, regain returns an Allow of the paths that both lines match. If that
+// Allow would win over a further Disallow, there is a note instead.
+func (im *importer) regain(r *measured, weakest []*measured) (crossings []*measured) {
+	for _, d := range r.losers {
+		switch {
+		case r.left || d.left || winsInPolicy(r.Rule, d.Rule):
+		case r.Pattern.Covers(d.Pattern):
+			d.left = true
+		default:
+			both := im.crossing(r, d, weakest)
+			crossings = append(crossings, both...)
+			if both == nil && !slices.ContainsFunc(weakest, func(a *measured) bool {
+				return a.Allow && !a.left && winsInPolicy(a.Rule, d.Rule) && a.Pattern.Covers(r.Pattern)
+			}) {
+				im.f.note(r.number, "in the policy, %q of line %d also disallows the paths that both lines match: there it is longer than this line's path, but not in robots.txt",
+					d.read.text(), d.number)
+				return crossings
+			}
+		}
+	}
+	return crossings
+}
+
+// maxCrossings limits the number of patterns of crossing.
+const maxCrossings = 4
+
+// crossing returns Allow rules for the paths that r and d match. They win over d, and lose to each Disallow that wins
+// over r in the file. It returns nil if there are no such rules.
+func (im *importer) crossing(r, d *measured, weakest []*measured) (all []*measured) {
+	patterns, _ := pathpattern.Intersect(pathpattern.Raw(r.read.text()), pathpattern.Raw(d.read.text()), maxCrossings)
+	for _, p := range patterns {
+		c := Rule{Allow: true, Pattern: pathpattern.MustParse(p.String())}
+		c.Written = pathpattern.Written(c.Pattern, p.String())
+		if im.below { // in a policy file, the number would repeat the comment of the line
+			c.number = r.number
+		}
+		c, ok := c.longer(max(0, d.lengthToLose(true)-c.Pattern.Len()))
+		if !ok || slices.ContainsFunc(weakest[slices.Index(weakest, r):], func(s *measured) bool {
+			return !s.Allow && winsInPolicy(c, s.Rule) && s.Pattern.Overlaps(c.Pattern)
+		}) {
+			return nil
+		}
+		all = append(all, &measured{Rule: c, read: c})
+	}
+	return all
 }
 
 // weakestFirst sorts rules so that each rule wins in the file over all rules before it.

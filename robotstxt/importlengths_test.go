@@ -71,7 +71,7 @@ func TestImportKeepsLengths(t *testing.T) {
 				t.Errorf("%s: robots.txt says %t about %s\n%s", name, got, path, rendered.Body)
 			}
 		}
-		// Of a path in a mixed spelling, it is enough that it stays closed.
+		// A path in a mixed spelling only has to stay disallowed.
 		if mixed := "/a%3Abx?q=/b"; served.Allowed("zetabot", mixed) && !written.Allowed("zetabot", mixed) {
 			t.Errorf("%s: robots.txt opens %s\n%s", name, mixed, rendered.Body)
 		}

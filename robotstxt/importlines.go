@@ -183,7 +183,8 @@ func (im *importer) preferences() {
 		im.f.note(l.number, "%q is above the first User-agent line; it becomes a preference for all crawlers", l.key+": "+l.value)
 		im.extension(&r, l)
 	}
-	if r.Pos = firstPos(&r); len(r.Statements) > 0 {
+	if len(r.Statements) > 0 {
+		r.Pos = r.Statements[0].Pos
 		im.spec.Rules = append(im.spec.Rules, r)
 	}
 }

@@ -101,9 +101,9 @@ func (im *importer) isFamily(c policy.Crawler, token string) bool {
 // ignoringStar adds a rule for unnamed crawlers that ignore the group of "*". They may crawl the paths that the group
 // disallows, without its crawl-delay.
 func (im *importer) ignoringStar(star *Group) {
-	r := policy.Rule{NoCrawlDelay: star.delays()}
+	r := policy.Rule{NoCrawlDelay: star.delays(), Pos: position(star.number)}
 	if star.disallows() {
-		r.Statements = []policy.Statement{crawl(true, pathpattern.All, 0)}
+		r.Statements = []policy.Statement{im.implied(star)}
 	}
 	for _, c := range im.crawlers {
 		if c.IgnoresStar && im.f.Obeyed(c) == nil {
@@ -113,15 +113,34 @@ func (im *importer) ignoringStar(star *Group) {
 	if r.For == nil || r.Statements == nil && !r.NoCrawlDelay {
 		return
 	}
+	if im.below {
+		r.Name = "crawlers that ignore the group of *"
+	}
 	im.comments[len(im.spec.Rules)] = "These crawlers are documented to ignore the group of *, and this robots.txt does not name them."
 	im.spec.Rules = append(im.spec.Rules, r)
+}
+
+// implied returns the statement that paths are allowed that no line of a group states. Below a policy, it has the group's
+// line, which explain cites.
+func (im *importer) implied(g *Group) policy.Statement {
+	if im.below {
+		return crawl(true, pathpattern.All, g.number)
+	}
+	return crawl(true, pathpattern.All, 0)
 }
 
 // rule adds the rule for groups with equal lines. If opens is true, the rule allows every path that the groups do not
 // mention.
 func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	g := gs[0]
-	r := policy.Rule{For: audience}
+	r := policy.Rule{For: audience, Pos: position(g.number)}
+	if im.below { // explain cites the lines of the file
+		var names []string
+		for _, g := range gs {
+			names = append(names, g.written)
+		}
+		r.Name = "User-agent: " + strings.Join(names, ", ")
+	}
 	decisive, respelled := g.decisive()
 	for _, left := range respelled {
 		im.f.note(left.number, respelledNote, "Allow: "+left.text())
@@ -132,8 +151,11 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 		s.Written = line.Written
 		r.Statements = append(r.Statements, s)
 	}
+	if len(r.Statements) > 0 {
+		r.Pos = r.Statements[0].Pos
+	}
 	if opens && !slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Allow && s.Pattern == pathpattern.All }) {
-		r.Statements = append(r.Statements, crawl(true, pathpattern.All, 0))
+		r.Statements = append(r.Statements, im.implied(g))
 	}
 	if audience[0].Kind == policy.ForToken && slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Allow }) {
 		im.permitted = append(im.permitted, audience...)
@@ -143,7 +165,6 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	if !im.below {
 		im.extensions(&r, audience, g)
 	}
-	r.Pos = firstPos(&r)
 	if len(r.Statements)+len(r.AppDirectives) > 0 || r.CrawlDelay > 0 || r.NoCrawlDelay {
 		im.commentRule(gs, &r)
 		im.spec.Rules = append(im.spec.Rules, r)
@@ -335,17 +356,8 @@ func (im *importer) purpose(g, star *Group) {
 		return
 	}
 	if rules == len(im.spec.Rules) { // the group has no lines that become rules
-		im.spec.Rules = append(im.spec.Rules, policy.Rule{For: audience})
+		im.spec.Rules = append(im.spec.Rules, policy.Rule{For: audience, Pos: position(g.number)})
 	}
 	r := &im.spec.Rules[rules]
 	r.Statements = append(r.Statements, open...)
-}
-
-func firstPos(r *policy.Rule) policy.Pos {
-	for _, s := range r.Statements {
-		if s.Pos.Line > 0 {
-			return s.Pos
-		}
-	}
-	return policy.Pos{}
 }

@@ -63,3 +63,17 @@ func TestNotesOfPreferencesThatAGroupLacks(t *testing.T) {
 		}
 	}
 }
+
+// No crawler reads the group of a full User-Agent that begins with Mozilla. A group of a name with a version has no note.
+func TestGroupsOfFullUserAgents(t *testing.T) {
+	for value, want := range map[string]string{
+		"Mozilla/5.0 (compatible; bingbot/2.0)": `Google's parser reads the name Mozilla in "Mozilla/5.0 (compatible; bingbot/2.0)", and no known crawler has this name.`,
+		"mozilla":                               `Google's parser reads the name Mozilla in "mozilla"`,
+		"Googlebot/2.1 (+http://www.google.com/bot.html)": "",
+	} {
+		notes := robotstxt.Parse([]byte("User-agent: " + value + "\nDisallow: /a\n")).Notes()
+		if want == "" && len(notes) > 0 || want != "" && (len(notes) != 1 || !notes[0].Wrong || !strings.HasPrefix(notes[0].Message, want)) {
+			t.Errorf("%s: %+v", value, notes)
+		}
+	}
+}

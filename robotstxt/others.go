@@ -13,7 +13,7 @@ type Said struct {
 	Directives   string `json:"app_directives,omitempty"`
 }
 
-// Said returns the values of extensions in the crawler's group for a URL.
+// Said returns the values of Content-Usage and App-Directives that the crawler's group has for a URL.
 func (a *Agent) Said(url string) Said { return Said{a.ContentUsage(url), a.AppDirectives(url)} }
 
 // Lines returns the values as lines of robots.txt.

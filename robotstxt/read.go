@@ -39,8 +39,8 @@ func read(data []byte, isName func(name string) bool) *File {
 	r := reader{file: &File{byName: map[string]*Group{}, comments: map[int]string{}}, isName: isName}
 	f := r.file
 	decoded := acap.Decode(data)
-	if !bytes.Equal(decoded, data) && !bytes.HasPrefix(data, []byte("\ufeff")) {
-		f.note(1, "the file is in UTF-16, which crawlers cannot read; it is read here as if it were in UTF-8")
+	if !bytes.HasSuffix(data, decoded) {
+		f.unread = ErrUTF16
 	}
 	cut := len(decoded) > MaxSize
 	if cut {
@@ -52,8 +52,11 @@ func read(data []byte, isName func(name string) bool) *File {
 	if cut {
 		f.note(1+strings.Count(text, "\n"), "the file is larger than 500 KiB; crawlers do not read this line and the following lines, so they are left out")
 	}
-	if f.page = strings.HasPrefix(strings.TrimLeft(text, " \t\n"), "<"); f.page {
-		f.note(1, "this is a web page, not a robots.txt")
+	if strings.HasPrefix(strings.TrimLeft(text, " \t\n"), "<") {
+		f.unread = ErrPage
+	}
+	if f.unread != nil {
+		f.note(1, "%s", f.unread)
 	}
 	for line := range strings.SplitSeq(text, "\n") {
 		r.number++
@@ -93,7 +96,7 @@ func (r *reader) read(text string) {
 	case key == "user-agent", key == "user-agent-purpose":
 		r.agent(key, value)
 	case len(r.groups) == 0:
-		if !r.file.page {
+		if r.file.unread != ErrPage {
 			r.note("%q comes before any User-agent line, so no crawler reads it", strings.TrimSpace(before))
 		}
 	default:
@@ -258,7 +261,7 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 	key = strings.ToLower(trim(key))
 	known := keyOf(key)
 	if !ok || known == "" {
-		if !r.file.page {
+		if r.file.unread != ErrPage {
 			r.note(cmp.Or(unknownKeys[key], "%q is left out, because no crawler is known to read such lines"), text)
 		}
 		return "", "", false
@@ -285,12 +288,15 @@ func (r *reader) group(value string) *Group {
 		r.note("%q is not the name of a crawler; its group is left out", value)
 		return &Group{Name: value} // this group is not in the file; it collects the lines that follow
 	}
-	if before, _, _ := strings.Cut(value, "/"); name != strings.Join(strings.FieldsFunc(before, isSpace), " ") {
+	if strings.EqualFold(name, "Mozilla") {
+		r.wrong("Google's parser reads the name Mozilla in %q, and no known crawler has this name. Bing documents only the name bingbot for its crawler. "+
+			"Write just the name of the crawler that you mean", value)
+	} else if before, _, _ := strings.Cut(value, "/"); name != strings.Join(strings.FieldsFunc(before, isSpace), " ") {
 		r.note("the name %q is read as %q, as Google's parser does", value, name)
 	}
 	g := r.file.Group(name)
 	if g == nil {
-		g = &Group{Name: name, number: r.number}
+		g = &Group{Name: name, written: value, number: r.number}
 		r.file.byName[strings.ToLower(name)] = g
 		r.file.Groups = append(r.file.Groups, g)
 		r.comment()

@@ -24,7 +24,7 @@ const maxElements = 20
 // maxNames is the maximum number of crawlers in a header without a warning.
 const maxNames = 50
 
-// maxSamples limits the number of paths for which headers are built, in total for all hosts.
+// maxSamples limits how many paths have their headers checked, in total for all hosts.
 const maxSamples = 1000
 
 // check reports the parts of the policy that channels cannot express, for every host with different rules.
@@ -41,7 +41,7 @@ func (s *Site) check() []policy.Problem {
 	return append(problems, s.checkRights()...)
 }
 
-// sample is a path for a check, and the place in the policy of the pattern that it was made from.
+// sample is a path for a check. It was made from a pattern, and has the pattern's place in the policy.
 type sample struct {
 	path string
 	pos  policy.Pos
@@ -159,7 +159,7 @@ func publicRegisters(p *policy.Publish) string {
 	return strings.Join(names, ", ")
 }
 
-// maxRegisterHosts limits the number of hosts for which rights documents and signals are checked.
+// maxRegisterHosts limits how many hosts have their rights documents and signals checked.
 const maxRegisterHosts = 50
 
 // checkRights reports where rights documents and signals are stricter than the policy, and where two of them differ. It

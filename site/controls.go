@@ -21,7 +21,7 @@ type ControlState struct {
 	Usage    string   `json:"usage"`
 	Operator string   `json:"operator"`
 	Sent     string   `json:"sent,omitempty"`    // how the control is sent; empty if it is not sent
-	Where    []string `json:"where,omitempty"`   // patterns of the paths for which it is sent
+	Where    []string `json:"where,omitempty"`   // patterns of the paths that it is sent for
 	Costs    string   `json:"costs,omitempty"`   // usages that it takes away and the policy does not disallow
 	ByHand   string   `json:"by_hand,omitempty"` // what the author of the policy has to do
 }
@@ -99,12 +99,12 @@ func (s *Site) controlState(x crawlers.Control, u policy.Usage, in ControlScope,
 	return state, wanted
 }
 
-// maxControlHosts limits the number of hosts of a rule for which controls are shown.
+// maxControlHosts limits how many hosts of a rule have their controls shown.
 const maxControlHosts = 100
 
-// controlQueries yields queries for which a rule wants a control, with their places as texts. If the query has a path,
-// it only yields this query. Otherwise it yields a query for an example of each pattern, on the query's host or on each
-// host of the rule.
+// controlQueries yields queries if a rule makes a control necessary for them. With each query, it yields the query's
+// place as text. If the query has a path, it only yields this query. Otherwise it yields a query for an example of each
+// pattern, on the query's host or on each host of the rule.
 func (s *Site) controlQueries(x crawlers.Control, q policy.Query) iter.Seq2[policy.Query, string] {
 	return func(yield func(policy.Query, string) bool) {
 		if q.Path != "" {
@@ -185,7 +185,7 @@ func (s *Site) controlSent(x crawlers.Control, q policy.Query) bool {
 	return false
 }
 
-// ControlsText returns a table of the states, or "" if there are none.
+// ControlsText returns a text with a table of the controls and their states, or "" if there are no controls.
 func ControlsText(all []ControlState) string {
 	if len(all) == 0 {
 		return ""

@@ -41,7 +41,7 @@ type Explanation struct {
 	Others []string `json:"also_names,omitempty"`
 	Meant  string   `json:"did_you_mean,omitempty"` // if Crawler is nil, a crawler with a similar name
 	// MayCrawl is false if the policy disallows crawling for any of the paths that servers may read the URL as (see
-	// Target). But a client that is not recognized is never blocked.
+	// Target). But an unrecognized client is never blocked.
 	MayCrawl bool `json:"may_crawl"`
 	// Unread is true if the site's own robots.txt would decide, but is not known. See May.
 	Unread bool    `json:"site_robots_txt_not_read,omitempty"`
@@ -193,8 +193,8 @@ type reading struct {
 	asSent bool // the path is the sent path
 }
 
-// crawling returns the decision about the first reading of a target that is disallowed. If none is, it returns the
-// decision about the target as sent. by is the reading that is disallowed, or empty.
+// crawling returns the decision about the first disallowed reading of a target. If no reading is disallowed, it returns
+// the decision about the target as sent. by is the disallowed reading, or empty.
 func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	t := s.TargetOf(q.Host, q.Path)
 	if name, _, _ := strings.Cut(t.Path, "?"); t.More == nil && name == "/robots.txt" {
@@ -222,8 +222,8 @@ func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	return d, by
 }
 
-// who sets the recognized crawler. ids are the crawlers that the agent means, and decides is the one that the strictest
-// decision is about.
+// who sets the recognized crawler. ids are the crawlers that the agent means, and decides is the crawler that the
+// strictest decision is about.
 func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.CrawlerID) {
 	if decides == 0 {
 		e.Meant = s.meant(e.Agent)

@@ -49,13 +49,13 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	case len(c.Sends) == 0:
 		c.Summary = "the policy does not add any"
 	case sent.IsEmpty() && slices.ContainsFunc(page.Declared, func(d Declared) bool { return d.Published && d.Restricts() }):
-		c.Summary = "no robots rule in them restricts this crawler"
+		c.Summary = "no robots rule in the headers restricts this crawler"
 	case sent.IsEmpty() && stated(h) != "":
-		c.Summary = "no robots rule in them restricts this crawler; to everyone they state " + stated(h)
+		c.Summary = "no robots rule in the headers restricts this crawler; for everyone, they state " + stated(h)
 	case sent.IsEmpty():
-		c.Summary = "nothing in them restricts this crawler"
+		c.Summary = "nothing in the headers restricts this crawler"
 	default:
-		c.Summary = "to this crawler they say " + sent.String()
+		c.Summary = "the rules for this crawler are " + sent.String()
 	}
 	c.Differs = s.headerDiffers(q, sent)
 	s.addLifted(&c, q)

@@ -128,14 +128,13 @@ const maxDespite = 3
 // despite lists the permissions that match a disallowed path but do not allow it, the narrowest first. For each, it
 // explains why the permission does not override the narrowest standing prohibition.
 func (s *Site) despite(p *policy.Policy, q policy.Query) (all []Despite) {
-	r := p.Reasons(q)
-	if len(r.Standing) == 0 {
+	standing, permissions := p.Reasons(q)
+	if len(standing) == 0 {
 		return nil
 	}
-	d := &r.Standing[0]
-	for i := range r.Permissions {
-		a := &r.Permissions[i]
-		why := obstacle(p, a, d)
+	for i := range permissions {
+		a := &permissions[i]
+		why := obstacle(p, a, &standing[0])
 		if why == "" || a.Rule.Fallback || len(all) == maxDespite {
 			continue
 		}

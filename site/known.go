@@ -57,8 +57,9 @@ func readable(u *url.URL) string {
 	return u.Scheme + "://" + u.Host + u.RequestURI()
 }
 
-// meant returns the token of the crawler that an unknown agent may be a misspelling of, or "". In a whole User-Agent,
-// it only examines words with "bot", "crawler" or "spider", because most other words belong to browsers' names.
+// meant returns the token of a crawler if an unknown agent may be a misspelling of it. Otherwise it returns "". In a
+// whole User-Agent, it only examines words with "bot", "crawler" or "spider", because most other words belong to
+// browsers' names.
 func (s *Site) meant(agent string) string {
 	words := strings.FieldsFunc(agent, func(c rune) bool { return strings.ContainsRune(" \t;,()/+", c) })
 	whole := strings.ContainsAny(agent, " \t;(")

@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// limitKey is the key of a bucket. It only depends on the client by the crawler that the client is recognized as. So a
+// limitKey is the key of a bucket. It contains the recognized crawler, but no other property of the client. So a
 // crawler with many addresses has one bucket, and the number of buckets only depends on the policy and the catalog.
 type limitKey struct {
 	Crawler  string // the token of the crawler

@@ -41,7 +41,7 @@ var channelCodes = map[string]string{
 	"rights-differ": "warning: Content-Signal contradicts the rules", "purpose-groups-differ": "hint: Groups of two purposes differ",
 	"purpose-not-published": "warning: A purpose that robots.txt cannot name", "acap-undecidable": "warning: ACAP readers cannot decide",
 	"acap-cross": "error: Paths of ACAP records cross in too many ways", "acap-crawler-name": "hint: A name that ACAP readers skip",
-	"acap-purpose":      "warning: ACAP cannot except a purpose",
+	"acap-purpose":      "warning: ACAP cannot make an exception for a purpose",
 	"acap-modification": "warning: ACAP has this qualifier for other usages", "acap-not-ready": "warning: ACAP calls this not ready",
 	"acap-resource-disallowed": "warning: A required page is disallowed", "acap-circular": "error: A reference that leads back",
 }

@@ -153,8 +153,8 @@ func (ps *pages) appendTarget(key []byte, t *effect.PolicyTarget) []byte {
 	return key
 }
 
-// appendMatches appends a section to a key. A section consists of the numbers of the patterns that match a path, and a
-// zero byte.
+// appendMatches appends the numbers of the patterns that match a path, and a zero byte, to a key of the cache of pages.
+// These bytes are a section of the key.
 func appendMatches(key []byte, index *pathpattern.Index[uint32], path string, work *pathpattern.Work) []byte {
 	index.MatchesWithin(path, work, func(id uint32) {
 		key = binary.AppendUvarint(key, uint64(id)+1)

@@ -45,8 +45,8 @@ func NewToken(name string) Token {
 // maxHostname is the maximum length of a DNS name. A longer name is not a host, so it is not remembered.
 const maxHostname = 253
 
-// These constants limit the readings and policies that are remembered for a policy. A policy for one host has lower
-// limits, because there can be thousands of such policies.
+// These constants limit the remembered readings and policies of a policy. A policy for one host has lower limits,
+// because there can be thousands of such policies.
 const (
 	maxReaders, maxReadSites               = 4096, 32
 	maxReadersOfOneHost, maxSitesOfOneHost = 64, 8
@@ -61,7 +61,7 @@ type readerOf struct {
 }
 
 // Readings remembers the last reading of each crawler, identity and host. It also keeps the policies of these readings,
-// which are few, because they contain the text of each version.
+// because a policy contains the text of each version. There are only a few such policies.
 type Readings struct {
 	maxReaders, maxSites int
 
@@ -98,8 +98,8 @@ func readerAt(c Token, host string, verified bool) (readerOf, bool) {
 	return readerOf{c.folded, host, verified}, len(host) <= maxHostname
 }
 
-// hold keeps a policy. If there are too many, it drops the oldest policy, and all readings of versions that were
-// rendered from it.
+// hold keeps a policy. If there are too many, it drops the oldest policy, and all readings of versions rendered from
+// it.
 func (l *Readings) hold(s *Site) {
 	if slices.Contains(l.sites, s) {
 		return

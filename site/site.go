@@ -144,9 +144,6 @@ func (s *Site) RuleName(r *policy.Rule) string {
 	if r.Name != "" {
 		return r.Name
 	}
-	if r.Fallback {
-		return "User-agent: " + strings.ReplaceAll(strings.Join(lint.Audiences(r), ", "), "everyone-else", "*")
-	}
 	return strings.Join(lint.Audiences(r), ", ")
 }
 

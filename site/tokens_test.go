@@ -37,7 +37,7 @@ func TestTokensOfPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	if err := s.Explain(Question{Agent: "Googlebot-News", URL: u}).WriteText(&text); err != nil || !strings.Contains(text.String(), "to this crawler they say noindex") {
+	if err := s.Explain(Question{Agent: "Googlebot-News", URL: u}).WriteText(&text); err != nil || !strings.Contains(text.String(), "the rules for this crawler are noindex") {
 		t.Error(err, text.String())
 	}
 }

@@ -18,7 +18,7 @@ type Outcome struct {
 	Changes *compare.Diff
 
 	news    news
-	undo    bool          // Now has the text that was served directly before Before
+	undo    bool          // Now is a return to the text that was served before the previous version
 	settle  time.Duration // how long the state must stay the same before it is applied
 	missing bool          // the file of a host is gone
 }
@@ -78,7 +78,7 @@ func (d *Document) settling(src *source, found content, err error) bool {
 	return true
 }
 
-// undecidedRetry is the time after which an undecided guard is asked again.
+// undecidedRetry is the wait before an undecided guard is asked again.
 const undecidedRetry = time.Minute
 
 // apply applies a state of the source. It compiles a new text and gives the version to the stores that watch or, if
@@ -226,7 +226,8 @@ func (d *Document) setError(err error, absent bool) {
 	d.err, d.absent = err, absent
 }
 
-// publish makes a version the current one. It gives it to the stores that watch or, if all is set, to every store.
+// publish makes a version the current one. The stores that watch get the version or, if all is set, every store gets
+// it.
 func (d *Document) publish(s *Snapshot, all bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // longestSleep limits the timer's wait, because clocks are set and computers sleep.
 const longestSleep = time.Hour
 
-// shortestSleep is the time after which a passed date is handled again, if it could not be handled the first time.
+// shortestSleep is the wait before a passed date is handled again, if that failed the first time.
 const shortestSleep = time.Minute
 
 // dates is a timer for the earliest date in all policies of a pool.

@@ -34,7 +34,7 @@ type Document struct {
 	loading   *semaphore.Weighted
 	validator any       // validator of the last read; nil if the read failed
 	pending   string    // a new state that has not stayed the same for long enough yet
-	rejected  string    // the last state that was rejected
+	rejected  string    // the last rejected state
 	marked    time.Time // time when the saved version was last marked as in use
 	undecided time.Time // time when the guard last could not decide; zero if it decided
 	unmarked  int       // remaining attempts to record in the history that the present text is served
@@ -48,7 +48,7 @@ type Document struct {
 	absent   bool                     // whether err means that the source does not have a policy yet
 	errSince time.Time
 	checked  time.Time // time when the source was last read
-	previous string    // SHA-256 of the text that was served before the present text
+	previous string    // SHA-256 of the text served before the present text
 
 	cost      string // what search engines lose by the served undo, or ""
 	costSince time.Time

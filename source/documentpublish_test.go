@@ -169,8 +169,8 @@ func TestPublishWithAFaultyLock(t *testing.T) {
 	s.holds(t, fakePolicy)
 }
 
-// A version that got into the storage by another way and was rejected can be replaced from
-// the version that is served.
+// If another program wrote a version to the storage and it was rejected, a version based on the served one can replace
+// it.
 func TestPublishReplacesARejectedVersion(t *testing.T) {
 	d, _, s := openStored(t)
 	if err := s.Store(t.Context(), s.key, []byte("version: 1\nrulez: 1\n")); err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Draft is a text that is not published yet. A policy in a storage has at most one draft, which all editors share.
+// Draft is an unpublished text. A policy in a storage has at most one draft, which all editors share.
 type Draft struct {
 	Base string    `json:"base"` // the SHA-256 of the version that it changes, or "" if there is none
 	Text string    `json:"text"`
@@ -79,8 +79,8 @@ func ProposeTo(ctx context.Context, storage Storage, key string, draft *Draft) e
 	return (&storedPolicy{storage, key}).saveDraft(ctx, publishToTimeout, draft.partAfter)
 }
 
-// partAfter returns the draft to store for a proposal d when before is already stored. If both have the same text, that
-// is before with the author of d as another approver. If the texts differ, it returns ErrOtherDraft.
+// partAfter returns the draft to store for a proposal d when before is already stored. If both have the same text, it
+// is the stored draft with the author of d as another approver. If the texts differ, it returns ErrOtherDraft.
 func (d *Draft) partAfter(before *Draft) (*Draft, error) {
 	switch {
 	case before == nil:

@@ -28,8 +28,8 @@ type Published struct {
 	Time   time.Time `json:"time"`
 	Signed
 	Served   time.Time `json:"served,omitzero"`    // time when a server first served it, or zero if not known
-	Found    bool      `json:"found,omitempty"`    // written to the storage without publishing it
-	Undo     bool      `json:"undo,omitempty"`     // returns to the text that was served before
+	Found    bool      `json:"found,omitempty"`    // another program wrote it to the storage
+	Undo     bool      `json:"undo,omitempty"`     // returns to the text served before
 	Accepted []string  `json:"accepted,omitempty"` // search engines whose losses were accepted
 	Text     string    `json:"text"`
 }
@@ -129,7 +129,7 @@ func (s *Standing) Returns(sum string) Return {
 }
 
 // returned reports whether servers have served the text in the storage before, and when. A server calls it before it
-// loads that text. For this server, a text can be an undo even if it is not marked as an undo.
+// loads that text. If a text is not marked as an undo, the server's own records may still show that it is one.
 func (s *Standing) returned() Return {
 	switch {
 	case !s.top(s.SHA256) || !s.History[1:].served(s.SHA256):
@@ -170,7 +170,7 @@ func StandingOf(ctx context.Context, storage Storage, key string) (*Standing, er
 	return (&storedPolicy{storage, key}).standing(ctx)
 }
 
-// history returns the versions of the policy, newest first. They include texts that were replaced, but not
+// history returns the versions of the policy, newest first. They include texts that were in the storage without being
 // published.
 func (s *storedPolicy) history(ctx context.Context) (History, error) {
 	return loadBeside[History](ctx, s, historySuffix, "history")
@@ -270,7 +270,8 @@ func (d *Document) Standing(ctx context.Context) (*Standing, error) {
 	return within(ctx, readTimeout, "reading the history", s.standing)
 }
 
-// History lists the versions of the policy, newest first. They include texts that were replaced, but not published.
+// History lists the versions of the policy, newest first. They include texts that were in the storage without being
+// published.
 func (d *Document) History(ctx context.Context) (History, error) {
 	st, err := d.Standing(ctx)
 	if err != nil {

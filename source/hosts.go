@@ -28,8 +28,8 @@ const (
 	// use a wrong answer for a day.
 	lookupsPerSecond = 2000
 	maxLookupWait    = 500 * time.Millisecond
-	// maxReads is the number of files that are read at the same time, because each read that hangs in the kernel
-	// holds a thread. Loading a file waits a limited time for its turn.
+	// maxReads limits how many files are read at the same time, because each read that hangs in the kernel holds a
+	// thread. Loading a file waits a limited time for its turn.
 	maxReads    = 256
 	maxReadWait = time.Second
 )
@@ -246,7 +246,7 @@ func (h *Hosts) add(name string, d *Document) {
 	h.files[name] = d
 }
 
-// few is the number of entries from which the entry to drop is chosen.
+// few limits how many entries are compared to find the one to drop.
 const few = 16
 
 // evict drops the least recently used of a few files. It prefers files without an error, because the last good
@@ -271,7 +271,7 @@ func (h *Hosts) evict() {
 }
 
 // miss remembers for a while that a file does not exist. If too many missing files are remembered, it forgets some of
-// them, preferably those that are not requested.
+// them, preferably unrequested ones.
 func (h *Hosts) miss(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -52,7 +52,7 @@ func writePolicy(t testing.TB, path, text string) {
 	}
 }
 
-// sweepAll sweeps, and waits for files that take longer than a sweep does, as they may on a busy machine.
+// sweepAll sweeps several times, and waits for slow files. On a busy machine, files may take longer than a sweep.
 func (h *Hosts) sweepAll(t *testing.T) {
 	t.Helper()
 	for range 3 {
@@ -133,7 +133,7 @@ func TestHostsFollow(t *testing.T) {
 	step("no file", 0)
 	writePolicy(t, path, hostPolicyText)
 	step("the miss is remembered", 0)
-	sweep() // finds it, as it was asked for
+	sweep() // finds the file, because it was requested before
 	step("a file", 2)
 	writePolicy(t, path, strings.Replace(hostPolicyText, "disallow", "dissallow", 1))
 	sweep()

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// slowAfter is the time after which a sweep no longer waits for slow files.
+// slowAfter limits how long a sweep waits for slow files.
 const slowAfter = 100 * time.Millisecond
 
 func (h *Hosts) poll(ctx context.Context) time.Duration {
@@ -27,7 +27,7 @@ func (h *Hosts) poll(ctx context.Context) time.Duration {
 }
 
 // Reload applies all changed files without waiting until they settle. If ctx ends first, it returns false. In that
-// case, only the changes of files that were read before have been applied.
+// case, only the changes in the files read so far have been applied.
 func (h *Hosts) Reload(ctx context.Context) bool {
 	_, err := within(ctx, readTimeout, "the directory", func(ctx context.Context) (any, error) {
 		h.sweep(ctx, true)

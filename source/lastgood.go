@@ -26,7 +26,7 @@ type lastGood struct {
 	Saved   time.Time `json:"saved"`
 	Text    []byte    `json:"text"`
 	Counted counted   `json:"counted"`
-	Before  string    `json:"before,omitempty"` // SHA-256 of the text that was served before
+	Before  string    `json:"before,omitempty"` // SHA-256 of the text served before
 }
 
 // Saved policies that no site uses are kept for some time; after that, only a limited number is kept. There is a limit
@@ -47,7 +47,7 @@ func (o *Options) lastGoodFile(src *source) string {
 }
 
 // saveLastGood numbers a good version and saves it. The version is served even if it cannot be saved. before is the
-// SHA-256 of the text that was served before, if it is known.
+// SHA-256 of the text served before, or empty if not known.
 func (o *Options) saveLastGood(src *source, s *Snapshot) (before string) {
 	file := o.lastGoodFile(src)
 	if saved, err := o.lastGood(src); err == nil {
@@ -69,7 +69,7 @@ func (o *Options) saveLastGood(src *source, s *Snapshot) (before string) {
 	return before
 }
 
-// before returns the SHA-256 of the text that was served before the text with the hash sum.
+// before returns the SHA-256 of the text served before the text with the hash sum.
 func (l *lastGood) before(sum string) string {
 	if saved := sumOf(l.Text); saved != sum {
 		return saved
@@ -88,8 +88,8 @@ func (d *Document) markLastGood(u *user) {
 	_, _ = within(context.Background(), readTimeout, "writing", func(context.Context) (any, error) { return nil, os.Chtimes(file, now, now) })
 }
 
-// pruneLastGood deletes the oldest saved policies if there are too many. It keeps those that this server uses, and
-// those that another server may use.
+// pruneLastGood deletes the oldest saved policies if there are too many. It keeps the policies that this server uses,
+// and the policies that another server may use.
 func (o *Options) pruneLastGood() error {
 	entries, err := os.ReadDir(o.LastGood)
 	if err != nil || len(entries) <= maxLastGood {

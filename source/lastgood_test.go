@@ -107,8 +107,8 @@ func TestLastGoodIsBounded(t *testing.T) {
 	}
 }
 
-// Eight servers share a directory, each with many policies: none deletes what another still
-// uses, however long ago that was saved.
+// Eight servers share a directory, each with many policies. A server never deletes a policy that another server still
+// uses, however long ago the policy was saved.
 func TestLastGoodOfManyServers(t *testing.T) {
 	dir := t.TempDir()
 	var servers []*Options

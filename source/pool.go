@@ -23,8 +23,8 @@ type Pool struct {
 	dates     dates
 }
 
-// Documents returns the loaded documents, sorted by name. While a new configuration with another storage takes
-// over, two documents may have the same name. Documents then returns the one of the running configuration.
+// Documents returns the loaded documents, sorted by name. While a new configuration with another storage takes over,
+// two documents may have the same name. Documents then returns the document of the running configuration.
 func (p *Pool) Documents() []*Document {
 	loaded := slices.DeleteFunc(p.documents.All(), func(d *Document) bool { return d.Current() == nil })
 	slices.SortFunc(loaded, func(a, b *Document) int {
@@ -44,7 +44,7 @@ func (p *Pool) Unavailable() []*Document {
 	return p.without(func(d *Document) bool { return d.unavailable() != nil })
 }
 
-// without returns the documents without a version for which among returns true.
+// without returns the documents that have no version, if among returns true for them.
 func (p *Pool) without(among func(*Document) bool) []*Document {
 	all := slices.DeleteFunc(p.inUse(), func(d *Document) bool { return d.Current() != nil || !among(d) })
 	slices.SortFunc(all, func(a, b *Document) int { return cmp.Compare(a.Name, b.Name) })
@@ -161,7 +161,7 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	}
 }
 
-// nextDate returns the first date in the version that was not handled yet, or zero if there is none. If the policy
+// nextDate returns the first date in the version that has not been handled yet, or zero if there is none. If the policy
 // cannot be compiled after a date, its version stays in use until the next date.
 func (s *Snapshot) nextDate() time.Time {
 	if asked := s.asked.Load(); asked != 0 {

@@ -24,7 +24,7 @@ import (
 var (
 	// errReadOnly means that the source is not a storage.
 	errReadOnly = errors.New("only a policy in Caddy's storage can be published from here; write its source as storage:KEY")
-	// ErrOvertaken means that the storage has a different version from the one that should be replaced.
+	// ErrOvertaken means that the storage has another version than the version to replace.
 	ErrOvertaken = errors.New("another version was published in the meantime")
 	// ErrStorage means that the storage failed during reading or writing.
 	ErrStorage = errors.New("storage error")
@@ -121,8 +121,8 @@ func (s *storedPolicy) replace(ctx context.Context, before *Standing, c *Change)
 	return nil
 }
 
-// dropDraft deletes the draft that was published. If this fails, the draft is not shown, because its text equals the
-// policy's text.
+// dropDraft deletes the draft after it was published. If this fails, the draft is not shown, because its text equals
+// the policy's text.
 func (s *storedPolicy) dropDraft(ctx context.Context, c *Change) {
 	if draft, err := s.draft(ctx); err == nil && draft != nil && (draft.Text == c.Text || draft.ID() == c.Draft) {
 		_ = s.Delete(ctx, s.key+draftSuffix)
@@ -166,7 +166,7 @@ func (d *Document) Publish(ctx context.Context, c Change) (Outcome, error) {
 	if u.src.stored == nil {
 		return Outcome{}, errReadOnly
 	}
-	d.markServed(ctx, u.Options, u.src) // records the text that is replaced
+	d.markServed(ctx, u.Options, u.src) // records the replaced text
 	if err := d.loading.Acquire(ctx, 1); err != nil {
 		return Outcome{}, err
 	}

@@ -28,7 +28,7 @@ type Snapshot struct {
 	Memory     *site.Memory
 	Given      activity.Given // records which texts of this version were passed to recorders
 
-	catalog     atomic.Pointer[crawlers.Catalog] // the catalog with which it was compiled
+	catalog     atomic.Pointer[crawlers.Catalog] // the policy was compiled with this catalog
 	publication func() *activity.Publication
 	until       time.Time    // the next date in the policy, or zero
 	asked       atomic.Int64 // time of the last failed recompilation in Unix nanoseconds, or 0
@@ -42,7 +42,7 @@ func Compile(name string, data []byte) (*Snapshot, error) {
 	return compile(name, data, policyfile.Options{})
 }
 
-// compileAccepted compiles a text that was accepted before. Unlike Compile, it treats a failed test of the policy as a
+// compileAccepted compiles a previously accepted text. Unlike Compile, it treats a failed test of the policy as a
 // warning, because the test may fail only because a date has passed or the catalog is newer.
 func compileAccepted(name string, data []byte) (*Snapshot, error) {
 	return compile(name, data, policyfile.Options{Accepted: true})

@@ -16,7 +16,7 @@ import (
 
 type source struct {
 	name string // the name in the configuration, with an absolute path
-	key  string // with instance, identifies the source; if empty, nothing is saved
+	key  string // identifies the source, together with instance; if empty, versions are not saved
 	// instance distinguishes storages without a description. It is only valid in this process, so the names of saved
 	// files use only key.
 	instance string

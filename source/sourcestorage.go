@@ -16,7 +16,7 @@ import (
 )
 
 // Storage stores values that several servers may share, such as Caddy's storage. If a key does not exist, its methods
-// return fs.ErrNotExist. If Storages implement fmt.Stringer, those with the same description are treated as the same
+// return fs.ErrNotExist. If Storages implement fmt.Stringer, Storages with the same description are treated as the same
 // storage.
 type Storage interface {
 	Load(ctx context.Context, key string) ([]byte, error)
@@ -121,9 +121,9 @@ func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what str
 	return fmt.Errorf("%w: %s: %w", ErrStorage, what, err)
 }
 
-// loadBeside reads a value that is stored next to a policy. It returns the zero value if the key does not exist. An
-// empty value is an error, except for a draft, because it indicates damage. A damaged history is not started again,
-// because its version numbers would start again, too.
+// loadBeside reads a value stored next to a policy. It returns the zero value if the key does not exist. An empty value
+// is an error, except for a draft, because it indicates damage. A damaged history is not started again, because its
+// version numbers would start again, too.
 func loadBeside[T any](ctx context.Context, s *storedPolicy, suffix, what string) (value T, err error) {
 	data, err := s.Load(ctx, s.key+suffix)
 	switch {
@@ -151,6 +151,6 @@ func (s *storedPolicy) storeBeside(ctx context.Context, suffix string, value any
 
 const (
 	publishTimeout   = 30 * time.Second
-	publishToTimeout = time.Minute // enough to outlast the lock of a process that was killed while publishing
+	publishToTimeout = time.Minute // longer than the lock of a process killed while publishing
 	unlockTimeout    = 5 * time.Second
 )

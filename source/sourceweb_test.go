@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A policy comes over TLS from a server that is trusted, and from no other.
+// Over TLS, a policy is read only from a trusted server.
 func TestWebSourceTLS(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(fakePolicy))

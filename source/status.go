@@ -30,7 +30,7 @@ type counters struct{ applied, rejected atomic.Uint64 }
 
 func (c *counters) counts() Counts { return Counts{c.applied.Load(), c.rejected.Load()} }
 
-// Status is the state of a loaded document, as the admin API returns it.
+// Status is the state of a loaded document, in the admin API's form.
 type Status struct {
 	Policy   string                 `json:"policy"` // the policy's name in the configuration
 	SHA256   string                 `json:"sha256"`
@@ -43,7 +43,7 @@ type Status struct {
 	// UndoCost describes what search engines lose by the served undo. It is absent if they lose nothing.
 	UndoCost      string     `json:"undo_cost,omitempty"`
 	UndoCostSince *time.Time `json:"undo_cost_since,omitempty"`
-	Before        string     `json:"before_sha256,omitempty"` // SHA-256 of the version that was served before, if known
+	Before        string     `json:"before_sha256,omitempty"` // SHA-256 of the version served before, if known
 	Checked       time.Time  `json:"checked"`                 // time when the source was last read
 	Reload        string     `json:"reload"`                  // time between checks of the source, or off
 	Sites         int        `json:"sites"`                   // number of handlers that use the policy
@@ -84,7 +84,7 @@ func (d *Document) Status() Status {
 	return s
 }
 
-// HostsStatus is the state of a Hosts, as the admin API returns it.
+// HostsStatus is the state of a Hosts, in the admin API's form.
 type HostsStatus struct {
 	Policy  string `json:"policy"`
 	Loaded  int    `json:"loaded"`          // number of loaded files
@@ -122,7 +122,7 @@ func intervalText(d time.Duration) string {
 	return d.String()
 }
 
-// ReloadReport is the result of reloading a policy, as the admin API returns it.
+// ReloadReport is the result of reloading a policy, in the admin API's form.
 type ReloadReport struct {
 	Policy  string        `json:"policy"`
 	Result  string        `json:"result"` // applied, unchanged or rejected

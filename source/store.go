@@ -55,10 +55,10 @@ type Options struct {
 	// Guard, if not nil, is asked whether a new version may replace the served one. It returns the reason against it,
 	// or nil. If it cannot decide now, it returns an [UndecidedError]. Losses of the search engines in accepted do not
 	// count. An undo is always served; for an undo, an error of Guard only causes an alert. below finds the sites' own
-	// robots.txt, and is nil if that is not merged.
+	// robots.txt files. It is nil if they are not merged.
 	Guard func(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error
-	// Upstream returns the upstream's robots.txt for a host, as it was last fetched. The admin API uses it to show the
-	// robots.txt that is served. It is nil if the handler does not merge the upstream's robots.txt.
+	// Upstream returns the last fetched version of the upstream's robots.txt for a host. The admin API uses it to show
+	// the served robots.txt. It is nil if the handler does not merge the upstream's robots.txt.
 	Upstream site.Below
 	// OnLoad, if not nil, is called with each loaded policy that applies to all hosts. It must not call methods of the
 	// pool or of its documents, because these would wait for OnLoad to return.
@@ -227,8 +227,7 @@ const (
 	// StoragePrefix is the prefix of policy names that refer to Caddy's storage.
 	StoragePrefix = "storage:"
 
-	// LastGood is the prefix of the keys under which last good versions are saved in a storage. No policy can be
-	// published there.
+	// LastGood is the prefix of the storage keys of saved last good versions. No policy can be published there.
 	LastGood = "robots_policy/last_good"
 
 	// Catalog is the key of the crawler catalog in a storage. No policy can be published there.

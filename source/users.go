@@ -122,7 +122,7 @@ func (us *users) Upstream() site.Below {
 	}
 }
 
-// startupPoll is the interval at which a store checks whether its new configuration runs. Before that, the source is
+// startupPoll is the interval between a store's checks whether its new configuration runs. Before that, the source is
 // not polled and no event is emitted, because the configuration may only be validated.
 const startupPoll = 20 * time.Millisecond
 

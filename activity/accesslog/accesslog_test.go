@@ -255,8 +255,8 @@ func TestDamagedJSON(t *testing.T) {
 	}
 }
 
-// FuzzCaddyJSON writes a line with encoding/json, with whatever valid JSON among its
-// fields, and expects to read the same; and reads the junk as a line of its own.
+// FuzzCaddyJSON writes a line with encoding/json, with any valid JSON among its fields, and expects to read the same
+// values. It also reads the random text as a separate line.
 func FuzzCaddyJSON(f *testing.F) {
 	f.Add("/a?b", "h", "curl/8 \"x\"\n\u00e9", []byte(`{"a":[1,{"b":"\\"}],"c":"}"}`))
 	f.Add("\\", "", "", []byte(caddyLine))

@@ -66,8 +66,8 @@ func (q *truth) ts() string {
 	return `"ts":` + string(b)
 }
 
-// forms are the forms of logs that are read without an option, by what writes them. lost is what a line does not say:
-// h for the host, m for the milliseconds, s for the size.
+// forms lists the log formats readable without an option, by the program that writes them. lost lists the fields
+// missing from a line: h for the host, m for the milliseconds, s for the size.
 var forms = []struct {
 	name, head, lost string
 	line             func(q *truth) string
@@ -316,7 +316,7 @@ func TestGaps(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		log    []byte
-		atMost int // requests that are read; 0 for all
+		atMost int // number of readable requests; 0 means all
 		want   string
 	}{
 		{"a Combined line that is cut in its User-Agent", cut(combined, len(line)-5), 0, "that could not be read"},
@@ -355,7 +355,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// A log of which nothing can be read is blocked with the option that reads it.
+// If no line of a log can be read, the error names the option that reads the log.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	q := requests(rand.New(rand.NewPCG(3, 1)), 1)[0]

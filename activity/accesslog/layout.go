@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// field identifies a part of a line that is stored in a Record. It is an alias of uint8, so that linters do not require
-// each switch to cover all fields.
+// field identifies a part of a line that becomes a field of a Record. It is an alias of uint8, so that linters do not
+// require each switch to cover all fields.
 type field = uint8
 
 const (

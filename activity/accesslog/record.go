@@ -106,8 +106,8 @@ func (r *Record) complete() error {
 	return nil
 }
 
-// unescape appends the decoded text to b. It decodes the escapes of JSON, which nginx can also write, and those of
-// nginx and Apache: \xHH and the letters of C. It keeps invalid escapes.
+// unescape appends the decoded text to b. It decodes the escapes of JSON, which nginx can also write, and the escapes
+// of nginx and Apache: \xHH and the letters of C. It keeps invalid escapes.
 func unescape(b, s []byte) []byte {
 	for i := 0; i < len(s); i++ {
 		if s[i] != '\\' || i+1 == len(s) {

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// Result describes the lines that were read, and the lines that could not be read.
+// Result describes the readable and the unreadable lines of a log.
 type Result struct {
 	Lines int64 // all lines except empty ones and comments
 	Other int64 // valid lines without a request: from other loggers, or about clients that did not send HTTP
@@ -30,7 +30,7 @@ const (
 // closes maps each gap to advice on how to avoid the gap.
 var closes = map[string]string{
 	GapLines:      "name the whole log, or describe its lines with --format",
-	GapArchive:    "copy the file again from where it was written, or name the log that it was made of",
+	GapArchive:    "copy the file again from the server that wrote it, or name the uncompressed log",
 	GapUserAgents: "log the User-Agent, for example with the format combined",
 }
 

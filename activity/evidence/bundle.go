@@ -135,7 +135,7 @@ func (s *Signature) signBy(key ed25519.PrivateKey) {
 
 // excerptSubject holds the facts for the claim of [VerifyExcerpt].
 type excerptSubject struct {
-	Signature claim.Known[Signature] `gap:"unsigned" what:"nothing signs the excerpt, so that anyone can have made it" close:"ask the owner of the log for a signed one, or for the log itself"`
+	Signature claim.Known[Signature] `gap:"unsigned" what:"the excerpt is not signed, so anyone can have made it" close:"ask the owner of the log for a signed excerpt, or for the log itself"`
 	Excerpt   Excerpt
 	Problem   string
 }
@@ -144,7 +144,7 @@ var excerptIs = claim.Register("evidence-excerpt", func(s excerptSubject) claim.
 	signature, _ := s.Signature.Get()
 	what := fmt.Sprintf("This is an excerpt: %d of %d lines of a log, about %s", s.Excerpt.Lines, s.Excerpt.Log, s.Excerpt.Crawler)
 	f := claim.Finding{
-		Text:     what + ". It is as the owner of the key " + Fingerprint(signature.PublicKey) + " made it. It does not show what it leaves out",
+		Text:     what + ". The owner of the key " + Fingerprint(signature.PublicKey) + " made it. It does not show what the other lines say",
 		Unjudged: what + ". It cannot be judged who made it",
 	}
 	if s.Problem != "" {
@@ -185,7 +185,7 @@ func readExcerpt(text []byte) (head Excerpt, problem string) {
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
 	h := excerptLine{}
 	if err := json.Unmarshal(first, &h); err != nil || h.Excerpt == nil {
-		return head, "its first line does not say what it is an excerpt of"
+		return head, "its first line does not describe the log"
 	}
 	head = *h.Excerpt
 	var before Event

@@ -46,10 +46,10 @@ func (c *Check) Whole() claim.Claim {
 	}
 	switch {
 	case len(c.Keys) == 0:
-		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "anyone with write access to the files can make such a log", Close: "give the option evidence a key"})
+		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "anyone with write access to the files can make such a log", Close: "in the option evidence, name a key"})
 	// A log that is being written may end with unsigned lines. The claim then names the last signed line.
 	case c.Signed < c.Files && c.Tail == 0:
-		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the lines of a day are not signed, so that anyone with write access to them can have changed them", Close: "see whether its signature was removed"})
+		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the lines of a day are not signed, so that anyone with write access to them can have changed them", Close: "find out whether the signature of that day was removed"})
 	}
 	return claim.Judge(whole, wholeSubject{claim.Read(c, covered)})
 }
@@ -91,7 +91,7 @@ func ParseMark(name string, content []byte) (last Mark, err error) {
 		}
 	}
 	if last.Seq == 0 {
-		return last, fmt.Errorf("%s names no line: it must be a copy of a signature (%s), of time stamps (%s) or of the last line of the log", name, SignatureSuffix, TimestampSuffix)
+		return last, fmt.Errorf("%s does not name a line: it must be a copy of a signature (%s), of time stamps (%s) or of the last line of the log", name, SignatureSuffix, TimestampSuffix)
 	}
 	return last, nil
 }
@@ -99,21 +99,21 @@ func ParseMark(name string, content []byte) (last Mark, err error) {
 // lastSubject holds the facts for the claim of [Check.Reaches].
 type lastSubject struct {
 	Check *Check
-	Mark  claim.Known[Mark] `gap:"last" what:"nothing outside the directory names its last line, so an older copy looks the same" close:"give --last a copy from another place"`
+	Mark  claim.Known[Mark] `gap:"last" what:"without a copy of its last line, an older version of the log looks the same" close:"with --last, name a copy from another place"`
 	Has   bool              // the log has the marked line, unchanged
 }
 
 var reaches = claim.Register("evidence-last", func(s lastSubject) claim.Finding {
 	m, _ := s.Mark.Get()
 	f := claim.Finding{
-		Text:     fmt.Sprintf("By the copy, no line up to %d is missing at the end. It says nothing about lines that are newer than the copy", m.Seq),
+		Text:     fmt.Sprintf("The copy shows that no line up to %d is missing at the end. Lines newer than the copy may be missing", m.Seq),
 		Unjudged: fmt.Sprintf("Lines after line %d can be missing", s.Check.Seq),
 	}
 	switch {
 	case m.Seq > s.Check.Seq:
 		f.Fails, f.Text = true, fmt.Sprintf("The log ends with line %d, and the copy names line %d: lines were removed, or an older log was put back", s.Check.Seq, m.Seq)
 	case m.Seq > 0 && !s.Has:
-		f.Fails, f.Text = true, fmt.Sprintf("Line %d is not the one that the copy names: the log was written again", m.Seq)
+		f.Fails, f.Text = true, fmt.Sprintf("Line %d differs from the line in the copy: the log was rewritten", m.Seq)
 	}
 	return f
 })

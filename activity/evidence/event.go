@@ -65,7 +65,7 @@ type Event struct {
 	Policy   string            `json:"policy,omitempty"`           // version of the policy
 	Robots   string            `json:"robots,omitempty"`           // version of the robots.txt
 	Form     string            `json:"form,omitempty"`             // how the robots.txt was sent; see activity.Form
-	Document string            `json:"document,omitempty"`         // path of the rights document that was read
+	Document string            `json:"document,omitempty"`         // path of the fetched rights document
 	Version  string            `json:"document_version,omitempty"` // version of Document
 	Proof    string            `json:"proof,omitempty"`            // how the crawler was verified
 	Decision activity.Decision `json:"decision,omitempty"`         // decision on the request, if it is a violation

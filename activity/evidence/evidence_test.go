@@ -258,7 +258,7 @@ func TestFlood(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if len(reports) != 1 || !strings.Contains(reports[0], "omitted: events of Bytespider (unverified) are left out: this crawler had used its share of the day") {
+	if len(reports) != 1 || !strings.Contains(reports[0], "omitted: events of Bytespider (unverified) are left out: this crawler had used its daily share of the log") {
 		t.Errorf("%q", reports)
 	}
 	n := map[string]int64{}
@@ -349,7 +349,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// A file that is moved to another day together with its signature is not what was signed.
+// If a file and its signature are moved to another day, the signature does not match.
 func TestRenamedFile(t *testing.T) {
 	t.Parallel()
 	dir := writeLog(t, Options{Key: key()})

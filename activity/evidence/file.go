@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// days returns the days for which a directory has files, in order.
+// days returns the days whose files are in a directory, in ascending order.
 func days(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -36,7 +36,7 @@ func days(dir string) ([]string, error) {
 type DamagedError struct{ File string }
 
 func (e *DamagedError) Error() string {
-	return e.File + " is damaged: its last line is not an event, or of another version of this program"
+	return e.File + " is damaged: its last line is not an event, or was written by another version of this program"
 }
 
 // resume finds the end of the chain, and returns events that describe any damage there. If the last line of the newest
@@ -80,7 +80,7 @@ func (l *Log) resume() (found []*Event, err error) {
 		}
 		l.seq, l.signed, l.latest = last.Seq, last.Seq, last.Time
 		if last.Type != TypeStop {
-			found = append(found, &Event{Reason: Killed, Text: "the run before did not end in order: what it did in its last second may be missing"})
+			found = append(found, &Event{Reason: Killed, Text: "the server was killed the last time: events of its last second may be missing"})
 		}
 		if l.options.Key == nil {
 			return found, nil
@@ -240,7 +240,7 @@ func (l *Log) expire() {
 		return errors.Join(json.Unmarshal(line, &first), io.EOF)
 	})
 	if first.Seq == 0 {
-		l.count(WriteFailed, fmt.Errorf("files that are too old stay, as %s cannot be read: %w", fileName(all[n]), err))
+		l.count(WriteFailed, fmt.Errorf("old files are not deleted, because %s cannot be read: %w", fileName(all[n]), err))
 		return
 	}
 	l.append(&Event{Time: l.now(), Type: TypeExpired, Count: int64(first.Seq)})

@@ -74,8 +74,8 @@ func removeFiles(t *testing.T, dir, pattern string) {
 	}
 }
 
-// A log that is forged in many ways. Forgers without the key are found out. Forgers with the
-// key are not, and the command says that it proves nothing against them.
+// A log is forged in many ways. Forgeries without the key are detected. Forgeries with the key are not, and the command
+// says that it cannot rule them out.
 func TestForged(t *testing.T) {
 	t.Parallel()
 	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{9}, 32))

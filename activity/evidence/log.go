@@ -28,9 +28,9 @@ import (
 type Options struct {
 	Key       ed25519.PrivateKey // signs the log; if nil, the log is not signed
 	Authority string             // URL of the time-stamping authority (RFC 3161); empty for no time stamps
-	Days      int                // number of days after which files are deleted; default 396
+	Days      int                // files older than this number of days are deleted; default 396
 	Program   string             // name and version of the program, for start events
-	Damaged   string             // name of a damaged file that was renamed before Open, or empty
+	Damaged   string             // name of a damaged file renamed before Open, or empty
 	Now       func() time.Time   // the clock; default time.Now
 	// Report is called when errors of a kind begin, and once a day when events are left out. After WriteFailed, it is
 	// called with a nil error when writing works again. It may be nil.
@@ -47,7 +47,7 @@ type Log struct {
 	options Options
 	queue   *activity.Queue[item]
 	waiting atomic.Int64  // bytes of published texts in the queue
-	refused atomic.Uint64 // number of publications that were dropped because the queue was full
+	refused atomic.Uint64 // number of publications dropped because the queue was full
 	omitted Omissions
 
 	closing  context.Context // canceled by Close, to end requests to the authority
@@ -68,7 +68,7 @@ type Log struct {
 	texts       map[string]*rfc9309.File // published robots.txt files, by version
 	latest      time.Time                // latest time that the clock has shown
 	omissionsAt time.Time                // time when omitted events were last recorded
-	omitting    string                   // last day on which events were left out
+	omitting    string                   // last day with omitted events
 	failures    int64                    // number of failed attempts to write, since writing last worked
 	failure     error                    // the first of these failures
 	stamping    bool                     // a request to the authority is in progress
@@ -199,7 +199,7 @@ func (l *Log) quote(e *Event) {
 	}
 }
 
-// Configure changes the key, the time-stamping authority, and the number of days for which files are stored.
+// Configure changes the key, the time-stamping authority, and the age in days when files are deleted.
 func (l *Log) Configure(o Options) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -273,7 +273,7 @@ func (l *Log) add(e *Event) bool {
 	if e.Type == TypeRead || e.Type == TypeViolation {
 		if l.omitting != l.day {
 			l.omitting = l.day
-			l.options.Report(TypeOmitted, fmt.Errorf("events of %s (%s) are left out: %s. Others may follow today; the log counts them", e.Crawler, e.Identity, reasons[reason]))
+			l.options.Report(TypeOmitted, fmt.Errorf("events of %s (%s) are left out: %s. More events may be left out today; the log counts them", e.Crawler, e.Identity, reasons[reason]))
 		}
 		l.omitted.add(omission{share{e.Type, party{e.Crawler, e.Identity}}, reason}, 1)
 	}

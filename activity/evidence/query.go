@@ -92,7 +92,7 @@ type Reading struct {
 	Log       string    `json:"log,omitempty"` // directory of the log, if several logs were read
 }
 
-// Violations counts a crawler's requests for paths that are disallowed by the robots.txt that the crawler had read.
+// Violations counts a crawler's requests for paths disallowed by the robots.txt that the crawler had read.
 type Violations struct {
 	Reader
 	Proofs []string `json:"proofs"` // how the crawler was verified
@@ -124,7 +124,7 @@ type PathCount struct {
 	Count int64  `json:"count"`
 }
 
-// maxPaths limits the number of different paths that are counted for one Violations.
+// maxPaths limits the number of different paths in one Violations.
 const maxPaths = 10_000
 
 type inquiry struct {

@@ -119,11 +119,11 @@ func (o *Omissions) add(k omission, n int64) {
 	o.some.Store(true)
 }
 
-// Total returns the number of all omitted events, including those that take has returned.
+// Total returns the number of all omitted events, including the events that take has returned.
 func (o *Omissions) Total() uint64 { return o.total.Load() }
 
-// maxOmitted is the number of events about omissions that are written in a minute. It is limited because clients can
-// use many names. The remaining counts are written later.
+// maxOmitted limits the number of events about omissions written in a minute. It is limited because clients can use
+// many names. The remaining counts are written later.
 const maxOmitted = 50
 
 // take returns events that report the counts, the largest first, and removes these counts. It returns at most limit

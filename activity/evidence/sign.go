@@ -26,7 +26,7 @@ type Signature struct {
 	Signature string `json:"signature"` // Ed25519 signature of SignedText, in base64
 }
 
-// SignedText returns the text that is signed.
+// SignedText returns the text to sign.
 func (s *Signature) SignedText() []byte {
 	return fmt.Appendf(nil, "caddy-robots-policy evidence 1\n%s\n%d\n%s\n", s.File, s.Seq, s.Hash)
 }

@@ -68,7 +68,7 @@ func (l *Log) stampWhenDue() {
 		l.stampAt = l.now().Add(stampRetry)
 		if l.closing.Err() == nil && !l.stampFailed {
 			l.stampFailed = true
-			l.trouble(&Event{Reason: NotStamped, Text: "the time-stamping authority did not answer as it should, and is asked again: " + err.Error()})
+			l.trouble(&Event{Reason: NotStamped, Text: "the time-stamping authority did not send a valid time stamp, and is asked again: " + err.Error()})
 		}
 	})
 }
@@ -185,9 +185,9 @@ func (s *Timestamp) Check(roots *x509.CertPool) (at time.Time, authority string,
 	signer := p.GetOnlySigner()
 	switch {
 	case signer == nil || !slices.Contains(signer.ExtKeyUsage, x509.ExtKeyUsageTimeStamping):
-		return at, "", errors.New("the certificate of the time stamp is not for time stamps")
+		return at, "", errors.New("the certificate may not be used for time stamps")
 	case !info.Imprint.Algorithm.Algorithm.Equal(oidSHA256) || hex.EncodeToString(info.Imprint.Hash) != s.Hash:
-		return at, "", errors.New("the time stamp is of something else")
+		return at, "", errors.New("the time stamp is for other data")
 	}
 	return info.Time.UTC(), signer.Subject.String(), nil
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// startAuthority serves time stamps that openssl ts makes, by a certificate of a CA of its own.
+// startAuthority serves time stamps of openssl ts, with a certificate of a new CA.
 func startAuthority(t *testing.T) (url string, roots *x509.CertPool) {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {

@@ -23,7 +23,7 @@ type Check struct {
 	// FromStart reports whether the log still has its first line. Otherwise, according to the log itself, earlier files
 	// were deleted because of their age.
 	FromStart bool
-	Signed    int       // number of files that are signed up to their last line
+	Signed    int       // number of completely signed files
 	Keys      []string  // public keys of all signatures, in base64
 	Tail      int       // number of events after the last signature
 	Seq       uint64    // number of the last event
@@ -61,7 +61,7 @@ func readLines(dir string, each func(file string, line []byte, e *Event, hash st
 		return err
 	}
 	if len(all) == 0 {
-		return fmt.Errorf("%s holds no evidence: there is no file %s…%s", dir, filePrefix, fileSuffix)
+		return fmt.Errorf("%s has no evidence log: there is no file %s…%s", dir, filePrefix, fileSuffix)
 	}
 	for _, day := range all {
 		name := fileName(day)
@@ -88,7 +88,7 @@ type checking struct {
 	expected  uint64 // number of the first event according to the log; 0 if the log does not say
 	file      string // the file that is being read
 	signature Signature
-	unsigned  []string // files of earlier days that are not signed up to their end
+	unsigned  []string // files of earlier days with unsigned lines at the end
 	roots     *x509.CertPool
 	stamps    map[uint64]Timestamp // time stamps of the file, by event number
 	unstamped []string             // files of earlier days without a time stamp
@@ -125,17 +125,17 @@ func Verify(dir string, key ed25519.PublicKey, roots *x509.CertPool) (*Check, er
 	c.Check.Seq, c.Hash = c.seq, c.prev
 	damaged, _ := filepath.Glob(filepath.Join(dir, filePrefix+"*"+fileSuffix+aside.Mark+"*")) // the pattern is valid
 	for _, name := range damaged {
-		c.problem("%s was damaged and put aside: what it holds is not checked", filepath.Base(name))
+		c.problem("%s was damaged and put aside: its lines are not checked", filepath.Base(name))
 	}
 	if c.FromStart = c.first == 1; c.first > max(c.expected, 1) {
 		c.problem("the log begins with event %d, and should begin with event %d: files were removed", c.first, max(c.expected, 1))
 	}
 	if len(key) > 0 && len(c.Keys) == 0 && len(c.Problems) == 0 {
-		c.problem("nothing is signed by the key that was named")
+		c.problem("no line is signed with the named key")
 	}
 	if len(c.Keys)+len(key) > 0 {
 		for _, file := range c.unsigned {
-			c.Gaps = append(c.Gaps, file+" is of a past day and is not signed to its end: anyone with write access to it can have changed it")
+			c.Gaps = append(c.Gaps, file+" is of a past day, and its last lines are not signed: anyone with write access to the file can have changed them")
 		}
 	}
 	if len(c.Stamps) > 0 || roots != nil {
@@ -162,7 +162,7 @@ func (c *checking) event(file string, e *Event, hash string) {
 	if p := e.Published; p != nil {
 		again := *p
 		if again.Identify(); again.ID != p.ID || hashOf([]byte(p.Text)) != p.SHA256 {
-			c.problem("%s: event %d: what was published does not match its hash", file, e.Seq)
+			c.problem("%s: event %d: the published text does not match its hash", file, e.Seq)
 		}
 	}
 	if e.Seq == c.signature.Seq && hash != c.signature.Hash {
@@ -203,7 +203,7 @@ func (c *checking) stamped(e *Event, hash string) {
 		c.problem("%s: the time stamp of event %d is not valid: %v", c.file, e.Seq, err)
 	default:
 		if c.newest.After(at.Add(time.Minute)) {
-			c.gap(e, "an event has the time %s, and was there already at %s, when event %d was time-stamped: the server's clock was wrong", c.newest.UTC().Format(time.RFC3339), at.Format(time.RFC3339), e.Seq)
+			c.gap(e, "an event has the time %s, but already existed at %s, when event %d was time-stamped: the server's clock was wrong", c.newest.UTC().Format(time.RFC3339), at.Format(time.RFC3339), e.Seq)
 		}
 		c.Stamps = append(c.Stamps, Stamped{e.Seq, at, authority})
 	}
@@ -229,10 +229,10 @@ func (c *checking) readStamps(file string) {
 
 // reasons maps the reasons for omitted events to texts.
 var reasons = map[string]string{
-	OverQuota:  "this crawler had used its share of the day",
+	OverQuota:  "this crawler had used its daily share of the log",
 	QueueFull:  "they came faster than they could be written",
 	NotOpen:    "the log could not be opened",
-	NotWritten: "the disk took nothing for too long",
+	NotWritten: "the disk was not writable for too long",
 }
 
 func (c *checking) beginFile(file string) {

@@ -28,19 +28,19 @@ const (
 	gapSilence   = "no-traffic"
 	gapTrafficTo = "traffic-ends"
 	gapFuture    = "future-traffic"
-	gapRepeated  = "repeated-requests" // requests that were counted twice
+	gapRepeated  = "repeated-requests" // requests counted twice
 )
 
 var unsaidWords = map[string]struct{ what, fix string }{
 	gapHosts:   {"without a host in the log", "name the host with --host"},
 	gapQueries: {"whose query was not stored", "replay the access log instead"},
-	gapFolded:  {"whose paths were summed up", "give the option activity more rows_per_hour"},
+	gapFolded:  {"whose paths were summed up", "in the option activity, set a larger rows_per_hour"},
 }
 
 // maxGap is the longest time without a request that is normal even for a small site.
 const maxGap = 36 * time.Hour
 
-// maxAhead is the time by which a server's clock may be ahead.
+// maxAhead limits how far a server's clock may be ahead.
 const maxAhead = time.Hour
 
 // coverage returns the period and the number of requests that the traffic covers, and the gaps in it.
@@ -81,8 +81,8 @@ func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
 	return c
 }
 
-// missingHosts returns a gap for each host that has no request in the logs and on which search engines lose something.
-// An activity database has no such gaps, because it contains the requests for all hosts.
+// missingHosts returns a gap for each host where search engines lose something although the logs have no request for
+// it. An activity database has no such gaps, because it contains the requests for all hosts.
 func (t *tally) missingHosts(o *Options) (gaps []claim.Gap) {
 	if o.Old == nil || o.Stored != nil || t.requests == 0 || t.hostless > 0 || o.Host != "" || len(t.hosts) >= maxHosts {
 		return nil

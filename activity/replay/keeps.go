@@ -68,7 +68,7 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 	case covered.Items == 0:
 		f.Fails, f.Text, f.Details = len(found) > 0, "Search engines lose something", losses.WordsOf(found)
 		if !f.Fails {
-			f.Text = "Search engines lose nothing, by comparison of the two policies"
+			f.Text = "Search engines do not lose anything, according to a comparison of the two policies"
 		}
 	default:
 		s.ofTraffic(&f, traffic, covered)
@@ -176,7 +176,7 @@ func KeepsBy(losses *compare.Losses, first bool, accepted []string) claim.Claim 
 }
 
 // Keeps judges whether search engines lose more requests than limit. accepted contains names of search engines whose
-// losses are accepted, and names of gaps that are accepted.
+// losses are accepted, and names of accepted gaps.
 func (r *Report) Keeps(limit int64, accepted []string) claim.Claim {
 	return claim.Judge(SearchKeeps, KeepsSubject{
 		Comparison: r.losses.Known(), Traffic: claim.Read(&r.SearchLoss, r.Coverage), First: r.Old == "", Limit: limit, Accepted: accepted,

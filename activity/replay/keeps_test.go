@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// Search engines' losses are judged by their requests. Paths that an engine did not request count only if it
-// loses nearly a whole host.
+// Search engines' losses are judged by their requests. Unrequested paths matter only if an engine loses nearly a whole
+// host.
 func TestSearchKeeps(t *testing.T) {
 	t.Parallel()
 	const open = "version: 1\nenforcement: off\nrules:\n  - for: everyone\n    allow: {crawl: /}\n"

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// queued is a request to which a rate limit applies. Whether the request exceeds the limit is only known once all
-// earlier requests are known, because workers do not read the logs in the order of time.
+// queued is a request with a rate limit. Whether the request exceeds the limit is only known once all earlier requests
+// are known, because workers do not read the logs in the order of time.
 type queued struct {
 	at     time.Time
 	bytes  int64

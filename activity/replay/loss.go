@@ -106,7 +106,7 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 	return s
 }
 
-// verifiable returns the crawlers with at least one request that was verified or found to be an impostor's.
+// verifiable returns the crawlers with at least one verified request, or one by an impostor.
 func (t *tally) verifiable() map[string]bool {
 	all := map[string]bool{}
 	for k := range t.counts {
@@ -136,7 +136,7 @@ func OfPolicies(stored Stored, versions []string) Stored {
 	return Where(stored, func(v activity.Totals) bool { return len(wanted) == 0 || wanted[v.Policy] })
 }
 
-// Where returns a Stored with only the rows for which fits returns true.
+// Where returns a Stored with only those rows where fits returns true.
 func Where(stored Stored, fits func(activity.Totals) bool) Stored {
 	return func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error) {
 		return stored(ctx, from, to, func(v activity.Totals) error {

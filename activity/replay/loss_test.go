@@ -225,7 +225,7 @@ func TestSearchKeepsWithRowsThatLackData(t *testing.T) {
 			r, err := Run(t.Context(), Options{
 				Old: load(t, "old.yaml", in), New: load(t, "new.yaml", in+"  - "+c.rule+"\n"), Since: time.Now().Add(-LossPeriod),
 				Stored: func(_ context.Context, _, _ time.Time, each func(activity.Totals) error) (claim.Coverage, error) {
-					for days := range 7 { // with a search engine, of which nothing is lost
+					for days := range 7 { // with a search engine that does not lose anything
 						v := activity.Totals{Start: time.Now().Add(-time.Duration(days) * 24 * time.Hour), Crawler: "Bingbot", Category: "search", Identity: activity.Verified, Host: host, Path: "/robots.txt", Requests: 1}
 						if v.Start.After(c.row.Start) {
 							if err := each(v); err != nil {

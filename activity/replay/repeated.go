@@ -23,7 +23,8 @@ type sample struct {
 const (
 	sampledFirst = 4096
 	sampledOf    = 256
-	// commonEnough is the number of common samples from which the logs of two servers must contain the same requests.
+	// commonEnough is a number of samples. If two servers' logs have that many samples in common, they must contain the
+	// same requests.
 	commonEnough = 10
 )
 
@@ -69,6 +70,6 @@ func (t *tally) repeatedIn(o *Options, stored *tally) (gaps []claim.Gap) {
 	}
 	return append(gaps, claim.Gap{
 		Name: gapRepeated, What: "the logs and " + o.StoreName + " have requests of the same time, which may be counted twice",
-		Close: "give only one of them, or bound the time with --since and --until",
+		Close: "name only one of them, or limit the time with --since and --until",
 	})
 }

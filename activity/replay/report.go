@@ -62,7 +62,7 @@ type Note struct {
 	What     string `json:"what"`
 }
 
-// VerdictCount is the number of requests for which the new policy has a decision.
+// VerdictCount is the number of requests with a certain decision of the new policy.
 type VerdictCount struct {
 	Decision activity.Decision `json:"decision"`
 	Requests int64             `json:"requests"`
@@ -180,12 +180,12 @@ func (r *Report) notes(o *Options, read accesslog.Result, t *tally) {
 		}
 		r.NotReplayed = append(r.NotReplayed, Note{n, what + " " + fmt.Sprintf(format, args...)})
 	}
-	note(read.Other, "line", "of no request: of other loggers and programs, or of clients that did not send HTTP")
+	note(read.Other, "line", "without a request: written by other loggers and programs, or about clients that did not send HTTP")
 	note(t.opaque, "crawler request", "with a scheme, but no host, in the target: the server answers them with 400, whatever the policy says")
 	note(t.hostless, "crawler request", "without a host in the log: only rules for every host were applied; name the host with --host")
-	note(t.other, "request", "summed up under the path %s: not decided", activity.OtherPath)
+	note(t.other, "request", "whose paths were summed up as %s: not decided", activity.OtherPath)
 	note(t.queries, "crawler request", "whose query was not stored: decided by the path alone")
-	note(t.purposes, "crawler request", "of which it is not stored which purposes the User-Agent named: decided as if it named none")
+	note(t.purposes, "crawler request", "whose purposes were not stored: decided as if the User-Agent did not name any purpose")
 	note(t.limited, "crawler request", "under a rate limit: counted as allowed, because their exact times are not stored, or because there are too many to sort by time")
 	note(t.liveOnly, "crawler request", "that only DNS or a signature could have verified: counted as unverified")
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// key groups requests of a crawler that are counted together.
+// key identifies a group of a crawler's requests. Requests with the same key are counted together.
 type key struct {
 	site     *site.Site // the site whose policy knows the crawler
 	crawler  policy.CrawlerID
@@ -36,7 +36,7 @@ type tally struct {
 	first, last              time.Time
 	seen                     map[int64]bool // half days since 1970 that have requests
 	unsaid                   map[unsaid]int64
-	hosts                    map[string]bool // the hosts in the logs, as the clients wrote them
+	hosts                    map[string]bool // the hosts in the logs, in the clients' spelling
 	samples                  map[sample]bool
 	sampled                  map[int]int // number of samples of each log
 	repeats                  []claim.Gap // requests that are in the logs and in the activity database
@@ -53,7 +53,7 @@ type dayKey struct {
 type count struct {
 	requests, bytes int64
 	paths           map[string]int64
-	dropped         int64 // requests for paths that were dropped because there were too many
+	dropped         int64 // requests for paths dropped because there were too many
 }
 
 func newTally() *tally {

@@ -28,7 +28,7 @@ func (r *Report) WriteText(w io.Writer, color bool) error {
 		t.line("gap: %s", g)
 	}
 	if len(r.Coverage.Gaps) > 0 {
-		t.line("The numbers below lack this, and the exit code is 3 unless --accept names each gap.")
+		t.line("The numbers below do not include the data missing in these gaps. The exit code is 3 unless --accept names each gap.")
 	}
 	for _, n := range r.NotReplayed {
 		t.line("note: %s %s", english.Number(n.Requests), n.What)
@@ -127,7 +127,7 @@ func (t *textWriter) rules(r *Report) {
 		}
 	}
 	if len(r.IdleRules) > 0 {
-		t.line("Rules that decided nothing in this traffic:")
+		t.line("Rules that did not decide any request of this traffic:")
 		for _, rc := range r.IdleRules {
 			t.line("  %s\t%s\t\t", rc.Place, rc.Rule)
 		}
@@ -142,7 +142,7 @@ func (t *textWriter) unknown(r *Report) {
 		return
 	}
 	t.line("")
-	t.line("Automated clients that the policy does not know, and never blocks: %s, %s.", plural(r.UnknownClients, "client"), plural(r.UnknownRequests, "request"))
+	t.line("Automated clients unknown to the policy, which it never blocks: %s, %s.", plural(r.UnknownClients, "client"), plural(r.UnknownRequests, "request"))
 	for i, c := range r.Unknown {
 		if i == unknownInText {
 			t.line("  and %d more", r.UnknownClients-unknownInText)

@@ -117,7 +117,7 @@ func (w *worker) client(ua []byte) *client {
 }
 
 // recognized returns the crawlers that may have sent a request. If the server recognized a crawler by its signature or
-// address, recognized returns only that crawler, and not those that the User-Agent names.
+// address, recognized returns only that crawler, and not the crawlers that the User-Agent names.
 func recognized(r *accesslog.Record, j *decider, named []policy.CrawlerID) []policy.CrawlerID {
 	if len(r.Crawler) == 0 || j == nil {
 		return named

@@ -19,8 +19,8 @@ const (
 	GapNotRecorded   = "not-recorded"   // requests that could not be written to the database
 )
 
-// unrecorded holds the number of requests that were not recorded, by hour. The value 0 means that requests may be
-// missing, but their number is not known. That happens if the database was not closed properly, or was closed for long.
+// unrecorded holds the number of unrecorded requests, by hour. The value 0 means that an unknown number of requests may
+// be missing. That happens if the database was not closed properly, or was closed for long.
 type unrecorded map[int64]int64
 
 // unrecordedIn returns the numbers of requests between two times that were not recorded.
@@ -70,7 +70,7 @@ func coverageOf(from, to time.Time, pathless int64, lost unrecorded) (c claim.Co
 		c.Gaps = append(c.Gaps, claim.Gap{
 			Name: GapUnstoredPaths, Count: pathless, From: from, To: to,
 			What:  "the paths of " + english.Count(int(pathless), "request") + " are no longer stored",
-			Close: "give the option activity a larger max_size, or more hours and days",
+			Close: "in the option activity, set a larger max_size, or more hours and days",
 		})
 	}
 	first, end := hoursOf(from, to)

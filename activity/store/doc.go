@@ -3,9 +3,10 @@
 // Package store stores totals of requests in an embedded SQLite database: what crawlers did, by hour and day,
 // within limits on rows, bytes and days. It holds no client addresses.
 //
-// Requests are summed in memory, and the sums are added to the database once a second, or less often if that takes long:
-// it may take a hundredth of the time. A process that is killed loses the sums that it has not added. The next start
-// makes the time in between a gap. One process at a time writes to a directory. Any number of processes can read it.
+// Requests are summed in memory, and the sums are added to the database once a second, or less often if that takes
+// long: it may take a hundredth of the time. If the process is killed, the sums not yet added are lost. At the next
+// start, the time in between is recorded as a gap. One process at a time writes to a directory. Any number of processes
+// can read it.
 package store
 
 import (
@@ -20,8 +21,8 @@ type Options struct {
 	// RowsPerHour is the number of rows with paths in an hour, 50,000. Further requests are summed under
 	// [OtherPath]. The rows with the most requests stay. A day has the same number.
 	RowsPerHour int
-	Hours       time.Duration // the time for which hourly totals are stored, 90 days
-	Days        time.Duration // the time for which daily totals are stored, 396 days
+	Hours       time.Duration // how long hourly totals are stored: 90 days
+	Days        time.Duration // how long daily totals are stored: 396 days
 	// MaxBytes limits the size of the database, 512 MiB. When it is reached, the oldest hours with paths are
 	// deleted first, except the last week, then days with paths, then the other totals.
 	MaxBytes int64

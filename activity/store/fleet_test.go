@@ -121,8 +121,8 @@ func TestFleetAnswersAsTheStore(t *testing.T) {
 	closeStore(t, s)
 }
 
-// Rows that are summed up without their paths after they were sent, or before, are counted
-// once: in the hour, and when a full store makes older days coarser.
+// Rows are counted once even if they lose their paths before or after they are sent. That happens within the hour, and
+// when a full store reduces the detail of older days.
 func TestFoldedRowsAreCountedOnce(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()

@@ -20,7 +20,7 @@ const (
 // difference includes the time that sending takes.
 const maxClockSkew = 2 * time.Minute
 
-// forgottenAfter is the time after which a silent server is not reported any more.
+// forgottenAfter limits how long a silent server is reported.
 const forgottenAfter = 30 * 24 * time.Hour
 
 // Silent reports whether the server has sent nothing for too long, although it did not announce that it stops.
@@ -43,13 +43,13 @@ func gaps(nodes []Node, now, from time.Time) (all []claim.Gap) {
 		case n.Heard > forgottenAfter, n.Ended && n.Behind == 0:
 			continue
 		case n.Silent() && (!heard[n.Name] || n.Behind > 0):
-			g.Name, g.What = GapSilentServer, fmt.Sprintf("the server %s of the fleet is silent for %s, so its requests since then are missing", n.Name, n.Heard.Round(time.Second))
+			g.Name, g.What = GapSilentServer, fmt.Sprintf("the server %s of the fleet has been silent for %s, so its requests since then are missing", n.Name, n.Heard.Round(time.Second))
 			g.Close = "start it with its database, or find out why it does not reach the fleet's database"
 		case n.Silent():
 			continue // the server has a new database
 		case n.Behind > n.Every+max(n.Every, time.Minute):
 			g.Name, g.What = GapUnsentRows, fmt.Sprintf("the server %s of the fleet has not sent all of its requests of the last %s", n.Name, n.Behind.Round(time.Second))
-			g.Close = "wait until it has sent them; the log of Caddy there says why it cannot"
+			g.Close = "wait until it has sent them; if it cannot, Caddy's log on that server says why"
 		case skew > maxClockSkew:
 			g = claim.Gap{Name: GapClocksApart, From: from, To: now, What: fmt.Sprintf("the clock of the server %s of the fleet is wrong by %s", n.Name, skew.Round(time.Second)), Close: "set its clock by NTP"}
 		default:

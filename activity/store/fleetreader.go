@@ -16,7 +16,7 @@ import (
 )
 
 // Queries is the interface through which pages, commands and the API read totals. A [Reader] reads the totals of one
-// server, and a [FleetReader] those that all servers of a fleet have sent.
+// server, and a [FleetReader] the totals that all servers of a fleet have sent.
 type Queries interface {
 	Totals(ctx context.Context, q Query) ([]Row, error)
 	EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error)
@@ -41,7 +41,7 @@ type Node struct {
 	Name   string
 	Heard  time.Duration // time since its last message, by the clock of ClickHouse
 	Behind time.Duration // time since everything was sent, by its last message; 0 if nothing is left to send
-	Every  time.Duration // interval at which the server sends
+	Every  time.Duration // interval between the server's messages
 	Skew   time.Duration // difference between its clock and the clock of ClickHouse
 	Ended  bool          // the server announced that it stops
 	store  string

@@ -53,8 +53,8 @@ func writeUntilKilled(dir string) {
 	}
 }
 
-// A process that is killed at any time loses nothing that it had written, and nothing is
-// counted twice. 200 kills with ROBOTSPOLICY_LONG.
+// If the process is killed at any time, written rows stay and no row is counted twice. With ROBOTSPOLICY_LONG, the test
+// kills it 200 times.
 func TestKilledProcess(t *testing.T) {
 	t.Parallel()
 	dir, rounds := t.TempDir(), testkit.Rounds(4, 10)

@@ -53,7 +53,7 @@ func TestMadeUpNames(t *testing.T) {
 	closeStore(t, s)
 }
 
-// Texts that were published do not push the totals out.
+// Published texts do not displace the totals.
 func TestPublishedTextsAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SQLite in Go is slow with the race detector")

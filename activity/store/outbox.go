@@ -47,8 +47,7 @@ func columnList(s string) []string {
 
 func (t *outgoingTable) texts() []string { return append(columnList(t.keys), columnList(t.others)...) }
 
-// columns returns the columns of the rows that are sent. If the key or the meaning of a column changes, use a new
-// table.
+// columns returns the columns of the sent rows. If the key or the meaning of a column changes, use a new table.
 func (t *outgoingTable) columns() []string {
 	all := append([]string{"server_name", "store", "row_key", "revision"}, t.texts()...)
 	if t.bucket != "" {
@@ -70,7 +69,7 @@ func (t *outgoingTable) begin(ctx context.Context, db querier, p pendingBucket) 
 	return err
 }
 
-// end records that a bucket was sent. It deletes empty rows that were only stored to be sent.
+// end records that a bucket was sent. It deletes the bucket's empty rows, which were stored only for sending.
 func (t *outgoingTable) end(ctx context.Context, db querier, p pendingBucket) error {
 	if _, err := db.ExecContext(ctx, "UPDATE outbox SET sent = ? WHERE name = ? AND bucket = ?", p.changed, t.name, p.bucket); err != nil {
 		return err
@@ -119,7 +118,7 @@ func (o origin) rowKey(key []string) uint64 {
 	return binary.BigEndian.Uint64(h.Sum(nil))
 }
 
-// write calls add with each row of a bucket that was changed since the bucket was sent. line is the row in the format
+// write calls add with each row of a bucket changed after the bucket was sent. line is the row in the format
 // TabSeparated.
 func (t *outgoingTable) write(ctx context.Context, db querier, o origin, p pendingBucket, add func(line []byte) error) error {
 	var columns, joins []string

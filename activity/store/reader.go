@@ -38,7 +38,7 @@ func OpenReader(ctx context.Context, dir string) (*Reader, error) {
 // Close closes the database.
 func (r *Reader) Close() error { return r.db.Close() }
 
-// A Dimension is a property by which the rows of an answer can be grouped, such as the crawler or the day.
+// A Dimension is a property that can group the rows of an answer, such as the crawler or the day.
 type Dimension int
 
 // The dimensions.

@@ -145,7 +145,7 @@ func (s *Store) sweep(ctx context.Context) error {
 	return err
 }
 
-// coarser is the factor by which the number of rows with paths is reduced before paths are deleted completely.
+// coarser is a factor: the number of rows with paths is divided by it before paths are deleted completely.
 const coarser = 20
 
 // shrink makes the database smaller if it is too large, in this order. First it deletes published texts beyond an

@@ -24,8 +24,8 @@ type Fleet struct {
 	Report func(error)
 }
 
-// sender sends changed rows to a fleet's database. Rows that cannot be sent stay in the outbox and are sent later. A
-// row that is sent twice replaces itself, so that no request is counted twice.
+// sender sends changed rows to a fleet's database. Rows that cannot be sent stay in the outbox and are sent later. If a
+// row is sent twice, it replaces itself, so that no request is counted twice.
 type sender struct {
 	store  *Store
 	db     *sql.DB // opened for reading

@@ -124,7 +124,7 @@ func (s *Store) Record(v activity.Request) {
 // Missed records that requests were lost before they reached the store.
 func (s *Store) Missed(n int64) { s.missed.Add(n) }
 
-// Dropped returns the number of requests that were dropped because the queue was full.
+// Dropped returns the number of requests dropped because the queue was full.
 func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
 
 // Reader returns a reader of the database. The reader works until Close.

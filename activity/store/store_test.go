@@ -133,9 +133,9 @@ func randomVisit(rnd *rand.Rand, at time.Time) activity.Request {
 	return v
 }
 
-// TestTotalsAgainstModel records random requests of two servers over four days, with merges,
-// days that end and databases that are opened again in between. It compares the answers of
-// random queries with sums made one by one, for each server and for the fleet.
+// TestTotalsAgainstModel records random requests of two servers over four days. In between, rows are merged, days end,
+// and databases are reopened. It compares the answers to random queries with sums computed request by request, for each
+// server and for the fleet.
 func TestTotalsAgainstModel(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -663,7 +663,7 @@ func TestUnstoredPathsAreAGap(t *testing.T) {
 	}
 }
 
-// Every answer has the requests that cannot be judged and those that were not recorded.
+// Every answer has the number of undecided and of unrecorded requests.
 func TestUnreadAndLost(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -42,8 +42,8 @@ func (k sumKey) clone() sumKey {
 type Counts struct {
 	Requests, Bytes, Violations int64
 	Queries                     int64 // number of requests with a query that the path leaves out
-	// Unread is the number of requests by crawlers that are not known to have read any robots.txt. Whether they violate
-	// a robots.txt is not known.
+	// Unread is the number of requests by crawlers that have not read any robots.txt, as far as is known. Whether they
+	// violate a robots.txt is not known.
 	Unread int64
 }
 
@@ -82,7 +82,7 @@ type sums struct {
 	paths int // number of rows with paths
 	rows  map[sumKey]*Counts
 	reads map[readKey]*times
-	lost  map[int64]int64 // number of requests that were not recorded, by hour
+	lost  map[int64]int64 // number of unrecorded requests, by hour
 }
 
 // newSums returns empty sums. limit is the number of rows with paths that an hour may have in the database; see limitOf.
@@ -122,9 +122,9 @@ func (s *sums) add(k sumKey, c Counts) {
 	row.add(c)
 }
 
-// limitOf returns the number of rows from which a new path with this key is counted under [OtherPath]. A quarter of all
-// rows is reserved for verified search crawlers, so that a client that requests many paths cannot displace the requests
-// of search engines.
+// limitOf returns a number of rows. When a key has that many rows, its new paths are counted under [OtherPath]. A
+// quarter of all rows is reserved for verified search crawlers, so that a client that requests many paths cannot
+// displace the requests of search engines.
 func (s *sums) limitOf(k *sumKey) int {
 	if k.Kind == "search" && k.Identity == string(activity.Verified) {
 		return 2 * s.limit

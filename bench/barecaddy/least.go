@@ -26,8 +26,9 @@ func init() {
 }
 
 // least does the least work that has the effect of a policy on the requests and pages of this benchmark, and answers
-// with the same header fields. On other requests it would be wrong: it makes no decision, looks for one crawler's name,
-// and treats every page as one of these. It is the lower limit for a handler in Caddy's chain.
+// with the same header fields. It would be wrong on other requests: it does not make decisions, looks for a single
+// crawler's name, and treats every page like the pages of the benchmark. It shows the lowest possible cost of a handler
+// in Caddy's chain.
 type least struct {
 	robots, packed []byte
 }
@@ -101,7 +102,7 @@ func (l *least) serveRobots(w http.ResponseWriter, r *http.Request) error {
 
 var leastWriters = sync.Pool{New: func() any { return new(leastWriter) }}
 
-// leastWriter sets the headers, and puts the element into the first piece of a page.
+// leastWriter sets the headers, and inserts the meta tag into the first written part of a page.
 type leastWriter struct {
 	http.ResponseWriter
 	page bool
@@ -142,5 +143,5 @@ func (w *leastWriter) Write(b []byte) (int, error) {
 	return n + more, err
 }
 
-// Unwrap gives http.ResponseController the writer below.
+// Unwrap returns the underlying writer, for http.ResponseController.
 func (w *leastWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -30,8 +30,7 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("bench_answer", httpcaddyfile.Before, "reverse_proxy")
 }
 
-// answering is a handler that answers from memory, as reverse_proxy would hand on
-// the same answer.
+// answering is a handler that answers from memory, in the same way as reverse_proxy passes the answer on.
 type answering struct{}
 
 // CaddyModule returns the Caddy module information.

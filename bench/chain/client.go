@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// client asks handlers, and takes what they write.
+// client sends requests to handlers, and receives their answers.
 type client struct {
 	s        *workload.Scenario
 	ctx      context.Context
@@ -42,7 +42,7 @@ func (c *client) prepare(etag string) {
 	}
 }
 
-// learn asks for the entity tag that a client would know.
+// learn requests the entity tag that a client would know.
 func (c *client) learn(h handler) {
 	c.ask(h)
 	if c.s.Revalidate {
@@ -50,7 +50,7 @@ func (c *client) learn(h handler) {
 	}
 }
 
-// ask sends one request, created like a server creates it.
+// ask sends one request in the form that a server creates.
 func (c *client) ask(h handler) {
 	like := c.requests[c.next%len(c.requests)]
 	c.next++

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuNow is the CPU time of this process.
+// cpuNow returns the CPU time of this process.
 func cpuNow() time.Duration {
 	var t unix.Timespec
 	unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t) // does not fail for the process itself

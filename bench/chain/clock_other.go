@@ -8,5 +8,5 @@ import "time"
 
 var start = time.Now()
 
-// cpuNow is the time of the clock, where the CPU time is not available.
+// cpuNow returns the time since the start, because the CPU time is not available on this system.
 func cpuNow() time.Duration { return time.Since(start) }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command chain measures handlers inside one Caddy process, without sockets. The configurations
-// of all rows are servers of one Caddy, with a handler that answers from memory instead of
-// reverse_proxy. They are called in short batches in turn. It distinguishes about 50 ns,
-// compared with microseconds for proxies under load, and leaves out the costs of the kernel and
-// the connections.
+// Command chain measures handlers inside one Caddy process, without sockets. The configurations of all rows are servers
+// of one Caddy. A handler that answers from memory replaces reverse_proxy. The servers are called in turn, in short
+// batches. The command can detect differences of about 50 ns, whereas proxies under load only show differences of
+// microseconds. It does not include the costs of the kernel and the connections.
 //
 // It prints its results as JSON. The command bench runs it.
 package main
@@ -62,7 +61,7 @@ func run(names []string, rounds int, batch time.Duration, profiles string) error
 	if profiles != "" {
 		return profile(handlers[0], scenarios, profiles)
 	}
-	// Collections would fall on one row or another by chance.
+	// Otherwise, garbage collections would affect some rows by chance.
 	debug.SetGCPercent(-1)
 	var results []workload.ChainResult
 	for i := range scenarios {
@@ -71,7 +70,7 @@ func run(names []string, rounds int, batch time.Duration, profiles string) error
 	return json.NewEncoder(os.Stdout).Encode(results)
 }
 
-// profile writes what this module's row spends its time on.
+// profile writes a CPU profile of this module's row.
 func profile(h handler, scenarios []workload.Scenario, dir string) error {
 	for i := range scenarios {
 		c := newClient(&scenarios[i])
@@ -94,7 +93,7 @@ func profile(h handler, scenarios []workload.Scenario, dir string) error {
 	return nil
 }
 
-// sample is a batch of requests, by request.
+// sample holds the costs of a request, measured in a batch of requests.
 type sample struct {
 	nanos, allocs, octets float64
 }
@@ -129,8 +128,8 @@ func measure(handlers []handler, s *workload.Scenario, rounds int, batch time.Du
 	return results
 }
 
-// summary is the low quartile of times, because others only ever lengthen them,
-// and the median of the rest.
+// summary returns the lower quartile of the times, because other programs only make them longer, and the median of all
+// other numbers.
 func summary(samples []sample) sample {
 	at := func(q float64, value func(sample) float64) float64 {
 		var values []float64

@@ -59,7 +59,7 @@ func run(mb int, seed uint64, modules string, visits int) error {
 	defer os.RemoveAll(dir)
 	b := &bench{dir: dir, caddy: filepath.Join(dir, "caddy"), modules: modules}
 	build := exec.Command("go", "build", "-o", b.caddy, "./cmd/caddy")
-	build.Dir = ".." // the module of its own
+	build.Dir = ".." // the module bench
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building Caddy (run this in the folder bench): %w\n%s", err, out)
 	}

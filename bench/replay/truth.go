@@ -79,7 +79,7 @@ func (t *truth) crawlers(fits func(a *agent, before, now string) bool, paths boo
 		if now == "blocked" {
 			s.Blocked += c.requests
 		}
-		if before != now || now != "allowed" { // the requests of which a report has the paths
+		if before != now || now != "allowed" { // a report has the paths of these requests
 			byPath[k.agent.crawler][k.path] += c.requests
 		}
 	}

@@ -36,7 +36,7 @@ func ExplainRunning(addr netip.Addr) Explainer {
 		for _, e := range engines.All() {
 			identity, evidence = explain(e, facts, addr)
 			if card := e.card(facts); card != (webbotauth.Card{}) {
-				evidence += "; the signer with its keys describes itself as: " + card.String()
+				evidence += "; the owner of its keys describes itself as: " + card.String()
 			}
 			if identity != policy.Unknown {
 				return identity, evidence
@@ -75,7 +75,7 @@ func explain(e *engine, facts crawlers.Verification, addr netip.Addr) (policy.Id
 	case result.Status == verify.Impostor && all:
 		return policy.Impostor, fmt.Sprintf("%s is not among the addresses that the operator publishes", addr)
 	case len(facts.AddressLists) == 0 && len(facts.ReverseDNS) == 0:
-		return policy.Unknown, fmt.Sprintf("the operator publishes nothing by which this server could verify %s", addr)
+		return policy.Unknown, fmt.Sprintf("the operator does not publish anything that lets this server verify %s", addr)
 	case len(facts.AddressLists) == 0:
 		return policy.Unknown, fmt.Sprintf("reverse DNS has no answer for %s yet", addr)
 	}

@@ -31,7 +31,7 @@ func TestExplainEmbedded(t *testing.T) {
 		{"ClaudeBot", "20.0.0.1", policy.Unknown, "too old to make it an impostor"},
 		{"ClaudeBot", "10.0.0.1", policy.Unknown, "is not on https://claude.com/"},
 		{"NewBot", "20.0.0.1", policy.Unknown, "which is not available here"},
-		{"Bytespider", "20.0.0.1", policy.Unknown, "nothing by which this server could verify 20.0.0.1"},
+		{"Bytespider", "20.0.0.1", policy.Unknown, "does not publish anything that lets this server verify 20.0.0.1"},
 	} {
 		got, evidence := ExplainEmbedded(urls, netip.MustParseAddr(c.addr))(s.Verification(s.Policy.Crawler(c.token)))
 		if got != c.want || !strings.Contains(evidence, c.says) {

@@ -120,8 +120,8 @@ const bySignature = "signature"
 // Ask identifies the client of a request. It appends to clients the crawlers whose rules apply to the request. If the
 // request proves which crawler sent it, Ask appends only the proven crawler. Otherwise it appends the crawlers that the
 // User-Agent names. If the policy names the signer of the request (signed:HOST), Ask also appends the signer, unless
-// the signer is documented as the proven crawler. Ask also returns the signer's description of itself. Ask does not
-// wait for data that is not cached. It looks up such data in the background for later requests.
+// the signer is documented as the proven crawler. Ask also returns the signer's description of itself. Ask uses only
+// cached data. It looks up missing data in the background for later requests.
 func Ask[T comparable](v *Verifier, r Request, known Known[T], named []T, clients []Client[T]) ([]Client[T], webbotauth.Card) {
 	var p proven
 	if v != nil {

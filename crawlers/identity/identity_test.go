@@ -263,8 +263,8 @@ func TestEnginesAreShared(t *testing.T) {
 	off.Close()
 }
 
-// Many policies with lists of their own share what they have in common, and take
-// nothing from others when they reach a bound.
+// Many policies with separate address lists share the common parts. A policy that reaches a limit does not take
+// anything from the others.
 func TestPoliciesWithManyLists(t *testing.T) {
 	logger, logs := observed()
 	v := newTestVerifier(Methods{Enabled: true}, verify.DNSOptions{})

@@ -144,7 +144,7 @@ func listsOf(inUse []*engine) (all []knownList) {
 }
 
 // directoriesOf returns the key directories of all engines, ordered by URL and without duplicates. If several engines
-// have the same directory, directoriesOf returns the version that was fetched last.
+// have the same directory, directoriesOf returns the last fetched version.
 func directoriesOf(inUse []*engine) (all []webbotauth.DirectoryStatus) {
 	for _, e := range inUse {
 		if e.signatures != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// automation are crawlers and programs of which collections of browsers hold headers, by
-// token or header, and what they are.
+// automation lists crawlers and programs whose headers are in collections of browsers' headers. It maps the token or
+// header to a description.
 var automation = map[string]string{
 	"Amzn-User":         "the fetcher of Amazon's assistant",
 	"Chrome-Lighthouse": "a test of a page's speed",
@@ -35,11 +35,10 @@ var automation = map[string]string{
 	"Googlebot/2.1 (http://www.googlebot.com/bot.html)": "Googlebot, in a fixture for the types of clients",
 }
 
-// enoughBrowsers is the number of headers of browsers and apps that are needed for a statement
-// about them all.
+// enoughBrowsers is the minimum number of headers for a statement about all browsers and apps.
 const enoughBrowsers = 40_000
 
-// checkBrowsers fails for every browser or app that is recognized as a crawler.
+// checkBrowsers fails for every browser or app recognized as a crawler.
 func checkBrowsers(t *testing.T, c *crawlers.Catalog, r *crawlers.Recognizer, files []string) {
 	t.Helper()
 	seen := map[string]bool{}

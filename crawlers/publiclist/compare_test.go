@@ -26,7 +26,7 @@ func (c Count) Percent() float64 {
 	return 100 * float64(c.Recognized) / float64(c.Total)
 }
 
-// Missing is an entry of which some User-Agent is not recognized.
+// Missing is an entry with unrecognized User-Agents.
 type Missing struct {
 	Name       string   `json:"name"`
 	Kinds      []string `json:"further"`
@@ -82,8 +82,7 @@ func (c Count) add(ok bool) Count {
 	return c
 }
 
-// WriteTable prints the share of User-Agents that is recognized: a line for each kind,
-// a column for each collection.
+// WriteTable prints the share of recognized User-Agents: a line for each kind, a column for each collection.
 func WriteTable(out io.Writer, reports []Report) error {
 	var kinds []string
 	for _, r := range reports {

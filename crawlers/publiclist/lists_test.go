@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// maxFile is the largest file that is read, in bytes.
+// maxFile limits the size of a file in bytes.
 const maxFile = 16 << 20
 
 // Formats of public collections.
@@ -46,7 +46,7 @@ type Entry struct {
 	UserAgents []string
 }
 
-// List is a collection that was read.
+// List is the content of a collection.
 type List struct {
 	Format  string
 	Entries []Entry

@@ -65,7 +65,7 @@ func (s *fakeServer) seen() int {
 	return len(s.requests)
 }
 
-// listOf returns a list of n prefixes, the first of which is 198.18.0.0/24.
+// listOf returns a list of n prefixes that begins with 198.18.0.0/24.
 func listOf(n int) string {
 	var b strings.Builder
 	for i := range n {

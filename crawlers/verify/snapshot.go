@@ -20,7 +20,7 @@ var snapshotText string
 
 var snapshot = sync.OnceValue(func() map[string]*list { return readSnapshot(snapshotText) })
 
-// ofCatalog holds the lists that were delivered with the catalog in use.
+// ofCatalog holds the lists delivered with the catalog in use.
 var ofCatalog crawlers.Derived[map[string]*list]
 
 // delivered returns the newer list for a URL from two sources: the catalog in use and the program itself. It returns

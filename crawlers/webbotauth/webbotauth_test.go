@@ -33,7 +33,7 @@ func jwks(keys ...ed25519.PrivateKey) string {
 	return string(data)
 }
 
-// fixed is a verifier at a time, of which the directories have the keys.
+// fixed returns a verifier whose clock shows a fixed time and whose directories have the keys.
 func fixed(at int64, keys ...ed25519.PrivateKey) *Verifier {
 	v := New(Options{Now: func() time.Time { return time.Unix(at, 0) }, testKeys: true})
 	v.directories.fetch = func(context.Context, string) (document, time.Duration, error) {
@@ -43,7 +43,7 @@ func fixed(at int64, keys ...ed25519.PrivateKey) *Verifier {
 	return v
 }
 
-// now is the time at which the tests' signatures are made.
+// now is the creation time of the tests' signatures.
 const now = 1_790_000_000
 
 var signerKey = ed25519.NewKeyFromSeed([]byte("a seed of thirty-two octets only"))

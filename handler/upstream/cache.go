@@ -17,19 +17,20 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 const (
 	fetchTimeout = 5 * time.Second
-	freshFor     = time.Minute      // time for which a file is used without fetching it again
+	freshFor     = time.Minute      // a fetched file is used for this time before it is fetched again
 	retryAfter   = 10 * time.Second // time until the next fetch after a failure
-	keepForPage  = 24 * time.Hour   // time for which the last file stays in use while the upstream answers with pages
+	keepForPage  = 24 * time.Hour   // the last file stays in use for this time while the upstream answers with pages
 )
 
-// UnknownMaxAge is the time for which clients may cache a robots.txt that was served while the upstream's robots.txt
-// was not known. It is short, because that robots.txt may allow more than the merged one.
+// UnknownMaxAge limits how long clients may cache a robots.txt served while the upstream's robots.txt was unknown. It
+// is short, because that robots.txt may allow more than the merged one.
 const UnknownMaxAge = time.Minute
 
 // Limits of the cache. They are needed because clients can invent hosts. The cache has two generations, and the limits
@@ -59,11 +60,12 @@ var RobotsTxt = Kind[robotstxt.File]{
 
 // Cache caches the file of each upstream site. It is safe for concurrent use.
 type Cache[T any] struct {
-	kind    Kind[T]
-	server  Server
-	logger  *zap.Logger
-	logOnce func(key string) bool
-	slots   *semaphore.Weighted // limits the fetches to maxFetches
+	kind     Kind[T]
+	server   Server
+	logger   *zap.Logger
+	slots    *semaphore.Weighted // limits the fetches to maxFetches
+	wrong    logsample.Once      // limits log lines about lines that are left out
+	failures logsample.Sampler[struct{}]
 
 	mu      sync.Mutex
 	recent  map[string]*entry[T] // keys are results of siteKey
@@ -81,6 +83,7 @@ type entry[T any] struct {
 	good    time.Time     // when file was last fetched
 	done    chan struct{} // closed when the fetch in progress ends; nil if there is none
 	started time.Time     // start of the fetch in progress
+	failure string        // the last failure since a fetch succeeded, "" if there is none
 }
 
 // file is a fetched file.
@@ -89,10 +92,9 @@ type file[T any] struct {
 	parsed *T
 }
 
-// New returns an empty cache. logOnce reports whether to log a message with this key, so that an upstream that is down
-// cannot fill the log.
-func New[T any](kind Kind[T], server Server, logger *zap.Logger, logOnce func(key string) bool) *Cache[T] {
-	return &Cache[T]{kind: kind, server: server, logger: logger, logOnce: logOnce, slots: semaphore.NewWeighted(maxFetches)}
+// New returns an empty cache.
+func New[T any](kind Kind[T], server Server, logger *zap.Logger) *Cache[T] {
+	return &Cache[T]{kind: kind, server: server, logger: logger, slots: semaphore.NewWeighted(maxFetches)}
 }
 
 // Get returns the file of the site that a request is for, or nil if the site has no such file. If the cached file is
@@ -130,8 +132,8 @@ func (c *Cache[T]) Get(r *http.Request, next Next) (parsed, before *T, known boo
 }
 
 // Last returns the last fetched file of a host, on any port, or nil if the host has no such file. known reports whether
-// the host has answered. If a proxy serves several sites under one host, Last returns the file that was fetched last.
-// For the host "", it returns the file of all hosts that have answered, if these files are equal.
+// the host has answered. If a proxy serves several sites under one host, Last returns the file fetched last. For the
+// host "", it returns the file of all hosts that have answered, if these files are equal.
 func (c *Cache[T]) Last(host string) (last *T, known bool) {
 	host = policy.NormalizeHost(host)
 	c.mu.Lock()
@@ -176,8 +178,8 @@ func (c *Cache[T]) common() (last *T, known bool) {
 // fetch fetches the file of a site. It continues if the client disconnects, because other requests wait for the file,
 // too.
 func (c *Cache[T]) fetch(r *http.Request, next Next) ([]byte, error) {
-	// A deadline would count as a failure in Caddy's passive health checks. A slow file could then take the whole
-	// upstream out of service. A canceled request does not count as a failure.
+	// Caddy's passive health checks regard a missed deadline as a failure, so a slow file could take the whole upstream
+	// out of service. A canceled request is not a failure for them.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	defer time.AfterFunc(fetchTimeout, cancel).Stop()
@@ -201,7 +203,7 @@ func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host s
 	}
 	if err != nil && (!errors.Is(err, errNone) || e.keeps(err)) {
 		e.until = time.Now().Add(retryAfter)
-		if c.logOnce("upstream " + err.Error()) {
+		if c.isNews(e, err) {
 			c.logger.Warn("fetching a file of the upstream failed", zap.String("file", c.kind.Name), zap.String("host", host), zap.Bool("using_last_good", e.file != nil), zap.Error(err))
 		}
 		return
@@ -210,6 +212,7 @@ func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host s
 		c.logger.Info("the upstream no longer has a file", zap.String("file", c.kind.Name), zap.String("host", host), zap.Error(err))
 	}
 	old := e.size()
+	e.failure = ""
 	if e.before = nil; found != e.file {
 		e.before = e.file
 	}
@@ -217,6 +220,17 @@ func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host s
 	if c.recent[key] == e {
 		c.bytes += e.size() - old
 	}
+}
+
+// isNews reports whether to log a failure of a site: the first one after a success, and each one with another cause.
+// Clients can invent hosts, so the number of all log lines is limited, too.
+func (c *Cache[T]) isNews(e *entry[T], err error) bool {
+	before := e.failure
+	if e.failure = err.Error(); e.failure == before {
+		return false
+	}
+	ok, _ := c.failures.Sample(struct{}{}, time.Now())
+	return ok
 }
 
 // keeps reports whether the last file stays in use, even though err says that the site has no such file.

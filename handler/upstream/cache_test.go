@@ -70,7 +70,7 @@ func newServer(t *testing.T) server {
 	if ds.HasErrors() {
 		t.Fatal(policyfile.Diagnostics(ds))
 	}
-	return server{New(RobotsTxt, testServer{}, zap.NewNop(), func(string) bool { return true }), s}
+	return server{New(RobotsTxt, testServer{}, zap.NewNop()), s}
 }
 
 // response is the response that a client gets.
@@ -262,8 +262,8 @@ func TestHandlerThatNeverReturns(t *testing.T) {
 	})
 }
 
-// A file on which the parser panics counts as a failed fetch: the last good file stays in
-// use, and no request waits for ever.
+// If the parser panics on a file, that is handled like a failed fetch: the last good file stays in use, and requests do
+// not wait forever.
 func TestParserPanics(t *testing.T) {
 	kind := RobotsTxt
 	kind.Parse = func(data []byte) *robotstxt.File {
@@ -274,7 +274,7 @@ func TestParserPanics(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
-		s.Cache = New(kind, testServer{}, zap.NewNop(), func(string) bool { return true })
+		s.Cache = New(kind, testServer{}, zap.NewNop())
 		text := "User-agent: *\nDisallow: /panic/\n"
 		next := func(w http.ResponseWriter, _ *http.Request) error {
 			w.Header().Set("Content-Type", "text/plain")

@@ -35,7 +35,7 @@ func KindOf(f *channels.File) Kind[Document] {
 	}
 }
 
-// maxMerged limits the number of merged documents that are remembered for one site's document.
+// maxMerged limits the number of remembered merged documents for one site's document.
 const maxMerged = 32
 
 // Merged returns the policy's document merged with the site's. The first call also returns the notes about the site's

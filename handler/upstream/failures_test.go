@@ -14,6 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
@@ -232,4 +235,40 @@ func TestRedirectsOfTheUpstream(t *testing.T) {
 			t.Errorf("%d redirects to %q: %+v", c.n, c.host, got)
 		}
 	}
+}
+
+// Each host's failure is logged once, and again after a success. Hosts that clients invent do not fill the log.
+func TestFailuresAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		core, logged := observer.New(zap.WarnLevel)
+		s.logger = zap.New(core)
+		for i, c := range []struct {
+			host string
+			next nextFunc
+			logs bool
+		}{
+			{"a.example", fails(500), true},
+			{"a.example", fails(500), false},
+			{"b.example", fails(500), true},
+			{"a.example", fails(502), true},
+			{"a.example", says("Disallow: /x"), false},
+			{"a.example", fails(502), true},
+			{"a.example", fails(502), false},
+			{"b.example", fails(404), false},
+			{"b.example", fails(500), true},
+		} {
+			s.get(t, c.host, c.next)
+			if all := logged.TakeAll(); len(all) == 1 != c.logs || len(all) > 1 {
+				t.Errorf("%d: %d log lines, want one: %v", i, len(all), c.logs)
+			}
+			time.Sleep(2 * time.Minute)
+		}
+		for i := range 500 {
+			s.get(t, fmt.Sprintf("%d.example", i), fails(500))
+		}
+		if n := logged.Len(); n == 0 || n > 20 {
+			t.Errorf("500 hosts fill the log with %d lines", n)
+		}
+	})
 }

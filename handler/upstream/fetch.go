@@ -198,9 +198,8 @@ func wholeLines(body []byte) []byte {
 	return nil
 }
 
-// decode decodes a Content-Encoding that was used although it was not requested, for example for files that are stored
-// compressed. It returns at most one byte more than crawlers read. With an error, it also returns the bytes decoded
-// before the error.
+// decode decodes an unrequested Content-Encoding. Some servers store files compressed and always send them so. It
+// returns at most one byte more than crawlers read. With an error, it also returns the bytes decoded before the error.
 func decode(body []byte, coding string) ([]byte, error) {
 	var from io.Reader = bytes.NewReader(body)
 	var err error
@@ -224,7 +223,7 @@ func decode(body []byte, coding string) ([]byte, error) {
 }
 
 // looksLikeRobots reports whether a body is a robots.txt, and not a page that an application serves for every path. The
-// Content-Type is not enough to tell. Markup is never a robots.txt. A body that is not labeled as plain text must
+// Content-Type is not enough to tell. Markup is never a robots.txt. Without the Content-Type of plain text, a body must
 // contain a User-agent line.
 func looksLikeRobots(contentType string, body []byte) bool {
 	start := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n")

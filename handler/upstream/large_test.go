@@ -79,7 +79,7 @@ func TestLargeFilesAreMerged(t *testing.T) {
 	}
 }
 
-// A file that is too large to be used as a whole takes the place of nothing that is known.
+// If a file is too large to be used as a whole, the last known file stays in use.
 func TestLargeWithoutLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

@@ -24,7 +24,7 @@ func (c *Cache[T]) LogMerge(host string) func([]policy.Problem, []robotstxt.Note
 			}
 		}
 		for _, n := range notes {
-			if n.Wrong && c.logOnce("wrong "+host+n.Message) {
+			if n.Wrong && c.wrong.First(host+" "+n.Message) {
 				c.logger.Error("the upstream's robots.txt has a line that is left out", zap.String("host", host), zap.Int("line", n.Line), zap.String("problem", n.Message))
 			}
 		}

@@ -31,7 +31,7 @@ type Server interface {
 	// ForUpstream returns a context for a request that replaces a client's request. The server then treats the new
 	// request as if a client had sent it with this URL and target.
 	ForUpstream(ctx context.Context, u *url.URL, target string) context.Context
-	// ErrorStatus returns the status with which the server answers an error.
+	// ErrorStatus returns the status of the server's answer to an error.
 	ErrorStatus(err error) int
 }
 

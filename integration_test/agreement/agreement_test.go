@@ -37,7 +37,7 @@ type run struct {
 	written []*loaded
 	tally   *tally
 	next    atomic.Int64 // policy
-	asked   atomic.Int64 // decisions that are asked for so far
+	asked   atomic.Int64 // number of decisions requested so far
 	stop    atomic.Bool
 	end     time.Time
 }
@@ -74,7 +74,7 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
-// startParsers starts the parsers in other languages that are installed.
+// startParsers starts the installed parsers in other languages.
 func startParsers(t *testing.T) map[string]*crawlertest.Process {
 	t.Helper()
 	running := map[string]*crawlertest.Process{}

@@ -191,7 +191,7 @@ func encoded(coding string, body string) []byte {
 	case "zstd":
 		z, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1))
 		if err != nil {
-			panic(err) // of options that are fixed
+			panic(err) // the options are constants
 		}
 		to = z
 	default:

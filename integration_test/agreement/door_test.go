@@ -49,8 +49,8 @@ func doorsOf(number int) []door {
 // usesDoor reports whether the run asks through a door.
 func usesDoor(d door) bool { return *through == "both" || *through == string(d) }
 
-// trusting is net/http behind a proxy that says for whom and for which host it asks, as
-// Caddy is with trusted_proxies.
+// trusting is net/http behind a trusted proxy, like Caddy with trusted_proxies. The proxy's headers name the client and
+// the host.
 type trusting struct{ handler.NetHTTP }
 
 func (trusting) TrustsProxy(*http.Request) bool { return true }
@@ -62,8 +62,7 @@ func (s trusting) ClientIP(r *http.Request) string {
 	return s.NetHTTP.ClientIP(r)
 }
 
-// startNetHTTP serves the sites with net/http in this process, each on an address of its
-// own. There is no encode.
+// startNetHTTP serves the sites with net/http in this process, each on its own address. There is no encode.
 func (s *server) startNetHTTP(t *testing.T, dir string) {
 	t.Helper()
 	resolve()
@@ -97,7 +96,7 @@ func (s *server) startNetHTTP(t *testing.T, dir string) {
 	}
 }
 
-// explainedHere asks the site itself, as there is no admin API without Caddy.
+// explainedHere asks the site itself, because there is no admin API without Caddy.
 func (s *running) explainedHere(ask url.Values) (*explanation, error) {
 	u, err := url.Parse(ask.Get("url"))
 	if err != nil {

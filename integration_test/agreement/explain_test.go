@@ -179,8 +179,8 @@ func placeOf(r *site.Reason) string {
 	return r.Place[strings.LastIndexByte(r.Place, ':')+1:]
 }
 
-// explainedRobots holds the lines of robots.txt that explain shows to what an
-// independent reader finds in the file that is served.
+// explainedRobots compares the lines of robots.txt that explain shows with the lines that an independent reader finds
+// in the served file.
 func (x *exam) explainedRobots(q question, e *explanation) {
 	c := e.channel(site.ChannelRobotsTxt)
 	if name, _, _ := strings.Cut(crawlertest.NormalPath(q.path), "?"); name == "/robots.txt" {
@@ -252,8 +252,7 @@ func refusedBy(e *explanation) string {
 	return status
 }
 
-// sameHeaders holds the fields that explain shows to those that were sent, where
-// nothing but the policy had a say in them.
+// sameHeaders compares the header fields that explain shows with the sent ones, if only the policy determines them.
 func (x *exam) sameHeaders(q question, a answer, page *page, e *explanation) {
 	if x.at.tailored || page.header != nil {
 		return

@@ -46,7 +46,7 @@ var (
 	operated  = map[string]int{"alphabot": 0, "alphabot-image": 0, "deltabot": 0, "betabot": 1}
 )
 
-// ownCatalog knows by which names the crawlers of policies at random are verified.
+// ownCatalog is a catalog with the DNS names that verify the crawlers of the random policies.
 var ownCatalog = sync.OnceValue(func() *crawlers.Catalog {
 	var text strings.Builder
 	text.WriteString("version: 1\ncrawlers:\n")
@@ -94,8 +94,7 @@ func clientOf(r *rand.Rand, token string) client {
 	return c
 }
 
-// addresses are some of which the operators of crawlers say that they are theirs,
-// from the lists that come with the program.
+// addresses holds some addresses of each crawler from the address lists in the program.
 var addresses = sync.OnceValue(func() map[string][]string {
 	found := map[string][]string{}
 	text, err := os.ReadFile("../../crawlers/verify/snapshot.txt")

@@ -27,7 +27,7 @@ type loaded struct {
 	diagnostics policyfile.Diagnostics
 	spec        *policy.Spec // what naive evaluation asks: of the catalog, only the crawlers of the questions
 	cache       map[string]any
-	tokens      []string // that are asked about
+	tokens      []string // crawlers in the questions
 	theirs      string   // the robots.txt of the upstream, or "" if there is none
 	now         time.Time
 }
@@ -53,7 +53,7 @@ func (p *loaded) again() *loaded {
 	return &fresh
 }
 
-// askedTokens are the crawlers of which questions are.
+// askedTokens lists the crawlers in the questions.
 var askedTokens = slices.Concat(policytest.Tokens[:len(policytest.Tokens)-1], policytest.RealTokens, []string{"ThetaBot", "ZetaBot", "SiteBot"})
 
 // info is the information about a crawler from the policy's author or the catalog.

@@ -64,7 +64,7 @@ func (x *exam) visit(q question) error {
 	if a.dropped || a.status != page.status {
 		return nil
 	}
-	if c, _ := x.p.info(q.token); c.RobotsOnly { // explain shows no page for a name under which none is fetched
+	if c, _ := x.p.info(q.token); c.RobotsOnly { // explain shows no page for a name that never fetches pages
 		anyone := q
 		anyone.token, anyone.agent = "", "unheard-of/1.0"
 		if why, err = x.explanation(anyone); err != nil {
@@ -423,7 +423,7 @@ type reading struct {
 	anyCase bool
 }
 
-// readings are the readings of a path that was sent.
+// readings returns the readings of a path as sent.
 func (x *exam) readings(sent string) (all []reading) {
 	folded := cached(x.p, "folded", func() *policy.Spec { return foldedSpec(x.p.spec) })
 	for _, path := range crawlertest.ServedPaths(sent) {

@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// countRegisters counts the decisions that were made with each register of rights on.
+// countRegisters counts the decisions made with each kind of rights document on.
 func (t *tally) countRegisters(p *policy.Publish) {
 	all := true
 	for _, r := range []struct {
@@ -220,8 +220,8 @@ func (x *exam) tdmrep(host string, q question, paths []string) error {
 	return nil
 }
 
-// mergeCrosses reports whether the server says that more is reserved, as the policy's
-// paths cross each other or the locations of the upstream.
+// mergeCrosses reports whether the server says that more is reserved because paths of the policy cross each other or
+// the locations of the upstream.
 func (x *exam) mergeCrosses(host string) bool {
 	if x.reported("rights-crossed") {
 		return true

@@ -151,10 +151,9 @@ func (x *exam) asked(q question, u policy.Usage) policytest.Question {
 	return policytest.Question{Token: q.token, Identity: policy.Verified, Host: q.host, Path: q.path, Usage: u}
 }
 
-// readsAs is the name by which a crawler finds its group in a file. That is its own token, the
-// token of the crawler whose group it follows according to its operator, or one that is in no
-// group. It is false for a crawler that ignores the group of "*" and has no other group,
-// because robots.txt does not address it.
+// readsAs returns the name whose group a crawler follows in a file. It is the crawler's own token, the token of a
+// crawler whose group it follows according to its operator, or a token without a group. The result is false if the
+// crawler ignores the group of "*" and has no other group, because robots.txt does not address it.
 func (x *exam) readsAs(f *robotsFile, token string) (string, bool) {
 	info, _ := x.p.info(token)
 	for _, t := range append([]string{token}, info.Follows...) {
@@ -169,16 +168,16 @@ func (x *exam) readsAs(f *robotsFile, token string) (string, bool) {
 	return token, !info.IgnoresStar
 }
 
-// ofAnotherFamily reports whether a crawler reads the group of a crawler of another
-// operator: it has a group of its own only where the other would be laxer.
+// ofAnotherFamily reports whether a crawler reads the group of another operator's crawler. It then has its own group
+// only where the other group would be laxer.
 func (x *exam) ofAnotherFamily(token, as string) bool {
 	c, _ := x.p.info(token)
 	head, _ := x.p.info(as)
 	return !strings.EqualFold(token, as) && !strings.EqualFold(c.Operator, head.Operator)
 }
 
-// leftOut reports whether the file omits a crawler that is not documented to read it and that
-// a rule with "enforce: block" of its own disallows here, whatever the crawler's identity.
+// leftOut reports whether the file may omit a crawler: no document says that it reads robots.txt, and a rule of its own
+// with "enforce: block" disallows this path for every identity.
 func (x *exam) leftOut(f *robotsFile, q question) bool {
 	info, _ := x.p.info(q.token)
 	if !info.Rare || f.read.Groups[strings.ToLower(q.token)] != nil {

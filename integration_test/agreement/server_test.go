@@ -43,8 +43,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// running is one of the sites that are asked: its options, and the policy that it
-// serves at the moment.
+// running is one of the tested sites: its options, and the policy that it serves at the moment.
 type running struct {
 	name     string
 	options  string      // of the directive robots_policy
@@ -66,13 +65,13 @@ type running struct {
 	conn    net.Conn
 	in      *bufio.Reader
 	h2      *http.Transport
-	taken   string // the name under which the upstream knows what was loaded last
+	taken   string // the upstream's name for the last loaded file
 	lastTag string // of a robots.txt
 }
 
 var allFields = []string{"Robots-Tag", "X-Robots-Tag", "Content-Usage", "Content-Signal"}
 
-// newSites are the sites, of which most have the options that most people have.
+// newSites returns the sites. Most of them have common options.
 func newSites() []*running {
 	return []*running{
 		{name: "defaults", maxMode: policy.ModeBlock, fields: allFields, meta: "merge"},
@@ -85,7 +84,7 @@ func newSites() []*running {
 	}
 }
 
-// server is a Caddy in a process of its own, and net/http in this one.
+// server is a Caddy in another process, and net/http in this one.
 type server struct {
 	admin string
 	sites map[door][]*running

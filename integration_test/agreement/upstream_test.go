@@ -87,8 +87,8 @@ type upstream struct {
 	n     int
 }
 
-// know takes up a robots.txt, and says under which name. One that was known
-// before has another, as the server keeps what it has heard.
+// know adds a robots.txt and returns a host name for it. The same file gets a new name each time, because the server
+// caches files by name.
 func (u *upstream) know(file string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

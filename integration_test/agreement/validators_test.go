@@ -72,10 +72,9 @@ func fieldsOf(a answer, without []string) string {
 	return b.String()
 }
 
-// match asks under the condition that the entity tag differs from another one. The first is the
-// tag that was given, which does not differ. The second was given under another policy, so it
-// differs. The third is the upstream's tag, by which clients know the page from the time before
-// it had a policy (metainject).
+// match sends requests with If-None-Match. The first one has the entity tag of the response, so it matches. The second
+// one has a tag from another policy, so it does not match. The third one has the upstream's tag, which clients have if
+// they fetched the page before it had a policy (metainject).
 //
 // A response that is not a page always has its own tag. Where a page would get meta tags, the
 // server believes only a browser that says it fetches a subresource that it has no page under

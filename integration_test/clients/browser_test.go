@@ -34,8 +34,8 @@ const look = `(() => {
 	};
 })()`
 
-// browsed are the pages that the browser visits under each policy: some that
-// crawlers may not, and one with a robots meta tag of its own.
+// browsed lists the pages that the browser visits under each policy: some are disallowed for crawlers, and one has its
+// own robots meta tag.
 var browsed = []string{
 	"/", "/news/bridge.html", "/premium/letters.html", "/drafts/tomorrow.html", "/admin/", "/search?q=bridge",
 	"/documents/charter.html", "/archive/1926.html", "/v1/", "/products/?sort=price",

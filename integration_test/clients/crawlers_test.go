@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// job is a crawl, as the programs in testdata read it.
+// job describes a crawl for the programs in testdata.
 type job struct {
 	Agent string   `json:"agent"` // the User-Agent
 	URLs  []string `json:"urls"`

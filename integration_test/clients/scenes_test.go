@@ -17,7 +17,7 @@ import (
 // scene is one crawler's visit to the site under one policy.
 type scene struct {
 	policy string   // of the examples
-	host   string   // that is asked; empty for a policy that is the same on all: its address
+	host   string   // the requested host; if empty, the server's address, because all hosts have the same policy
 	agent  string   // the crawler's product token; empty for an unlisted one
 	seeds  []string // where it begins, besides the front page
 	block  string   // settings of the directive

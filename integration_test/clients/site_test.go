@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { caddytest.Main(m, func(bool) {}) }
 
-// served is a site on a port of its own, with a log of its own.
+// served is a site with its own port and log.
 type served struct {
 	addr string // host:port
 	log  string // the file of its access log
@@ -45,8 +45,8 @@ type setting struct {
 	block  string // lines of the directive's block
 }
 
-// serve runs the example site once for each setting. The function that it returns stops Caddy,
-// after which the logs are complete.
+// serve runs the example site once for each setting. It returns a function that stops Caddy. Then the logs are
+// complete.
 func serve(t *testing.T, settings []setting) (sites []served, stop func()) {
 	t.Helper()
 	dir := t.TempDir()

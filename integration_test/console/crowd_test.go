@@ -15,9 +15,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// TestCrowd has a hundred readers on the console, each with a stream of news and one
-// page (five with ROBOTSPOLICY_LONG), while crawlers visit the site. The site answers
-// every request, and the console none with an error of its own.
+// TestCrowd lets a hundred people use the console while crawlers visit the site. Each person polls the news and loads
+// one page (five with ROBOTSPOLICY_LONG). The site answers every request, and the console never answers with an
+// internal error.
 func TestCrowd(t *testing.T) {
 	testkit.Nightly(t)
 	if testing.Short() {

@@ -248,7 +248,7 @@ func TestFirstPolicy(t *testing.T) {
 	y.writes(named("site"), "www.example.com")
 	y.writes(named("disallowed"), "/members/")
 	y.presses(button("answers"))
-	y.sees("Who may come in")
+	y.sees("Rules for crawlers in this draft")
 	y.sees("crawlers for AI training may read")
 	y.sees("Ready to go live")
 	y.looks("first-draft")

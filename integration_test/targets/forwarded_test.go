@@ -19,8 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// forwards are the handlers that forward requests. before gives the targets that a rewrite
-// may have turned into the one that was forwarded; nil stands for that one itself.
+// forwards are the handlers that forward requests. before returns the targets that a rewrite may have turned into the
+// forwarded target. If before is nil, there is no rewrite.
 var forwards = []struct {
 	name, body string
 	before     func(string) []string
@@ -119,8 +119,8 @@ func TestForwardedIsJudged(t *testing.T) {
 	t.Logf("seed %d, %d targets that were not judged; %v", *seed, found, tally)
 }
 
-// judged reports whether all readings of a forwarded target are readings of the one that was
-// sent, letter case aside. The query is as it was or not there.
+// judged reports whether all readings of a forwarded target are readings of the sent target, apart from letter case.
+// The query must be unchanged or missing.
 func judged(sent, forwarded string) bool {
 	if !strings.HasPrefix(sent, "/") {
 		u, err := url.ParseRequestURI(sent)

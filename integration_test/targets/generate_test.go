@@ -55,7 +55,7 @@ func patternOf(i int, place string) string {
 	return b.String()
 }
 
-// open are places that no policy closes, next to those that are closed.
+// open lists allowed paths that are similar to disallowed ones.
 var open = []string{"/", "/open/", "/admin", "/@privates/", "/wiki/Special", "/tree/deep/", "/p1/", "/index.html", "/only.htm", "/only.html/"}
 
 var hosts = []string{"www.example.com", "shop.example.com", "a.wild.example.com", "other.example.org", "192.0.2.1", "[2001:db8::1]"}
@@ -119,8 +119,7 @@ func (g generator) reference(path string) string {
 	return slashes + authority + "/" + path
 }
 
-// escape writes a place as a target. It encodes the bytes that are not allowed in a target, and
-// some of the rest.
+// escape writes a path as a target. It encodes the bytes not allowed in a target, and some other bytes.
 func (g generator) escape(place string) string {
 	var b strings.Builder
 	often := g.r.IntN(3) * 4
@@ -180,7 +179,7 @@ func (g generator) distort(t string) string {
 	return t[:i] + strings.ToUpper(t[i:])
 }
 
-// host is a host that a site or an upstream may take for one that is closed.
+// host returns a host that a site or an upstream may mistake for a disallowed one.
 func (g generator) host() string {
 	h := g.one(hosts...)
 	for range g.r.IntN(3) {

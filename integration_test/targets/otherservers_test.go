@@ -55,8 +55,7 @@ func TestBrowsersGetTheSameFromOtherServers(t *testing.T) {
 	}
 }
 
-// What Caddy cannot parse is for the application to answer, unless a crawler asks that is
-// blocked there.
+// If Caddy cannot parse a target, the application answers the request, unless the client is a crawler blocked there.
 func TestUnparsedTargetsThroughHAProxy(t *testing.T) {
 	_, decider, _ := asked(t, "forward")
 	f := haproxy(t, decider, map[string]string{"logger": listen(t, logTargets)})

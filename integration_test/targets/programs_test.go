@@ -33,8 +33,8 @@ func programIn(body string) string {
 	return ""
 }
 
-// programs starts upstreams that read targets in ways of their own, as far as they are
-// installed. It returns their addresses. dir is that of files.
+// programs starts the installed upstreams that read targets in unusual ways. It returns their addresses. dir is the
+// directory of the files.
 func programs(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	addrs := map[string]string{"PHPROOT": filepath.Join(dir, "php")}

@@ -21,9 +21,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// site is a handler that is compared: the body of a site, with DIR for the directory of its
-// files and the names of programs, such as UPSTREAM, for their addresses. POLICY stands
-// where the policy goes.
+// site is a tested handler. Its body has DIR for the directory of the site's files, names of programs, such as
+// UPSTREAM, for their addresses, and POLICY for the policy.
 type site struct {
 	name, body string
 	modes      []string // in which the upstream reads targets, by X-Mode; see upstream

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 )
 
-// goModes are the ways in which servers that are known read a path; see upstream.
+// goModes are the ways known servers read a path; see upstream.
 var goModes = []string{"go", "wsgi", "rfc", "rfc decoded", "tomcat", "late parameters", "iis", "express", "host"}
 
 // upstream reads the path of a request, or its host, in the mode that the client
@@ -79,7 +79,7 @@ func dropParameters(p string) string {
 	return strings.Join(segments, "/")
 }
 
-// hostIsClosed reads a host as a server with virtual hosts of its own may.
+// hostIsClosed reads a host in the way of a server that has virtual hosts.
 func hostIsClosed(host string) bool {
 	host, _, _ = strings.Cut(strings.ToLower(strings.TrimPrefix(host, "[")), ":")
 	host = strings.TrimRight(host, ".]")

@@ -23,7 +23,7 @@ type request struct {
 	proto                             int // the version of HTTP
 }
 
-// protos are the versions of HTTP that are tried, the most frequent twice.
+// protos lists the tested versions of HTTP, the most frequent one twice.
 var protos = []int{1, 1, 2, 3}
 
 func (r request) String() string {
@@ -142,8 +142,7 @@ func dialFramed(addr string) (*framed, error) {
 	return f, f.framer.WriteWindowUpdate(0, 1<<30)
 }
 
-// maxStreams is the number of requests for which a connection is used. Its window then still
-// has room.
+// maxStreams limits the number of requests on a connection. The connection's window then still has room.
 const maxStreams = 20_000
 
 func (w *wire) two(r request) (response, error) {

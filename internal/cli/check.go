@@ -247,11 +247,9 @@ func renderCommand() *cobra.Command {
 			text, _ := s.Robots.Text(host)
 			switch {
 			case other != "":
-				f, err := renderMerged(cmd, s.Policy, host, other, o)
-				if err != nil {
+				if text, err = renderMerged(cmd, s.Policy, host, other, o); err != nil {
 					return err
 				}
-				text = string(f.Body)
 			case scheme == "http":
 				f, _ := robotsserve.Render(s.Policy, host, o)
 				text = string(f.Body)
@@ -259,26 +257,26 @@ func renderCommand() *cobra.Command {
 			_, err = io.WriteString(cmd.OutOrStdout(), text)
 			return err
 		}))
-	cmd.Flags().StringVar(&other, "merge", "", "merge with the site's own robots.txt in this `FILE`, as \"robots_txt merge\" does")
+	mergeFlag(cmd, &other)
 	cmd.Flags().StringVar(&scheme, "scheme", "https", "the `SCHEME` for addresses in robots.txt: http or https")
 	cmd.Flags().StringVar(&host, "host", "", "the host whose robots.txt is printed (default: a host that no rule names)")
 	return cmd
 }
 
-// renderMerged renders a policy merged with the robots.txt in a file. It prints notes about that file.
-func renderMerged(cmd *cobra.Command, p *policy.Policy, host, name string, o robotsserve.Options) (*robotsserve.File, error) {
-	data, err := readFile(cmd, name)
+// renderMerged renders a policy merged with a robots.txt. It prints notes about the robots.txt.
+func renderMerged(cmd *cobra.Command, p *policy.Policy, host, name string, o robotsserve.Options) (string, error) {
+	file, err := readBelow(cmd, name)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	f, problems, notes := robotsserve.Merge(p, host, robotstxt.Parse(data), o)
+	f, problems, notes := robotsserve.Merge(p, host, file, o)
 	writeNotes(cmd.ErrOrStderr(), name, notes)
 	for _, pr := range problems {
 		if pr.Severity == policy.Error {
-			return nil, fmt.Errorf("%s cannot be merged: %s", name, pr.Message)
+			return "", fmt.Errorf("%s cannot be merged: %s", name, pr.Message)
 		}
 	}
-	return f, nil
+	return string(f.Body), nil
 }
 
 // writeNotes prints notes about a robots.txt with their line numbers. It combines notes of the same kind.

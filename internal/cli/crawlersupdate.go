@@ -78,7 +78,7 @@ func crawlersUpdateCommand() *cobra.Command {
 func crawlersExportCommand() *cobra.Command {
 	var key, newKey string
 	var addresses bool
-	cmd := Command("export", "Prints the catalog of this program, as a file for the command crawlers update",
+	cmd := Command("export", "Prints the catalog of this program, as a file for the command \"crawlers update\"",
 		exactly(0, "no arguments", func(cmd *cobra.Command, _ []string) error {
 			if newKey != "" {
 				return writeKey(cmd, newKey)

@@ -25,11 +25,13 @@ var failOn = []struct {
 	word string
 	in   func(*difference) bool
 }{
-	{"search-loss", func(d *difference) bool { return len(d.Losses.Found) > 0 || d.undecided() }},
-	{"decisions", func(d *difference) bool { return len(d.Changes) > 0 || d.undecided() }},
+	{"search-loss", func(d *difference) bool {
+		return len(d.Losses.Found) > 0 || d.contradicted() && len(d.Questions.SearchLosses()) > 0 || d.undecided()
+	}},
+	{"decisions", func(d *difference) bool { return len(d.Changes) > 0 || d.contradicted() || d.undecided() }},
 	{"settings", func(d *difference) bool { return len(d.Settings) > 0 || d.undecided() }},
 	{"spellings", func(d *difference) bool { return d.spellings() || d.undecided() }},
-	{"any", func(d *difference) bool { return !d.Empty() || d.spellings() || d.undecided() }},
+	{"any", func(d *difference) bool { return !d.Empty() || d.spellings() || d.contradicted() || d.undecided() }},
 	{"none", func(*difference) bool { return false }},
 }
 
@@ -171,7 +173,12 @@ func (d *difference) spellings() bool {
 
 // undecided reports whether there may be further differences that the comparison of the policies has not found.
 func (d *difference) undecided() bool {
-	return !d.Complete || len(d.Losses.Reverified) > 0 || d.Questions != nil && (!d.Questions.Complete || len(d.Changes) == 0 && !d.Questions.Same().Holds())
+	return !d.Complete || len(d.Losses.Reverified) > 0 || d.Questions != nil && !d.Questions.Complete
+}
+
+// contradicted reports whether the independent reader found differences, although the policies have none.
+func (d *difference) contradicted() bool {
+	return len(d.Changes) == 0 && d.Questions != nil && d.Questions.Differ > d.Questions.Spellings
 }
 
 // WriteText writes the changes and, if present, the result in Questions.

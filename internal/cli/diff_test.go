@@ -22,32 +22,36 @@ func TestDiff(t *testing.T) {
 	imported := write("imported.yaml", string(mustImport(t, spelled)))
 	broken := write("broken.yaml", "version: 1\nrulez: []\n")
 	page := write("page.txt", "<!doctype html><p>hello")
+	everyone := write("everyone.txt", "User-agent: everyone\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n")
+	noEveryone := write("no-everyone.yaml", string(mustImport(t, everyone)))
 	for name, tt := range map[string]struct {
 		args  []string
 		stdin string
 		fails bool
 		has   []string
 	}{
-		"the same":                      {args: []string{old, old}, has: []string{"Nothing changes.\n"}},
-		"AI loses":                      {args: []string{old, ai}, has: []string{"Others lose:\n  GPTBot may no longer crawl the whole site (disallowed before: /admin/)\n"}},
-		"AI loses, any":                 {args: []string{"--fail-on", "any", old, ai}, fails: true, has: []string{"GPTBot"}},
-		"search loses":                  {args: []string{old, search}, fails: true, has: []string{"Search engines lose:\n  Bingbot may no longer crawl /news/\n"}},
-		"search loses, none":            {args: []string{"--fail-on", "none", old, search}, has: []string{"Bingbot may no longer crawl /news/"}},
-		"search gains":                  {args: []string{search, old}, has: []string{"Gained:\n  Bingbot may now crawl /news/\n"}},
-		"a robots.txt":                  {args: []string{robots, search}, fails: true, has: []string{"Bingbot may no longer crawl /news/"}},
-		"the standard input":            {args: []string{robots, "-"}, stdin: "User-agent: *\nDisallow: /admin/\n", has: []string{"Nothing changes."}},
-		"a setting":                     {args: []string{old, message}, has: []string{"No decision changes; these settings do:\n  enforcement.message: none → no\n"}},
-		"a setting, settings":           {args: []string{"--fail-on", "decisions,settings", old, message}, fails: true},
-		"a setting, decisions":          {args: []string{"--fail-on", "decisions,spellings", old, message}},
-		"a decision, settings":          {args: []string{"--fail-on", "settings", old, ai}},
-		"a decision, decisions":         {args: []string{"--fail-on", "decisions", old, ai}, fails: true},
-		"a file and its import":         {args: []string{spelled, imported}, has: []string{"No decision and no setting changes, but robots.txt lists other spellings of paths.\n"}},
-		"a file and its import, any":    {args: []string{"--fail-on", "any", spelled, imported}, fails: true},
-		"a file and its import, others": {args: []string{"--fail-on", "decisions,settings", spelled, imported}},
-		"one argument":                  {args: []string{old}, fails: true, has: []string{"expected OLD and NEW"}},
-		"a wrong flag":                  {args: []string{"--fail-on", "loss", old, old}, fails: true, has: []string{`invalid --fail-on "loss": must be search-loss, decisions, settings, spellings, any or none`}},
-		"a broken policy":               {args: []string{old, broken}, fails: true, has: []string{"rulez"}},
-		"a web page":                    {args: []string{old, page}, fails: true, has: []string{"web page"}},
+		"the same":                                  {args: []string{old, old}, has: []string{"Nothing changes.\n"}},
+		"AI loses":                                  {args: []string{old, ai}, has: []string{"Others lose:\n  GPTBot may no longer crawl the whole site (disallowed before: /admin/)\n"}},
+		"AI loses, any":                             {args: []string{"--fail-on", "any", old, ai}, fails: true, has: []string{"GPTBot"}},
+		"search loses":                              {args: []string{old, search}, fails: true, has: []string{"Search engines lose:\n  Bingbot may no longer crawl /news/\n"}},
+		"search loses, none":                        {args: []string{"--fail-on", "none", old, search}, has: []string{"Bingbot may no longer crawl /news/"}},
+		"search gains":                              {args: []string{search, old}, has: []string{"Gained:\n  Bingbot may now crawl /news/\n"}},
+		"a robots.txt":                              {args: []string{robots, search}, fails: true, has: []string{"Bingbot may no longer crawl /news/"}},
+		"the standard input":                        {args: []string{robots, "-"}, stdin: "User-agent: *\nDisallow: /admin/\n", has: []string{"Nothing changes."}},
+		"a setting":                                 {args: []string{old, message}, has: []string{"No decision changes; these settings do:\n  enforcement.message: none → no\n"}},
+		"a setting, settings":                       {args: []string{"--fail-on", "decisions,settings", old, message}, fails: true},
+		"a setting, decisions":                      {args: []string{"--fail-on", "decisions,spellings", old, message}},
+		"a decision, settings":                      {args: []string{"--fail-on", "settings", old, ai}},
+		"a decision, decisions":                     {args: []string{"--fail-on", "decisions", old, ai}, fails: true},
+		"a file and its import":                     {args: []string{spelled, imported}, has: []string{"No decision and no setting changes, but robots.txt lists other spellings of paths.\n"}},
+		"a file and its import, any":                {args: []string{"--fail-on", "any", spelled, imported}, fails: true},
+		"a file and its import, others":             {args: []string{"--fail-on", "decisions,settings", spelled, imported}},
+		"a group that import leaves out":            {args: []string{everyone, noEveryone}, has: []string{"But an independent reader of robots.txt gets different answers from them.\n"}},
+		"a group that import leaves out, decisions": {args: []string{"--fail-on", "decisions", everyone, noEveryone}, fails: true},
+		"one argument":                              {args: []string{old}, fails: true, has: []string{"expected OLD and NEW"}},
+		"a wrong flag":                              {args: []string{"--fail-on", "loss", old, old}, fails: true, has: []string{`invalid --fail-on "loss": must be search-loss, decisions, settings, spellings, any or none`}},
+		"a broken policy":                           {args: []string{old, broken}, fails: true, has: []string{"rulez"}},
+		"a web page":                                {args: []string{old, page}, fails: true, has: []string{"web page"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, errOut, err := execute(diffCommand(), tt.stdin, tt.args...)

@@ -112,7 +112,7 @@ Violations:
 	for _, c := range []struct{ args, want string }{
 		{dir + " --key " + name, "has no PEM block"},
 		{"", "expected DIR"},
-		{t.TempDir(), "holds no evidence"},
+		{t.TempDir(), "has no evidence log"},
 		{dir + " --since x", `invalid --since "x"`},
 	} {
 		if _, stderr, _ := execute(evidenceCommand(), "", strings.Fields(c.args)...); !strings.Contains(stderr, c.want) {
@@ -238,14 +238,14 @@ func TestVerifyEvidence(t *testing.T) {
 	if err := errors.Join(err, os.WriteFile(elsewhere, signature, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	check("<nil>", "By the copy, no line up to 7 is missing at the end", "--key", key, "--last", elsewhere)
+	check("<nil>", "The copy shows that no line up to 7 is missing at the end", "--key", key, "--last", elsewhere)
 	storage := filepath.Join(t.TempDir(), "storage")
 	config := filepath.Join(t.TempDir(), "caddy.json")
 	mark := []byte(`{"seq":7,"hash":"` + lastHash(t, dir) + `"}`)
 	if err := errors.Join(os.MkdirAll(storage+"/evidence", 0o700), os.WriteFile(storage+"/evidence/web-1", mark, 0o600), os.WriteFile(config, []byte(`{"storage":{"module":"file_system","root":"`+storage+`"}}`), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	check("<nil>", "By the copy, no line up to 7 is missing at the end", "--key", key, "--last", "storage:evidence/web-1", "--config", config)
+	check("<nil>", "The copy shows that no line up to 7 is missing at the end", "--key", key, "--last", "storage:evidence/web-1", "--config", config)
 	check("exiting with status 2", "", "--last", "storage:evidence/web-2", "--config", config)
 	newer := dir
 	dir = older
@@ -256,7 +256,7 @@ func TestVerifyEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(evidence.Options{Key: private}, 5)
-	check(errReported.Error(), "Line 7 is not the one that the copy names: the log was written again.", "--last", elsewhere)
+	check(errReported.Error(), "Line 7 differs from the line in the copy: the log was rewritten.", "--last", elsewhere)
 	check("exiting with status 2", "", "--last", key)
 	dir = newer
 	write(evidence.Options{Key: private}, 6000)

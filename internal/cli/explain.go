@@ -34,7 +34,10 @@ func explainCommand() *cobra.Command {
 				return err
 			}
 			if raw.IsRobots() {
-				e := explainRobots(raw, agent, u)
+				e, err := explainRobots(raw, agent, u)
+				if err != nil {
+					return err
+				}
 				return printResult(cmd, asJSON, e, e.writeText)
 			}
 			below, err := readBelow(cmd, merge)

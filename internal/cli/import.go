@@ -5,6 +5,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +17,7 @@ import (
 func importCommand() *cobra.Command {
 	cmd := Command("import ROBOTS.TXT | URL | -", "Converts a robots.txt to a policy file with the same meaning",
 		exactly(1, "ROBOTS.TXT or its URL", func(cmd *cobra.Command, args []string) error {
-			raw, err := policyinput.ReadRaw(cmd.Context(), args[0], cmd.InOrStdin())
+			raw, err := policyinput.ReadRobots(cmd.Context(), args[0], cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
@@ -35,7 +37,15 @@ func importCommand() *cobra.Command {
 			q := c.Judge(raw.Name, raw.Data)
 			losses := q.SearchLosses()
 			if len(losses) > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "Search engines lose: %s\n", english.Some(losses, 3))
+				var paths []string
+				for _, l := range losses {
+					paths = append(paths, l.Path)
+				}
+				why := strings.TrimSuffix(" "+c.Imported.Stricter, " ")
+				fmt.Fprintf(cmd.ErrOrStderr(), "Search engines lose %s.%s\n", english.Some(slices.Compact(paths), 3), why)
+				for _, l := range losses[:min(len(losses), 3)] {
+					fmt.Fprintf(cmd.ErrOrStderr(), "  %s\n", l.Says)
+				}
 			}
 			writeNotes(cmd.ErrOrStderr(), raw.Name, c.Notes)
 			if _, err = cmd.OutOrStdout().Write(c.Text); err != nil {

@@ -173,7 +173,7 @@ func errExists(name string) error {
 
 // readRobots reads an existing robots.txt that can be converted. It returns nil if the site does not have a robots.txt.
 func readRobots(cmd *cobra.Command, name string) ([]byte, error) {
-	raw, err := policyinput.ReadRaw(cmd.Context(), name, nil)
+	raw, err := policyinput.ReadRobots(cmd.Context(), name, nil)
 	if err != nil {
 		return nil, err
 	}

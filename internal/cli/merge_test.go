@@ -3,6 +3,8 @@
 package cli
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,9 +15,15 @@ func TestCommandsKnowTheFileBelow(t *testing.T) {
 	dir, write := newFolder(t)
 	closed := write("closed.txt", "User-agent: *\nDisallow: /\n")
 	own := write("own.txt", "User-agent: *\nDisallow: /cart/\n\nUser-agent: Bingbot\nDisallow: /slow/\nCrawl-delay: 5\n")
+	names := write("names.txt", "User-agent: *\nDisallow: /cart/\n\nUser-agent: Googlebot\nDisallow: /slow/\n\nUser-agent: sistrix/2 (x)\nDisallow: /s/\n")
 	search := write("search.yaml", "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n")
 	silent := write("silent.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n")
 	crossing := write("crossing.txt", "User-agent: *\nDisallow: *a$\nAllow: /a$\nDisallow: /b:c\n")
+	page := write("page.txt", "<!doctype html><p>hello")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("User-agent: *\nDisallow: /cart/\n"))
+	}))
+	t.Cleanup(server.Close)
 	tested := write("tested.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\nexpect:\n  - Googlebot may not crawl /cart/\n  - Bingbot may crawl /cart/\n")
 	for name, c := range map[string]struct {
 		command []string
@@ -23,21 +31,31 @@ func TestCommandsKnowTheFileBelow(t *testing.T) {
 		has     string
 	}{
 		// A draft that drops the permission for search engines leaves them to a site that disallows everything.
-		"diff, alone":             {[]string{"diff", search, silent}, false, ""},
-		"diff, search loses":      {[]string{"diff", "--merge", closed, search, silent}, true, "Search engines lose:\n"},
-		"diff, the file itself":   {[]string{"diff", "--merge", own, own, silent}, false, "Others lose:\n  GPTBot may no longer crawl the whole site"},
-		"diff, nothing":           {[]string{"diff", "--merge", own, silent, silent}, false, "Nothing changes."},
-		"check, alone":            {[]string{"check", tested}, true, "Googlebot may not crawl /cart/"},
-		"check, with the file":    {[]string{"check", "--merge", own, tested}, false, "2 tests passed"},
-		"check, lengths":          {[]string{"check", "--merge", crossing, silent}, false, "crossing.txt:3: in the policy, \"/*a$\" of line 2 also disallows"},
-		"check, spellings":        {[]string{"check", "--merge", crossing, silent}, false, "crossing.txt:4: the path \"/b:c\" has several spellings"},
-		"explain, the file":       {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "the site's own robots.txt:5, rule \"User-agent: Bingbot\", disallows crawl of /slow/"},
-		"explain, a crawl-delay":  {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "the site's own robots.txt:6, rule \"User-agent: Bingbot\", asks for a crawl-delay of 5s"},
-		"explain, not enforced":   {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "Blocking: the request passes."},
-		"explain, another group":  {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/cart/"}, false, "It may crawl https://a.example/cart/."},
-		"explain, the policy":     {[]string{"explain", silent, "--merge", own, "--agent", "GPTBot", "https://a.example/x"}, false, "silent.yaml:4, rule \"GPTBot\", disallows crawl of /"},
-		"explain, any other name": {[]string{"explain", silent, "--merge", closed, "--agent", "SomeBot", "https://a.example/x"}, false, "the site's own robots.txt:2"},
-		"no such file":            {[]string{"explain", silent, "--merge", filepath.Join(dir, "none.txt"), "--agent", "GPTBot", "https://a.example/x"}, true, "--merge: "},
+		"diff, alone":              {[]string{"diff", search, silent}, false, ""},
+		"diff, search loses":       {[]string{"diff", "--merge", closed, search, silent}, true, "Search engines lose:\n"},
+		"diff, the file itself":    {[]string{"diff", "--merge", own, own, silent}, false, "Others lose:\n  GPTBot may no longer crawl the whole site"},
+		"diff, nothing":            {[]string{"diff", "--merge", own, silent, silent}, false, "Nothing changes."},
+		"check, alone":             {[]string{"check", tested}, true, "Googlebot may not crawl /cart/"},
+		"check, with the file":     {[]string{"check", "--merge", own, tested}, false, "2 tests passed"},
+		"check, lengths":           {[]string{"check", "--merge", crossing, silent}, false, "crossing.txt:3: in the policy, \"/*a$\" of line 2 also disallows"},
+		"check, spellings":         {[]string{"check", "--merge", crossing, silent}, false, "crossing.txt:4: the path \"/b:c\" has several spellings"},
+		"explain, the file":        {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "the site's own robots.txt:5, rule \"User-agent: Bingbot\", disallows crawl of /slow/"},
+		"explain, a crawl-delay":   {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "the site's own robots.txt:6, rule \"User-agent: Bingbot\", asks for a crawl-delay of 5s"},
+		"explain, not enforced":    {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "Blocking: the request passes."},
+		"explain, another group":   {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/cart/"}, false, "It may crawl https://a.example/cart/."},
+		"explain, the policy":      {[]string{"explain", silent, "--merge", own, "--agent", "GPTBot", "https://a.example/x"}, false, "silent.yaml:4, rule \"GPTBot\", disallows crawl of /"},
+		"explain, any other name":  {[]string{"explain", silent, "--merge", closed, "--agent", "SomeBot", "https://a.example/x"}, false, "the site's own robots.txt:2"},
+		"render, a URL":            {[]string{"render", "--merge", server.URL, silent}, false, "Disallow: /cart/"},
+		"render, a web page":       {[]string{"render", "--merge", page, silent}, true, "--merge: invalid robots.txt " + page + ": this is a web page"},
+		"diff, a policy file":      {[]string{"diff", "--merge", silent, silent, silent}, true, "--merge: invalid robots.txt " + silent + ": this is a policy file"},
+		"explain, a directory":     {[]string{"explain", silent, "--merge", dir, "--agent", "Bingbot", "https://a.example/"}, true, dir + " is a directory; give the file in it, such as " + filepath.Join(dir, "robots.txt")},
+		"import, a directory":      {[]string{"import", dir}, true, dir + " is a directory; give the file in it, such as " + filepath.Join(dir, "robots.txt")},
+		"check, a directory":       {[]string{"check", dir}, true, dir + " is a directory; give the file in it, such as " + filepath.Join(dir, "site-policy.yaml")},
+		"explain, a follower":      {[]string{"explain", silent, "--merge", names, "--agent", "Applebot", "https://a.example/slow/"}, false, "the site's own robots.txt:5, rule \"User-agent: Googlebot\", disallows crawl of /slow/"},
+		"explain, a cut name":      {[]string{"explain", silent, "--merge", names, "--agent", "SISTRIX Crawler", "https://a.example/s/"}, false, "the site's own robots.txt:8, rule \"User-agent: sistrix/2 (x)\", disallows crawl of /s/"},
+		"explain, ignores *":       {[]string{"explain", silent, "--merge", names, "--agent", "AdsBot-Google", "https://a.example/"}, false, "the site's own robots.txt:1, rule \"crawlers that ignore the group of *\", allows crawl of /"},
+		"explain, an unnamed path": {[]string{"explain", silent, "--merge", names, "--agent", "Googlebot", "https://a.example/cart/"}, false, "the site's own robots.txt:4, rule \"User-agent: Googlebot\", allows crawl of /"},
+		"no such file":             {[]string{"explain", silent, "--merge", filepath.Join(dir, "none.txt"), "--agent", "GPTBot", "https://a.example/x"}, true, "--merge: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, cmd := range Commands() {

@@ -33,12 +33,12 @@ func replayCommand() *cobra.Command {
 	var f replayFlags
 	cmd := Command("replay NEW [--against OLD] LOG...|--database DIR", "Shows what a policy would have done with real traffic", f.run)
 	cmd.Long = `
-Decides about every request in access logs under the policy file NEW. It shows which
-crawlers the policy would have blocked, by which rules, and how many of these requests were
+Applies the policy file NEW to every request in access logs. It shows which crawlers the
+policy would have blocked, by which rules, and how many of these requests were
 by verified crawlers or search engines. With --against, it compares NEW with OLD, which is
 a policy file, a robots.txt, or the URL of one.
 
-Logs may be in these formats, plain, gzip or zstd:
+Logs may be compressed with gzip or zstd, and have these formats:
   - Caddy's JSON or console format, also behind the prefixes of journald, docker,
     compose and Kubernetes
   - the Combined and Common formats, and nginx's JSON

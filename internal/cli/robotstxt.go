@@ -28,11 +28,18 @@ func readBelow(cmd *cobra.Command, name string) (*robotstxt.File, error) {
 	if name == "" {
 		return nil, nil
 	}
-	raw, err := policyinput.ReadRaw(cmd.Context(), name, cmd.InOrStdin())
+	raw, err := policyinput.ReadRobots(cmd.Context(), name, cmd.InOrStdin())
+	var file *robotstxt.File
+	if err == nil {
+		file, err = raw.Robots()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--merge: %w", err)
 	}
-	return robotstxt.Parse(raw.Data), nil
+	if raw.Note != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), raw.Note)
+	}
+	return file, nil
 }
 
 // belowOf returns a function that returns file as the robots.txt of every host. It returns nil if file is nil.
@@ -49,6 +56,8 @@ type checkedRobots struct {
 	Groups []string `json:"groups"`
 	Rules  int      `json:"rules"` // number of Allow and Disallow lines
 	Notes  []note   `json:"notes"`
+
+	unread error // why crawlers find no lines in the file, or nil
 }
 
 type note struct {
@@ -61,7 +70,7 @@ type note struct {
 // records.
 func checkRobots(raw *policyinput.Raw) *checkedRobots {
 	f := robotstxt.Parse(raw.Data)
-	c := &checkedRobots{File: raw.Name, Groups: []string{}, Notes: []note{}}
+	c := &checkedRobots{File: raw.Name, Groups: []string{}, Notes: []note{}, unread: f.Unreadable()}
 	notes := f.Notes()
 	notes = append(notes, robotstxt.RecordNotes(raw.Data)...)
 	slices.SortStableFunc(notes, func(a, b robotstxt.Note) int { return a.Line - b.Line })
@@ -83,7 +92,7 @@ func checkRobots(raw *policyinput.Raw) *checkedRobots {
 }
 
 func (c *checkedRobots) failed(strict bool) bool {
-	return strict && slices.ContainsFunc(c.Notes, func(n note) bool { return n.Wrong })
+	return c.unread != nil || strict && slices.ContainsFunc(c.Notes, func(n note) bool { return n.Wrong })
 }
 
 func (c *checkedRobots) writeText(w io.Writer) error {
@@ -91,7 +100,11 @@ func (c *checkedRobots) writeText(w io.Writer) error {
 	for _, n := range c.Notes {
 		writeNote(&b, c.File, n.Line, n.Message)
 	}
-	fmt.Fprintf(&b, "%s is a robots.txt: it has %s for %s, and %s\n", c.File, english.Count(c.Rules, "Allow or Disallow line"), english.Count(len(c.Groups), "name"), english.Count(len(c.Notes), "note"))
+	if c.unread != nil {
+		fmt.Fprintf(&b, "%s: 1 error\n", c.File)
+	} else {
+		fmt.Fprintf(&b, "%s is a robots.txt: it has %s for %s, and %s\n", c.File, english.Count(c.Rules, "Allow or Disallow line"), english.Count(len(c.Groups), "name"), english.Count(len(c.Notes), "note"))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -111,9 +124,13 @@ type robotsAnswer struct {
 	AsSent *bool `json:"allowed_as_sent,omitempty"`
 }
 
-// explainRobots decides from a robots.txt, in the same way as Google's parser, whether a crawler may fetch a URL.
-func explainRobots(raw *policyinput.Raw, agent string, u *url.URL) *robotsAnswer {
+// explainRobots decides from a robots.txt, in the same way as Google's parser, whether a crawler may fetch a URL. It
+// returns an error if crawlers cannot read the file.
+func explainRobots(raw *policyinput.Raw, agent string, u *url.URL) (*robotsAnswer, error) {
 	f := robotstxt.Parse(raw.Data)
+	if err := f.Unreadable(); err != nil {
+		return nil, failure{fmt.Errorf("%s: %w", raw.Name, err)}
+	}
 	e := &robotsAnswer{File: raw.Name, URL: u.String(), Agent: agent}
 	c := policyfile.NewNames().Recognize(agent, f.Names())
 	who := f.Agent(c)
@@ -132,7 +149,7 @@ func explainRobots(raw *policyinput.Raw, agent string, u *url.URL) *robotsAnswer
 		e.AsSent = &sent
 	}
 	e.CrawlDelay, e.Said = who.CrawlDelay().Seconds(), who.Said(e.URL)
-	return e
+	return e, nil
 }
 
 func (e *robotsAnswer) writeText(w io.Writer) error {

@@ -55,3 +55,25 @@ func TestRobotsTxtInPlaceOfAPolicy(t *testing.T) {
 		}
 	}
 }
+
+// Crawlers find no lines in a web page, or in a file in UTF-16. Both commands say so and fail.
+func TestRobotsTxtThatCrawlersCannotRead(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"<!doctype html>\n<p>User-agent: *\n":    "this is a web page, not a robots.txt",
+		"\xff\xfeD\x00i\x00s\x00a\x00l\x00:\x00": "crawlers cannot read this file, because it is in UTF-16, so they may fetch everything; save it as UTF-8",
+	} {
+		file := filepath.Join(t.TempDir(), "robots.txt")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, errOut, err := execute(explainCommand(), "", file, "--agent", "Googlebot", "https://www.example.com/x")
+		if err == nil || out != "" || !strings.Contains(errOut, file+": "+want) {
+			t.Errorf("explain: %v %s%s", err, out, errOut)
+		}
+		out, _, err = runCheck(t, "", file)
+		if err == nil || !strings.HasPrefix(out, file+":1: "+want) || !strings.Contains(out, file+": 1 error\n") {
+			t.Errorf("check: %v %s", err, out)
+		}
+	}
+}

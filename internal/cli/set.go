@@ -76,7 +76,7 @@ changes the file. Comments, order and layout stay as they are.
 WHO is everyone, the name of a crawler, category:NAME or operator:NAME. The decisions:
   allow PATH      WHO may crawl PATH
   ask PATH        robots.txt asks WHO not to crawl PATH
-  block PATH      robots.txt asks, and the server blocks WHO on PATH
+  block PATH      robots.txt asks WHO not to crawl PATH, and the server blocks WHO there
   slow RATE       WHO may make requests at this rate, such as 60/m; none removes the limit
   snippet N       WHO may show N characters of a page in search results
   ask USAGE PATH  WHO is asked not to use PATH in this way, as in: ask train-ai /news/
@@ -88,7 +88,7 @@ The exit code is also 1 if search engines would lose something and --yes is not 
   caddy robots-policy set site-policy.yaml AhrefsBot slow 60/m --write
   caddy robots-policy set site-policy.yaml everyone snippet 160
   caddy robots-policy set site-policy.yaml everyone ask / --host staging.example.com --intended`
-	cmd.Flags().StringVar(&host, "host", "", "make the decision on this `HOST` only")
+	cmd.Flags().StringVar(&host, "host", "", "apply the decision to this `HOST` only")
 	cmd.Flags().BoolVar(&intended, "intended", false, "confirm in the rule that search engines or link previews should stay out")
 	cmd.Flags().BoolVar(&write, "write", false, "write the change to the file")
 	cmd.Flags().BoolVar(&yes, "yes", false, "write the change even if search engines lose something")

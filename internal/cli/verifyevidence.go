@@ -164,11 +164,11 @@ Checks the chain of hashes of an evidence log, the published texts, and the sign
 With --key, the signatures must be by that key. Use a copy of the public key that you did
 not get from the server.
 
-An older copy of a log that was put back is also whole. To detect this, use
---last: the log must then contain the last line that a copy from another place names. Such
-a copy is a signature or time stamps that you store elsewhere, or the storage:KEY after
-"copy" in the evidence block of the Caddyfile. Without --last, the exit code says nothing about lines that
-are missing at the end.
+If someone replaces a log with an older copy of it, the copy is whole, too. To detect this,
+use --last with a signature or time stamps that you store in another place. Or use --last
+with the storage:KEY after "copy" in the evidence block of the Caddyfile. The log must then
+contain the last line that the file or key names. Without --last, the command does not detect lines that are
+missing at the end.
 
 If you name several logs, each log is checked separately, and the command exits with the
 worst exit code.

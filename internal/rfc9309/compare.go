@@ -19,6 +19,7 @@ type Comparison struct {
 
 type Difference struct {
 	Crawlers []string
+	Sent     bool   // the paths are compared as they are sent, not in normal form
 	Path     string // one of the paths, without "%" if there is such a one
 	Paths    int    // the number of paths
 	Asked    []string
@@ -35,7 +36,8 @@ const Other = "crawler-that-no-file-names"
 // Compare asks two files about many paths and reports different answers. It makes paths from each pattern of both
 // files: as written, decoded, encoded, with one more byte, and with one byte less. It adds paths that match both a
 // pattern with "*" and another pattern. It asks for each crawler that one of the files names, and for crawlers that
-// obey a named crawler's group or ignore "*". It also asks for an unknown crawler.
+// obey a named crawler's group or ignore "*". It also asks for an unknown crawler. The paths of patterns that are not in
+// normal form are asked about twice: in normal form, and as a URL that is not normalized, as for Google's parser.
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	c := &Comparison{Complete: true}
 	paths := questions(old, now)
@@ -62,21 +64,31 @@ func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	return c
 }
 
-func (c *Comparison) pair(old, now *group, crawlers, paths []string) {
+// question is a path in normal form, or as it is sent.
+type question struct {
+	path string
+	sent bool
+}
+
+func (c *Comparison) pair(old, now *group, crawlers []string, paths []question) {
 	c.Questions += len(crawlers) * len(paths)
-	at := map[[2]Answer]int{}
-	for _, path := range paths {
-		a, b := old.ask(path), now.ask(path)
+	type kind struct {
+		old, now Answer
+		sent     bool
+	}
+	at := map[kind]int{}
+	for _, q := range paths {
+		path, a, b := q.path, old.ask(q), now.ask(q)
 		if a.Allowed == b.Allowed {
 			continue
 		}
 		c.Differ += len(crawlers)
-		key := [2]Answer{a, b}
+		key := kind{a, b, q.sent}
 		i, ok := at[key]
 		if !ok {
 			i = len(c.Differences)
 			at[key] = i
-			c.Differences = append(c.Differences, Difference{Crawlers: crawlers, Path: path, Old: a, New: b})
+			c.Differences = append(c.Differences, Difference{Crawlers: crawlers, Sent: q.sent, Path: path, Old: a, New: b})
 		}
 		if d := &c.Differences[i]; strings.Contains(d.Path, "%") && !strings.Contains(path, "%") {
 			d.Path = path
@@ -124,15 +136,16 @@ func crawlersToAsk(old, now *File, crawlers []Crawler) (all []Crawler) {
 	return append(all, Crawler{Names: []string{Other}})
 }
 
-// questions returns the paths to ask about, in normal form.
-func questions(files ...*File) (all []string) {
-	seen := map[string]bool{}
-	add := func(path string) {
-		if path = normalize(path, false); strings.HasPrefix(path, "/") && !seen[path] {
-			seen[path] = true
-			all = append(all, path)
+// questions returns the paths to ask about.
+func questions(files ...*File) (all []question) {
+	seen := map[question]bool{}
+	ask := func(q question) {
+		if strings.HasPrefix(q.path, "/") && !strings.ContainsAny(q.path, " \t\v\f\x7f") && !seen[q] {
+			seen[q] = true
+			all = append(all, q)
 		}
 	}
+	add := func(path string) { ask(question{normalize(path, false), false}) }
 	add("/")
 	add("/~no-file-names-this")
 	asked := map[string]bool{}
@@ -155,34 +168,53 @@ func questions(files ...*File) (all []string) {
 		}
 	}
 	for _, f := range files {
-		for _, path := range meetings(f.rules) {
+		for _, path := range meetings(f.rules, func(r *rule) string { return r.text }) {
 			add(path)
+		}
+		if !slices.ContainsFunc(f.rules, (*rule).respelled) {
+			continue
+		}
+		for _, path := range meetings(f.rules, func(r *rule) string { return r.sent.text }) {
+			if normalize(path, false) != path {
+				ask(question{path, true})
+			}
+		}
+		for _, r := range f.rules {
+			for _, text := range []string{r.sent.text, r.text} {
+				if path := rooted(strings.ReplaceAll(strings.TrimSuffix(text, "$"), "*", "")); r.respelled() {
+					ask(question{path, true})
+					ask(question{path + "x", true})
+				}
+			}
 		}
 	}
 	return all
 }
+
+// respelled reports whether a rule is not written in normal form.
+func (r *rule) respelled() bool { return r.sent.text != r.text }
 
 // maxMeetings limits the number of paths that match two patterns.
 const maxMeetings = 1 << 15
 
 // meetings returns paths that match a pattern with "*" and, in many cases, another pattern of the file. For "/*.css$"
 // and "/admin/", it returns "/admin/x.css".
-func meetings(rules []*rule) (paths []string) {
+func meetings(rules []*rule, textOf func(*rule) string) (paths []string) {
 	for _, wild := range rules {
-		text := strings.TrimSuffix(wild.text, "$")
+		text := strings.TrimSuffix(textOf(wild), "$")
 		before, after, ok := strings.Cut(text, "*")
 		if !ok {
 			continue
 		}
 		after = strings.ReplaceAll(after, "*", "")
 		for _, other := range rules {
-			if other.text == wild.text {
+			if textOf(other) == textOf(wild) {
 				continue
 			}
 			if len(paths) >= maxMeetings {
 				return paths
 			}
-			path := strings.ReplaceAll(strings.TrimSuffix(other.text, "$"), "*", "")
+			path := strings.ReplaceAll(strings.TrimSuffix(textOf(other), "$"), "*", "")
 			paths = append(paths, rooted(path+"x"+after), rooted(before+strings.TrimPrefix(path, "/")+"x"+after))
 		}
 	}

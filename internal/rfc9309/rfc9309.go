@@ -37,7 +37,8 @@ type block struct{ rules []*rule }
 type rule struct {
 	allow bool
 	pattern
-	size int // the length in bytes that Google's parser compares: as written, with non-ASCII bytes encoded
+	sent pattern // for URLs that are compared as they are sent
+	size int     // the length in bytes that Google's parser compares: as written, with non-ASCII bytes encoded
 	line int
 }
 
@@ -48,7 +49,7 @@ func newRule(allow bool, value string, line int) *rule {
 			size += len("%XX") - 1
 		}
 	}
-	return &rule{allow, newPattern(value), size, line}
+	return &rule{allow, newPattern(normalize(value, true)), newPattern(asSent(value)), size, line}
 }
 
 // Crawler holds the names by which a crawler finds its group.
@@ -59,7 +60,13 @@ type Crawler struct {
 
 // Parse reads a file. whole reports whether a name in a User-agent line is used unchanged. It may be nil.
 func Parse(data []byte, whole func(name string) bool) *File {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	for _, c := range []byte("\xef\xbb\xbf") { // Google's parser also skips a part of this mark
+		rest, ok := bytes.CutPrefix(data, []byte{c})
+		if !ok {
+			break
+		}
+		data = rest
+	}
 	if len(data) > Limit {
 		data = data[:Limit]
 		data = data[:bytes.LastIndexAny(data, "\r\n")+1]
@@ -185,7 +192,9 @@ type Answer struct {
 }
 
 // Ask returns the answer for a path with its query, which begins with "/".
-func (f *File) Ask(c Crawler, path string) Answer { return f.of(c).ask(normalize(path, false)) }
+func (f *File) Ask(c Crawler, path string) Answer {
+	return f.of(c).ask(question{normalize(path, false), false})
+}
 
 // Size returns the approximate number of rules that Ask has to examine.
 func (f *File) Size(c Crawler) int { return f.of(c).size() }
@@ -204,15 +213,18 @@ func (f *File) of(c Crawler) *group {
 
 // ask finds the longest matching rule. If an Allow and a Disallow have the same length, the Allow decides (RFC 9309
 // section 2.2.2).
-func (g *group) ask(path string) Answer {
+func (g *group) ask(q question) Answer {
 	a, best := Answer{Allowed: true}, -1
-	if g == nil || path == "/robots.txt" {
+	if g == nil || q.path == "/robots.txt" {
 		return a
 	}
 	for _, b := range g.blocks {
 		for _, r := range b.rules {
-			n := r.size
-			if n < best || n == best && (a.Allowed || !r.allow) || !r.matches(path) {
+			n, p := r.size, &r.pattern
+			if q.sent {
+				p = &r.sent
+			}
+			if n < best || n == best && (a.Allowed || !r.allow) || !p.matches(q.path) {
 				continue
 			}
 			a, best = Answer{r.allow, r.line}, n
@@ -221,18 +233,34 @@ func (g *group) ask(path string) Answer {
 	return a
 }
 
-// pattern is the value of a rule in normal form.
+// pattern is the value of a rule, in normal form or as Google's parser compares it.
 type pattern struct {
 	text     string
 	parts    []string // between its "*"
 	anchored bool     // it ends with "$"
 }
 
-func newPattern(value string) pattern {
-	p := pattern{text: normalize(value, true)}
-	text, anchored := strings.CutSuffix(p.text, "$")
-	p.parts, p.anchored = strings.Split(text, "*"), anchored
-	return p
+func newPattern(text string) pattern {
+	open, anchored := strings.CutSuffix(text, "$")
+	return pattern{text, strings.Split(open, "*"), anchored}
+}
+
+// asSent returns a pattern as Google's parser compares it with URLs that are not normalized: bytes beyond ASCII are
+// encoded, and the digits of escapes are in upper case.
+func asSent(value string) string {
+	var b strings.Builder
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case c == '%' && isEscaped(value[i+1:]):
+			b.WriteString(strings.ToUpper(value[i : i+3]))
+			i += 2
+		case c >= 0x80:
+			encode(&b, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 const hex = "0123456789ABCDEF"

@@ -3,11 +3,13 @@
 package rfc9309
 
 import (
+	"math/rand/v2"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 )
 
@@ -84,7 +86,10 @@ func TestCompare(t *testing.T) {
 		name, old, now string
 		want           []string // crawlers, path, and what the second file says
 	}{
-		{"the same in other words", "User-agent: a\nUser-agent: b\nDisallow: /x\n", "User-agent: b\nDisallow: /x\n\nUser-agent: A\nDisallow: /%78\n", nil},
+		{"the same in other words", "User-agent: a\nUser-agent: b\nDisallow: /x\n", "User-agent: b\nDisallow: /x\n\nUser-agent: A\nDisallow: /x\n", nil},
+		{"encoded letters", "User-agent: *\nDisallow: /x\n", "User-agent: *\nDisallow: /x\nDisallow: /%78\n", []string{Other + " /%78 false"}},
+		{"decoded letters", "User-agent: *\nDisallow: /%78\n", "User-agent: *\nDisallow: /x\n", []string{Other + " /x false", Other + " /%78 true"}},
+		{"a spelling where patterns meet", "User-agent: *\nAllow: /=%41\nDisallow: *aa\n", "User-agent: *\nAllow: /=A*aa\nDisallow: /*aa\n", []string{Other + " /=%41xaa false"}},
 		{"a group that is lost", "User-agent: *\nAllow: /job/\nDisallow: /\n\nUser-agent: GPTBot\nDisallow: /\n", "User-agent: *\nAllow: /job/\nDisallow: /\n", []string{"GPTBot /job/ true"}},
 		{"a crawler that ignores *", "User-agent: *\nDisallow: /\n\nUser-agent: AdsBot-Google\nDisallow: /\n", "User-agent: *\nDisallow: /\n", []string{"AdsBot-Google / true"}},
 		{"a family", "User-agent: *\nDisallow: /\n\nUser-agent: Googlebot\nDisallow:\n", "User-agent: *\nDisallow: /\n\nUser-agent: Googlebot\nDisallow:\n\nUser-agent: Googlebot-Image\nDisallow: /\n", []string{"Googlebot-Image / false"}},
@@ -103,6 +108,37 @@ func TestCompare(t *testing.T) {
 		if !slices.Equal(got, c.want) || !d.Complete || n != d.Differ || d.Questions < 8 {
 			t.Errorf("%s: %q, want %q; %+v", c.name, got, c.want, d)
 		}
+	}
+}
+
+// URLs that are compared as they are sent get the answers of Google's parser.
+func TestAsSent(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 9))
+	text := func() string {
+		s := "/"
+		for range 1 + r.IntN(2) {
+			s += []string{"a", "%61", "~", "%7e", "é", "%C3%A9", "$"}[r.IntN(7)]
+		}
+		return s
+	}
+	closed := 0
+	for range testkit.Rounds(2_000, 20_000) {
+		file := "User-agent: *\n"
+		for range 1 + r.IntN(4) {
+			file += []string{"Allow: ", "Disallow: "}[r.IntN(2)] + []string{"", "*"}[r.IntN(2)] + text() + []string{"", "*", "$", "*b"}[r.IntN(4)] + "\n"
+		}
+		path := strings.ReplaceAll(text()+text(), "é", "%C3%A9")
+		want := crawlertest.ReadGoogle(file).Allowed("x", path)
+		if got := Parse([]byte(file), nil).of(Crawler{Names: []string{"x"}}).ask(question{path, true}).Allowed; got != want {
+			t.Fatalf("%q: %v, want %v\n%s", path, got, want, file)
+		}
+		if !want {
+			closed++
+		}
+	}
+	if closed < 100 {
+		t.Errorf("only %d paths are disallowed", closed)
 	}
 }
 

@@ -31,14 +31,14 @@ type Editor struct {
 	inserted bool  // the text of the next edit was written, but its old bytes are not all removed yet
 	end      int   // the end of the last edit, as a position in the old text
 	text     []byte
-	toks     []token // tokens to write instead of the tokens that were read
+	toks     []token // tokens to write instead of the original tokens
 	buf      [1 << 10]token
 	loaded   bool      // w has the codes of the current block
-	until    int64     // position in the text at which rewriting ends, unless the block ends earlier
+	until    int64     // position in the text where rewriting ends, unless the block ends earlier
 	span     int64     // bytes to rewrite the next time that the block's codes lack a symbol
 	at       bitReader // position in in.src before which everything has been written
 	sum      sumChange
-	tail     []byte // the part of the container's trailer that was read
+	tail     []byte // the part of the container's trailer read so far
 }
 
 type phase uint8
@@ -244,7 +244,7 @@ func (e *Editor) block() {
 	}
 }
 
-// startBlock copies the block header that was read.
+// startBlock copies the last read block header.
 func (e *Editor) startBlock() {
 	d, out := &e.in, &e.w.out
 	e.at, e.loaded = d.bitReader, false

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// notPublished reports parts of rules that only a channel could express that is switched off.
+// notPublished reports parts of rules if the only channel that could express them is switched off.
 func (l *linter) notPublished() {
 	publish := l.Policy.Spec().Publish
 	only := channels.Only()

@@ -145,7 +145,7 @@ var codes = []Code{
 	{"tie", policy.Warning, "Two lines that contradict each other"},
 	{"hidden-noindex", policy.Warning, "A noindex that crawlers cannot see"},
 	{"training-may-crawl", policy.Hint, "Training is disallowed, but training crawlers may crawl"},
-	{"no-meta-tag", policy.Hint, "A crawler for which pages have no meta tag"},
+	{"no-meta-tag", policy.Hint, "Pages have no meta tag for this crawler"},
 	{"ai-may-crawl", policy.Hint, "AI answers are disallowed, but crawlers for AI may crawl"},
 	{"dual-use-crawler", policy.Warning, "Crawlers that also serve AI remain allowed"},
 	{"exemption-not-published", policy.Warning, "An exception that headers and pages cannot express"},
@@ -162,12 +162,12 @@ var codes = []Code{
 
 	{"still-disallowed", policy.Hint, "An allow entry that leaves something disallowed"},
 	{"partly-disallowed", policy.Hint, "An allow entry that overlaps a disallow entry"},
-	{"neither-narrower", policy.Hint, "Two groups of crawlers, of equal rank"},
+	{"neither-narrower", policy.Hint, "Two groups of crawlers with equal rank"},
 	{"disallowed-on-host", policy.Hint, "An allow entry that allows nothing on a host"},
 	{"enforced-end", policy.Hint, "A blocked file that some servers also serve at other addresses"},
 	{"purpose-of-known-crawlers", policy.Hint, "A rule for a purpose that few crawlers declare"},
 	{"limit-dropped", policy.Hint, "A narrow allow entry without the limit of a wider entry"},
-	{"allows-nothing", policy.Hint, "An allow entry for a part of what is allowed"},
+	{"allows-nothing", policy.Hint, "An allow entry for paths that are allowed anyway"},
 }
 
 var anyPage = pathpattern.All.Example()

@@ -80,7 +80,8 @@ func (l *linter) crawlDelay() {
 	}
 }
 
-// searchLimits reports rate limits for search engines that do not apply to search engines.
+// searchLimits reports rate limits in rules for search engines, because rate limits do not apply to search engines
+// unless the rule has the key intended.
 func (l *linter) searchLimits() {
 	for i := range l.rules {
 		r := &l.rules[i]

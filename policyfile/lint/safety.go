@@ -162,7 +162,7 @@ func (l *linter) reopening(r *policy.Rule, cause *effect.Cause, shut []policy.Cr
 		return "delete this line"
 	case by == policy.TierGroup:
 		if names = l.tokens(shut); len(names) > 3 {
-			return "name the crawlers that you mean to keep out one by one"
+			return "list each crawler that you want to keep out"
 		}
 	default:
 		names = l.guardedCategories(shut)

@@ -12,15 +12,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// states are the decisions of both policies about the paths of a pattern. The zero value means that no statement of one
-// policy alone affects the paths.
+// states are the decisions of both policies about the paths of a pattern. The zero value means that all statements
+// about the paths are in both policies.
 type states struct{ old, now state }
 
 func (x states) differs() bool { return !x.old.same(x.now) }
 
 func (x states) same(y states) bool { return x.old.same(y.old) && x.now.same(y.now) }
 
-// cell is a pattern with states. The states apply to the paths for which no narrower cell matches.
+// cell is a pattern with states. The states apply to the paths that no narrower cell matches.
 type cell = solve.Cell[states]
 
 // cells returns the decisions of both policies, where a statement that only one of them has can change the decision.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compare finds the changes when one policy replaces another: which crawlers gain or lose which usages, and on
-// which paths.
+// Package compare finds the changes when one policy replaces another. For each change, it lists the crawlers, the
+// usages that they gain or lose, and the paths.
 package compare
 
 import (
@@ -94,7 +94,7 @@ type subject struct {
 	ids      [2]policy.CrawlerID // the IDs of one of the crawlers in both policies
 }
 
-// nameOf returns an example of a host to which the rules of h apply, but no rules of a narrower host.
+// nameOf returns an example of a host. The rules of h apply to it, and no rules of a narrower host.
 func nameOf(h policy.Host) string { return cmp.Or(h.Example(), "host.invalid") }
 
 func (c *comparison) subjects(host string) []subject {
@@ -175,7 +175,7 @@ func (c *comparison) host(h policy.Host) (all []record) {
 				found = append(found, rs...)
 			}
 		}
-		named := map[string]uint8{} // the identities for which the same change happens without a purpose
+		named := map[string]uint8{} // the identities of clients with the same change without a purpose
 		for i := range found {
 			found[i].subjects = []*subject{&s}
 			if found[i].effect == Edge { // unlisted clients are never blocked

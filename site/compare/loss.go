@@ -189,7 +189,7 @@ func (a *asker) indirect(changes []Change) (all []Change) {
 	})
 }
 
-// changesBehind lists the changes that do not include a search engine but affect a crawler on which it depends. If the
+// changesBehind lists the changes that do not include a search engine, but affect a crawler that it depends on. If the
 // new policy is the first to recognize the engine's requests as some crawler's, all places where rules may disallow
 // something for that crawler are included.
 func (a *asker) changesBehind(id policy.CrawlerID, info policy.Crawler, changes []Change) (all []Change) {
@@ -279,7 +279,7 @@ func lossesOf(c *Change) (rows effect.Loss) {
 	return rows
 }
 
-// named returns the crawlers of a change, including the ones of everyone else.
+// named returns the crawlers of a change, including the crawlers that everyone-else stands for.
 func (c *Change) named() (all []string) {
 	for _, k := range c.Kinds {
 		all = append(all, k.Crawlers...)

@@ -43,7 +43,7 @@ func (s *Setting) String() string {
 	return s.Key + ": " + short(s.Old) + " → " + short(s.New)
 }
 
-// maxRendered limits the number of hosts for which robots.txt is compared.
+// maxRendered limits how many hosts' robots.txt are compared.
 const maxRendered = 50
 
 // rendersDifferently reports whether the robots.txt of any host differs. It does not render equal policies.

@@ -15,15 +15,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Unmet holds crawlers for which a choice does not decide on a host, because another rule does.
+// Unmet holds crawlers whose access to a host another rule decides, instead of a choice.
 type Unmet struct {
-	Crawlers []string     // product tokens, and "" for crawlers that are not known
+	Crawlers []string     // product tokens, and "" for unknown crawlers
 	Host     string       // "" for any that the policy does not name
 	Stays    string       // the actual decision, such as "allowed"
 	Rule     *policy.Rule // the rule that decides instead, or nil
 }
 
-// count returns the number of pairs of a crawler and a host for which a choice does not decide.
+// count returns the number of pairs of a crawler and a host in all.
 func count(all []Unmet) (n int) {
 	for _, u := range all {
 		n += len(u.Crawlers)
@@ -67,7 +67,7 @@ func (e *editor) isMember(p *policy.Policy, id policy.CrawlerID) bool {
 // maxHosts limits the number of hosts that a choice is checked for.
 const maxHosts = 500
 
-// hosts returns an example of each host to which the choice applies.
+// hosts returns an example of each host that the choice applies to.
 func (e *editor) hosts(p *policy.Policy) []policy.Host {
 	all := []policy.Host{e.choice.Host}
 	for i := range p.Spec().Rules {
@@ -81,8 +81,8 @@ func (e *editor) hosts(p *policy.Policy) []policy.Host {
 	return all
 }
 
-// unmet returns the crawlers and hosts for which the choice does not decide. asked is the number of pairs of a crawler
-// and a host that it checked. It checks crawlers with the same rules only once.
+// unmet returns the crawlers and hosts where another rule decides instead of the choice. asked is the number of pairs
+// of a crawler and a host that it checked. It checks crawlers with the same rules only once.
 func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 	identities := []policy.Identity{policy.Verified}
 	if p.DemandsIdentity() {

@@ -20,7 +20,7 @@ type rule struct {
 // rules lists all rules. docs/contributing/style.md explains them, and shows what to write instead.
 var rules = []rule{
 	{id: "W1", pattern: `\b[Ww]hoever\b`},
-	{id: "W2", pattern: `(?:^|[.;] |\*\*)Who (?!gains|loses|may|can|is\b|was|came|takes|has read)[a-z]+s?\b[^?]*$`},
+	{id: "W2", pattern: `(?:^|[.;] |\*\*)Who (?!gains|loses|may|can|is\b|was|came|takes|has read|describes)[a-z]+s?\b[^?]*$`},
 	{id: "W3", pattern: `(?:^|[.;] |\| |- |\*\*)What [a-z][^.?:|]{2,90}? (?:is|are|stays|goes|comes|counts|holds|has|may|can|cannot|gets|does)\b(?![^.]*\?)`},
 	{id: "W4", rare: true, pattern: `\b(?:of|to|by|for|from|at|on|under|with|about|after|behind) (?:which|whom|whose)\b`},
 	{id: "W5", rare: true, pattern: `, as (?:it|they|the|no|many|nobody|these|those|there|its|their|such|hardly|anybody|nothing) `},
@@ -34,7 +34,7 @@ var rules = []rule{
 	{id: "W13", pattern: `\bholds? (?:for|on|in|too|here|there|together|instead)\b|\bdo(?:es)? not hold\b`},
 	{id: "W14", rare: true, pattern: `\bcounts? (?:as|all|only|too|twice|for nothing)\b`},
 	{id: "W15", pattern: `\bspeaks? (?:of|to|for)\b|\b(?:is|are|was) said (?:to|of)\b|\bsays? of\b`},
-	{id: "W16", pattern: `(?:^|[.;] )Of (?!course)[a-z]`},
+	{id: "W16", pattern: `(?:^|[.;] )Of (?!course|returns|reports)[a-z]`},
 	{id: "W17", pattern: `(?<![Ww]hen )\b[Ii]n doubt\b`},
 	{id: "W18", pattern: `\b(?:that|those) of (?:a|an|the|its|their|others?|every|each|[A-Z])`},
 	{id: "W19", pattern: `\bso (?:many|much)\b(?! that)`},

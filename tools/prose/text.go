@@ -101,7 +101,7 @@ func fromGo(name, text string) (all []paragraph, err error) {
 	for _, g := range file.Comments {
 		line := fset.Position(g.Pos()).Line
 		for _, p := range strings.Split(g.Text(), "\n\n") {
-			if p = prose(p); p != "" && !strings.HasPrefix(p, "SPDX") {
+			if p = prose(p); p != "" && !strings.HasPrefix(p, "SPDX") && !strings.HasPrefix(p, "Output: ") {
 				all = append(all, paragraph{comments, line, p})
 			}
 		}
@@ -128,8 +128,8 @@ func fromGo(name, text string) (all []paragraph, err error) {
 	return all, nil
 }
 
-// fields matches strings that look like sentences but are not, such as HTTP header fields and SQL.
-var fields = regexp.MustCompile(`^Mozilla/|; rel=|; charset=|^default-src|^SELECT |^INSERT |^CREATE |; x64$|; K$|^worker_processes|^daemon off|^\{ admin off|^import sys`)
+// fields matches strings that look like sentences but are not, such as HTTP header fields, SQL, and lists of words.
+var fields = regexp.MustCompile(`^ON CONFLICT |^AАΑ |^all any every |^noindex ; |^a bridge over |^Mozilla/|; rel=|; charset=|^default-src|^SELECT |^INSERT |^CREATE |; x64$|; K$|^worker_processes|^daemon off|^\{ admin off|^import sys`)
 
 // literal returns the text of a string literal or of a concatenation. In a concatenation, "…" replaces each part that
 // is not a literal.

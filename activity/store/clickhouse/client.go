@@ -68,7 +68,7 @@ var transport = func() *http.Transport {
 	return t
 }()
 
-// maxError is the number of bytes that are read of an error message.
+// maxError limits the length of an error message in bytes.
 const maxError = 2000
 
 // do sends a statement, followed by data if data is not nil. The server sends its answer only after the statement has

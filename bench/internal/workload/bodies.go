@@ -22,19 +22,18 @@ type Body struct {
 // ChunkSize is the size of the chunks of a long answer, in octets.
 const ChunkSize = 16 << 10
 
-// OriginRobots is the site's own robots.txt, which bare proxies pass on. It is
-// small, which makes the bare proxy's work lighter and not ours.
+// OriginRobots is the site's own robots.txt, which bare proxies pass on. It is small, so that the comparison favors the
+// bare proxy and not this module.
 const OriginRobots = "User-agent: *\nAllow: /\n"
 
-// Bodies returns them by the first segment of the path, and "/robots.txt". They are
-// made when first asked for: a proxy that is measured must not hold them, because the
-// more a process holds, the less often it collects its garbage.
+// Bodies returns the bodies by the first segment of the path, and "/robots.txt". They are made at the first call,
+// because a measured proxy must not hold them: the more memory a process holds, the less often it collects garbage.
 var Bodies = sync.OnceValue(makeBodies)
 
 // packed is the body of "/packed/" for clients that accept gzip.
 const packed = "/packed/ gzip"
 
-// BodyOf returns the body for a path, nil if there is none.
+// BodyOf returns the body for a path, or nil if there is none.
 func BodyOf(path string, acceptsGzip bool) *Body {
 	kind := path
 	if end := strings.IndexByte(path[min(1, len(path)):], '/'); end >= 0 {
@@ -63,8 +62,8 @@ func makeBodies() map[string]*Body {
 	}
 }
 
-// page makes an HTML document of size octets without a robots meta tag. Its
-// head has 3 KB of what heads have, its text varies as text does.
+// page returns an HTML document of size octets without a robots meta tag. Its head has 3 KB of usual elements, and its
+// text is as varied as normal text.
 func page(size int) []byte {
 	const headSize = 3 << 10
 	r := rand.New(rand.NewPCG(2, 3))

@@ -21,16 +21,16 @@ type Config struct {
 	Dir      string // a folder of the row's own
 }
 
-// Tokens are the crawlers that recipes block, as a regular expression.
+// Tokens returns the crawlers that recipes block, as a regular expression.
 func (Config) Tokens() string { return strings.Join(Refused(), "|") }
 
-// Robots is the robots.txt that recipes serve.
+// Robots returns the robots.txt that recipes serve.
 func (Config) Robots() string {
 	return "User-agent: *\nDisallow: /admin/\nDisallow: /search?q=\nContent-Usage: train-ai=n\n\nUser-agent: " +
 		strings.Join(Refused(), "\nUser-agent: ") + "\nDisallow: /\n"
 }
 
-// Text is the configuration.
+// Text returns the configuration.
 func (c Config) Text() (string, error) {
 	t, err := template.ParseFS(configs, "configs/"+c.Template)
 	if err != nil {

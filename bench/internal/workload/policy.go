@@ -15,7 +15,7 @@ var (
 	Large = PolicySize{Crawlers: 1500, Rules: 10000}
 )
 
-// PolicySize says how many crawlers a policy names and how many rules it has.
+// PolicySize holds the numbers of crawlers and rules in a policy.
 type PolicySize struct {
 	Crawlers, Rules int
 }
@@ -28,12 +28,12 @@ var realCrawlers = []string{
 	"webzio-extended", "Diffbot", "Brightbot", "iAskBot", "AwarioBot", "BLEXBot", "DataForSeoBot", "DotBot", "aiHitBot",
 }
 
-// Refused are the crawlers that both policies block, and the recipes too.
+// Refused returns the crawlers that both policies and the recipes block.
 func Refused() []string {
 	return append(append([]string(nil), realCrawlers...), madeUp(0, Small.Crawlers-len(realCrawlers))...)
 }
 
-// madeUp names crawlers that do not exist, with letters alone, as RFC 9309 has it.
+// madeUp returns names of crawlers that do not exist. The names have only letters, in accordance with RFC 9309.
 func madeUp(from, to int) (names []string) {
 	ends := []string{"Bot", "Crawler", "-Agent", "-Extended"}
 	for i := from; i < to; i++ {
@@ -65,8 +65,8 @@ func Policy(size PolicySize) string {
 	return b.String()
 }
 
-// rule writes one of the many rules. Beyond the small policy, a third each is for
-// partners' own pages and for other hosts.
+// rule writes one of the many rules. In addition to the small policy, a third of the rules is for partners' own pages,
+// and a third for other hosts.
 func rule(r *rand.Rand, i int, partners []string) string {
 	usage := []string{"index", "follow", "present-snippet", "present-thumbnail"}[r.IntN(4)]
 	path := fmt.Sprintf("/%s/section-%d/part-%d/", []string{"api", "pages", "packed", "long"}[r.IntN(4)], r.IntN(variety), i)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload is what the benchmarks do: the scenarios, the bodies that the
-// site behind the proxy answers with, the policies, and the configurations of
-// the rows that are compared.
+// Package workload defines the work of the benchmarks: the scenarios, the response bodies of the site behind the proxy,
+// the policies, and the configurations of the compared rows.
 package workload
 
 import (
@@ -26,15 +25,15 @@ type Scenario struct {
 	// Path is the target of the requests, with %d for a number that varies, if they go to many
 	// pages.
 	Path string
-	// Crawler is the User-Agent of a crawler; browsers of many kinds ask otherwise.
+	// Crawler is the User-Agent of a crawler. If it is empty, the requests have the User-Agents of many browsers.
 	Crawler string
-	// Encoding is the value of Accept-Encoding; "" stands for no such header.
+	// Encoding is the value of Accept-Encoding. If it is empty, requests do not have this header.
 	Encoding string
-	// Revalidate adds If-None-Match with the entity tag that the row gave before.
+	// Revalidate adds If-None-Match with the entity tag of the row's earlier answer.
 	Revalidate bool
-	// Conns is the number of connections that ask at the same time.
+	// Conns is the number of connections that send requests at the same time.
 	Conns int
-	// Stream marks bodies so large that their octets are counted in place of requests.
+	// Stream means that the bodies are so large that octets are counted instead of requests.
 	Stream bool
 	// Target is the CPU time per request to aim at, compared with the same program without
 	// robots_policy in its Caddyfile, or with "respond 403" where requests are blocked. It is a
@@ -48,18 +47,18 @@ var Scenarios = []Scenario{
 	{Name: "page", What: "50 KB page with a head of 3 KB: headers and meta tag", Path: "/pages/section-%d/story.html", Conns: 16, Target: 1.025},
 	{Name: "page-gzip", What: "the same page, gzip from the upstream", Path: "/packed/section-%d/story.html", Encoding: "gzip", Conns: 16, TargetMicros: 150},
 	{Name: "stream", What: "10 MB page, chunked, 64 at once", Path: "/long/section-%d/story.html", Conns: 64, Stream: true, Target: 1.03},
-	{Name: "blocked", What: "the 50 KB page, asked for by a crawler that is blocked", Path: "/pages/section-%d/story.html", Crawler: GPTBot, Conns: 16, Target: 1.15},
+	{Name: "blocked", What: "the 50 KB page, requested by a blocked crawler", Path: "/pages/section-%d/story.html", Crawler: GPTBot, Conns: 16, Target: 1.15},
 	{Name: "robots", What: "/robots.txt, identity", Path: "/robots.txt", Conns: 16, Target: 0.38},
 	{Name: "robots-gzip", What: "/robots.txt, gzip accepted", Path: "/robots.txt", Encoding: "gzip", Conns: 16, Target: 0.28},
 	{Name: "robots-304", What: "/robots.txt, not modified", Path: "/robots.txt", Revalidate: true, Conns: 16, Target: 0.28},
 }
 
-// variety is the number of different requests of a scenario. It is prime, so that connections
-// which go through them at different places stay apart.
+// variety is the number of different requests of a scenario. It is prime, so that connections that begin with different
+// requests do not send the same requests at the same time.
 const variety = 499
 
-// Requests returns the requests of a scenario as they go over the wire, each to
-// be answered on the same connection. Etag is what Revalidate sends.
+// Requests returns the bytes of a scenario's requests, for a connection that stays open. etag is the entity tag that
+// Revalidate sends.
 func (s *Scenario) Requests(etag string) [][]byte {
 	all := make([][]byte, variety)
 	for i := range all {

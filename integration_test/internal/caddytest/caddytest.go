@@ -25,7 +25,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 )
 
-// FreeAddr is an address on loopback, host:port, on which nothing listened.
+// FreeAddr returns an unused loopback address as host:port.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	return FreeAddrs(t, 1)[0]
@@ -108,8 +108,8 @@ func Main(m interface{ Run() int }, setup func(asCaddy bool)) {
 	os.Exit(code)
 }
 
-// Command is `caddy ARGS…` with this module, in a process of its own that stores its
-// data in the folder dir. The package's TestMain must call Main.
+// Command is `caddy ARGS…` with this module, in a new process that stores its data in the folder dir. The package's
+// TestMain must call Main.
 func Command(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), asCaddy+"=1", "XDG_DATA_HOME="+filepath.Join(dir, "data"), "XDG_CONFIG_HOME="+dir)

@@ -190,7 +190,7 @@ func lines(d *caddyfile.Dispenser, nesting int) (all [][]string) {
 	return all
 }
 
-// refuseBlock takes the block of a directive of which none is supported.
+// refuseBlock reports that each line in a directive's block needs Caddy.
 func (p *parser) refuseBlock(t testing.TB, block [][]string) {
 	t.Helper()
 	for _, line := range block {

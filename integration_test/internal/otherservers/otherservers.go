@@ -43,8 +43,8 @@ func Nginx(t testing.TB, root, text string, addrs ...string) *os.Process {
 	return Run(t, filepath.Join(dir, "nginx.log"), addrs, "nginx", "-p", dir, "-c", filepath.Join(dir, "nginx.conf"))
 }
 
-// HAProxy starts an HAProxy with a configuration, for which lua is the text of
-// robots-policy.lua, and skips the test if there is none.
+// HAProxy starts an HAProxy with a configuration. lua is the text of robots-policy.lua. If HAProxy is not installed,
+// the test is skipped.
 func HAProxy(t testing.TB, text, lua string, addrs ...string) {
 	t.Helper()
 	dir := t.TempDir()

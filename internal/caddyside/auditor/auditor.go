@@ -33,7 +33,7 @@ type Config struct {
 
 const (
 	minInterval = 10 * time.Minute
-	firstDelay  = time.Minute // gives the server time to start, and skips configurations that are replaced soon
+	firstDelay  = time.Minute // gives the server time to start, and skips short-lived configurations
 	event       = "robots_policy.audited"
 )
 

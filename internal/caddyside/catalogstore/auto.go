@@ -76,7 +76,7 @@ func (w *Watcher) takeRelease(ctx context.Context) error {
 	return nil
 }
 
-// maxJudged limits the number of policies that are tested with a new catalog.
+// maxJudged limits how many policies are tested with a new catalog.
 const maxJudged = 200
 
 // Effects describes what a new catalog changes for the running policies. It returns one text for each policy with

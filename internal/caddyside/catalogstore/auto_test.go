@@ -204,7 +204,7 @@ rules:
 	}
 }
 
-// A catalog of which a search engine would lose something is not taken.
+// A catalog is rejected if a search engine would lose something by it.
 func TestSearchLosesByCatalog(t *testing.T) {
 	running, err := source.Compile("policy.yaml", []byte("version: 1\nenforcement: block\nrules:\n  - for: everyone\n    disallow: {crawl: /a/}\n  - for: category:seo\n    disallow: {crawl: /b/}\n"))
 	if err != nil {

@@ -47,7 +47,7 @@ func Guard(before, after *crawlers.Catalog, now time.Time) (problems []error) {
 	return problems
 }
 
-// Changes returns the crawlers that are only in the new catalog, and those that are only in the old one.
+// Changes returns the crawlers that are only in the new catalog, and the crawlers that are only in the old catalog.
 func Changes(before, after *crawlers.Catalog) (added, removed []string) {
 	lacking := func(c, other *crawlers.Catalog) (tokens []string) {
 		for _, cr := range c.All() {
@@ -60,7 +60,7 @@ func Changes(before, after *crawlers.Catalog) (added, removed []string) {
 	return lacking(after, before), lacking(before, after)
 }
 
-// maxAge is the age of a catalog from which Aged returns a warning.
+// maxAge is an age of catalogs. Aged returns a warning about older catalogs.
 const maxAge = 90 * 24 * time.Hour
 
 // Aged returns a warning about an old catalog, or "".

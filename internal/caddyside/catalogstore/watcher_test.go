@@ -166,8 +166,8 @@ func TestFutureDates(t *testing.T) {
 	}
 }
 
-// A configuration that is provisioned and then rejected leaves the running one its
-// catalog, and a check that is asked for reaches the one that runs.
+// If a configuration is provisioned and then rejected, the running one keeps its catalog, and a requested check still
+// reaches the running one.
 func TestRejectedConfiguration(t *testing.T) {
 	t.Cleanup(func() { crawlers.Install(nil) })
 	storageWith := func(token string) *certmagic.FileStorage {

@@ -51,7 +51,7 @@ func served() map[string]string {
 	return all
 }
 
-// newest sorts readings: those of verified crawlers come first, and then newer ones before older ones. It keeps only
+// newest sorts readings: readings of verified crawlers come first, and newer readings before older ones. It keeps only
 // the first reading for each crawler, identity, host and policy.
 func newest(all []site.Reading) []site.Reading {
 	rank := map[bool]int{true: 0, false: 1}

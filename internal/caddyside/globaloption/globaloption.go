@@ -103,8 +103,8 @@ func (a *App) released() (string, error) {
 }
 
 // Start starts watching the catalog, opens the outputs of the recorders, and starts the options. Provision does not do
-// this, because a configuration that is only validated must not lock the directories of a running server. Start waits a
-// moment for outputs that are opened in the background, so that the first requests are recorded.
+// this, because `caddy validate` must not lock the directories of a running server. Some outputs are opened in the
+// background. Start waits a moment for them, so that the first requests are recorded.
 func (a *App) Start() error {
 	for name, r := range a.recorders {
 		if err := start(r); err != nil {

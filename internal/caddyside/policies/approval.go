@@ -19,7 +19,7 @@ func Approval() int {
 	return 1
 }
 
-// AdminAuthor is the suffix of author names that were sent to the admin API. Such a name is not proven.
+// AdminAuthor is the suffix of author names sent to the admin API. Such a name is not proven.
 const AdminAuthor = "through the admin API"
 
 // Proven reports whether the author was signed in, so that the name is proven.

@@ -24,7 +24,7 @@ import (
 
 var monday = time.Date(2026, 11, 16, 10, 0, 0, 0, time.UTC)
 
-// analyticsVisits are the requests on which the queries of docs/reference/crawler-log.md are tested.
+// analyticsVisits are the requests for testing the queries of docs/reference/crawler-log.md.
 var analyticsVisits = []activity.Request{
 	{Crawler: "GPTBot", Category: "ai-training", Identity: activity.Unverified, Decision: activity.Allowed, Path: "/robots.txt", RobotsTxt: true, Robots: "r1", Bytes: 10},
 	{Crawler: "GPTBot", Category: "ai-training", Identity: activity.Unverified, Decision: activity.Blocked, Path: "/a", Rule: "AI out", Robots: "r1", Violation: true, Bytes: 1},

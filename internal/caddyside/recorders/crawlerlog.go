@@ -71,7 +71,7 @@ func (*CrawlerLog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 func (l *CrawlerLog) Record(v activity.Request) { l.queue.Record(v) }
 
-// Dropped returns the number of requests that were not logged because the queue was full.
+// Dropped returns the number of unlogged requests: the queue was full.
 func (l *CrawlerLog) Dropped() uint64 { return l.queue.Dropped() }
 
 func (l *CrawlerLog) write(v activity.Request) {
@@ -80,7 +80,7 @@ func (l *CrawlerLog) write(v activity.Request) {
 	}
 }
 
-// visitFields writes the fields of a log line. It leaves out empty fields, except for those that every line has.
+// visitFields writes the fields of a log line. It leaves out empty fields, unless every line has the field.
 type visitFields activity.Request
 
 func (v visitFields) MarshalLogObject(e zapcore.ObjectEncoder) error {

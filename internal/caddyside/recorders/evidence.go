@@ -46,7 +46,7 @@ type Evidence struct {
 	// the stored line, so that the replacement is detected. Each server needs its own key. Default: none.
 	Copy string `json:"copy,omitempty"`
 
-	// The number of days after which files of the log are deleted. Default: 396.
+	// Files of the log are deleted after this number of days. Default: 396.
 	Days int `json:"days,omitempty"`
 
 	name string                                    // key in the pool: the directory

@@ -57,7 +57,7 @@ type Violations struct {
 	All        int64       `json:"violating_requests"` // number of requests in the rows of all pages
 	Next       int         `json:"next,omitempty"`     // the parameter skip of the next page; 0 if there is none
 	Requests   int64       `json:"requests"`           // all requests by crawlers
-	// Undecided counts requests by crawlers that are not known to have read a robots.txt.
+	// Undecided counts requests by crawlers that have not read a robots.txt, as far as the server knows.
 	Undecided int64          `json:"undecided"`
 	Coverage  claim.Coverage `json:"coverage"` // what these numbers include, and what is missing
 }

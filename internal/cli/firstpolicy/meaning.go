@@ -92,8 +92,8 @@ func (b *Built) WriteMeaning(w io.Writer, now time.Time) error {
 }
 
 // meaning returns whether the crawlers of a kind may do something. The result is "yes", "no", "no (403)" if the
-// crawlers are blocked, or a text such as "3 of 8" if only some crawlers may. For a usage that is neither allowed nor
-// disallowed, it returns "not stated".
+// crawlers are blocked, or a text such as "3 of 8" if only some crawlers may do so. For a usage that is neither allowed
+// nor disallowed, it returns "not stated".
 func meaning(s *site.Site, kind crawlers.Category, token string, q policy.Query) string {
 	ids := []policy.CrawlerID{s.Policy.Crawler(token)}
 	if kind != "" {

@@ -46,8 +46,10 @@ func Convert(name string, data []byte) (*Converted, error) {
 	for _, p := range c.file.Effect.Robots.Check() {
 		if p.Severity != policy.Hint {
 			n := robotstxt.Note{Message: fmt.Sprintf("%s [%s]", p.Message, p.Code), Cause: p.Code}
-			if _, s := c.at(p.Pos); s != nil {
+			if at, s := c.at(p.Pos); s != nil && s.Pos.Line > 0 {
 				n.Line = s.Pos.Line
+			} else if at >= 0 {
+				n.Line = c.im.Spec.Rules[at].Pos.Line
 			}
 			notes = append(notes, n)
 		}
@@ -77,8 +79,8 @@ type statement struct {
 	policy.Statement
 }
 
-// guards are safety checks of policy files. A rule can mark their results as intended. A robots.txt does not have such
-// marks, so the conversion adds them.
+// guards are safety checks of policy files. A rule can state that their results are intended. A robots.txt cannot state
+// that, so the conversion adds it to the rules.
 var guards = []string{"disallows-search", "site-not-indexed"}
 
 // maxRounds limits how often the text is rewritten to avoid warnings. maxSettled limits the total number of statements

@@ -251,6 +251,14 @@ func TestConvertRefuses(t *testing.T) {
 	}
 }
 
+// Notes about entries that no line of the file states have the line of their group.
+func TestNotesHavePlaces(t *testing.T) {
+	c := mustConvert(t, []byte("User-agent: *\nDisallow: /admin/\n\nUser-agent-purpose: A\nDisallow: /admin/\n\nUser-agent-purpose: B\nDisallow: /x\n"))
+	if len(c.Notes) != 1 || !strings.HasPrefix(c.Notes[0].Message, "robots.txt has no Allow line for \"/admin/\" here") || c.Notes[0].Line != 8 {
+		t.Errorf("%+v", c.Notes)
+	}
+}
+
 // A delay stays even for a crawler that is documented to ignore it, and for the others in its rule.
 func TestConvertCrawlDelays(t *testing.T) {
 	c := mustConvert(t, []byte("User-agent: *\nCrawl-delay: 10\nDisallow: /a/\n\nUser-agent: Googlebot\nCrawl-delay: 5\nDisallow: /b/\n\n"+

@@ -35,7 +35,10 @@ func TestSearchLosses(t *testing.T) {
 		"User-agent: *\nDisallow: /admin/\nDisallow: /a:b\n\nUser-agent: Bingbot\nDisallow: /admin\n":           "/admin",
 		"User-agent: *\nDisallow: /admin/\nDisallow: /a:b\nDisallow: /news/\n\nUser-agent: Yeti\nDisallow: /\n": "/news/",
 	} {
-		got := strings.Join(AskBoth(old, read("robots.txt", text), "").SearchLosses(), "\n")
+		got := ""
+		for _, l := range AskBoth(old, read("robots.txt", text), "").SearchLosses() {
+			got += l.Says + "\n"
+		}
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s\nloses %q, want %q", text, got, want)
 		}
@@ -84,6 +87,33 @@ func TestSpellingsOfOtherGroupsOpenNothing(t *testing.T) {
 	for _, d := range c.Judge("robots.txt", robots).Differences {
 		if d.Laxer() {
 			t.Errorf("opens %s for %s", d.Path, d.Crawlers)
+		}
+	}
+}
+
+// Questions about URLs that are not normalized are in the comparison: further spellings of a disallowed path are spellings, and
+// a path whose spelling an Allow line has is lost.
+func TestSpellingsAsSent(t *testing.T) {
+	for robots, want := range map[string]struct {
+		spellings bool
+		lost      string
+	}{
+		"User-agent: *\nDisallow: /%7Ejoe/\nDisallow: /%61%62\nDisallow: /c%41\n": {true, ""},
+		"User-agent: *\nDisallow: /~joe/\nAllow: /\n":                             {true, ""},
+		"User-agent: *\nDisallow: /joe/\n":                                        {false, ""},
+		"User-agent: *\nAllow: /=%41\nDisallow: *aa\n":                            {false, "/=%41xaa"},
+	} {
+		c, err := Convert("robots.txt", []byte(robots))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := c.Judge("robots.txt", []byte(robots))
+		lost := ""
+		for _, l := range q.SearchLosses() {
+			lost += l.Path
+		}
+		if (q.Spellings > 0) != want.spellings || lost != want.lost {
+			t.Errorf("%s: %s; lost %q", robots, q.Sentence(), lost)
 		}
 	}
 }

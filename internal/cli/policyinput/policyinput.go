@@ -59,10 +59,19 @@ type Raw struct {
 // ReadRaw reads a file, a URL, or the standard input if name is "-". For the URL of a site, it reads the site's
 // /robots.txt.
 func ReadRaw(ctx context.Context, name string, stdin io.Reader) (*Raw, error) {
+	return readRaw(ctx, name, stdin, "site-policy.yaml")
+}
+
+// ReadRobots is like ReadRaw, but for an argument that must be a robots.txt.
+func ReadRobots(ctx context.Context, name string, stdin io.Reader) (*Raw, error) {
+	return readRaw(ctx, name, stdin, "robots.txt")
+}
+
+func readRaw(ctx context.Context, name string, stdin io.Reader, usual string) (*Raw, error) {
 	if isURL(name) {
 		return fetch(ctx, name)
 	}
-	data, err := ReadFile(name, stdin)
+	data, err := readFile(name, stdin, usual)
 	if name == "-" {
 		name = "<stdin>"
 	}
@@ -127,9 +136,26 @@ func (r *Raw) IsRobots() bool {
 	return !isPolicyFile(r.Name, r.Data) && (strings.EqualFold(filepath.Ext(r.Name), ".txt") || robotsLine.Match(robotstxt.Decode(r.Data)))
 }
 
-// ReadFile reads a file, or the standard input if name is "-". Its errors are in plain words. ReadFile returns an error
-// if the file is too large.
+// Robots parses a robots.txt. It returns an error for a policy file or a web page.
+func (r *Raw) Robots() (*robotstxt.File, error) {
+	f := robotstxt.Parse(r.Data)
+	switch {
+	case isPolicyFile("", r.Data):
+		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, r.Name, errPolicy)
+	case f.Unreadable() == robotstxt.ErrPage:
+		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, r.Name, f.Unreadable())
+	}
+	return f, nil
+}
+
+// ReadFile reads a policy file, or the standard input if name is "-". Its errors are in plain words. ReadFile returns an
+// error if the file is too large.
 func ReadFile(name string, stdin io.Reader) ([]byte, error) {
+	return readFile(name, stdin, "site-policy.yaml")
+}
+
+// readFile reads a file. usual is the usual name of such a file.
+func readFile(name string, stdin io.Reader, usual string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(io.LimitReader(stdin, maxRead))
 	}
@@ -144,7 +170,7 @@ func ReadFile(name string, stdin io.Reader) ([]byte, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s is a directory; give the policy file in it, such as %s", name, filepath.Join(name, "site-policy.yaml"))
+		return nil, fmt.Errorf("%s is a directory; give the file in it, such as %s", name, filepath.Join(name, usual))
 	}
 	return io.ReadAll(io.LimitReader(f, maxRead))
 }

@@ -3,6 +3,7 @@
 package policyinput
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -64,9 +65,13 @@ func AskBoth(old, now *Input, host string) *Questions {
 		}
 		lost := ""
 		for _, path := range d.Asked {
-			if spelled(path, func(other string) bool { return x.Ask(who, other).Allowed == y.Ask(who, other).Allowed }) {
+			switch {
+			case d.Sent && d.Laxer():
+			case d.Sent && d.Old.Line > 0 && strings.Contains(x.Line(d.Old.Line), "%"): // an Allow line with this spelling
+				lost = cmp.Or(lost, path)
+			case d.Sent, spelled(path, func(other string) bool { return x.Ask(who, other).Allowed == y.Ask(who, other).Allowed }):
 				q.Spellings += len(d.Crawlers)
-			} else if lost == "" && !d.Laxer() && !spelled(path, func(other string) bool { return !x.Ask(who, other).Allowed }) {
+			case lost == "" && !d.Laxer() && !spelled(path, func(other string) bool { return !x.Ask(who, other).Allowed }):
 				lost = path
 			}
 		}
@@ -98,7 +103,7 @@ var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 		f.Text += " differ"
 	}
 	if q.Spellings > 0 {
-		f.Text += fmt.Sprintf(" (%s about spellings of a path that otherwise has the same answer in both)", english.Number(int64(q.Spellings)))
+		f.Text += fmt.Sprintf(" (%s only for other spellings of a path whose answer is the same in both files)", english.Number(int64(q.Spellings)))
 	}
 	f.Unjudged = f.Text
 	return f
@@ -137,9 +142,15 @@ func (c *Converted) Judge(name string, data []byte) *Questions {
 	return AskBoth(&Input{Name: name, Policy: p, Robots: data}, &Input{Name: "the policy's robots.txt", Policy: p, Robots: []byte(rendered)}, "")
 }
 
-// SearchLosses describes the paths that search engines may no longer crawl. It omits paths that the old file already
+// SearchLoss is a path that search engines may no longer crawl.
+type SearchLoss struct {
+	Path string
+	Says string // the lines of both files, and the crawlers
+}
+
+// SearchLosses returns the paths that search engines may no longer crawl. It omits paths that the old file already
 // disallows in another spelling, because a rendered robots.txt lists several spellings of a disallowed path.
-func (q *Questions) SearchLosses() (losses []string) {
+func (q *Questions) SearchLosses() (losses []SearchLoss) {
 	for i := range q.Differences {
 		d := q.Differences[i]
 		d.Crawlers = slices.DeleteFunc(slices.Clone(d.Crawlers), func(name string) bool { return !q.searches[name] })
@@ -147,7 +158,7 @@ func (q *Questions) SearchLosses() (losses []string) {
 			continue
 		}
 		d.Path = q.lost[i]
-		losses = append(losses, q.words(&d))
+		losses = append(losses, SearchLoss{d.Path, q.words(&d)})
 	}
 	return losses
 }

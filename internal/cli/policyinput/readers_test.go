@@ -158,7 +158,7 @@ func TestImportedFilesReadTheSame(t *testing.T) {
 		}
 		if losses := q.SearchLosses(); len(losses) > 0 {
 			counts["files that lose a path for a search engine"]++
-			t.Logf("%s: %d losses, %s", name, len(losses), losses[0])
+			t.Logf("%s: %d losses, %s", name, len(losses), losses[0].Says)
 		}
 		if google != nil {
 			askGoogle(t, google, c, q, name, data, counts)

@@ -59,8 +59,8 @@ Prints the SQL statements that create the tables for the totals of a fleet. With
 the command runs them in the database at ADDRESS, which must exist. Existing tables are not
 changed, so you can run the command again with each new version of the program.
 
-With --prune, the statements drop the months that are older than --hourly-months and
---months.
+With --prune, the statements delete old rows. --hourly-months and --months set how many
+months stay.
 
 In ClickHouse, servers need the right to INSERT. The console and "replay --database" need
 the right to SELECT. This command needs the rights to CREATE, ALTER and DROP.`
@@ -68,7 +68,7 @@ the right to SELECT. This command needs the rights to CREATE, ALTER and DROP.`
   caddy robots-policy activity-schema http://localhost:8123/robots --prune --months 13 --apply`
 	flags := cmd.Flags()
 	flags.BoolVar(&run, "apply", false, "run the statements")
-	flags.BoolVar(&prune, "prune", false, "drop old months instead of creating tables")
+	flags.BoolVar(&prune, "prune", false, "delete the rows of old months instead of creating tables")
 	flags.IntVar(&hourly, "hourly-months", 3, "with --prune: the number of months, before the current month, whose hourly rows stay")
 	flags.IntVar(&daily, "months", 13, "with --prune: the number of months, before the current month, whose daily rows stay")
 	return cmd

@@ -15,7 +15,12 @@ type googleLine struct{ key, value, pattern string }
 // ReadGoogle reads a file.
 func ReadGoogle(body string) *Google {
 	g := &Google{}
-	body = strings.TrimPrefix(body, "\ufeff")
+	for _, mark := range []string{"\xef", "\xbb", "\xbf"} {
+		if !strings.HasPrefix(body, mark) {
+			break
+		}
+		body = body[1:]
+	}
 	for line := range strings.SplitSeq(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body), "\n") {
 		line, _, _ = strings.Cut(line, "\x00")
 		line, _, _ = strings.Cut(line, "#")

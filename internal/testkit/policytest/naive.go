@@ -171,8 +171,7 @@ func upToSpecial(pattern string) string {
 	return pattern
 }
 
-// slashed is the pattern of a statement; one that begins with "*" counts as
-// "/*".
+// slashed returns the pattern of a statement. If the pattern begins with "*", slashed puts a "/" before it.
 func slashed(m matching) string {
 	text := m.statement.Pattern.String()
 	if text[0] == '*' {

@@ -163,7 +163,7 @@ func walk(b []byte, i int, m *metaAttributes) int {
 	return walkAny(b, i, m)
 }
 
-// slotOf does the same as slot for a name of n bytes that is stored in an integer. n is at most 8.
+// slotOf does the same as slot for a name of n bytes stored in an integer. n is at most 8.
 func (m *metaAttributes) slotOf(word uint64, n int) int {
 	if !m.exact {
 		word |= capitals

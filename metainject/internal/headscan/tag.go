@@ -49,7 +49,7 @@ const (
 	tagNoframes
 	tagNoscript
 	tagPlaintext
-	tagRawBody // elements with only text that are not allowed in a head: textarea, xmp, iframe, noembed
+	tagRawBody // elements with only text, not allowed in a head: textarea, xmp, iframe, noembed
 	tagScript
 	tagStyle
 	tagTemplate
