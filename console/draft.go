@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/deadline"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -62,27 +63,20 @@ func checkDraft(ctx context.Context, name, text string, returns source.Return) (
 	if checking.Acquire(wait, 1) != nil {
 		return nil, failed(http.StatusServiceUnavailable, "other drafts are being checked; try again in a few seconds")
 	}
-	type result struct {
-		*draft
-		err error
-	}
-	done := make(chan result, 1)
-	go func() {
+	d, err := deadline.Do(wait, "checking a draft", func(context.Context) (d *draft, err error) {
 		defer checking.Release(1)
 		defer func() {
 			if p := recover(); p != nil {
 				caddy.Log().Named("robots_policy.console").Error("panic while checking a draft", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
-				done <- result{err: statusError{http.StatusInternalServerError, errPanicked}}
+				err = statusError{http.StatusInternalServerError, errPanicked}
 			}
 		}()
-		done <- result{draft: check(name, text, returns)}
-	}()
-	select {
-	case d := <-done:
-		return d.draft, d.err
-	case <-wait.Done():
+		return check(name, text, returns), nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return nil, statusError{http.StatusServiceUnavailable, errTooSlow}
 	}
+	return d, err
 }
 
 // newDraft checks a text in the same way as a server that loads it. Failing tests do not hide other diagnostics.

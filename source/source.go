@@ -5,12 +5,12 @@ package source
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/deadline"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
@@ -85,26 +85,5 @@ func bounded(read func(context.Context, any) (content, error)) func(context.Cont
 func within[T any](ctx context.Context, limit time.Duration, what string, f func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		var r result
-		defer func() {
-			if p := recover(); p != nil {
-				r.err = fmt.Errorf("%s: panic: %v", what, p)
-			}
-			done <- r
-		}()
-		r.value, r.err = f(ctx)
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		var none T
-		return none, fmt.Errorf("%s takes too long: %w", what, ctx.Err())
-	}
+	return deadline.Do(ctx, what, f)
 }

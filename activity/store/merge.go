@@ -3,10 +3,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Names in the table meta.
@@ -55,169 +57,86 @@ func setMeta(ctx context.Context, q querier, name string, v int64) error {
 	return err
 }
 
+// mergeTables creates empty temporary tables for sums.
+const mergeTables = `
+CREATE TEMP TABLE IF NOT EXISTS new_rows (` + pathTexts + `, category, hour, ` + countColumns + `);
+CREATE TEMP TABLE IF NOT EXISTS new_reads (` + readTexts + `, first, last, requests);
+CREATE TEMP TABLE IF NOT EXISTS new_lost (hour, requests);
+DELETE FROM new_rows; DELETE FROM new_reads; DELETE FROM new_lost;`
+
+// mergeStatements adds the sums in the temporary tables to the database. Its parameter is the revision.
+var mergeStatements = func() string {
+	all := []string{"INSERT OR IGNORE INTO strings (text) VALUES ('" + OtherPath + "')"} // fold needs the number of OtherPath
+	for _, t := range [][2]string{{"new_rows", pathTexts + ", category"}, {"new_reads", readTexts}} {
+		columns := columnList(t[1])
+		for i, column := range columns {
+			all = append(all, "INSERT OR IGNORE INTO strings (text) SELECT DISTINCT "+column+" FROM "+t[0])
+			columns[i] = column + " = (SELECT id FROM strings WHERE text = " + column + ")"
+		}
+		all = append(all, "UPDATE "+t[0]+" SET "+strings.Join(columns, ", "))
+	}
+	for _, t := range []table{pathHourTable, hourTable, dayTable} {
+		bucket := fmt.Sprintf("hour / %d", t.hours)
+		all = append(all, t.insert()+" SELECT "+bucket+", "+t.texts+", "+sumCounts+", ?1 FROM new_rows WHERE true GROUP BY "+bucket+", "+t.texts+addExcluded,
+			touchAll(t.name, bucket, "new_rows"))
+	}
+	const add = " WHERE true ON CONFLICT DO UPDATE SET changed = excluded.changed, requests = requests + excluded.requests"
+	const extend = ", first = min(first, excluded.first), last = max(last, excluded.last)"
+	return strings.Join(append(all,
+		"INSERT INTO crawlers SELECT crawler, category, min(hour) * 3600, max(hour) * 3600, ?1 FROM new_rows WHERE true GROUP BY crawler"+
+			" ON CONFLICT DO UPDATE SET category = excluded.category"+extend+
+			", changed = iif(category = excluded.category AND first <= excluded.first AND last >= excluded.last, changed, excluded.changed)",
+		touchAll("crawlers", "0", "new_rows"),
+		"INSERT INTO reads SELECT *, ?1 FROM new_reads"+add+extend, touchAll("reads", "0", "new_reads"),
+		"INSERT INTO not_recorded SELECT *, ?1 FROM new_lost"+add, touchAll("not_recorded", "hour", "new_lost")), ";")
+}()
+
+// touchAll returns the statement that does the same as touch for the buckets of all new rows.
+func touchAll(name, bucket, from string) string {
+	return "INSERT INTO outbox SELECT DISTINCT '" + name + "', " + bucket + ", ?1, 0, 0 FROM " + from + " WHERE true ON CONFLICT DO UPDATE SET changed = excluded.changed"
+}
+
 // merge adds sums to the totals in the database.
 func (s *Store) merge(ctx context.Context, add *sums) error {
 	return s.change(ctx, func(tx *sql.Tx, revision int64) error {
-		m, err := newMerging(ctx, tx, revision)
-		if err != nil {
+		if err := fillTables(ctx, tx, add); err != nil {
 			return err
 		}
-		for k, c := range add.rows {
-			if err := m.row(k, c); err != nil {
-				return err
-			}
-		}
-		for r, t := range add.reads {
-			if err := m.read(r, t); err != nil {
-				return err
-			}
-		}
-		if err := m.totals(); err != nil {
+		if _, err := tx.ExecContext(ctx, mergeStatements, revision); err != nil {
 			return err
 		}
-		for hour, n := range add.lost {
-			if _, err := tx.ExecContext(ctx, "INSERT INTO not_recorded VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, changed = excluded.changed", hour, n, revision); err != nil {
-				return err
-			}
-			m.touched[touched{"not_recorded", hour}] = true
-		}
-		for t := range m.touched {
-			if err := touch(ctx, tx, t.name, t.bucket, revision); err != nil {
-				return err
-			}
-		}
-		for hour := range m.hours {
+		hours, err := list(ctx, tx, func(hour *int64) []any { return []any{hour} }, "SELECT DISTINCT hour FROM new_rows")
+		for _, hour := range hours {
 			// Three quarters of the rows remain, so that the next merges need not call fold again.
 			n := s.options().RowsPerHour
-			if err := pathHourTable.fold(ctx, tx, hour, n, max(1, n*3/4), revision); err != nil {
-				return err
-			}
+			err = cmp.Or(err, pathHourTable.fold(ctx, tx, hour, n, max(1, n*3/4), revision))
 		}
-		return nil
+		return err
 	})
 }
 
-type merging struct {
-	ctx                      context.Context
-	intern, path, totalOf    *sql.Stmt
-	dayOf, crawler, readInto *sql.Stmt
-	ids                      map[string]int64
-	hours                    map[int64]bool
-	sum                      map[total]*Counts
-	seen                     map[int64]*seenCrawler
-	revision                 int64
-	touched                  map[touched]bool
-}
-
-type touched struct {
-	name   string
-	bucket int64
-}
-
-// total identifies a row without a path. Its fields are the numbers of texts.
-type total struct{ hour, host, crawler, identity, decision, rule, policy int64 }
-
-type seenCrawler struct{ kind, first, last int64 }
-
-func newMerging(ctx context.Context, tx *sql.Tx, revision int64) (*merging, error) {
-	m := &merging{ctx: ctx, revision: revision, ids: map[string]int64{}, hours: map[int64]bool{}, sum: map[total]*Counts{}, seen: map[int64]*seenCrawler{}, touched: map[touched]bool{}}
-	for stmt, text := range map[**sql.Stmt]string{
-		// The update does not change the text, but makes RETURNING return the id of an existing text.
-		&m.intern:  "INSERT INTO strings (text) VALUES (?) ON CONFLICT (text) DO UPDATE SET text = text RETURNING id",
-		&m.path:    pathHourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
-		&m.totalOf: hourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
-		&m.dayOf:   dayTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
-		&m.crawler: "INSERT INTO crawlers VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET" +
-			" changed = iif(category = excluded.category AND first <= excluded.first AND last >= excluded.last, changed, excluded.changed)," +
-			" category = excluded.category, first = min(first, excluded.first), last = max(last, excluded.last)",
-		&m.readInto: "INSERT INTO reads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET changed = excluded.changed," +
-			" first = min(first, excluded.first), last = max(last, excluded.last), requests = requests + excluded.requests",
-	} {
-		var err error
-		if *stmt, err = tx.PrepareContext(ctx, text); err != nil { // closed at the end of tx
-			return nil, err
+// fillTables writes sums to the temporary tables.
+func fillTables(ctx context.Context, tx *sql.Tx, add *sums) error {
+	_, err := tx.ExecContext(ctx, mergeTables)
+	prepared := map[string]*sql.Stmt{} // closed at the end of tx
+	insert := func(into string, values ...any) {
+		if err == nil && prepared[into] == nil {
+			prepared[into], err = tx.PrepareContext(ctx, "INSERT INTO "+into+" VALUES (?"+strings.Repeat(", ?", len(values)-1)+")")
+		}
+		if err == nil {
+			_, err = prepared[into].ExecContext(ctx, values...)
 		}
 	}
-	_, err := m.id(OtherPath) // fold needs the number of OtherPath
-	return m, err
-}
-
-func (m *merging) id(text string) (int64, error) {
-	if id, ok := m.ids[text]; ok {
-		return id, nil
+	for k, c := range add.rows {
+		insert("new_rows", k.Host, k.Crawler, k.Identity, k.Decision, k.Rule, k.Policy, k.Path, k.Kind, k.Hour, c.Requests, c.Bytes, c.Violations, c.Queries, c.Unread)
 	}
-	var id int64
-	err := m.intern.QueryRowContext(m.ctx, text).Scan(&id)
-	if err == nil {
-		m.ids[text] = id
+	for r, t := range add.reads {
+		insert("new_reads", r.Host, r.Crawler, r.Identity, r.Version, r.Form, r.Publication, r.Number, t.First, t.Last, t.Count)
 	}
-	return id, err
-}
-
-func (m *merging) numbers(texts ...string) (ids []int64, err error) {
-	ids = make([]int64, len(texts))
-	for i, t := range texts {
-		if ids[i], err = m.id(t); err != nil {
-			return nil, err
-		}
+	for hour, n := range add.lost {
+		insert("new_lost", hour, n)
 	}
-	return ids, nil
-}
-
-func (m *merging) row(k sumKey, c *Counts) error {
-	n, err := m.numbers(k.Host, k.Crawler, k.Identity, k.Decision, k.Rule, k.Policy, k.Path, k.Kind)
-	if err != nil {
-		return err
-	}
-	if _, err := m.path.ExecContext(m.ctx, k.Hour, n[0], n[1], n[2], n[3], n[4], n[5], n[6], c.Requests, c.Bytes, c.Violations, c.Queries, c.Unread, m.revision); err != nil {
-		return err
-	}
-	m.hours[k.Hour] = true
-	m.touched[touched{"path_hours", k.Hour}] = true
-	t := total{k.Hour, n[0], n[1], n[2], n[3], n[4], n[5]}
-	if m.sum[t] == nil {
-		m.sum[t] = new(Counts)
-	}
-	m.sum[t].add(*c)
-	at := k.Hour * 3600
-	if cr := m.seen[n[1]]; cr == nil {
-		m.seen[n[1]] = &seenCrawler{n[7], at, at}
-	} else {
-		cr.kind, cr.first, cr.last = n[7], min(cr.first, at), max(cr.last, at)
-	}
-	return nil
-}
-
-func (m *merging) read(r readKey, t *times) error {
-	n, err := m.numbers(r.Host, r.Crawler, r.Identity, r.Version, r.Form, r.Publication, r.Number)
-	if err != nil {
-		return err
-	}
-	_, err = m.readInto.ExecContext(m.ctx, n[0], n[1], n[2], n[3], n[4], n[5], n[6], t.First, t.Last, t.Count, m.revision)
-	m.touched[touched{"reads", 0}] = true
 	return err
-}
-
-// totals adds the totals without paths, and the crawlers.
-func (m *merging) totals() error {
-	for t, c := range m.sum {
-		for _, into := range []struct {
-			stmt *sql.Stmt
-			touched
-		}{{m.totalOf, touched{"hours", t.hour}}, {m.dayOf, touched{"days", t.hour / 24}}} {
-			m.touched[into.touched] = true
-			if _, err := into.stmt.ExecContext(m.ctx, into.bucket, t.host, t.crawler, t.identity, t.decision, t.rule, t.policy, c.Requests, c.Bytes, c.Violations, c.Queries, c.Unread, m.revision); err != nil {
-				return err
-			}
-		}
-	}
-	for id, cr := range m.seen {
-		if _, err := m.crawler.ExecContext(m.ctx, id, cr.kind, cr.first, cr.last, m.revision); err != nil {
-			return err
-		}
-		m.touched[touched{"crawlers", 0}] = true
-	}
-	return nil
 }
 
 // otherPath is an SQL expression for the number of [OtherPath].

@@ -113,7 +113,7 @@ func openDatabase(ctx context.Context, dir string, write bool) (*sql.DB, error) 
 	if write {
 		connections = 1
 		pragmas = url.Values{"_pragma": {
-			"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "journal_size_limit(16777216)", "cache_size(-8192)",
+			"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "journal_size_limit(16777216)", "cache_size(-8192)", "temp_store(MEMORY)",
 		}}
 	}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(name)}).EscapedPath()+"?"+pragmas.Encode())

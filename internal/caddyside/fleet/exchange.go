@@ -3,7 +3,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +15,11 @@ import (
 	"time"
 
 	"github.com/caddyserver/certmagic"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/robotspolicy/caddy-robots-policy/handler"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/deadline"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -29,7 +30,7 @@ type exchange struct {
 	state    *optional.State
 	cancel   context.CancelFunc
 	done     chan struct{}
-	busy     chan struct{} // contains a token while the storage works
+	busy     *semaphore.Weighted // taken while the storage works
 
 	// restored holds what crawlers had read on this server before its last start. It is nil until it was read from the
 	// storage.
@@ -45,7 +46,7 @@ type exchange struct {
 func newExchange(settings func() *Fleet) *exchange {
 	ctx, cancel := context.WithCancel(context.Background())
 	x := &exchange{
-		settings: settings, state: optional.NewState("fleet"), cancel: cancel, done: make(chan struct{}), busy: make(chan struct{}, 1),
+		settings: settings, state: optional.NewState("fleet"), cancel: cancel, done: make(chan struct{}), busy: semaphore.NewWeighted(1),
 		sequence: time.Now().UnixNano(), older: map[string]*site.Site{}, peers: map[string]*peer{},
 	}
 	go x.run(ctx)
@@ -111,30 +112,16 @@ var errHangs = errors.New("the storage does not answer")
 
 // within performs an operation of the storage. If the operation continues after ctx ends, its result is ignored,
 // and no other operation begins until it has ended.
-func within[T any](ctx context.Context, x *exchange, do func(context.Context) (T, error)) (got T, err error) {
+func within[T any](ctx context.Context, x *exchange, do func(context.Context) (T, error)) (none T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
-	select {
-	case x.busy <- struct{}{}:
-	default:
-		return got, errHangs
+	if !x.busy.TryAcquire(1) {
+		return none, errHangs
 	}
-	type result struct {
-		got T
-		err error
-	}
-	results := make(chan result, 1)
-	go func() {
-		got, err := do(ctx)
-		<-x.busy // so that the caller can begin the next operation
-		results <- result{got, err}
-	}()
-	select {
-	case r := <-results:
-		return r.got, r.err
-	case <-ctx.Done():
-		return got, cmp.Or(context.Cause(ctx), errHangs)
-	}
+	return deadline.Do(ctx, "the storage", func(ctx context.Context) (T, error) {
+		defer x.busy.Release(1)
+		return do(ctx)
+	})
 }
 
 // write writes to the storage what crawlers have read on this server, so that other servers can read it.

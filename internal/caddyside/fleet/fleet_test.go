@@ -17,6 +17,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/certmagic"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -27,7 +28,7 @@ func idle(t *testing.T) *exchange {
 	t.Helper()
 	state := optional.NewState("fleet")
 	t.Cleanup(state.Remove)
-	return &exchange{state: state, busy: make(chan struct{}, 1), older: map[string]*site.Site{}, peers: map[string]*peer{}, sequence: time.Now().UnixNano()}
+	return &exchange{state: state, busy: semaphore.NewWeighted(1), older: map[string]*site.Site{}, peers: map[string]*peer{}, sequence: time.Now().UnixNano()}
 }
 
 func reading(crawler string, at int64, verified bool) site.Reading {
