@@ -263,7 +263,7 @@ func (s *fieldSolver) dropLaxer(place pathpattern.Pattern, purpose string) bool 
 	return true
 }
 
-// withdraw keeps a permission from deciding about a place for readers with a condition.
+// withdraw drops or narrows a permission, so that it no longer decides about a place for readers with a condition.
 func (s *fieldSolver) withdraw(permission *claim, place pathpattern.Pattern, condition string) {
 	if permission.condition == "" && condition != "" { // a prohibition with the same pattern is enough for these purposes
 		if from := s.absorb(permission.pattern, false, condition, permission.from); from != nil {
@@ -313,11 +313,11 @@ func (s *fieldSolver) lost(from []*conditional, condition string, place pathpatt
 		if !f.Statement.Allow {
 			continue
 		}
-		code, why := "acap-undecidable", "ACAP crawlers cannot tell which of the patterns that match there is the narrowest, and then take it as disallowed"
+		code, why := "acap-undecidable", "ACAP crawlers cannot tell which of the matching patterns is the narrowest, so they treat these paths as disallowed"
 		if condition != "" {
 			code, why = "acap-purpose", "ACAP cannot express how the entries for a usage purpose and for all purposes combine there"
 		}
-		s.warn(f.Statement, code, fmt.Sprintf("the ACAP records disallow the %s of what matches %q although %q allows it: %s; write one of the patterns differently",
+		s.warn(f.Statement, code, fmt.Sprintf("the ACAP records disallow %s for paths that match %q, although the entry for %q allows it: %s; write one of the patterns differently",
 			s.usage, place, f.Statement.Pattern, why))
 	}
 }

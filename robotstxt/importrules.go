@@ -120,8 +120,8 @@ func (im *importer) ignoringStar(star *Group) {
 	im.spec.Rules = append(im.spec.Rules, r)
 }
 
-// implied returns the statement that paths are allowed that no line of a group states. Below a policy, it has the group's
-// line, which explain cites.
+// implied returns a statement that allows all paths. It is for the paths that no line of a group mentions. If the file
+// is the fallback of a policy, the statement has the line number of the group, because explain cites that line.
 func (im *importer) implied(g *Group) policy.Statement {
 	if im.below {
 		return crawl(true, pathpattern.All, g.number)

@@ -216,8 +216,8 @@ func (s *source) guard(old, new *list, now time.Time) error {
 }
 
 // shrankFrom reports whether a list has lost more than half of old in one address family. This is true if the list has
-// less than half as many prefixes and covers less than half of the old ones. A list with fewer but wider prefixes has
-// not shrunk.
+// less than half as many prefixes, and covers less than half of the old prefixes. A list with fewer but wider prefixes
+// has not shrunk.
 func (c *list) shrankFrom(old *list) bool {
 	return c.lost(old.prefixes.All4(), old.prefixes.Size4(), c.prefixes.Size4()) || c.lost(old.prefixes.All6(), old.prefixes.Size6(), c.prefixes.Size6())
 }
