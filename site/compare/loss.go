@@ -45,7 +45,7 @@ type Found struct {
 	Path    pathpattern.Pattern
 }
 
-// maxLossQueries limits the number of pages that are asked about.
+// maxLossQueries limits the number of pages to ask about.
 const maxLossQueries = 100_000
 
 // Sites returns the changes when the site now replaces old: decisions, with the losses of search engines by each

@@ -41,8 +41,8 @@ func decisions(old, now *policy.Policy) *compare.Diff {
 	return &compare.Diff{Changes: changes, Complete: complete}
 }
 
-// A question that two random policies answer differently is inside a change that is
-// reported for its crawler, identity, host, usage and path, and that says so.
+// If two random policies answer a question differently, the comparison reports a change that
+// covers its crawler, identity, host, usage and path, with both answers.
 func TestEveryDifferenceIsReported(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 1))
 	different := 0
@@ -149,7 +149,7 @@ func (q *question) ask(p *policy.Policy) string {
 	return strings.Join(append([]string{"allowed"}, d.Qualifiers().Strings()...), ", ")
 }
 
-// inside reports whether a change is about a question that is answered so.
+// inside reports whether a change covers the question and has these two answers.
 func (q *question) inside(c *compare.Change, old, now string) bool {
 	identities := map[string][]policy.Identity{
 		"": {policy.Unknown, policy.Impostor, policy.Verified}, "verified": {policy.Verified}, "unverified": {policy.Unknown}, "impostor": {policy.Impostor},

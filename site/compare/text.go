@@ -79,7 +79,7 @@ func (d *Diff) NothingChanges() claim.Claim {
 	return claim.Judge(nothingChanges, changesSubject{claim.Read(d, c)})
 }
 
-// uncounted holds the losses of web search that are not counted for the search-loss limit.
+// uncounted holds the losses of web search outside the search-loss limit.
 const uncounted = effect.LossFollow | effect.LossImage | effect.LossPreview | effect.LossVideo | effect.LossCopy | effect.LossDelay
 
 // section is a section of the text, with a title.
