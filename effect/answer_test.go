@@ -24,7 +24,7 @@ var meaning = map[policy.Usage][][]string{
 // with the engine.
 func TestAnswersEqualAnIndependentEvaluator(t *testing.T) {
 	t.Parallel()
-	policies, tags, answered := testkit.Rounds(100, 1000), 0, 0
+	policies, tags, answered := testkit.Rounds(100, 300), 0, 0
 	r := rand.New(rand.NewPCG(49, 2))
 	for n := 0; n < policies; {
 		spec := randomSpec(r)

@@ -27,7 +27,7 @@ var words = []string{
 // Each row of the table is lost where an evaluator that shares no code with the engine counts it.
 func TestLossesEqualAnIndependentCount(t *testing.T) {
 	t.Parallel()
-	pairs, found := testkit.Rounds(60, 400), map[string]int{}
+	pairs, found := testkit.Rounds(60, 120), map[string]int{}
 	if testkit.Long() {
 		pairs = 20_000
 	}

@@ -150,7 +150,7 @@ func TestHostileFiles(t *testing.T) {
 		"tabs":         fill("\ta\n"),
 		"wild sets":    wildFile(1000, 100, 95),
 		"wild rules":   wildFile(20, 4000, 4000),
-		"wild paths":   wildFile(testkit.Rounds(5_000, 50_000), 1, 1),
+		"wild paths":   wildFile(testkit.Rounds(5_000, 15_000), 1, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && name == "wild paths" {

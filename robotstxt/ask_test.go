@@ -90,7 +90,7 @@ func TestAgentAnswersAsGoogle(t *testing.T) {
 	}
 	parts := []string{"a", "b", "ab", "/", "*", "?", "=", "+", "%2B", "%2F", "%C3%A9", ".html", "x*y", ""}
 	asked := 0
-	for seed := range uint64(testkit.Rounds(60, 400)) {
+	for seed := range uint64(testkit.Rounds(60, 120)) {
 		r := rand.New(rand.NewPCG(seed, 33))
 		body := agentFile(r, []int{3, 12, 60}[seed%3], parts...)
 		own, model := robotstxt.Parse([]byte(body)), crawlertest.ReadGoogle(body)

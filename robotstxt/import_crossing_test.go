@@ -28,7 +28,7 @@ func TestImportOpensNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(*importSeed, 52))
 	names := newNames(t)
 	laxer, stricter := 0, 0
-	for range testkit.Rounds(300, 3000) {
+	for range testkit.Rounds(300, 1000) {
 		var b strings.Builder
 		b.WriteString("User-agent: *\n")
 		var used []string
@@ -95,7 +95,7 @@ func TestImportDirectives(t *testing.T) {
 	names := newNames(t)
 	apps := []string{"play", "news", "cast"}
 	paths := []string{"", "/a ", "/a/b ", "/*c ", "/d$ "}
-	for range testkit.Rounds(300, 5000) {
+	for range testkit.Rounds(300, 1250) {
 		var b strings.Builder
 		for _, name := range []string{"*", "GPTBot", "Bingbot"}[:1+r.IntN(3)] {
 			fmt.Fprintf(&b, "User-agent: %s\nDisallow: /x\n", name)

@@ -68,7 +68,7 @@ func TestReadersOfImportedFiles(t *testing.T) {
 
 func renderings(t *testing.T) (files []*rendering) {
 	names := newNames(t)
-	paths := testkit.Rounds(10, 60)
+	paths := testkit.Rounds(10, 20)
 	if testing.Short() {
 		paths = 10
 	}

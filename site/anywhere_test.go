@@ -92,7 +92,7 @@ rules:
 
 // No page of a host says in any field what those whose target is not compared with patterns do not say.
 func TestUnreadTargetsAreStrictest(t *testing.T) {
-	compared, restricted, rounds := 0, 0, testkit.Rounds(6, 40)
+	compared, restricted, rounds := 0, 0, testkit.Rounds(6, 12)
 	if testkit.Long() {
 		rounds = 400
 	}

@@ -48,7 +48,7 @@ var blindSpots = map[string]func(r *rand.Rand, rows []activity.Totals) ([]activi
 func TestSearchKeepsAgainstTheTruth(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
-	pairs := 40
+	pairs := 20
 	if testkit.Long() {
 		pairs = 300
 	}

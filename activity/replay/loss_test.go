@@ -66,7 +66,7 @@ func oneSlash(path string) string {
 func TestSearchLossEqualsAnIndependentCount(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
-	pairs, found := 25, map[string]int{}
+	pairs, found := 15, map[string]int{}
 	if testkit.Long() {
 		pairs = 500
 	}

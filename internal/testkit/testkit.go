@@ -25,9 +25,12 @@ func Nightly(t testing.TB) {
 func Thorough() bool { return os.Getenv("ROBOTSPOLICY_SLOW") != "" || Long() }
 
 // Rounds returns the number of rounds of a random test, or of cases that a test tries: n in Thorough
-// runs and with the race detector, and few otherwise.
+// runs and with the race detector, and few otherwise. At night, random tests have four times n rounds.
 func Rounds(few, n int) int {
-	if Thorough() || raceEnabled {
+	switch {
+	case Long() && n > few:
+		return 4 * n
+	case Thorough() || raceEnabled:
 		return n
 	}
 	return few

@@ -22,7 +22,7 @@ import (
 // says that the engine loses something at such paths, and a change says so.
 func TestEveryLossIsFoundWithoutTraffic(t *testing.T) {
 	t.Parallel()
-	pairs := testkit.Rounds(5, 20)
+	pairs := testkit.Rounds(5, 8)
 	if testkit.Long() {
 		pairs = 2000
 	}

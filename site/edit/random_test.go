@@ -28,7 +28,7 @@ import (
 // shares no code with the edit or the comparison is asked before and after. The choice must
 // apply to the chosen crawlers, and every other difference must be listed in the result.
 func TestEditsMakeTheChoiceAndNoOther(t *testing.T) {
-	rounds := testkit.Rounds(16, 60)
+	rounds := testkit.Rounds(16, 20)
 	switch {
 	case *edits > 0:
 		rounds = *edits

@@ -108,7 +108,7 @@ var tokenOnly = regexp.MustCompile(`^[A-Za-z_-]+$`)
 func TestImportedFilesReadTheSame(t *testing.T) {
 	t.Parallel()
 	files := robotsFiles(t)
-	n := testkit.Rounds(15, 100)
+	n := testkit.Rounds(15, 30)
 	if testkit.Long() {
 		n = 5000
 	}
