@@ -47,7 +47,7 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	sent := s.restrictions(q)
 	switch {
 	case len(c.Sends) == 0:
-		c.Summary = "the policy does not add any"
+		c.Summary = "the policy does not add any headers"
 	case sent.IsEmpty() && slices.ContainsFunc(page.Declared, func(d Declared) bool { return d.Published && d.Restricts() }):
 		c.Summary = "no robots rule in the headers restricts this crawler"
 	case sent.IsEmpty() && stated(h) != "":
