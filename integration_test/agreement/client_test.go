@@ -66,7 +66,7 @@ func (s *running) ask1(method string, q question, fields [][2]string) (answer, e
 			return a, nil
 		}
 		s.hangUp()
-		hungUp := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+		hungUp := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 		switch {
 		case !hungUp:
 			return answer{}, err
