@@ -23,7 +23,7 @@ const (
 // be missing. That happens if the database was not closed properly, or was closed for long.
 type unrecorded map[int64]int64
 
-// unrecordedIn returns the numbers of unrecorded requests between two times.
+// unrecordedIn returns the numbers of unrecorded requests between two times, by hour.
 func unrecordedIn(ctx context.Context, e engine, from, to time.Time) (unrecorded, error) {
 	lost := unrecorded{}
 	first, end := hoursOf(from, to)

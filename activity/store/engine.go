@@ -27,7 +27,7 @@ type dialect struct {
 	final    string // follows the name of a table, to read only the last revision of each row
 	quotient string // format for a quotient of two whole numbers
 	text     string // format for the text of a column. SQLite stores the numbers of texts.
-	value    string // format for a text to compare with such a column
+	value    string // format of a text in a comparison with such a column
 	join     string
 	crawlers string // format for a subquery with the columns crawler, category, since and until
 	quote    func(text string) string
