@@ -191,6 +191,11 @@ func questions(files ...*File) (all []question) {
 	return all
 }
 
+// Respelled reports whether the path in a line is not written in normal form.
+func (f *File) Respelled(line int) bool {
+	return slices.ContainsFunc(f.rules, func(r *rule) bool { return r.line == line && r.respelled() })
+}
+
 // respelled reports whether a rule is not written in normal form.
 func (r *rule) respelled() bool { return r.sent.text != r.text }
 
