@@ -126,7 +126,7 @@ func (im *importer) regain(r *measured, weakest []*measured) (crossings []*measu
 }
 
 // narrower gives a Disallow its original length back, so that r wins over it. It returns a Disallow for the paths where
-// the longer Disallow won over another Allow. If there are no such rules, it returns nil and changes nothing.
+// the longer Disallow won over another Allow. It returns nil, and leaves the Disallow as it is, if there are no such rules.
 func (im *importer) narrower(d, r *measured, weakest []*measured) (all []*measured) {
 	if !winsInPolicy(r.Rule, d.read) {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Google's parser skips a byte order mark in UTF-8, also if it is cut off, and no other bytes at the start. The answers are those
-// of its C++ code.
+// Google's parser skips a byte order mark in UTF-8, also if it is cut off, and no other bytes at the start. Its C++ code gives
+// the same answers.
 func TestByteOrderMarks(t *testing.T) {
 	for mark, skipped := range map[string]bool{
 		"": true, "\xef": true, "\xef\xbb": true, "\xef\xbb\xbf": true,
