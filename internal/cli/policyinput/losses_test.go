@@ -91,7 +91,7 @@ func TestSpellingsOfOtherGroupsOpenNothing(t *testing.T) {
 	}
 }
 
-// The comparison asks about raw URLs, too. Further spellings of a disallowed path count as spellings. A path is lost if an
+// The comparison asks about raw URLs, too. It counts further spellings of a disallowed path separately. A path is lost if an
 // Allow line has its spelling.
 func TestSpellingsAsSent(t *testing.T) {
 	for robots, want := range map[string]struct {
