@@ -19,7 +19,7 @@ type Comparison struct {
 
 type Difference struct {
 	Crawlers []string
-	Sent     bool   // the paths are compared as they are sent, not in normal form
+	Sent     bool   // the paths are those of raw URLs
 	Path     string // one of the paths, without "%" if there is such a one
 	Paths    int    // the number of paths
 	Asked    []string
@@ -36,8 +36,8 @@ const Other = "crawler-that-no-file-names"
 // Compare asks two files about many paths and reports different answers. It makes paths from each pattern of both
 // files: as written, decoded, encoded, with one more byte, and with one byte less. It adds paths that match both a
 // pattern with "*" and another pattern. It asks for each crawler that one of the files names, and for crawlers that
-// obey a named crawler's group or ignore "*". It also asks for an unknown crawler. The paths of patterns that are not in
-// normal form are asked about twice: in normal form, and as a URL that is not normalized, as for Google's parser.
+// obey a named crawler's group or ignore "*". It also asks for an unknown crawler. For patterns without a
+// normal form, it also asks about raw URLs, which Google's parser does not normalize.
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	c := &Comparison{Complete: true}
 	paths := questions(old, now)
@@ -64,7 +64,7 @@ func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	return c
 }
 
-// question is a path in normal form, or as it is sent.
+// question is a path in normal form or, if sent is true, the path of a raw URL.
 type question struct {
 	path string
 	sent bool
@@ -189,6 +189,11 @@ func questions(files ...*File) (all []question) {
 		}
 	}
 	return all
+}
+
+// Respelled reports whether the path in a line is not written in normal form.
+func (f *File) Respelled(line int) bool {
+	return slices.ContainsFunc(f.rules, func(r *rule) bool { return r.line == line && r.respelled() })
 }
 
 // respelled reports whether a rule is not written in normal form.
