@@ -5,7 +5,6 @@ package verify
 import (
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"net/netip"
@@ -133,24 +132,18 @@ func (l *Lists) request(ctx context.Context, s *source, limit int) (f fetched) {
 			f.err = fmt.Errorf("fetching %s: panic: %v\n%s", s.url, p, debug.Stack())
 		}
 	}()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
-	if err != nil {
-		f.err = err
-		return f
-	}
-	req.Header.Set("User-Agent", "caddy-robots-policy (address lists of crawlers)")
+	header := map[string]string{"User-Agent": "caddy-robots-policy (address lists of crawlers)"}
 	if old.fetched && old.etag != "" {
-		req.Header.Set("If-None-Match", old.etag)
+		header["If-None-Match"] = old.etag
 	}
 	if old.fetched && old.lastModified != "" {
-		req.Header.Set("If-Modified-Since", old.lastModified)
+		header["If-Modified-Since"] = old.lastModified
 	}
-	resp, err := l.options.Client.Do(req)
+	resp, err := outbound.Get(ctx, l.options.Client, s.url, header, maxListBytes+1)
 	if err != nil {
 		f.err = err
 		return f
 	}
-	defer resp.Body.Close()
 	f.wait, _ = outbound.MaxAge(resp.Header)
 	f.wait = min(f.wait, maxWait)
 	if resp.StatusCode == http.StatusNotModified && old.fetched {
@@ -164,18 +157,13 @@ func (l *Lists) request(ctx context.Context, s *source, limit int) (f fetched) {
 	return f
 }
 
-func (f *fetched) read(resp *http.Response, limit int, now time.Time) {
+func (f *fetched) read(resp outbound.Response, limit int, now time.Time) {
 	url := f.source.url
 	if resp.StatusCode != http.StatusOK {
 		f.err = fmt.Errorf("fetching %s: status %d", url, resp.StatusCode)
 		return
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxListBytes+1))
-	if err != nil {
-		f.err = fmt.Errorf("fetching %s: %w", url, err)
-		return
-	}
-	parsed, err := parseList(data)
+	parsed, err := parseList(resp.Data)
 	if err == nil && len(parsed.prefixes) > limit {
 		err = fmt.Errorf("the list has %d prefixes; the limit is %d", len(parsed.prefixes), limit)
 	}
