@@ -253,8 +253,8 @@ func (w *worker) store(ctx context.Context) error {
 	return err
 }
 
-// stored returns the client for a row of an activity database, which has a crawler's token and no User-Agent. A token
-// that is only used in robots.txt is treated like a User-Agent, because no crawler sends requests under such a token.
+// stored returns the client for a row of an activity database, which has a crawler's token and no User-Agent. If the
+// token is a control token, which no client sends in its User-Agent, it is treated as the text of a User-Agent.
 func (w *worker) stored(token string) *client {
 	c := *w.client([]byte(token))
 	named := func(p *policy.Policy, recognized []policy.CrawlerID) []policy.CrawlerID {
