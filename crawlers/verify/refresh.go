@@ -46,8 +46,8 @@ type fetched struct {
 	err      error
 }
 
-// watch starts to fetch a list periodically in the background, for the first time after wait. It ends when the lists
-// are stopped or the source is released. The caller must hold l.mu.
+// watch starts to fetch a list periodically in the background, for the first time after wait. Fetching ends when the
+// lists are stopped or the source is released. The caller must hold l.mu.
 func (l *Lists) watch(s *source, wait time.Duration) {
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(l.ctx)
@@ -184,9 +184,9 @@ type shrunken struct {
 	since time.Time
 }
 
-// guard returns an error if a new list has lost more than half of its entries, until the server has returned such a
-// list for the time confirmFor. The loss may be a mistake, and with the shorter list, real crawlers would be treated as
-// impostors. During that time the new list may change, but must not shrink further.
+// guard returns an error if a new list has lost more than half of its entries. When the server has returned such a list
+// for the time confirmFor, guard returns nil. The loss may be a mistake, and with the shorter list, real crawlers would
+// be treated as impostors. During the time confirmFor, the new list may change, but must not shrink further.
 func (s *source) guard(old, new *list, now time.Time) error {
 	if !new.shrankFrom(old) {
 		s.shrunk = nil
