@@ -21,9 +21,9 @@ type judgment struct {
 	anyCase   bool              // see site.Verdict
 	statement *policy.Statement // the deciding statement; nil if none decided
 	client    client            // the crawler that decision is about
-	audit     bool              // the request is from the command audit
+	audit     bool              // the request is from the command "audit"
 	read      site.Reading      // the robots.txt that the crawler has fetched before
-	wait      time.Duration     // if limited: when a request is possible again
+	wait      time.Duration     // if limited: the time until a request is possible again
 	limitPos  policy.Pos        // if limited: the limit's place in the policy file
 }
 

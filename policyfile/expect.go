@@ -161,7 +161,7 @@ func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 
 const maxDecisions = 10_000_000
 
-// evaluator runs tests. It asks once for each set of crawlers that the same rules apply to.
+// evaluator runs tests. It asks for one decision for each set of crawlers to which the same rules apply.
 type evaluator struct {
 	effect  *effect.Engine
 	policy  *policy.Policy

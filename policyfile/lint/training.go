@@ -32,8 +32,8 @@ var rightsUses = []rightsUse{
 	{policy.AIUse, []policy.Audience{ofCategory(crawlers.CategoryAIInput), ofCategory(crawlers.CategoryAIAssistant)}, "ai-may-crawl", "not to answer from it with AI"},
 }
 
-// aiCategories lists the categories of crawlers for AI. Each has the usage that a policy disallows to ask crawlers not
-// to do the same.
+// aiCategories lists the categories of crawlers for AI. Each category has the usage that a policy can disallow to ask
+// other crawlers not to use pages in the same way.
 var aiCategories = []struct {
 	category crawlers.Category
 	usage    policy.Usage

@@ -175,8 +175,8 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 	return apart
 }
 
-// apart splits a record if an exception from one path crosses another path. A reader would take the exception as one
-// from that path, too, but the paths that match both do change.
+// apart splits a record if an exception from one path crosses another path. A reader would think that the exception
+// also applies to that other path, although the paths that match both do change.
 func (r *record) apart() (parts []record) {
 	all := slices.Concat(r.except, r.already)
 	var set solve.Set
