@@ -27,7 +27,7 @@ type verdict struct {
 	stated      // the deciding statement; zero if no statement decides
 	client int  // the number of the kind of clients that the verdict is about
 	closes bool // the paths are disallowed
-	silent bool // the group needs no line, because a wider line says the same
+	silent bool // the group needs no line, because a wider line has the same effect
 	own    bool // the policy states the verdict; in the group of a purpose, a rule for the purpose disallows the paths
 }
 
@@ -316,8 +316,8 @@ const (
 	costOfMeeting   = 64 // the cost of a decision about paths where two patterns cross
 )
 
-// sorted returns the lines in the order of the policy. But a line that loses to another follows that line, because some
-// readers use the first match.
+// sorted returns the lines in the order of the policy. However, a line that loses to another line comes after it,
+// because some readers use the first match.
 func (m *lining) sorted(cells []solve.Cell[*line]) []*line {
 	var set solve.Set
 	byLength := make([]int, len(cells))

@@ -239,7 +239,7 @@ func (d *drawing) vary(p *policy.Policy, host string, o Options) (varying, []pol
 		w.preamble(d.theirs)
 	}
 	if d.license != "" {
-		w.line(d.license) // must precede all groups; otherwise it would only belong to the last group
+		w.line(d.license) // must precede all groups; otherwise the line would only belong to the last group
 	}
 	for _, doc := range d.documents {
 		if isAuthority(host) {

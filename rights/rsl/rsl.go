@@ -65,8 +65,8 @@ type copyright struct {
 	Name         string `xml:",chardata"`
 }
 
-// New returns the RSL document of a view, or nil if the view states nothing. exact is
-// false if the document is stricter than the view.
+// New returns the RSL document of a view, or nil if the view has no decision to state. exact is false if the document
+// is stricter than the view.
 func New(v *rights.View, r *policy.Rights) (d *rights.Document, exact bool) {
 	cells, exact := v.Cells()
 	var doc document

@@ -59,7 +59,7 @@ type Violations struct {
 	Requests   int64       `json:"requests"`           // all requests by crawlers
 	// Undecided counts requests by crawlers that have not read a robots.txt, as far as the server knows.
 	Undecided int64          `json:"undecided"`
-	Coverage  claim.Coverage `json:"coverage"` // what these numbers include, and what is missing
+	Coverage  claim.Coverage `json:"coverage"` // the data that these numbers include, and the missing data
 }
 
 // Violation is a request that violates the robots.txt that the crawler had read.

@@ -64,7 +64,7 @@ func MaxAge(h http.Header) (age time.Duration, ok bool) {
 				return 0, true
 			case "max-age":
 				seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31)
-				if err == nil || errors.Is(err, strconv.ErrRange) { // if the number is too large, seconds is the largest number
+				if err == nil || errors.Is(err, strconv.ErrRange) { // if too large, seconds is the largest number
 					return time.Duration(seconds) * time.Second, true
 				}
 			}
