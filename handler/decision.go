@@ -25,7 +25,7 @@ type class struct {
 	rule     policy.Pos  // the deciding rule; zero if no rule decided
 }
 
-// classify returns the class of a request that exceeds no rate limit.
+// classify returns the class of a request that does not exceed a rate limit.
 func (q *request) classify(v site.Verdict) class {
 	c := class{version: q.snapshot.Serial, crawler: v.Crawler, identity: q.query.Identity, verdict: v.Decision.Verdict, impostor: v.Impostor}
 	if v.Decision.Rule != nil {

@@ -13,9 +13,9 @@
 //	}
 //	return err
 //
-// If the Set is empty, the writer only calls the HeaderHook. If the handler failed and rw.Committed() is
-// false, nothing has been sent and the header map has not been touched. Another response can then be written to w.
-// docs/reference/pages.md lists for users which pages are changed.
+// If the Set is empty, the writer only calls the HeaderHook. If the handler failed and rw.Committed() is false,
+// nothing has been sent and the header map has not been touched. Another response can then be written to w.
+// docs/reference/pages.md explains to users which pages are changed.
 //
 // # What changes
 //

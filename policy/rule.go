@@ -238,7 +238,7 @@ type Rule struct {
 	NoLimit              bool  // the rule has "limit: none", so a wider rule's limit does not apply
 	LimitPos             Pos
 	Enforce              Mode
-	Intended             bool     // waives the safety check that the rule fails, unless the rule fails several
+	Intended             bool     // waives the safety check that the rule fails, if it fails only one
 	IntendedChecks       []string // the safety checks that the rule waives, such as "blocks-search"
 	PermissionsReference string   // ACAP 1.0 section 2.3.2
 	Requests             []ActionRequest

@@ -343,7 +343,7 @@ func (p *parser) addressOrPath(n *yaml.Node, what, text string) bool {
 	return p.address(n, what, text, true)
 }
 
-// address checks an absolute http or https URL. If allowed, it may also be a path.
+// address checks an absolute http or https URL. If pathToo is true, the text may also be a path.
 func (p *parser) address(n *yaml.Node, what, text string, pathToo bool) bool {
 	accepts := "an address that starts with https://"
 	if pathToo {

@@ -166,8 +166,8 @@ func (ns *Names) Recognize(agent string, others []string) policy.Crawler {
 // Crawlers returns the crawlers of the catalog.
 func (ns *Names) Crawlers() []policy.Crawler { return slices.Clone(convert(ns.catalog).Crawlers()) }
 
-// Nearest returns the name that a word most likely misspells, in any case, or "". Short words must be more similar
-// than long ones.
+// Nearest returns the name that a word most likely misspells, or "". It ignores letter case. Short words must be more
+// similar to a name than long ones.
 func Nearest(word string, names []string) string {
 	best, distance := "", tolerance(len(word))+1
 	folded := strings.ToLower(word)

@@ -221,8 +221,9 @@ type Closed struct {
 	Train []string `json:"train_ai,omitempty"`
 	AIUse []string `json:"ai_use,omitempty"`
 	Open  []string `json:"allowed,omitempty"` // patterns that some or all crawlers may crawl
-	// Blocked are the lines of rules that disallow crawling with the mode block. Logged are the lines of rules that do
-	// so with the mode log. Asked are the lines of rules that only robots.txt states and the server does not enforce.
+	// Blocked are the lines of rules that disallow crawling with the mode "block". Logged are the lines of rules that
+	// do so with the mode "log". Asked are the lines of rules that only robots.txt states and the server does not
+	// enforce.
 	Blocked []int `json:"blocked_by_lines,omitempty"`
 	Logged  []int `json:"logged_by_lines,omitempty"`
 	Asked   []int `json:"asked_by_lines,omitempty"`

@@ -216,8 +216,8 @@ func (m *lining) at(p pathpattern.Pattern) *line {
 }
 
 // matters reports whether a statement with the pattern given can change the verdict of a cell. A permission can change
-// it if the permission overrides at least one standing prohibition, because other permissions may override the rest. A
-// prohibition can change it unless a permission for all paths of the cell overrides the prohibition.
+// the verdict if it overrides at least one standing prohibition, because other permissions may override the rest. A
+// prohibition can change the verdict unless a permission for all paths of the cell overrides the prohibition.
 func (m *lining) matters(c *solve.Cell[*line], given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(m.all[given], func(s stated) bool {
 		return slices.ContainsFunc(c.Value.verdicts, func(v verdict) bool {

@@ -176,7 +176,7 @@ func (g *grouping) arrange() []*group {
 type nameOrder struct {
 	of    map[string]*group   // group of each token
 	parts map[string][]string // for each token, its parts that are tokens of groups with different lines
-	depth map[string]int      // how many tokens, each part of the previous one, lead to a token
+	depth map[string]int      // for each token, how deeply it is nested in other tokens
 }
 
 func newNameOrder(of map[string]*group) *nameOrder {
@@ -239,7 +239,7 @@ func (o *nameOrder) split(all []*group) (parts []*group) {
 	return parts
 }
 
-// refused says how many paths the server blocks, among the paths that a unit's group disallows and the group of "*"
+// refused tells how many paths the server blocks, among the paths that a unit's group disallows but the group of "*"
 // does not.
 type refused int
 

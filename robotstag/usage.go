@@ -66,9 +66,9 @@ type upstreamUsage struct {
 var aroundEquals = regexp.MustCompile(`[ \t]*=[ \t]*`)
 
 // read reads each line separately, because a malformed line would make the whole field unreadable. If a key occurs in
-// several lines, it combines the values by section 5.1; a reader of the joined lines would use the last. In a
-// malformed line it reads each member separately, but uses only members that disallow a usage. Readers of the whole
-// field would ignore the line, so its permissions have no effect.
+// several lines, it combines the values (draft-ietf-aipref-vocab section 5.1), whereas a reader of the joined lines
+// would use the last value. In a malformed line it reads each member separately, but uses only members that disallow a
+// usage. Readers of the whole field would ignore the line, so its permissions have no effect.
 func (f preferenceField) read(lines []string) (upstreamUsage, []Problem) {
 	up := upstreamUsage{f, map[string]httpsfv.Member{}}
 	problems := eachLine(lines, f.Field, lastMemberEnd, func(line string, p []Problem) []Problem {

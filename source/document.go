@@ -183,8 +183,8 @@ func (d *Document) unavailable() error {
 }
 
 // isFirst reports whether the user has not written the policy yet: the source is empty, and no text from it was ever
-// accepted. If another configuration is running, isFirst returns false, because a missing file is then more likely a
-// mistyped name. It also returns false if a configuration is only validated.
+// accepted. If another configuration is running, isFirst returns false, because a missing file is probably a mistyped
+// name in that case. It also returns false if a configuration is only validated.
 func (d *Document) isFirst(u *user, found content, err error) bool {
 	return u.src.isNothing(found, err) && !u.ReadOnly && (u.src.stored != nil || !u.Strict) && !d.hasVersion(u)
 }

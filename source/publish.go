@@ -129,8 +129,9 @@ func (s *storedPolicy) dropDraft(ctx context.Context, c *Change) {
 	}
 }
 
-// withdraw restores the history after the newest text could not be written, unless the text may have been written
-// nevertheless. It uses a new context, because the context of the write may have ended.
+// withdraw restores the history after the newest text could not be written. If the text may have been written
+// nevertheless, withdraw does not change the history. It uses a new context, because the context of the write may have
+// ended.
 func (s *storedPolicy) withdraw(ctx context.Context, text string, history []Published) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()

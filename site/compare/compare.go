@@ -94,7 +94,7 @@ type subject struct {
 	ids      [2]policy.CrawlerID // the IDs of one of the crawlers in both policies
 }
 
-// nameOf returns an example of a host. The rules of h apply to it, and no rules of a narrower host.
+// nameOf returns an example of a host. The rules for h apply to this host, but no rules for a narrower host do.
 func nameOf(h policy.Host) string { return cmp.Or(h.Example(), "host.invalid") }
 
 func (c *comparison) subjects(host string) []subject {

@@ -20,8 +20,8 @@ import (
 
 const kindSearch = "search"
 
-// Losses holds the losses of search engines when a policy replaces another. They are found without traffic. Losses that
-// a rule intends are not included.
+// Losses holds the losses of search engines when a policy replaces another. They are found by comparing the policies,
+// without recorded requests. Losses that a rule intends are not included.
 type Losses struct {
 	Found    []Found
 	AI       []Found // losses of search engines whose results are AI answers; they are reported, but not counted

@@ -118,8 +118,8 @@ func (q *Questions) Same() claim.Claim {
 	return claim.Judge(sameFile, sameSubject{claim.Read(q, c)})
 }
 
-// Sentence returns a sentence with the number of different answers. The sentence also mentions the parts that could not
-// be compared.
+// Sentence returns a sentence with the number of questions that the two files answer differently. The sentence also
+// mentions the parts that could not be compared.
 func (q *Questions) Sentence() string {
 	c := q.Same()
 	return strings.TrimSuffix(c.Text()+"; "+c.Missing(), "; ")
