@@ -20,7 +20,7 @@ type class struct {
 	identity policy.Identity
 	verdict  policy.Verdict
 	impostor bool        // the setting enforcement.impostors decided, not a rule
-	limited  bool        // allowed, but over the rate limit of rule
+	limited  bool        // the request is allowed, but exceeds the rate limit of rule
 	action   policy.Mode // if disallowed: the mode of the policy, or the handler's mode if that is less strict
 	rule     policy.Pos  // the deciding rule; zero if no rule decided
 }

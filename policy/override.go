@@ -17,7 +17,7 @@ type Applied struct {
 	Statement *Statement
 	Audience  Audience // the audience through which Rule reaches the crawlers, in lower case
 	Tier      Tier     // how closely Audience names the crawlers
-	Host      int      // how narrowly Rule names the host, the greater the narrower; 0 means every host
+	Host      int      // how narrowly Rule names the host: greater is narrower, and 0 means every host
 	Direct    bool     // Statement is about the requested usage itself, and not about Present
 
 	place int32 // the index of Rule in Spec.Rules

@@ -173,7 +173,7 @@ type evaluator struct {
 	asked   map[memberKey][]member
 }
 
-// classes are the classes of crawlers on a host. The first has all crawlers that are in no other class.
+// classes are the classes of crawlers on a host. The first class has all crawlers that do not belong to another class.
 type classes struct {
 	count int
 	of    map[policy.CrawlerID]int

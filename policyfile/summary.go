@@ -217,7 +217,7 @@ func countText(counts []CategoryCount, unknown bool) string {
 // Closed lists the paths and the enforced rules that a Summary leaves out.
 type Closed struct {
 	Crawl []string `json:"crawl,omitempty"` // patterns that some or all crawlers may not crawl, except for whole hosts
-	Index []string `json:"index,omitempty"` // patterns that they may not index
+	Index []string `json:"index,omitempty"` // patterns that some or all crawlers may not index
 	Train []string `json:"train_ai,omitempty"`
 	AIUse []string `json:"ai_use,omitempty"`
 	Open  []string `json:"allowed,omitempty"` // patterns that some or all crawlers may crawl

@@ -11,7 +11,7 @@ import (
 
 // Vocabulary describes a channel that states rights in lines of robots.txt and in a header field.
 type Vocabulary struct {
-	Key    string // key of the setting under publish
+	Key    string // key of the setting under "publish"
 	Field  string // canonical name of the header field
 	Labels []Label
 	// Crossing is empty if the vocabulary's lines apply to all paths. Otherwise lines have paths, and readers use the

@@ -134,7 +134,7 @@ type drawing struct {
 	left       map[string]bool // crawlers that a group's comment counts without naming them; the key is the token in lower case
 	losses     []Loss
 	work       int // the work done, in steps of a budget
-	shut       int // crawlers whose groups had no room
+	shut       int // number of crawlers whose groups had no room
 }
 
 // costOfLine is the cost of printing a line, in the steps of a budget.

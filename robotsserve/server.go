@@ -340,8 +340,8 @@ func (u unmet) WriteHeader(status int) {
 // Unwrap returns the underlying writer for http.ResponseController.
 func (u unmet) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
-// selective reports whether a request asks for something other than the whole file (RFC 9110
-// sections 13 and 14). Conditions by date do not apply: the file has no date.
+// selective reports whether a request asks for something other than the whole file (RFC 9110 sections 13 and 14).
+// Conditions about dates do not apply, because the file has no date.
 func selective(h http.Header) bool {
 	return len(h["Range"]) > 0 || len(h["If-None-Match"]) > 0 || len(h["If-Match"]) > 0
 }

@@ -50,7 +50,7 @@ type Member struct {
 type Values struct {
 	RobotsTag   []string                           // one line
 	XRobotsTag  []string                           // the line for everyone first; if there are many audiences, some share a line
-	Preferences [len(rights.Vocabularies)][]string // one line each
+	Preferences [len(rights.Vocabularies)][]string // one line for each vocabulary
 	Lift        robotsrule.Lift                    // restrictions to remove from the upstream's fields
 	Until       time.Time                          // when the first unavailable_after in the values passes, or zero
 

@@ -52,7 +52,7 @@ type Group struct {
 	Name string
 
 	written   string // the value of the first User-agent line
-	number    int    // the number of that line
+	number    int    // the number of the first User-agent line
 	rules     []Rule
 	lines     []line // lines that extend RFC 9309
 	delay     string

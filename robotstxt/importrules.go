@@ -41,9 +41,10 @@ func (g *Group) disallows() bool {
 
 func (g *Group) delays() bool { return g.CrawlDelay() > 0 }
 
-// replaces reports whether the groups gs replace a group for which the function has returns true. For their crawlers,
-// the groups gs replace the group of "*", and the groups that these crawlers would otherwise follow (RFC 9309 section
-// 2.2.1). In a policy, the rules of both groups would apply, so the rule of gs has to override the other rule.
+// replaces reports whether the groups gs replace a group for which the function "has" returns true. For their
+// crawlers, the groups gs replace the group of "*", and the groups that these crawlers would otherwise follow (RFC
+// 9309 section 2.2.1). In a policy, the rules of both groups would apply, so the rule of gs has to override the other
+// rule.
 func (im *importer) replaces(gs []*Group, has func(*Group) bool) bool {
 	other := func(name string) bool {
 		g := im.f.Group(name)
@@ -314,7 +315,7 @@ func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 			im.extension(&all, l)
 		}
 	}
-	im.f.notes = notes // importing "*" has reported the same
+	im.f.notes = notes // the import of "*" has added the same notes
 	for _, d := range all.AppDirectives {
 		if !slices.ContainsFunc(r.AppDirectives, func(own policy.AppDirective) bool { return own.App == d.App && own.Pattern == pathpattern.All }) {
 			r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: d.Pos, Pattern: pathpattern.All, App: d.App, Text: d.App})

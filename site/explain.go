@@ -349,7 +349,7 @@ func (s *Site) explainEdge(q policy.Query, t *Target, named []Client) Channel {
 	}
 	v := s.EdgeOf(t, q)
 	if v.Decision.Rule != nil && v.Decision.Rule.Fallback && !v.Impostor {
-		v.Decision = policy.Decision{} // the server never enforces it
+		v.Decision = policy.Decision{} // the server never enforces the fallback
 	}
 	if v.Decision.Rule != nil && !v.Impostor {
 		c.add(s.reason(v.Decision))

@@ -43,7 +43,7 @@ type Document struct {
 
 	users // its mutex protects the fields below
 
-	current  atomic.Pointer[Snapshot] // the last good version; nil before the first
+	current  atomic.Pointer[Snapshot] // the last good version; nil before the first version
 	err      error                    // why the present state of the source is not served, or nil if it is
 	absent   bool                     // whether err means that the source does not have a policy yet
 	errSince time.Time

@@ -50,7 +50,7 @@ type Hosts struct {
 	users // its mutex protects the fields below
 
 	files  map[string]*Document    // keys are file names relative to the directory of the template
-	misses map[string]*atomic.Bool // names of files that do not exist; the value reports a request since the last sweep
+	misses map[string]*atomic.Bool // names of files that do not exist; the value is true if requested since the last sweep
 	dirErr error                   // why the directory cannot be read now
 }
 

@@ -25,7 +25,7 @@ import (
 
 // confirmation asks servers whether they have loaded a version.
 type confirmation struct {
-	address string        // address of the admin API; "" for the configuration's
+	address string        // address of the admin API; "" means the address in the configuration
 	wait    time.Duration // how long servers are asked
 }
 

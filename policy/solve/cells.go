@@ -12,7 +12,7 @@ import (
 // maxCells is the default limit for the number of patterns that Cells adds to the given patterns.
 const maxCells = 500
 
-// Cell is a pattern with a value. The value applies to the paths whose longest matching pattern it is.
+// Cell is a pattern with a value. The value applies to the paths whose longest matching pattern is the cell's pattern.
 type Cell[V any] struct {
 	Pattern pathpattern.Pattern
 	Value   V

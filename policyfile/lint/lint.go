@@ -40,8 +40,8 @@ type Code struct {
 // Codes lists the kinds of problems. The most severe ones come first.
 func Codes() []Code { return slices.Clone(codes) }
 
-// checks holds all checks. They are independent. Each check has the whole budget, so that an expensive check does not
-// prevent others from finding problems.
+// checks holds all checks. They are independent. Each check starts with the full budget, so that an expensive check
+// does not prevent others from finding problems.
 var checks = []func(*linter){
 	(*linter).emptyRules, (*linter).enforcement, (*linter).crawlDelay, (*linter).searchLimits, (*linter).timeLimits, (*linter).purposes, (*linter).regexps, (*linter).enforcedEnds,
 	(*linter).notPublished, (*linter).noElements, (*linter).lostQualifiers, (*linter).exemptions,

@@ -110,9 +110,9 @@ func (l *linter) searchLimits() {
 	}
 }
 
-// purposes reports, for each rule for a purpose, which crawlers get it: crawlers that the server knows to declare the
-// purpose, and, if User-Agent-Purpose lines are published, other crawlers that read these lines in robots.txt
-// (draft-illyes-rep-purpose-00). It also reports rules that no crawler gets.
+// purposes reports, for each rule for a purpose, which crawlers get it. These are the crawlers that the server knows
+// to declare the purpose. If User-Agent-Purpose lines are published, other crawlers that read these lines in
+// robots.txt also get the rule (draft-illyes-rep-purpose-00). purposes also reports rules that no crawler gets.
 func (l *linter) purposes() {
 	published := l.Policy.Spec().Publish.UserAgentPurpose == policy.On
 	for i := range l.rules {

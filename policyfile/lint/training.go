@@ -126,9 +126,9 @@ func (l *linter) audiencesOf(s *policy.Statement, host string) (all []policy.Aud
 	return all
 }
 
-// leftOpenTo lists the usages to disallow so that a crawler is asked not to serve AI in the same way as crawlers of the
-// audiences. It returns nil if the crawler does not serve AI in this way, if a rule names the crawler, or if the policy
-// already asks it.
+// leftOpenTo lists the usages that the policy would have to disallow to ask a crawler not to serve AI in the same way
+// as crawlers of the audiences. It returns nil if the crawler does not serve AI in this way, if a rule names the
+// crawler, or if the policy already asks the crawler not to do so.
 func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []policy.Audience, s *policy.Statement, host, path string) (open []policy.Usage) {
 	if c.RobotsOnly || c.FromPolicy || l.isNamed(c.Token) {
 		return nil

@@ -100,9 +100,9 @@ type side struct {
 	p          *policy.Policy
 	q          policy.Query
 	statements []policy.Applied
-	lines      map[string]*policy.Applied                // statements by the texts that line returns
+	lines      map[string]*policy.Applied                // statements by the texts that the method line returns
 	at         map[pathpattern.Pattern][]*policy.Applied // statements by their rooted patterns
-	other      bool                                      // some statements are for the usage other
+	other      bool                                      // some statements are for the usage "other"
 }
 
 func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {

@@ -95,7 +95,7 @@ func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 		}
 		return Loss
 	})
-	if blocks { // blocking changes with the decision, or with the mode alone
+	if blocks { // blocking may change because of the decision, or only because of the mode
 		says := func(s state) string { return max(s.mode, policy.ModeOff).String() }
 		add(func(x cell) bool { return says(x.Value.old) != says(x.Value.now) }, says, func(*record, cell) Effect { return Edge })
 	}

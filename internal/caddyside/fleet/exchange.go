@@ -186,9 +186,9 @@ func (x *exchange) read(ctx context.Context, f *Fleet) error {
 			failed = append(failed, x.forget(ctx, f, node))
 		}
 	}
-	for _, node := range slices.Collect(maps.Keys(x.peers)) { // only this goroutine changes it
+	for _, node := range slices.Collect(maps.Keys(x.peers)) { // only this goroutine changes x.peers
 		if !there[node] && x.heard(node, nil) >= missingAfter {
-			x.remove(node) // its key was deleted by another server or a person
+			x.remove(node) // the node's key was deleted by another server or a person
 		}
 	}
 	return errors.Join(failed...)

@@ -58,7 +58,7 @@ type Opening struct {
 func (o *Opening) Broken(err error) {
 	select {
 	case o.broken <- err:
-	default: // an error was reported before, and was not handled yet
+	default: // an earlier error has not been handled yet
 	}
 }
 

@@ -55,7 +55,7 @@ type Violations struct {
 	Violations []Violation `json:"violations"`         // one page of violations
 	Rows       int         `json:"rows"`               // number of rows on all pages
 	All        int64       `json:"violating_requests"` // number of requests in the rows of all pages
-	Next       int         `json:"next,omitempty"`     // the parameter skip of the next page; 0 if there is none
+	Next       int         `json:"next,omitempty"`     // the parameter "skip" of the next page; 0 if there is none
 	Requests   int64       `json:"requests"`           // all requests by crawlers
 	// Undecided counts requests by crawlers that have not read a robots.txt, as far as the server knows.
 	Undecided int64          `json:"undecided"`

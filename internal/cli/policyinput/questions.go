@@ -27,7 +27,7 @@ type Questions struct {
 	Spellings int
 
 	old, now string          // the names of the files
-	lost     []string        // a path of each difference that is lost in every spelling, or ""
+	lost     []string        // for each difference, a path that is lost in every spelling, or ""
 	searches map[string]bool // the crawlers of search engines
 }
 
