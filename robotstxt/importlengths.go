@@ -152,7 +152,7 @@ func (im *importer) crossing(r, d *measured, weakest []*measured) (all []*measur
 	for _, p := range patterns {
 		c := Rule{Allow: r.Allow, Pattern: pathpattern.MustParse(p.String())}
 		c.Written = pathpattern.Written(c.Pattern, p.String())
-		if im.below { // in a policy file, the number would repeat the comment of the line
+		if im.below { // in a policy file, the line number would print the comment of the line again
 			c.number = r.number
 		}
 		c, ok := c.longer(max(0, d.lengthToLose(r.Allow)-c.Pattern.Len()))

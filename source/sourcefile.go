@@ -29,8 +29,8 @@ const (
 	// coarseClock is longer than the precision of a file system's clock, which may be two seconds. Within this time, a
 	// file can change without a new date or size.
 	coarseClock = 3 * time.Second
-	// After the time rereadFile, a file is read even if its date has not changed. Dates can be set by hand, and network
-	// file systems cache them.
+	// A file is read again after the time rereadFile, even if its date has not changed. Users can set dates, and
+	// network file systems cache them.
 	rereadFile = time.Minute
 )
 

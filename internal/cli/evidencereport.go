@@ -44,7 +44,7 @@ type evidenceReport struct {
 	evidence.Question
 	*evidence.Answer
 	Check                *evidence.Check
-	Whole                []claim.Claim // of each log
+	Whole                []claim.Claim // a claim about each log
 	ByKey, ByAuthority   bool
 	Done                 time.Time
 	LeftOut              string

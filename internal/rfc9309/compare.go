@@ -10,7 +10,7 @@ import (
 )
 
 type Comparison struct {
-	Crawlers    int          // number of crawlers that were asked about
+	Crawlers    int          // number of crawlers in the questions
 	Questions   int          // number of pairs of a crawler and a path
 	Differ      int          // number of questions with different answers
 	Differences []Difference // in the order of the first file's lines
@@ -19,8 +19,8 @@ type Comparison struct {
 
 type Difference struct {
 	Crawlers []string
-	Sent     bool   // the paths are those of raw URLs
-	Path     string // one of the paths, without "%" if there is such a one
+	Sent     bool   // the paths are compared as they are sent, not in normal form
+	Path     string // one of the paths, preferably one without "%"
 	Paths    int    // the number of paths
 	Asked    []string
 	Old, New Answer
@@ -35,9 +35,9 @@ const Other = "crawler-that-no-file-names"
 
 // Compare asks two files about many paths and reports different answers. It makes paths from each pattern of both
 // files: as written, decoded, encoded, with one more byte, and with one byte less. It adds paths that match both a
-// pattern with "*" and another pattern. It asks for each crawler that one of the files names, and for crawlers that
-// obey a named crawler's group or ignore "*". It also asks for an unknown crawler. For patterns without a
-// normal form, it also asks about raw URLs, which Google's parser does not normalize.
+// pattern with "*" and another pattern. It asks for each crawler that one of the files names, for crawlers that obey a
+// named crawler's group or ignore "*", and for an unknown crawler. If a pattern is not in normal form, Compare asks
+// about its paths twice: once in normal form, and once unchanged, as Google's parser compares them.
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	c := &Comparison{Complete: true}
 	paths := questions(old, now)

@@ -52,13 +52,14 @@ func newRule(allow bool, value string, line int) *rule {
 	return &rule{allow, newPattern(normalize(value, true)), newPattern(asSent(value)), size, line}
 }
 
-// Crawler holds the names by which a crawler finds its group.
+// Crawler holds the names with which a crawler looks for its group.
 type Crawler struct {
 	Names       []string // the crawler's name, followed by the names whose groups it obeys if it has no group
-	IgnoresStar bool     // says that it does not obey the group of "*"
+	IgnoresStar bool     // the crawler is documented not to obey the group of "*"
 }
 
-// Parse reads a file. whole reports whether a name in a User-agent line is used unchanged. It may be nil.
+// Parse reads a file. The function whole reports whether a name in a User-agent line is used unchanged; otherwise,
+// only its product token is used. whole may be nil.
 func Parse(data []byte, whole func(name string) bool) *File {
 	for _, c := range []byte("\xef\xbb\xbf") { // Google's parser also skips a part of this mark
 		rest, ok := bytes.CutPrefix(data, []byte{c})
@@ -236,8 +237,8 @@ func (g *group) ask(q question) Answer {
 // pattern is the value of a rule, in normal form or as Google's parser compares it.
 type pattern struct {
 	text     string
-	parts    []string // between its "*"
-	anchored bool     // it ends with "$"
+	parts    []string // the texts between the "*" of the pattern
+	anchored bool     // the pattern ends with "$"
 }
 
 func newPattern(text string) pattern {

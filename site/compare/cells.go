@@ -100,9 +100,9 @@ type side struct {
 	p          *policy.Policy
 	q          policy.Query
 	statements []policy.Applied
-	lines      map[string]*policy.Applied                // statements by the texts that line returns
+	lines      map[string]*policy.Applied                // statements by the texts that the method line returns
 	at         map[pathpattern.Pattern][]*policy.Applied // statements by their rooted patterns
-	other      bool                                      // some statements are for the usage other
+	other      bool                                      // some statements are for the usage "other"
 }
 
 func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
@@ -134,7 +134,7 @@ func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
 	return s
 }
 
-// index fills s.at, which matters needs, and returns the patterns of all statements.
+// index fills s.at, which the method matters reads, and returns the patterns of all statements.
 func (s *side) index() (patterns []pathpattern.Pattern) {
 	s.at = map[pathpattern.Pattern][]*policy.Applied{}
 	for i := range s.statements {
@@ -147,9 +147,9 @@ func (s *side) index() (patterns []pathpattern.Pattern) {
 	return patterns
 }
 
-// adds reports whether an allow entry with the pattern at, which the side to does not have, can change the effect of a
-// statement with the pattern given. Other statements that only one side has are compared with allowed paths in their
-// own cells.
+// adds reports whether an allow entry with the pattern at can change the effect of a statement with the pattern given.
+// The side s has this allow entry, but the side to does not. Other statements that only one side has are compared with
+// allowed paths in their own cells.
 func (s *side) adds(at, given pathpattern.Pattern, to *side) bool {
 	return slices.ContainsFunc(s.at[at], func(a *policy.Applied) bool {
 		return s.allows(a.Statement) && to.lines[s.line(a)] == nil && slices.ContainsFunc(s.at[given], func(x *policy.Applied) bool {

@@ -27,7 +27,7 @@ type Questions struct {
 	Spellings int
 
 	old, now string          // the names of the files
-	lost     []string        // a path of each difference that is lost in every spelling, or ""
+	lost     []string        // for each difference, a path that is lost in every spelling, or ""
 	searches map[string]bool // the crawlers of search engines
 }
 
@@ -118,8 +118,8 @@ func (q *Questions) Same() claim.Claim {
 	return claim.Judge(sameFile, sameSubject{claim.Read(q, c)})
 }
 
-// Sentence returns a sentence with the number of different answers. The sentence also mentions the parts that could not
-// be compared.
+// Sentence returns a sentence with the number of questions that the two files answer differently. The sentence also
+// mentions the parts that could not be compared.
 func (q *Questions) Sentence() string {
 	c := q.Same()
 	return strings.TrimSuffix(c.Text()+"; "+c.Missing(), "; ")

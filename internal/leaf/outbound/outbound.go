@@ -40,8 +40,8 @@ func check(address string, allowed []netip.Prefix) error {
 	return fmt.Errorf("%s is not a public address", a)
 }
 
-// special lists address ranges that, like private ones, are not on the public internet or may lead out of it (IANA
-// special-purpose address registries).
+// special lists address ranges that are not on the public internet, or through which packets may leave the public
+// internet (IANA special-purpose address registries).
 var special = func() (ps []netip.Prefix) {
 	for p := range strings.FieldsSeq(`0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15
 		198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 ::/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23
@@ -66,7 +66,7 @@ func MaxAge(h http.Header) (age time.Duration, ok bool) {
 				return 0, true
 			case "max-age":
 				seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31)
-				if err == nil || errors.Is(err, strconv.ErrRange) { // then seconds is the largest number
+				if err == nil || errors.Is(err, strconv.ErrRange) { // if too large, seconds is the largest number
 					return time.Duration(seconds) * time.Second, true
 				}
 			}
