@@ -48,7 +48,7 @@ type Part struct {
 	Local      string // the name of the Usage that the part refers to, or ""
 }
 
-// Record is a record for some crawlers, or for any crawler if it names "*" (section 2.3).
+// Record is a record for some crawlers, or for any crawler if the record names "*" (section 2.3).
 type Record struct {
 	Line                 int // the line number of the first field
 	Crawlers             []string

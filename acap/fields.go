@@ -75,9 +75,9 @@ func (c *claim) isFor(purpose string) bool {
 	return c.condition == "" || s.isFor(purpose)
 }
 
-// fieldSolver finds the claims about one usage in a record. They must have the same meaning as the policy for readers
-// that follow section 2.4.5 of ACAP. By this section, the claim with the narrowest scope decides. A usage is prohibited
-// if no claim is the narrowest.
+// fieldSolver finds the claims about one usage in a record. For readers that follow section 2.4.5 of ACAP, the claims
+// must have the same meaning as the policy. According to this section, the claim with the narrowest scope decides. A
+// usage is prohibited if no claim is the narrowest.
 //
 //	everyone:  disallow index /*/drafts/     ACAP-disallow-index: /*/drafts/
 //	everyone:  allow index /news/         →  ACAP-allow-index: /news/

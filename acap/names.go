@@ -222,7 +222,7 @@ func (d *names) sameSet(fields []field, members []int, s *policy.ResourceSet) bo
 	return len(got) == len(want) && len(got) > 1
 }
 
-// joinUsages combines the permissions of a resource into one item if they are all parts of a local usage.
+// joinUsages combines permissions of a resource into one item if together they are all parts of a local usage.
 func (d *names) joinUsages(items []item) {
 	type key struct{ local, resource, condition string }
 	groups := map[key][]int{}

@@ -287,8 +287,8 @@ func joinQualifiers(words []string) []string {
 	return joined
 }
 
-// qualifiers parses the qualifiers of a usage. It reads until-recrawl, which section 2.4.1.2 uses, as until-recrawled
-// of section 2.5.3.1.
+// qualifiers parses the qualifiers of a usage. Section 2.4.1.2 writes "until-recrawl" where section 2.5.3.1 has
+// "until-recrawled". qualifiers accepts both.
 func qualifiers(u policy.Usage, words []string) (*policy.Qualifiers, error) {
 	q := &policy.Qualifiers{}
 	seen := map[string]bool{}

@@ -48,7 +48,7 @@ func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	w := all.writer(host)
 	records := append(w.records(), w.references()...)
 	if len(records) == 0 && w.full {
-		// The grammar requires at least one record. This one has no effect, because unstated usages are allowed.
+		// The grammar requires at least one record. This record has no effect, because unstated usages are allowed.
 		records = []*record{{crawlers: []string{"*"}, lines: []recordLine{{Line: Line{Text: "ACAP-allow-crawl: /"}}}}}
 	}
 	if len(records) == 0 {
@@ -228,8 +228,8 @@ func (w *writer) record(c, everyone *policy.Class) *record {
 	return rec
 }
 
-// usages lists the usages that have fields in the record of a class. A usage derived from present only has fields if a
-// rule mentions it.
+// usages lists the usages that have fields in the record of a class. A usage derived from "present" has fields only if
+// a rule mentions this usage.
 func (w *writer) usages(c, everyone *policy.Class) (all []policy.Usage) {
 	differs := map[policy.Usage]bool{}
 	present := c == everyone

@@ -47,7 +47,7 @@ func (p *Publication) Identify() {
 // Label returns the name that people see; see the function Label.
 func (p *Publication) Label() string { return Label(p.ID, p.Number) }
 
-// Label returns the name of a publication: v3, v3.1 or, if it was not counted, the start of its ID.
+// Label returns the name of a publication: v3, v3.1 or, if the publication was not counted, the start of its ID.
 func Label(id, number string) string {
 	if number == "" {
 		return fmt.Sprintf("%.8s", id)

@@ -21,14 +21,14 @@ const (
 	Verified   Identity = "verified"   // an address list, DNS or a signature proves the identity
 	Unverified Identity = "unverified" // the User-Agent claims the identity, which is neither proven nor disproven
 	Impostor   Identity = "impostor"   // a check showed that the client is not the crawler
-	Audit      Identity = "audit"      // unverified, and the User-Agent also names this program's command audit
+	Audit      Identity = "audit"      // unverified, and the User-Agent also names the command `audit` of this program
 )
 
 // Decision is the server's decision on a request, including its effect.
 type Decision string
 
-// The decisions. If no rule applies to a request, the decision is Unstated in the placeholder and in the command
-// explain. Counters and recorders use Allowed for such requests.
+// The decisions. If no rule applies to a request, the decision is Unstated in the placeholder and in the output of the
+// command `explain`. Counters and recorders use Allowed for such requests.
 const (
 	Unstated   Decision = "unstated"    // no rule applies
 	Allowed    Decision = "allowed"     // a rule allows the request, or no rule applies

@@ -63,7 +63,7 @@ type Group struct {
 	// Reasons yields the texts of the lines about a host and path, with the rules and places that cause them. Reasons
 	// is nil if the decisions of the policy cause the lines.
 	Reasons func(*policy.Policy, policy.Query, func(r *policy.Rule, at policy.Pos, says string))
-	// Values returns texts that are not part of decisions. It is nil if there are none.
+	// Values describes texts that are not part of decisions. It is nil if the channel has no such texts.
 	Values *Values
 }
 
@@ -174,7 +174,7 @@ func At(p *policy.Publish, path string) *Channel {
 }
 
 // Only returns the only channel that can express license requests, references to other records, purposes, the usage
-// other, and qualifiers that search engines have no rule for.
+// "other", and qualifiers for which search engines have no rule.
 func Only() *Channel { return &records }
 
 // Documents returns the channels with documents.

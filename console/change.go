@@ -79,7 +79,7 @@ type robotsDiff struct {
 type publishBox struct {
 	Conditions []condition
 	Ready      bool
-	ReadOnly   string // the reason why the page has no button; empty if it has one
+	ReadOnly   string // the reason why the page has no publish button; empty if the page has the button
 	WhyNot     string
 	Token      string
 	MaySave    bool

@@ -36,7 +36,7 @@ func (e *Engine) limitsAt(dst []Limit, t *Target, q policy.Query) []Limit {
 	if !e.limits || q.Crawler == 0 || e.Open(e.Read(t)) {
 		return dst
 	}
-	// A client that falsely claims to be a search engine is not treated as one.
+	// A client that falsely claims to be a search engine is not treated like a search engine.
 	search := q.Identity != policy.Impostor && e.Searches(q.Crawler)
 	if r := e.Policy.Limit(q); r != nil && (!search || LimitsSearch(r)) {
 		if mode := e.limitMode(r); mode > policy.ModeOff {

@@ -83,8 +83,8 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 	return f
 }
 
-// isStaging reports whether a first policy keeps the hosts that a rule names out of search results, and does nothing
-// else there. The safety checks at load allow such a rule.
+// isStaging reports whether the only effect of a rule in a first policy is to keep the hosts that the rule names out of
+// search results. The safety checks at load allow such a rule.
 func isStaging(f compare.Found) bool {
 	return f.Loss&(effect.LossBlocked|effect.LossCrawl) == 0 && f.Rule != nil && len(f.Rule.Hosts) > 0
 }

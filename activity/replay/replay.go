@@ -58,7 +58,7 @@ type Verdict struct {
 	Rule     string // name or audience of the rule, or enforcement.impostors; empty if no rule decided
 }
 
-// Run replays logs, or an activity database. It returns an error if they cannot be read.
+// Run replays logs, an activity database, or both. It returns an error if the logs or the database cannot be read.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)

@@ -25,7 +25,7 @@ func (q *Query) spans(rolled int64) []span {
 	hours, days := pathHourTable, pathDayTable
 	if !q.paths() {
 		hours, days = hourTable, dayTable
-		rolled = to // every write also updates the table days
+		rolled = to // every write also updates the table "days"
 	}
 	firstDay, lastDay := (from+23)/24, min(to/24, rolled+1)
 	if q.has(ByHour) || firstDay >= lastDay {
@@ -119,8 +119,8 @@ func (q *Query) most() string {
 	return fmt.Sprintf(" ORDER BY %s DESC LIMIT %d", map[bool]string{true: "v", false: "n"}[q.Violating], 4*q.Limit+100)
 }
 
-// totalsIn returns the sums of the rows in some spans. They are sorted by time if the query asks for a time, and otherwise
-// by requests. Violations with unknown paths come last.
+// totalsIn returns the sums of the rows in some spans. The sums are sorted by time if the query has a dimension of
+// time, and otherwise by the number of requests. Violations with unknown paths come last.
 func totalsIn(ctx context.Context, e engine, q *Query, spans []span) ([]Row, error) {
 	rows := []Row{}
 	text, by := q.statement(e, spans), len(q.By)

@@ -148,7 +148,7 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.sender.db.Close(), s.db.Close(), s.lock.Close())
 }
 
-// tick runs once a second. It starts a write when one is due.
+// tick runs once a second. It starts a write when the next write is due.
 func (s *Store) tick() {
 	if n := s.missed.Swap(0); n > 0 {
 		s.waiting.lost[s.options().Now().Unix()/3600] += n
