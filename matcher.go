@@ -41,7 +41,7 @@ type MatchCrawler struct {
 
 	// The required identity of the client, in addition to its User-Agent. `any` requires nothing. `verified` requires
 	// proof that the client is the crawler. `impostor` requires proof that the client is not the crawler.
-	// `not-impostor` matches all clients except such impostors. Default: `any`.
+	// `not-impostor` matches every client that is not proven to be an impostor. Default: `any`.
 	Identity string `json:"identity,omitempty"`
 
 	// The methods that verify crawlers, with the values of the handler's `verify`. Default: `embedded`.

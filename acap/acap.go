@@ -85,7 +85,7 @@ type Field struct {
 	Local      string
 	Patterns   []string // one pattern, or all patterns of a set
 	Set        string
-	Unreadable bool // a permission with an invalid qualifier or a late definition; it does not permit anything
+	Unreadable bool // a permission with an invalid qualifier or a late definition; such a field permits nothing
 
 	folded []pathpattern.Pattern // the patterns in the form for comparisons
 }

@@ -77,7 +77,8 @@ func (s *fieldSolver) decidePair(i, j int) {
 }
 
 // join adds a permission for the paths that two permissions match, if such a permission is needed. For these paths, the
-// qualifiers of both apply, and the two together may override prohibitions that neither overrides alone.
+// qualifiers of both permissions apply. Together, the two permissions may override prohibitions that a single one of
+// them does not override.
 func (s *fieldSolver) join(i, j int) {
 	a, b := &s.claims[i], &s.claims[j]
 	if !a.pattern.Overlaps(b.pattern) || len(a.from) == 0 || len(b.from) == 0 {
@@ -107,7 +108,8 @@ func (s *fieldSolver) join(i, j int) {
 	})
 }
 
-// needBoth reports whether each of two permissions overrides a prohibition that the other one does not override.
+// needBoth reports whether each of two permissions overrides some prohibition that the other permission does not
+// override.
 func (s *fieldSolver) needBoth(a, b *claim) bool {
 	mine, other := false, false
 	for k := range s.claims[:s.given] {

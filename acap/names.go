@@ -296,7 +296,7 @@ func (s *fieldSolver) unready(quals string) bool {
 }
 
 // prohibitUnready changes permissions with such qualifiers to prohibitions, because readers are not expected to
-// understand the qualifiers, and would permit too much without them.
+// understand these qualifiers. If readers ignored the qualifiers, the permissions would permit too much.
 func (s *fieldSolver) prohibitUnready() {
 	for i := range s.claims {
 		c := &s.claims[i]

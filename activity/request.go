@@ -19,7 +19,7 @@ type Identity string
 // The identities.
 const (
 	Verified   Identity = "verified"   // an address list, DNS or a signature proves the identity
-	Unverified Identity = "unverified" // the User-Agent claims the identity, which is neither proven nor disproven
+	Unverified Identity = "unverified" // the User-Agent claims the identity, and no check has proven or disproven this claim
 	Impostor   Identity = "impostor"   // a check showed that the client is not the crawler
 	Audit      Identity = "audit"      // unverified, and the User-Agent also names the command `audit` of this program
 )
@@ -45,8 +45,8 @@ const CategoryUnlisted = "unlisted"
 // AuditProduct is the product in the User-Agent of every request that the command `audit` makes.
 const AuditProduct = "caddy-robots-policy-audit"
 
-// Request is the record of a request by a crawler, or by a client that looks like one, with the decision on it. It
-// never contains the client's address.
+// Request is the record of a request and the decision on it. The client is a crawler, or looks like an automated
+// client. It never contains the client's address.
 type Request struct {
 	Time time.Time
 	Host string // lower case, without a port

@@ -85,7 +85,7 @@ type Records struct {
 	// All reports whether the records express decisions about every usage.
 	All func(*policy.Publish) bool
 	// Explain returns the records of a robots.txt that apply to a query. differs describes the cases in which readers
-	// of the records do not get the policy's decision.
+	// of the records come to another decision than the policy.
 	Explain func(p *policy.Policy, file string, q policy.Query) (sends, differs []string)
 	// SwitchOn is the line under "publish" that switches on the channel.
 	SwitchOn string

@@ -69,8 +69,9 @@ func (e *Engine) LimitsOf(r *policy.Rule) (all []Limit) {
 	return all
 }
 
-// limitMode returns the mode for requests over a rule's limit. A limit has no effect unless the server enforces it.
-// Therefore the mode is ModeBlock, unless the rule sets another mode or the mode of the whole policy is ModeLog.
+// limitMode returns the mode for requests over a rule's limit. A limit that the server does not enforce has no effect.
+// Therefore the default mode is ModeBlock. The rule can set another mode, and if the mode of the whole policy is
+// ModeLog, the default is ModeLog.
 func (e *Engine) limitMode(r *policy.Rule) policy.Mode {
 	switch {
 	case r.Enforce != policy.ModeUnset:

@@ -165,8 +165,9 @@ func listed(before string, words []string) (lines []string) {
 	return lines
 }
 
-// Keeps judges, without traffic, whether a policy makes search engines lose something. old is the previous policy, or
-// nil for the first one. below finds the site's own robots.txt; it is nil if the server does not merge that file.
+// Keeps judges whether search engines lose something because of a policy. It does not use traffic. old is the previous
+// policy, or nil for the first one. below finds the site's own robots.txt; it is nil if the server does not merge that
+// file.
 func Keeps(old, now *site.Site, below site.Below, accepted []string) claim.Claim {
 	return KeepsBy(compare.Sites(old, now, compare.Options{Below: below}).Losses, old == nil, accepted)
 }

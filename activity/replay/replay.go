@@ -43,8 +43,8 @@ type Options struct {
 	Hosts []policy.Host
 	// Below, if not nil, finds the robots.txt of the site itself, which applies where the policy has no rule.
 	Below site.Below
-	// Decided is called with each request of a crawler in a log, and with the new policy's decision on it. Calls may be
-	// concurrent. Decided may be nil.
+	// Decided is called with each request of a crawler in a log, and with the new policy's decision on this request.
+	// Calls may be concurrent. Decided may be nil.
 	Decided func(*accesslog.Record, Verdict)
 
 	losses func() *compare.Losses // returns the losses that a comparison of the policies finds

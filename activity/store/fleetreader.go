@@ -49,8 +49,8 @@ type Node struct {
 	rolled, last int64
 }
 
-// Nodes returns all databases that have sent something, sorted by name of the server. A server has several databases if
-// its directory was deleted.
+// Nodes returns all databases that have sent rows, sorted by the names of their servers. A server has several databases
+// if its directory was deleted.
 func (r *FleetReader) Nodes(ctx context.Context) (all []Node, err error) {
 	err = r.query(ctx, "SELECT server_name, store, toUInt32(now()) - toUInt32(at), behind, rolled, last, every, ended, toInt64(revision) - toInt64(toUInt32(at)) * 1000 FROM servers FINAL"+r.where()+" ORDER BY server_name, store", 9, func(f []string, n []int64) {
 		all = append(all, Node{
