@@ -292,7 +292,7 @@ func (m *MatchCrawler) parseArgs(words []string) error {
 //	    verify_from <ranges...>
 //	}
 //
-// A crawler is a product token, category:NAME, operator:NAME, purpose:NAME, signed:HOST, any, or unlisted.
+// A crawler is a product token, category:NAME, operator:NAME, purpose:NAME, signed:HOST, "any" or "unlisted".
 func (m *MatchCrawler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	for d.Next() {
 		args := d.RemainingArgs()

@@ -149,8 +149,9 @@ const (
 )
 
 // Compare finds the narrower of two folded patterns (section 2.4.5). The first byte that differs decides. If one
-// pattern ends there, the other pattern is narrower. A "$" is less narrow than any other character, and a "*" is less
-// narrow than any character except "$". Between other characters, the order is undetermined.
+// pattern ends there, the other pattern is narrower. If one pattern has "$" there, the other pattern is narrower.
+// Otherwise, if one pattern has "*" there, the other pattern is narrower. In all other cases, the order is
+// undetermined.
 func Compare(a, b pathpattern.Pattern) Scope {
 	s, t := a.String(), b.String()
 	for i := 0; ; i++ {

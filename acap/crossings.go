@@ -77,8 +77,8 @@ func (s *fieldSolver) decidePair(i, j int) {
 }
 
 // join adds a permission for the paths that two permissions match, if such a permission is needed. For these paths, the
-// qualifiers of both permissions apply. Together, the two permissions may override prohibitions that a single one of
-// them does not override.
+// qualifiers of both permissions apply. Together, the two permissions may override prohibitions that neither of them
+// overrides alone.
 func (s *fieldSolver) join(i, j int) {
 	a, b := &s.claims[i], &s.claims[j]
 	if !a.pattern.Overlaps(b.pattern) || len(a.from) == 0 || len(b.from) == 0 {

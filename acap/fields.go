@@ -15,7 +15,7 @@ import (
 // conditional is a statement that applies to all purposes, or only to some.
 type conditional struct {
 	policy.Applied
-	condition string // the purposes of its sub-record in lower case, one a line, or "" if there is none
+	condition string // the purposes of its sub-record in lower case, one on each line, or "" if there is none
 }
 
 // statements lists the statements about a usage for a class, with their conditions. A condition consists of the usage

@@ -60,7 +60,7 @@ func newNames(spec *policy.Spec) *names {
 
 func qualifierText(q *policy.Qualifiers) string { return strings.Join(q.Strings(), " ") }
 
-// isName reports whether s is a valid name by the grammar of section 3.
+// isName reports whether s is a valid name according to the grammar of section 3.
 func isName(s string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	return strings.Trim(s, letters+"0123456789-_.") == "" && strings.IndexAny(s, letters) == 0

@@ -23,8 +23,8 @@ const (
 	maxPatterns = 10000 // maximum number of patterns in a set
 )
 
-// Parse reads the ACAP fields of a robots.txt by section 3. It accepts lines that end in CR, LF or both, superfluous
-// white space, and field names in any letter case. It skips conventional fields.
+// Parse reads the ACAP fields of a robots.txt according to section 3. It accepts lines that end in CR, LF or both,
+// superfluous white space, and field names in any letter case. It skips conventional fields.
 func Parse(text []byte) *File {
 	p := parser{f: &File{}, sets: map[string]*Set{}, usages: map[string]*Usage{}}
 	text = Decode(text)

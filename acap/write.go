@@ -69,7 +69,8 @@ func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	return lines, w.problems
 }
 
-// checkNames warns about crawler names that are not valid by the grammar of section 3. A name must start with a letter.
+// checkNames warns about crawler names that are not valid according to the grammar of section 3. A name must start with
+// a letter.
 func (w *writer) checkNames(rec *record) {
 	for _, c := range rec.crawlers {
 		if c == "*" || c[0] >= 'A' && c[0] <= 'Z' || c[0] >= 'a' && c[0] <= 'z' {
@@ -148,7 +149,7 @@ type record struct {
 // recordLine is a line of a record, with its condition if it has one.
 type recordLine struct {
 	Line
-	condition string // the purposes of its sub-record, one a line, or "" if there is none
+	condition string // the purposes of its sub-record, one on each line, or "" if there is none
 }
 
 func (rec *record) write() (lines []Line) {

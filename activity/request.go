@@ -33,10 +33,10 @@ const (
 	Unstated   Decision = "unstated"    // no rule applies
 	Allowed    Decision = "allowed"     // a rule allows the request, or no rule applies
 	Disallowed Decision = "disallowed"  // disallowed, but answered like an allowed request
-	WouldBlock Decision = "would_block" // disallowed, but the rule is only logged (enforce: log)
+	WouldBlock Decision = "would_block" // disallowed, but the server only logs this (enforce: log)
 	Blocked    Decision = "blocked"     // disallowed, and blocked
 	Limited    Decision = "limited"     // answered with 429, because the request exceeds a rate limit
-	WouldLimit Decision = "would_limit" // allowed, although the request exceeds a rate limit that is only logged (enforce: log)
+	WouldLimit Decision = "would_limit" // the request exceeds a rate limit, but the server only logs this (enforce: log)
 )
 
 // CategoryUnlisted is the category of clients that look automated but are not in the catalog.
@@ -46,7 +46,7 @@ const CategoryUnlisted = "unlisted"
 const AuditProduct = "caddy-robots-policy-audit"
 
 // Request is the record of a request and the decision on it. The client is a crawler, or looks like an automated
-// client. It never contains the client's address.
+// client. A Request never contains the client's address.
 type Request struct {
 	Time time.Time
 	Host string // lower case, without a port

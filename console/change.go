@@ -66,7 +66,7 @@ type changeData struct {
 	Keywords  string
 }
 
-// changeLine describes what crawlers gain or lose by a change.
+// changeLine describes what crawlers gain or lose because of a change.
 type changeLine struct{ Effect, Text string }
 
 // robotsDiff holds the differences between a host's robots.txt before and after the change.
@@ -305,7 +305,7 @@ func (v *view) ReplayDays() int {
 	return periods[0]
 }
 
-// changesInWords describes the gains and losses of crawlers. The losses of search engines are first.
+// changesInWords describes the gains and losses of crawlers. The losses of search engines come first.
 func changesInWords(d *compare.Diff) (all []changeLine) {
 	for i := range d.Changes {
 		c := &d.Changes[i]

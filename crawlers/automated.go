@@ -13,8 +13,8 @@ import (
 )
 
 // Automated reports whether a User-Agent probably comes from an automated client. name is the product in the User-Agent
-// that gives the client away. Callers count the client under this name. Automated does not use the catalog. A client is
-// automated if one of these rules applies:
+// that shows this. Callers count the client under this name. Automated does not use the catalog. A client is automated
+// if one of these rules applies:
 //
 //   - There is no User-Agent. In this case, the name is "(none)".
 //   - The User-Agent begins with the name of an HTTP library or a command-line client.

@@ -162,7 +162,7 @@ func (r *FleetReader) Bounds(ctx context.Context) (Bounds, error) {
 // Crawlers returns the recorded crawlers, sorted by name.
 func (r *FleetReader) Crawlers(ctx context.Context) ([]Crawler, error) { return crawlersIn(ctx, r) }
 
-// Reads returns which crawlers have read which robots.txt, the latest first.
+// Reads returns the reads of robots.txt by crawlers, the latest first.
 func (r *FleetReader) Reads(ctx context.Context) ([]Read, error) { return readsIn(ctx, r) }
 
 // Publications is like [Reader.Publications]. The time of a publication is the time when the first server loaded it.

@@ -129,7 +129,7 @@ func (r *Read) Label() string {
 	return activity.Label(r.Publication, r.Number)
 }
 
-// Reads returns which crawlers have read which robots.txt, the latest first.
+// Reads returns the reads of robots.txt by crawlers, the latest first.
 func (r *Reader) Reads(ctx context.Context) ([]Read, error) { return readsIn(ctx, r) }
 
 func readsIn(ctx context.Context, e engine) (all []Read, err error) {
