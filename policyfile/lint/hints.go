@@ -19,7 +19,7 @@ type obstacle struct {
 	allow   placed
 	deny    placed
 	host    string
-	region  []pathpattern.Pattern // patterns of the paths that both match
+	region  []pathpattern.Pattern // patterns of the paths that both the permission and the prohibition match
 	blocked []policy.CrawlerID
 }
 
