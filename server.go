@@ -122,7 +122,7 @@ var placeholders = []struct {
 	{"rule", (*handler.Decision).Rule},
 }
 
-// placeholder returns the value of a placeholder for a decision. It returns an empty value if d is nil.
+// placeholder returns the value of a placeholder for a decision. If d is nil, the value is empty.
 func placeholder(d *handler.Decision, key string) (value any, ok bool) {
 	name, ok := strings.CutPrefix(key, placeholderPrefix)
 	for _, p := range placeholders {

@@ -19,7 +19,8 @@ type conditional struct {
 }
 
 // statements lists the statements about a usage for a class, with their conditions. A condition consists of the usage
-// purposes of the rule, or of a purpose that the rule is for and that no crawler of the class has.
+// purposes of the statement's rule. If the rule is for a purpose that no crawler of the class has, the condition is
+// this purpose.
 func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional) {
 	has := func(a *policy.Applied) bool {
 		return slices.ContainsFunc(all, func(b conditional) bool { return b.Statement == a.Statement && b.Audience == a.Audience })
@@ -106,8 +107,8 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 		}
 	}
 	if u == policy.Crawl && w.other && everyone {
-		// In ACAP, other includes all usages that are not explicitly permitted (section 2.5.6). In a policy, other
-		// never includes crawl, so permit it explicitly.
+		// In ACAP, "other" includes all usages that are not explicitly permitted (section 2.5.6). In a policy, "other"
+		// never includes "crawl", so permit crawling explicitly.
 		s.add(pathpattern.All, true, "", nil)
 	}
 	s.given = len(s.claims)
@@ -151,9 +152,9 @@ func (s *fieldSolver) add(p pathpattern.Pattern, allow bool, condition string, f
 
 var ever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// decide returns the policy's decision about paths that match a pattern but no narrower one, and its printed
-// qualifiers. They are ambiguous if two of them differ and neither is stricter, or if a permission without a date
-// depends on a permission with a date.
+// decide returns the policy's decision about paths that match a pattern but no narrower one, and the printed qualifiers
+// of that decision. The qualifiers are ambiguous if two of them differ and neither is stricter. They are also ambiguous
+// if a permission without a date depends on a permission with a date.
 func (s *fieldSolver) decide(at pathpattern.Pattern, condition string) (d policy.Decision, quals string, ambiguous bool) {
 	s.budget.Spend(s.wild)
 	q := s.class.Query(s.host, s.usage, "")

@@ -21,7 +21,7 @@ type Line = policy.Line
 const maxReports = 3
 
 // Published reports whether ACAP records are published for a policy. In full mode, this is always the case. In
-// automatic mode, they are only published if no other channel can express a part of the policy.
+// automatic mode, they are published only if some part of the policy cannot be expressed in any other channel.
 func Published(p *policy.Policy) bool {
 	spec := p.Spec()
 	if spec.Publish.ACAP != policy.Auto {
@@ -37,10 +37,10 @@ func Published(p *policy.Policy) bool {
 
 // Write returns the ACAP 1.0 records of a host for the end of robots.txt, or nil if none are published.
 //
-// In automatic mode, the records contain the parts of the policy that the groups of RFC 9309 cannot express. They only
-// include crawl if that is necessary, for two reasons: ACAP-disallow-other also prohibits crawling that is not
-// explicitly permitted (section 2.5.6), and only records can express a rule for usage purposes. In full mode, the
-// records contain the whole policy.
+// In automatic mode, the records contain the parts of the policy that the groups of RFC 9309 cannot express. They
+// include the usage "crawl" only if necessary. There are two reasons why it can be necessary: ACAP-disallow-other also
+// prohibits crawling that is not explicitly permitted (section 2.5.6), and only records can express a rule for usage
+// purposes. In full mode, the records contain the whole policy.
 func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	if !all.published {
 		return nil, nil
@@ -90,8 +90,8 @@ type Writer struct {
 	p         *policy.Policy
 	published bool
 	full      bool
-	crawl     bool // the records include crawl
-	other     bool // a rule disallows other
+	crawl     bool // the records include the usage "crawl"
+	other     bool // a rule disallows the usage "other"
 	order     map[*policy.Statement]int
 	purposes  []string // audiences and usage purposes of rules, in lower case
 	defined   *names
@@ -202,8 +202,9 @@ func (w *writer) records() (all []*record) {
 	return all
 }
 
-// record returns the record of a class. For usages that are not in this record, its crawlers use the record for any
-// crawler (section 2.2). So the record completely states each usage that rules for the class mention.
+// record returns the record of a class. For usages that are not in this record, the crawlers of the class use the
+// record for any crawler (section 2.2). So if a rule for the class mentions a usage, the record has all fields about
+// this usage.
 func (w *writer) record(c, everyone *policy.Class) *record {
 	rec := &record{crawlers: []string{"*"}}
 	if c != everyone {
@@ -272,7 +273,8 @@ func (w *writer) requests(c *policy.Class, everyone bool) (lines []recordLine) {
 	return lines
 }
 
-// compare orders fields: fields for all purposes come first, and then the order of the policy applies.
+// compare orders fields. Fields for all purposes come first. Otherwise fields have the order of their statements in the
+// policy.
 func (w *writer) compare(a, b *field) int {
 	return cmp.Or(strings.Compare(a.condition, b.condition), cmp.Compare(w.at(a), w.at(b)), cmp.Compare(a.usage, b.usage),
 		strings.Compare(a.pattern.String(), b.pattern.String()))
@@ -330,7 +332,7 @@ func (w *writer) circular(rule *policy.Rule) bool {
 	return true
 }
 
-// serves reports whether the records are for a host, or rules name the host.
+// serves reports whether the records are for a host, or a rule of the policy names the host.
 func (w *writer) serves(host string) bool {
 	host = policy.NormalizeHost(host)
 	if host == policy.NormalizeHost(w.host) {

@@ -16,8 +16,9 @@ import (
 // crawler catalog.
 type Publication struct {
 	ID string `json:"id"` // SHA-256 of all other fields except Number, Time, By and Note
-	// Number is the name that people see: the policy's version. If the program or the catalog changed while the policy
-	// stayed the same, the number of these changes follows after a dot. Number is empty if the version was not counted.
+	// Number is the name that people see. It is the number of the policy's version. If the program or the catalog has
+	// changed since the policy changed, a dot and the number of these changes follow. Number is empty if the version
+	// was not counted.
 	Number    string          `json:"version,omitempty"`
 	Time      time.Time       `json:"-"`      // time when the publication came into force
 	By, Note  string          `json:"-"`      // who published the policy and why; empty if not known

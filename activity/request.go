@@ -36,7 +36,7 @@ const (
 	WouldBlock Decision = "would_block" // disallowed, but the rule is only logged (enforce: log)
 	Blocked    Decision = "blocked"     // disallowed, and blocked
 	Limited    Decision = "limited"     // answered with 429, because the request exceeds a rate limit
-	WouldLimit Decision = "would_limit" // allowed; exceeds a rate limit with enforce: log
+	WouldLimit Decision = "would_limit" // allowed, although the request exceeds a rate limit that is only logged (enforce: log)
 )
 
 // CategoryUnlisted is the category of clients that look automated but are not in the catalog.
@@ -62,8 +62,8 @@ type Request struct {
 	Policy       string // version of the deciding policy: the start of its SHA-256
 	Publication  string // start of the ID of the [Publication] in force
 	Number       string // Number of the Publication
-	// Robots is the version of the robots.txt that the crawler had read before, or reads with this request. It is empty
-	// if the crawler is not known to have read one.
+	// Robots is the version of the robots.txt that the crawler had read before this request, or reads with this
+	// request. It is empty if the crawler is not known to have read a robots.txt.
 	Robots    string
 	RobotsTxt bool   // the request is for /robots.txt
 	Form      string // how the robots.txt was sent; see the function [Form]

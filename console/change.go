@@ -37,12 +37,12 @@ type changeData struct {
 	Hidden bool   // true if the text in force must not be shown here
 	Back   string // the label of the version to go back to
 	Done   string // the last action on the draft
-	Moved  string // the message that the change was moved to another version
+	Moved  string // the message that says on which version the change is now based
 	First  *firstQuestions
 
-	Saved     *source.Draft // saved for all, or nil if there is none
+	Saved     *source.Draft // the draft that was saved for all users, or nil if there is none
 	SavedID   string        // the ID of the saved draft when the page was rendered
-	Continues string        // the ID of the draft that the text is made from, or "" if there is none
+	Continues string        // the ID of the saved draft that the text is based on, or "" if there is none
 
 	Returns   source.Return // the relation between the text and earlier published texts
 	Again     string        // the version that the undo of an undo brings back
@@ -157,7 +157,7 @@ func (d *changeData) lead() string {
 	return "This draft does not change any decision of the policy."
 }
 
-// openDraft reads the draft from the form, a stored version, the saved draft, or the version in force.
+// openDraft reads the draft. The draft comes from the form, a stored version, the saved draft, or the version in force.
 func (v *view) openDraft(d *changeData) error {
 	d.SavedID = d.Saved.ID()
 	if v.r.Method == http.MethodPost {
@@ -285,7 +285,7 @@ func (v *view) check(d *changeData) error {
 	return nil
 }
 
-// judge determines what search engines would lose under the draft.
+// judge determines what search engines would lose because of the draft.
 func (v *view) judge(d *changeData) {
 	diff := compare.Sites(v.Running.Site, d.Draft.site, compare.Options{Hosts: hostsOf(v.may), Below: v.Running.below})
 	d.Changes, d.Losses = changesInWords(diff), diff.Losses
@@ -329,7 +329,7 @@ func changesInWords(d *compare.Diff) (all []changeLine) {
 // maxRobotsDiffs limits the number of hosts whose robots.txt is compared.
 const maxRobotsDiffs = 4
 
-// robotsDiffs compares the robots.txt of the hosts that can be chosen.
+// robotsDiffs compares the present robots.txt of each host with the robots.txt under the draft.
 func (v *view) robotsDiffs(draft *site.Site) (all []robotsDiff) {
 	hosts := v.Hosts()
 	if len(hosts) == 0 {
@@ -382,7 +382,7 @@ func (v *view) stands() *source.Standing {
 // publishedAs returns the entry for a publication in the version history, or nil if the history does not have it. It
 // compares version numbers, because several versions can have the same text.
 func (v *view) publishedAs(p *store.Publication) *source.Published {
-	number, _, _ := strings.Cut(p.Number, ".") // the digits after the dot change with the program or the catalog
+	number, _, _ := strings.Cut(p.Number, ".") // the part after the dot depends on the program and the catalog
 	n, err := strconv.Atoi(number)
 	if err != nil {
 		return nil

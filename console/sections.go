@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// section is a column of the grid. It is a part of one host.
+// section is a column of the grid on the Who may page. It is a part of one host.
 type section struct {
 	Host, Path string
 	Whole      bool // true if the section is the whole host

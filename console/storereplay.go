@@ -19,7 +19,7 @@ import (
 type replayed struct {
 	Days             int
 	Requests         int64
-	Notes            []replay.Note         // requests that could not be decided in the same way as by the server
+	Notes            []replay.Note         // requests that could not be decided exactly as on the server
 	Blocked, Allowed []replay.CrawlerCount // requests that are newly blocked, and newly allowed
 	Loss             replay.SearchLoss
 	TooLong          bool   // true if the replay took too long
@@ -97,7 +97,7 @@ func requestsOf(all []replay.CrawlerCount) (n int64) {
 	return n
 }
 
-// missing returns the reasons why the stored traffic cannot be used, although there is a database.
+// missing returns the reasons why the stored traffic could not be used, although there is a database.
 func (r *replayed) missing() []string {
 	switch {
 	case r == nil || r.Requests > 0:

@@ -41,7 +41,7 @@ type Results string
 
 // These are the kinds of search results.
 const (
-	ResultsWeb Results = "web" // a list of pages, and perhaps more
+	ResultsWeb Results = "web" // a list of pages, possibly with other results
 	ResultsAI  Results = "ai"  // only answers written by an AI
 )
 
@@ -64,8 +64,8 @@ var categoryTexts = []struct {
 	{CategoryAcademic, "collects pages for research or for the public"},
 }
 
-// Categories returns the categories that rules can name, in the order of the documentation. The caller may change the
-// slice.
+// Categories returns the categories that rules can name, in the order in which the documentation lists them. The caller
+// may change the slice.
 func Categories() []Category {
 	categories := make([]Category, len(categoryTexts))
 	for i, k := range categoryTexts {

@@ -195,8 +195,8 @@ func (p *fileParser) verification(n *yaml.Node) (v Verification) {
 	return v
 }
 
-// mapping yields the keys and values of a YAML mapping. It adds an error for a repeated key, for a key that is not a
-// plain word, and for a node that is not a mapping, and skips them.
+// mapping yields the keys and values of a YAML mapping. It skips a repeated key, a key that is not a plain word, and a
+// node that is not a mapping, and adds an error for each.
 func (p *fileParser) mapping(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(_, _ *yaml.Node) bool) {
 		if n.Kind != yaml.MappingNode {

@@ -18,8 +18,8 @@ type Verdict struct {
 	AnyCase  bool             // Decision disallows the path only in another letter case
 }
 
-// Blocked reports whether the policy disallows the request, or the request is from an impostor. It does not depend on
-// Mode.
+// Blocked reports whether the policy disallows the request, or has a mode for impostors that applies to the request.
+// The result does not depend on Mode.
 func (v Verdict) Blocked() bool { return v.Impostor || v.Decision.Verdict == policy.Disallowed }
 
 // Edge decides about a request of the query's crawler in the same way as EdgeOf. The query's host and path must have
@@ -36,11 +36,11 @@ func (e *Engine) Edge(q policy.Query) Verdict {
 // them, the request is disallowed. If the policy disallows several, the path with the strictest mode decides.
 //
 // EdgeOf never disallows requests of crawlers that the policy does not know. It never disallows requests for
-// /robots.txt, /.well-known/ and the license, because crawlers learn the rules from them. For an impostor, Mode is
-// the mode for impostors if this mode is stricter.
+// /robots.txt, /.well-known/ and the license, because crawlers learn the rules from them. If the client is an impostor,
+// and the mode for impostors is stricter, Mode is the mode for impostors.
 func (e *Engine) EdgeOf(sent *Target, q policy.Query) Verdict {
 	v := Verdict{Crawler: q.Crawler}
-	if q.Crawler == 0 || e.Policy.OnlyFallback(q.Crawler) { // the server does not recognize the latter
+	if q.Crawler == 0 || e.Policy.OnlyFallback(q.Crawler) { // the server does not recognize a crawler for which OnlyFallback is true
 		return v
 	}
 	t := e.Read(sent)

@@ -24,9 +24,9 @@ type Limit struct {
 	Mode     policy.Mode // how to handle requests over the limit: ModeLog or ModeBlock
 }
 
-// Limits appends to dst the limits for requests of the query's crawler. These are the rate limit of a rule, and the
-// crawl-delay of a rule with the key enforce. Requests for paths that are open to every crawler are not limited. Search
-// engines are limited only by rules with "intended: [limits-search]".
+// Limits appends to dst the limits for requests of the query's crawler. Limits come from the rate limit of a rule, and
+// from the crawl-delay of a rule with the key "enforce". Requests for paths that every crawler may always fetch are not
+// limited. Search engines are limited only by rules with "intended: [limits-search]".
 func (e *Engine) Limits(dst []Limit, q policy.Query) []Limit {
 	t := NewTarget(q.Host, q.Path)
 	return e.limitsAt(dst, &t, q)

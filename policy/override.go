@@ -247,8 +247,19 @@ type Decision struct {
 	Expired   bool      // Statement is a permission whose date has passed
 	Until     time.Time // when the decision may change because a date passes; zero means never
 
-	mode   Mode // see Policy.Mode
+	mode   Mode  // see Policy.Mode
+	scope  scope // the scope of Statement
 	limits *Limits
+}
+
+// Applied returns the deciding statement with the audience and host through which its rule reaches the crawler. It
+// returns the zero value if no statement matches.
+func (d Decision) Applied() Applied {
+	if d.Statement == nil {
+		return Applied{}
+	}
+	x := d.scope
+	return Applied{Rule: d.Rule, Statement: d.Statement, Audience: *x.audience, Tier: x.tier, Host: int(x.host), Direct: x.direct}
 }
 
 // Qualifiers returns the qualifiers that restrict the allowed usage. All of them apply.

@@ -237,7 +237,8 @@ func position(line int) policy.Pos {
 	return policy.Pos{Line: line, Column: 1}
 }
 
-// noteSpellings adds a note about each Disallow whose path the policy publishes in several spellings. Some readers of the original file only match the spelling in the file.
+// noteSpellings adds a note about each Disallow whose path the policy publishes in several spellings. Some readers of the
+// original file only match the spelling in the file.
 func (f *File) noteSpellings(note func(line int, format string, args ...any)) {
 	said := map[int]bool{}
 	for _, g := range f.Groups {

@@ -137,9 +137,9 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	g := gs[0]
 	r := policy.Rule{For: audience, Pos: position(g.number)}
 	if im.below { // the command "explain" cites the lines of the file
-		var names []string
-		for _, g := range gs {
-			names = append(names, g.written)
+		names := make([]string, len(gs))
+		for i, g := range gs {
+			names[i] = g.written
 		}
 		r.Name = "User-agent: " + strings.Join(names, ", ")
 	}

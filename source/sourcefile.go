@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
 // fileValidator identifies the version of a file.
@@ -103,7 +106,7 @@ func readOpen(file *os.File) (content, error) {
 	if err := checkRegular(file.Name(), info); err != nil {
 		return content{}, err
 	}
-	data, err := readPolicy(file)
+	data, err := io.ReadAll(io.LimitReader(file, policyfile.MaxSize+1)) // more than the limit, to detect files that are too large
 	if err != nil {
 		return content{}, fmt.Errorf("reading %s: %w", file.Name(), err)
 	}

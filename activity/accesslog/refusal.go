@@ -51,8 +51,8 @@ var strange = []struct {
 	{regexp.MustCompile(`^\w+:[^\t]*\t\w+:`), "this is LTSV, which is not supported; describe the lines with --format, as in --format 'time:$time_local\thost:$remote_addr\treq:$request\tua:$http_user_agent'"},
 }
 
-// refusal returns an error that says why no line of a log could be read. It is based on the first bad line, and names
-// an option that may help.
+// refusal returns an error that says why no line of a log could be read. The error describes the first unreadable line,
+// and names an option that may help.
 func refusal(first *badLine) error {
 	for _, s := range strange {
 		if s.line.MatchString(first.text) {

@@ -76,8 +76,8 @@ func ReadMark(name string) (last Mark, err error) {
 // End returns the mark of the last line.
 func (c *Check) End() Mark { return Mark{c.Seq, c.Hash} }
 
-// ParseMark does the same as ReadMark for the content of a file, or of a key in a storage. name identifies it in
-// errors.
+// ParseMark does the same as ReadMark for the content of a file, or of a key in a storage. name identifies the file or
+// key in errors.
 func ParseMark(name string, content []byte) (last Mark, err error) {
 	for d := json.NewDecoder(bytes.NewReader(content)); ; {
 		var m Mark

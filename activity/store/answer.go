@@ -34,8 +34,9 @@ func (q *Query) spans(rolled int64) []span {
 	return []span{{hours, from, firstDay * 24, ""}, {days, firstDay, lastDay, ""}, {hours, lastDay * 24, to, ""}}
 }
 
-// statement returns the statement that adds up some spans, or "" if they are empty. Its rows have the texts of the
-// query's dimensions, or the numbers of their periods, and then the counts.
+// statement returns the SQL statement that adds up the rows in some spans, or "" if the spans are empty. A row of its
+// result has a value for each dimension of the query, and then the counts. The value is a text or, for a time, the
+// number of the period.
 func (q *Query) statement(e engine, spans []span) string {
 	var parts []string
 	for _, s := range spans {
@@ -69,7 +70,7 @@ func groupBy(columns []string) string {
 	return " GROUP BY " + strings.Join(columns, ", ")
 }
 
-// part returns the statement that adds up a span.
+// part returns the SQL statement that adds up the rows in a span.
 func (q *Query) part(e engine, s span) string {
 	d := e.dialect()
 	columns, groups := make([]string, 0, len(q.By)+1), make([]string, 0, len(q.By))
@@ -109,8 +110,8 @@ func (q *Query) part(e engine, s span) string {
 		" FROM " + s.name + final + e.where(where...) + groupBy(groups)
 }
 
-// most returns the end of a statement that returns only the rows with the largest sum n or v. It returns more rows than
-// needed, because the order of equal sums is decided later.
+// most returns the end of an SQL statement. With this end, the statement returns only the rows with the largest sum n
+// or v. It returns more rows than needed, because the order of equal sums is decided later.
 func (q *Query) most() string {
 	if q.Limit <= 0 || q.timed() {
 		return ""

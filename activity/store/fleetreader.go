@@ -39,13 +39,13 @@ type FleetReader struct {
 // Node is the activity database of a server in a fleet.
 type Node struct {
 	Name   string
-	Heard  time.Duration // time since its last message, by the clock of ClickHouse
-	Behind time.Duration // time since everything was sent, by its last message; 0 if nothing is left to send
+	Heard  time.Duration // time since the server's last message, by the clock of ClickHouse
+	Behind time.Duration // time since the server had sent everything, according to its last message; 0 if nothing is left to send
 	Every  time.Duration // interval between the server's messages
-	Skew   time.Duration // difference between its clock and the clock of ClickHouse
+	Skew   time.Duration // difference between the server's clock and the clock of ClickHouse
 	Ended  bool          // the server announced that it stops
 	store  string
-	// rolled is the last day in path_days. last is the last hour.
+	// rolled is the last day in path_days. last is the last hour with totals.
 	rolled, last int64
 }
 
@@ -76,7 +76,7 @@ func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 	}
 	spans := q.spans(rolled)
 	for _, s := range slices.Clone(spans) {
-		for _, n := range nodes { // for these days, the paths of some servers exist only in the hourly totals
+		for _, n := range nodes { // for the days after n.rolled, the paths of this server exist only in the hourly totals
 			if from := max(s.from, n.rolled+1); s.hours == 24 && n.rolled < rolled {
 				spans = append(spans, span{pathHourTable, from * 24, min(s.to*24, n.last+1), "store = " + n.store})
 			}

@@ -37,15 +37,15 @@ type Store struct {
 	inForce   map[string]current // keys are names of sources; protected by inForceMu
 }
 
-// written is the result of a write. If it failed, in holds the sums that must be written again.
+// written is the result of a write. If the write failed, in holds the sums that must be written again.
 type written struct {
 	again *sums
 	took  time.Duration
 	err   error
 }
 
-// Open opens or creates the database in a directory. It returns an error if another process has it open for writing, or
-// [ErrDamaged] if a file is damaged.
+// Open opens or creates the database in a directory. It returns an error if another process has opened the database for
+// writing. It returns [ErrDamaged] if a file is damaged.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	o.setDefaults()
 	if err := checkWritable(dir); err != nil {
@@ -130,7 +130,7 @@ func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
 // Reader returns a reader of the database. The reader works until Close.
 func (s *Store) Reader() *Reader { return &Reader{s.dir, s.sender.db} }
 
-// Close writes the sums in memory to the database and closes it.
+// Close writes the sums in memory to the database, and closes the database.
 func (s *Store) Close() error {
 	s.queue.Close()
 	ctx := context.Background()

@@ -37,7 +37,7 @@ const (
 	maxVerifyAge = 30 * maxAge
 )
 
-// warnAge is the age of a list when warnings begin to say that the list will soon be too old.
+// warnAge is the age from which warnings say that a list will soon be too old.
 const warnAge = 180 * 24 * time.Hour
 
 // Old returns a phrase for the end of a sentence that describes what a list cannot prove because of its age, now or
@@ -213,8 +213,8 @@ func (l *Lists) all() []*source {
 }
 
 // Start begins to refresh the lists in the background and returns at once. It has no effect if refreshing has already
-// begun. Reloads of a configuration should keep the same Lists, because each Start fetches every list, and operators
-// ask for at most one fetch per hour.
+// begun. A reload of the configuration should keep the same Lists. Each Start fetches every list, and operators ask for
+// at most one fetch per hour.
 func (l *Lists) Start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -122,7 +122,7 @@ func (c Card) String() string {
 const maxCardText = 500
 
 // document is the content at the address of a key directory. It is a set of keys, or a card that contains the keys or
-// their address. In earlier drafts, it is a directory with the members of a card.
+// their address. In earlier drafts, it can also be a key directory that has the members of a card.
 type document struct {
 	keys map[string]publicKey
 	card Card

@@ -64,7 +64,7 @@ func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	return c
 }
 
-// question is a path in normal form, or as it is sent.
+// question is a path in normal form or, if sent is true, the path of a raw URL.
 type question struct {
 	path string
 	sent bool
@@ -189,6 +189,11 @@ func questions(files ...*File) (all []question) {
 		}
 	}
 	return all
+}
+
+// Respelled reports whether the path in a line is not written in normal form.
+func (f *File) Respelled(line int) bool {
+	return slices.ContainsFunc(f.rules, func(r *rule) bool { return r.line == line && r.respelled() })
 }
 
 // respelled reports whether a rule is not written in normal form.

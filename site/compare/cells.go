@@ -169,28 +169,23 @@ func (s *side) matters(is state, given pathpattern.Pattern) bool {
 		case s.other:
 			return true
 		case is.closed() && allows:
-			return s.overrides(st.Statement, is.by)
+			return s.overrides(st, &is.by)
 		case is.closed():
 			return s.p.Mode(policy.Decision{Rule: st.Rule}) > is.mode
 		case !allows:
-			return !s.overrides(is.by, st.Statement)
+			return !s.overrides(&is.by, st)
 		}
 		return st.Statement.Qualifiers != nil || is.limits != "" || is.verdict == policy.Unstated
 	})
 }
 
-// overrides reports whether an allow entry may override a disallow entry.
-func (s *side) overrides(a, d *policy.Statement) bool {
-	if a == nil || d == nil {
+// overrides reports whether an allow entry overrides a disallow entry. An allow entry whose date has passed is a disallow
+// entry.
+func (s *side) overrides(a, d *policy.Applied) bool {
+	if a.Statement == nil || d.Statement == nil {
 		return false
 	}
-	of := func(st *policy.Statement) []*policy.Applied {
-		return slices.DeleteFunc(slices.Clone(s.at[st.Pattern.Rooted()[0].Plain()]), func(x *policy.Applied) bool { return x.Statement != st })
-	}
-	denials := of(d)
-	return slices.ContainsFunc(of(a), func(a *policy.Applied) bool {
-		return slices.ContainsFunc(denials, func(d *policy.Applied) bool { return d.Statement.Allow || s.p.Overrides(a, d) })
-	})
+	return d.Statement.Allow || s.p.Overrides(a, d)
 }
 
 // line describes a statement, to compare it with statements of another policy.
@@ -214,19 +209,19 @@ func (s *side) isOver(st *policy.Statement) bool {
 type state struct {
 	verdict policy.Verdict
 	limits  string
-	mode    policy.Mode       // the mode for a disallowed path
-	by      *policy.Statement // the deciding statement
+	mode    policy.Mode    // the mode for a disallowed path
+	by      policy.Applied // the deciding statement
 }
 
 func (s *side) state(at pathpattern.Pattern) state {
 	d := s.p.DecideAt(s.q, at)
 	if d.Verdict == policy.Disallowed {
-		return state{verdict: d.Verdict, mode: s.p.Mode(d), by: d.Statement}
+		return state{verdict: d.Verdict, mode: s.p.Mode(d), by: d.Applied()}
 	}
 	if s.q.Usage == policy.Crawl {
 		d.Verdict = policy.Allowed // crawling is allowed unless a statement disallows it
 	}
-	return state{verdict: d.Verdict, limits: strings.Join(d.Qualifiers().Strings(), ", "), by: d.Statement}
+	return state{verdict: d.Verdict, limits: strings.Join(d.Qualifiers().Strings(), ", "), by: d.Applied()}
 }
 
 // String returns the state in words, such as "allowed, max-snippet=50".

@@ -67,7 +67,7 @@ func AskBoth(old, now *Input, host string) *Questions {
 		for _, path := range d.Asked {
 			switch {
 			case d.Sent && d.Laxer():
-			case d.Sent && d.Old.Line > 0 && strings.Contains(x.Line(d.Old.Line), "%"): // an Allow line with this spelling
+			case d.Sent && x.Respelled(d.Old.Line): // an Allow line has this spelling
 				lost = cmp.Or(lost, path)
 			case d.Sent, spelled(path, func(other string) bool { return x.Ask(who, other).Allowed == y.Ask(who, other).Allowed }):
 				q.Spellings += len(d.Crawlers)

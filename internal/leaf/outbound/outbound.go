@@ -5,8 +5,10 @@
 package outbound
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -71,6 +73,34 @@ func MaxAge(h http.Header) (age time.Duration, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// Response is a response with the beginning of its body.
+type Response struct {
+	*http.Response
+	Data []byte
+}
+
+// Get requests a URL with the header fields. It reads at most limit bytes of the body, and closes it. An error in the
+// body of a response without status 200 is ignored.
+func Get(ctx context.Context, client *http.Client, url string, header map[string]string, limit int64) (Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return Response{}, err
+	}
+	for name, value := range header {
+		r.Header.Set(name, value)
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return Response{}, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, limit))
+	if err != nil && resp.StatusCode == http.StatusOK {
+		return Response{}, fmt.Errorf("reading the response: %w", err)
+	}
+	return Response{resp, data}, nil
 }
 
 // CheckRedirect is a function for http.Client.CheckRedirect. It follows at most three redirects, and only to https
