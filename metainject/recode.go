@@ -14,8 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Pages in zstd and br are held, unpacked, changed and packed as a whole. recoding counts the bytes that this
-// takes: the unpacked text, the unpackers' memory, and what slow clients have not read yet. When it reaches
+// Pages in zstd and br are held, unpacked, changed and packed as a whole. recoding counts the bytes that this takes:
+// the unpacked text, the unpackers' memory, and the bytes that slow clients have not read yet. When it reaches
 // recodingBudget, further such pages are sent unchanged. They are rare, because the handler is asked for gzip
 // (narrowCodings).
 //

@@ -125,8 +125,9 @@ func (im *importer) regain(r *measured, weakest []*measured) (crossings []*measu
 	return crossings
 }
 
-// narrower gives a Disallow its original length back, so that r wins over it. It returns a Disallow for the paths where
-// the longer Disallow won over another Allow. It returns nil, and leaves the Disallow as it is, if there are no such rules.
+// narrower restores the original length of a Disallow, so that r wins over this Disallow. It returns Disallow rules
+// for the paths where the longer Disallow won over another Allow. If this is not possible, it returns nil and does not
+// change the Disallow.
 func (im *importer) narrower(d, r *measured, weakest []*measured) (all []*measured) {
 	if !winsInPolicy(r.Rule, d.read) {
 		return nil
@@ -145,8 +146,8 @@ func (im *importer) narrower(d, r *measured, weakest []*measured) (all []*measur
 // maxCrossings limits the number of patterns of crossing.
 const maxCrossings = 4
 
-// crossing returns rules like r for the paths that r and d match. They win over d, and lose to each rule that wins over r
-// in the file. It returns nil if there are no such rules.
+// crossing returns rules of the same kind as r for the paths that r and d match. These rules win over d, and lose to
+// each rule that wins over r in the file. It returns nil if there are no such rules.
 func (im *importer) crossing(r, d *measured, weakest []*measured) (all []*measured) {
 	patterns, _ := pathpattern.Intersect(pathpattern.Raw(r.read.text()), pathpattern.Raw(d.read.text()), maxCrossings)
 	for _, p := range patterns {

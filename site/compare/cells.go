@@ -179,8 +179,8 @@ func (s *side) matters(is state, given pathpattern.Pattern) bool {
 	})
 }
 
-// overrides reports whether an allow entry overrides a disallow entry. An allow entry whose date has passed is a disallow
-// entry.
+// overrides reports whether an allow entry overrides a disallow entry. An allow entry whose date has passed is treated
+// as a disallow entry.
 func (s *side) overrides(a, d *policy.Applied) bool {
 	if a.Statement == nil || d.Statement == nil {
 		return false

@@ -190,9 +190,9 @@ func (a *asker) indirect(changes []Change) (all []Change) {
 	})
 }
 
-// changesBehind lists the changes that do not include a search engine, but affect a crawler that it depends on. If the
-// new policy is the first to recognize the engine's requests as some crawler's, all places where rules may disallow
-// something for that crawler are included.
+// changesBehind lists the changes that do not include a search engine, but affect a crawler that it depends on. If
+// only the new policy recognizes the engine's requests as requests by some crawler, the result includes all places
+// where rules may disallow something for that crawler.
 func (a *asker) changesBehind(id policy.CrawlerID, info policy.Crawler, changes []Change) (all []Change) {
 	behind := func(token string, effect Effect) {
 		for i := range changes {

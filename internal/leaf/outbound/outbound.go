@@ -75,14 +75,14 @@ func MaxAge(h http.Header) (age time.Duration, ok bool) {
 	return 0, false
 }
 
-// Response is a response with the beginning of its body.
+// Response is an HTTP response with the beginning of its body.
 type Response struct {
 	*http.Response
 	Data []byte
 }
 
-// Get requests a URL with the header fields. It reads at most limit bytes of the body, and closes it. An error in the
-// body of a response without status 200 is ignored.
+// Get requests a URL with the header fields. It reads at most limit bytes of the body, and closes the body. If the
+// status is not 200, Get ignores errors in the body.
 func Get(ctx context.Context, client *http.Client, url string, header map[string]string, limit int64) (Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {

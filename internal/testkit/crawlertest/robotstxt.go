@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crawlertest reads the files, headers and pages that a site publishes in the way that a crawler should,
-// according to the standards or to other projects' parsers. Tests compare the results with the policy. The package
-// shares no code with the packages that write these texts.
+// Package crawlertest reads the files, headers and pages of a site like a crawler: according to the standards, or with
+// other projects' parsers. Tests compare the results with the policy. The package shares no code with the packages
+// that write these texts.
 package crawlertest
 
 import (

@@ -20,9 +20,9 @@ func crawler(spec *policy.Spec, token string) policy.Crawler {
 }
 
 // MayTrain reports whether the policy allows training to the operator of a control token. It does if training is
-// allowed or unstated for both the token and its main crawler. If training is disallowed for only one of them, an
-// allow entry for the other one wins if its rule names the other one more closely than the disallow entry's rule does.
-// An allow entry that names the token itself always wins.
+// allowed or unstated for both the token and its main crawler. If training is disallowed for only one of the two, the
+// allow entry wins if its rule names its crawler or token more closely than the disallow entry's rule does. An allow
+// entry that names the token itself always wins.
 func MayTrain(spec *policy.Spec, q Question) bool {
 	q.Usage, q.Identity = policy.TrainAI, policy.Verified
 	own := Decide(spec, q)
