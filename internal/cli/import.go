@@ -63,8 +63,9 @@ func importCommand() *cobra.Command {
 Reads a robots.txt in the same way as Google's crawlers, and prints a policy file that has
 the same meaning for every crawler. The policy keeps the comments, and has tests for search
 engines. The command reports each line that a policy cannot express. At the end, an
-independent reader compares the robots.txt with the robots.txt of the new policy. The
-command prints the number of different answers, and the lines that cause them.
+independent reader of robots.txt answers questions about the old and the new robots.txt,
+such as whether a crawler may fetch a path. The command prints how many answers differ,
+and the lines that cause this.
 
 If you give the URL of a site, the command reads its /robots.txt. It follows redirects.
 
