@@ -108,7 +108,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}
 	}
 	if decides && h.Decide == "" {
-		return d.Errf("%s needs a line style that names the asking server's protocol: one of %s", decideDirective, strings.Join(decideValues, ", "))
+		return d.Errf("%s needs a line \"style\" that names the asking server's protocol: one of %s", decideDirective, strings.Join(decideValues, ", "))
 	}
 	return nil
 }
@@ -176,10 +176,10 @@ func (h *Handler) headersSubdirective(args []string) error {
 	case 1:
 		h.Tailored = true
 	default:
-		return errors.New("headers lists tailored twice")
+		return errors.New("\"headers\" has the value tailored twice")
 	}
 	if h.Tailored && slices.Contains(h.Headers, "off") {
-		return errors.New("headers off cannot be combined with other values")
+		return errors.New("\"headers off\" cannot be combined with other values")
 	}
 	return checkHeaders(h.Headers)
 }

@@ -343,10 +343,10 @@ func checkHeaders(names []string) error {
 			return err
 		}
 		if slices.Contains(names[:i], name) {
-			return fmt.Errorf("headers lists %s twice", name)
+			return fmt.Errorf("\"headers\" has the value %s twice", name)
 		}
 		if name == "off" && len(names) > 1 {
-			return errors.New("headers off cannot be combined with other values")
+			return errors.New("\"headers off\" cannot be combined with other values")
 		}
 	}
 	return nil

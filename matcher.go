@@ -92,7 +92,7 @@ func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	if !methods.Enabled && m.Identity != anyIdentity {
-		return fmt.Errorf("identity %s never matches with verify off", m.Identity)
+		return fmt.Errorf("identity %s never matches with \"verify off\"", m.Identity)
 	}
 	if m.unknown = slices.Contains(m.Crawlers, unknownClients); m.unknown && (m.Identity == "verified" || m.Identity == "impostor") {
 		return fmt.Errorf("identity %s never matches %s, because clients that are not in the catalog cannot be verified", m.Identity, unknownClients)

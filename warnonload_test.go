@@ -65,8 +65,8 @@ func TestWarnOfListsThatExpire(t *testing.T) {
 		{"signatures", demands, all, "only the address lists in this version"}, // neither signs, and built-in lists prove Bingbot and Googlebot
 		{"off", demands, all, "verify off"},
 		{"embedded", "version: 1\nrules: [{for: GPTBot, disallow: {crawl: /}}]\n", "", ""},
-		{"embedded", named, "[policy.yaml:3]", "only by a method that is not configured, so it never applies; add dns"},
-		{"lists", named, "[policy.yaml:3]", "only by a method that is not configured"},
+		{"embedded", named, "[policy.yaml:3]", `only with a method that is not configured, so the rule never applies; add "dns"`},
+		{"lists", named, "[policy.yaml:3]", "only with a method that is not configured"},
 		{"dns", named, "", ""},
 		{"signatures", named, "", ""},
 		{"lists", "version: 1\nrules:\n  - {for: Bytespider, identity: verified, allow: {crawl: /}}\n", "[policy.yaml:3]", "no published address list, host name or key verifies Bytespider"},

@@ -77,7 +77,7 @@ func (w *writer) checkNames(rec *record) {
 			continue
 		}
 		p := policy.NewProblem(policy.Hint, "acap-crawler-name", policy.Pos{}, "strict ACAP readers ignore a record for %q, "+
-			"because the name of a crawler starts with a letter (ACAP 1.0 section 3); Allow and Disallow lines still apply", c)
+			"because the name of a crawler has to start with a letter (ACAP 1.0 section 3). Allow and Disallow lines still apply", c)
 		if len(rec.lines) > 0 {
 			p.Pos = rec.lines[0].Pos
 		}
@@ -329,7 +329,7 @@ func (w *writer) circular(rule *policy.Rule) bool {
 		return false
 	}
 	w.problem(policy.NewProblem(policy.Error, "acap-circular", rule.Pos,
-		"the permissions-reference %q is a robots.txt of this policy, which has references itself: ACAP forbids circles (section 2.3.2); name a file of its own", rule.PermissionsReference))
+		"the permissions-reference %q is a robots.txt of this policy, which itself has references. ACAP forbids such circles (section 2.3.2); name another file", rule.PermissionsReference))
 	return true
 }
 

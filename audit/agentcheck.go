@@ -104,7 +104,7 @@ func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
 // whether a cache served the page.
 func (a *auditor) reportNotRefused(ctx context.Context, p *page, r *response) {
 	if a.refetch(ctx, p, r.agent).refused() {
-		a.add(finding("cached-for-another", p.url.String(), r.agent.crawlerName(), "a cache serves the page to "+r.agent.Name+because(r.cached())+", which the server itself blocks", cacheFix+" (docs/how-to/behind-a-cdn.md)"))
+		a.add(finding("cached-for-another", p.url.String(), r.agent.crawlerName(), "a cache serves the page to "+r.agent.Name+because(r.cached())+", although the server itself blocks this crawler", cacheFix+" (docs/how-to/behind-a-cdn.md)"))
 		return
 	}
 	a.add(finding("not-blocked", p.url.String(), r.agent.crawlerName(), "the policy blocks "+r.agent.Name+", but the page was served to it ("+r.outcome()+")", "check that requests reach robots_policy, and that enforce is block in the Caddyfile"))

@@ -71,7 +71,7 @@ func (a *auditor) checkStatus(p *page, r *response) bool {
 		a.checkClosed(p, closed)
 	case r.ok():
 		if p.inSitemap && len(r.redirects) > 0 {
-			a.add(finding("sitemap-redirect", at, "", "the sitemap lists a page that redirects to "+r.final.String(), "list the address that answers"))
+			a.add(finding("sitemap-redirect", at, "", "the sitemap lists a page that redirects to "+r.final.String(), "list the final address instead"))
 		}
 		return true
 	case r.refused():
@@ -97,7 +97,7 @@ func (a *auditor) checkClosed(p *page, closed *closedError) {
 	for _, name := range searchCrawlers {
 		if v := closed.rules.decide(reader{names: []string{name}}, target(closed.at)); !v.Allowed && v.Line > 0 {
 			a.add(finding("sitemap-disallowed", p.url.String(), name, "the sitemap lists a page that redirects to "+closed.at.String()+", which robots.txt disallows for search engines, by line "+closed.rules.describe(v.Line),
-				"list the address that answers, or let search engines read it"))
+				"list the final address instead, or let search engines read it"))
 			return
 		}
 	}
@@ -140,9 +140,9 @@ func (a *auditor) checkNoindex(p *page, s said, home bool, engines []*crawlers.C
 	switch {
 	case len(unlisted) == 0:
 	case p.inSitemap:
-		a.add(finding("sitemap-noindex", at, one(unlisted), "the sitemap asks search engines to list the page, and the page tells "+names(unlisted)+" not to (noindex)", "take it out of the sitemap, or drop the noindex"))
+		a.add(finding("sitemap-noindex", at, one(unlisted), "the sitemap asks search engines to list the page, and the page tells "+names(unlisted)+" not to (noindex)", "take it out of the sitemap, or remove the noindex"))
 	case home && len(unmeant) > 0:
-		a.add(finding("home-noindex", at, one(unmeant), "the home page tells "+names(unmeant)+" not to list it (noindex)", "drop the noindex, unless the site must not be found"))
+		a.add(finding("home-noindex", at, one(unmeant), "the home page tells "+names(unmeant)+" not to list it (noindex)", "remove the noindex, unless the site must not be found"))
 	}
 }
 

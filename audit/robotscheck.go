@@ -96,7 +96,7 @@ func (a *auditor) robotsResponse(r *response) (readable bool) {
 	}
 	if len(r.body) > rfc9309.Limit || r.truncated {
 		line := 1 + bytes.Count(r.body[:min(len(r.body), rfc9309.Limit)], []byte("\n"))
-		a.add(finding("robots-too-large", at, "", fmt.Sprintf("robots.txt is longer than 500 KiB: crawlers may stop at line %d (RFC 9309 section 2.5)", line), "shorten it by replacing lists of pages by patterns"))
+		a.add(finding("robots-too-large", at, "", fmt.Sprintf("robots.txt is longer than 500 KiB: crawlers may stop at line %d (RFC 9309 section 2.5)", line), "shorten it by replacing lists of pages with patterns"))
 	}
 	if !utf8.Valid(r.body) || bytes.HasPrefix(r.body, []byte("\xff\xfe")) || bytes.HasPrefix(r.body, []byte("\xfe\xff")) || bytes.IndexByte(r.body, 0) >= 0 {
 		a.add(finding("robots-encoding", at, "", "robots.txt is not UTF-8, which RFC 9309 section 2.3 requires: crawlers misread lines or all of it", "save it as UTF-8"))

@@ -267,7 +267,7 @@ func (v *view) happened(a *answered, u *url.URL) claim.Claim {
 	if unknown > 0 {
 		gaps = append(gaps, claim.Gap{
 			Name: store.GapUnstoredPaths, Count: unknown, What: "the paths of " + plural(unknown, "request of it", "requests of it") + " were summed up or deleted",
-			Close: "in the option activity, set a larger rows_per_hour, and a larger max_size",
+			Close: "in the option \"activity\", set a larger rows_per_hour, and a larger max_size",
 		})
 	}
 	return v.judgeAsked(s, by, gaps...)

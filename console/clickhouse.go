@@ -72,7 +72,7 @@ func (c *ClickHouse) check() error {
 //	}
 func (c *ClickHouse) unmarshal(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&c.URL) {
-		return d.Err("fleet_database takes one argument, the address of its HTTP interface with the database as the path")
+		return d.Err("fleet_database takes one argument, the address of the HTTP interface of ClickHouse with the database as the path")
 	}
 	return block.Read(d, block.Text("user", "a name", &c.User), block.Text("password_file", "a file", &c.PasswordFile),
 		block.Text("console_user", "a name", &c.ConsoleUser), block.Text("console_password_file", "a file", &c.ConsolePasswordFile),

@@ -59,7 +59,7 @@ type violationDay struct {
 func crawlerPage(v *view) (*page, error) {
 	name := v.Param("name")
 	if name == "" || v.store == nil {
-		return nil, failed(http.StatusNotFound, "no crawler is named; choose one on the page Who came")
+		return nil, failed(http.StatusNotFound, "no crawler is named; choose one on the page “Who came”")
 	}
 	rows, err := v.totals(v.traffic(name, ""))
 	if err != nil {
@@ -114,7 +114,7 @@ func (v *view) crawlerLead(d *crawlerData) string {
 	}
 	text := v.mayWords(d.Name) + "It came " + plural(d.All, "time", "times") + in
 	if !d.Last.IsZero() && v.since.IsZero() {
-		text += ", last within the past " + within(v.Now.Sub(d.Last)) // the store has only the hour of a request
+		text += ", most recently within the past " + within(v.Now.Sub(d.Last)) // the store has only the hour of a request
 	}
 	switch {
 	case d.Identity == activity.Verified:
@@ -171,7 +171,7 @@ func (v *view) mayWords(name string) string {
 		text += "only " + english.Some(said[true], 4)
 	}
 	if len(parts) == maxProbes {
-		text += ", among the checked paths: the policy has more patterns"
+		text += ". Not all patterns of the policy were checked"
 	}
 	return text + ". "
 }

@@ -53,7 +53,7 @@ func (s *server) evidenceFile(w http.ResponseWriter, r *http.Request) {
 	b := &bundle{view: v, Crawler: v.Param("name")}
 	switch {
 	case log == nil:
-		s.fail(w, r, failed(http.StatusNotFound, "this server has no evidence log; add the option evidence to robots_policy"))
+		s.fail(w, r, failed(http.StatusNotFound, "this server has no evidence log; add the option \"evidence\" to robots_policy"))
 		return
 	case b.Crawler == "":
 		s.fail(w, r, failed(http.StatusBadRequest, "name a crawler"))

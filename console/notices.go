@@ -90,7 +90,7 @@ func (v *view) policyNotices() (all []notice) {
 				name = ""
 			}
 			all = append(all, notice{
-				Screen: "health", Heading: "There is no policy yet", Text: "No policy was ever loaded from its source, " + cmp.Or(name, "a file or a key") + ", so robots_policy has no effect there: no robots.txt, no headers, no blocks.",
+				Screen: "health", Heading: "There is no policy yet", Text: "No policy was ever loaded from its source, " + cmp.Or(name, "a file or a key") + ", so robots_policy has no effect on sites with this policy: no robots.txt, no headers, no blocks.",
 				Actions: []action{{"Answer a few questions", v.Link("change", "policy", name)}},
 			})
 		}
@@ -122,7 +122,7 @@ func (v *view) policyNotices() (all []notice) {
 				text = sentence(s.UndoCost)
 			}
 			all = append(all, notice{
-				Alert: true, Screen: "published", Since: *s.UndoCostSince, Heading: "Search engines lose pages through the undo", Text: text,
+				Alert: true, Screen: "published", Since: *s.UndoCostSince, Heading: "The undo may take something away from search engines, or a test of the policy now fails", Text: text,
 				Actions: []action{{"See the versions", v.Link("published")}},
 			})
 		}
@@ -322,7 +322,7 @@ func (v *view) recorderNotices() (all []notice) {
 		}
 		all = append(all, notice{
 			Screen: "health", Heading: "The recorder " + name + " has missed " + plural(dropped, "request", "requests"),
-			Text:    "These requests came faster than they could be written, or while the recorder did not work, or after a crawler's quota in the evidence log was used up. The site itself was not slower. Caddy's log gives the reason.",
+			Text:    "These requests came faster than they could be written, or while the recorder did not work, or after a crawler's quota in the evidence log was used up. This did not slow down the site. Caddy's log gives the reason.",
 			Actions: []action{{"See how many each recorder missed", v.Link("health", "#", "rec")}},
 		})
 	})
@@ -346,7 +346,7 @@ func (v *view) recorderNotices() (all []notice) {
 	if missing := fleet.Missing(); len(missing) > 0 {
 		all = append(all, notice{
 			Screen: "health", Heading: plural(len(missing), "server of the fleet has", "servers of the fleet have") + " stopped writing",
-			Text:    "The readings of " + english.Some(missing, 3) + " are from that time. If a crawler has read robots.txt there since, violations may not be recognized. Start the server, or find out why it does not reach the storage.",
+			Text:    "The storage has no new messages of " + english.Some(missing, 3) + ". If a crawler has read robots.txt from such a server since, violations may not be recognized. Start the server, or find out why it does not reach the storage.",
 			Actions: []action{{"See the recorders", v.Link("health", "#", "rec")}},
 		})
 	}

@@ -80,7 +80,7 @@ func TestUndoAndEarlierVersions(t *testing.T) {
 	if code, body := publish(closing, ""); code != http.StatusSeeOther {
 		t.Errorf("undo: status %d: %s", code, body)
 	}
-	if body := get(t, s, "").Body.String(); !strings.Contains(body, "Search engines lose pages through the undo") {
+	if body := get(t, s, "").Body.String(); !strings.Contains(body, "The undo may take something away from search engines, or a test of the policy now fails") {
 		t.Error("no alert")
 	}
 	for _, text := range []string{testPolicy, testPolicy + "# more\n"} {
@@ -88,7 +88,7 @@ func TestUndoAndEarlierVersions(t *testing.T) {
 			t.Fatalf("status %d: %s", code, body)
 		}
 	}
-	if body := get(t, s, "").Body.String(); strings.Contains(body, "Search engines lose pages through the undo") {
+	if body := get(t, s, "").Body.String(); strings.Contains(body, "The undo may take something away from search engines, or a test of the policy now fails") {
 		t.Error("the alert stays")
 	}
 	code, body := publish(closing, "")

@@ -114,7 +114,7 @@ func exception(p *policy.Policy, class *policy.Class, purpose string, host polic
 	}
 	text := "it is allowed " + strings.Join(words, ", ")
 	if len(words) == 0 {
-		text = "it is allowed for some clients of every crawler"
+		text = "it is allowed for some clients, depending on their identity (verified, unverified or impostor)"
 	}
 	if by != nil {
 		text += fmt.Sprintf(", by the rule on line %d", by.Pos.Line)

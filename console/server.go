@@ -108,7 +108,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	default:
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "This page can only be read.", http.StatusMethodNotAllowed)
+		http.Error(w, "This page is read-only.", http.StatusMethodNotAllowed)
 		return
 	}
 	switch _, isScreen := screens[name]; {

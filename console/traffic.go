@@ -33,7 +33,7 @@ func errNoStore() error {
 	if a := runningActivity(); a != nil {
 		return a.errNotOpen()
 	}
-	return errors.New("this server does not store totals of requests; add the option activity to robots_policy")
+	return errors.New("this server does not store totals of requests; add the option \"activity\" to robots_policy")
 }
 
 // totals returns the answer to a query. Equal queries for a page share one answer, even while the answer is being

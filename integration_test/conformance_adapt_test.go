@@ -171,7 +171,7 @@ func TestJSONIsStrict(t *testing.T) {
 		{`"policy":"POLICY","robots_txt":"merge-ish"`, `invalid robots_txt`},
 		{`"policy":"POLICY","meta":"on"`, `invalid meta "on"`},
 		{`"policy":"POLICY","headers":["X-Robots-Tag"]`, `invalid headers "X-Robots-Tag"`},
-		{`"policy":"POLICY","headers":["off","robots-tag"]`, `headers off cannot be combined`},
+		{`"policy":"POLICY","headers":["off","robots-tag"]`, `"headers off" cannot be combined`},
 		{``, "no policy file is given"},
 		{`"policy":"{nobody.knows}"`, "nobody.knows"},
 		{`"policy":"/"`, "is a directory; name the policy file in it"},

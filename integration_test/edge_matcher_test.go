@@ -90,7 +90,7 @@ func TestEdgeMatcherErrors(t *testing.T) {
 		"crawler category:nothing":                 `invalid crawler "category:nothing"`,
 		"crawler Google-Extended":                  `invalid crawler "Google-Extended"`,
 		"crawler GPTBot verified impostor":         "takes one identity",
-		"crawler GPTBot verified {\nverify off\n}": "with verify off",
+		"crawler GPTBot verified {\nverify off\n}": `with "verify off"`,
 		"crawler unlisted verified":                "identity verified never matches unlisted",
 		"crawler GPTBot unlisted impostor":         "identity impostor never matches unlisted",
 		"crawler GPTBot {\nverify maybe\n}":        `invalid verify "maybe"`,

@@ -147,7 +147,7 @@ func TestWebPoliciesThatAreRefused(t *testing.T) {
 	for name, want := range map[string]string{
 		"http://policies.example.com/x":     "is not https",
 		"https://user:secret@example.com/x": "holds a password",
-		"https://":                          "names no server",
+		"https://":                          "does not name a server",
 		"http://" + freeAddr(t):             "connection refused",
 		"storage:../../etc/passwd":          "must be a path such as robots_policy/site.yaml",
 		"storage:/etc/passwd":               "must be a path such as robots_policy/site.yaml",

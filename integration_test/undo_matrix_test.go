@@ -238,7 +238,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 	if !unlimited {
 		m.says(out.body, "Search engines lose 20 requests")
 	}
-	if len(m.log("the policy was undone, and search engines lose something by it")) != 1 {
+	if len(m.log("the policy was undone, and search engines lose something because of the undo")) != 1 {
 		t.Error("no alert")
 	}
 	// A second one returns to the text that was undone, and asks.
@@ -323,7 +323,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	}
 	out := m.puts("before", true)
 	m.says(out, `"applied"`)
-	if len(m.log("the policy was undone, and search engines lose something by it")) != 1 || m.policies().Policies[0].UndoCost == "" {
+	if len(m.log("the policy was undone, and search engines lose something because of the undo")) != 1 || m.policies().Policies[0].UndoCost == "" {
 		m.t.Error("no alert")
 	}
 	m.puts("mistake", true) // it is also the text served directly before
@@ -340,7 +340,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 		before = source.SumOf(matrixTexts["older"])
 	}
 	said, code := caddyExits(m.t, "robots-policy", "publish", "--undo", "--to", name, "--address", m.admin)
-	if code != 1 || !strings.Contains(said, "is not in Caddy's storage. Put back the text that was served directly before (sha256 "+before[:12]+"); max_search_loss does not apply to it") {
+	if code != 1 || !strings.Contains(said, "is not in Caddy's storage, so this command cannot undo it. Put back the text that was served directly before (sha256 "+before[:12]+") by hand; max_search_loss does not apply to that text") {
 		m.t.Errorf("exit %d: %s", code, said)
 	}
 	// There is nothing to publish through the admin API or from pages, so that approval and hosts are of the source.

@@ -120,7 +120,7 @@ func (p *parser) otherToken(n *yaml.Node, text string) bool {
 		return false
 	}
 	if strings.Contains(text, ",") {
-		return p.refuse(n, "bad-audience", "", "write several names as a list in brackets, or one a line with a hyphen before each")
+		return p.refuse(n, "bad-audience", "", "to write several names, put them into a list in brackets, or put each name on its own line after a hyphen")
 	}
 	if near, what := p.known().group(text); near != "" {
 		if bot := p.known().crawlerOf(text); bot != "" && strings.HasPrefix(near, "operator:") {
@@ -141,7 +141,7 @@ func (p *parser) otherToken(n *yaml.Node, text string) bool {
 func (p *parser) checkToken(n *yaml.Node, text string) {
 	if c, ok := p.catalog.Lookup(text); ok {
 		if first, _, spaced := strings.Cut(c.Token, " "); spaced {
-			p.report(posOf(n), "name-with-space", "", "RFC 9309 does not allow spaces in a crawler's name. The crawler itself reads this group, but strict readers read the name as %s instead of %s; if that matters, enforce the rule", quote(first), quote(c.Token))
+			p.report(posOf(n), "name-with-space", "", "RFC 9309 does not allow spaces in a crawler's name. The crawler itself reads its group in robots.txt, but strict readers read the name as %s instead of %s; if that matters, enforce the rule", quote(first), quote(c.Token))
 		}
 		return
 	}

@@ -24,7 +24,7 @@ type directive struct {
 var (
 	pathsKey = key("paths", "a path, the name of a set, or a list of them; the default is all paths", oneOrMore(pathShape),
 		func(p *parser, n *yaml.Node, d *directive) { d.paths = p.resources(n, "paths") }, nil)
-	tagFields = fields[*directive]{pathsKey, directivesKey("rules", "rules that search engines document, such as max-image-preview:large and notranslate")}
+	tagFields = fields[*directive]{pathsKey, directivesKey("rules", "values that search engines document for robots meta tags, such as max-image-preview:large and notranslate")}
 	appFields = fields[*directive]{pathsKey, directivesKey("directives", "application names with directives, such as examplesearch;widgets=?0")}
 )
 
@@ -121,7 +121,7 @@ func (p *parser) hasUsage(n *yaml.Node, set robotsrule.Set) {
 		}
 	}
 	if len(rules) > 0 {
-		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s. Then other channels can also publish this, and a rule for fewer crawlers can allow the usage", english.List(usages, "and"), english.List(rules, "and"))
+		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s. Then other channels can also publish the restriction, and a rule for fewer crawlers can allow the usage", english.List(usages, "and"), english.List(rules, "and"))
 	}
 }
 

@@ -355,7 +355,7 @@ func (f *failure) why() (why, more string) {
 	d := f.answer.Decision
 	switch s := d.Statement; {
 	case f.answer.Untold:
-		return fmt.Sprintf("because the crawler does not read this group of robots.txt, and line %d is not enforced", s.Pos.Line), `; name the crawler under for, write "enforce: block" in that rule, or change the test`
+		return fmt.Sprintf("because the crawler ignores the group with this rule in robots.txt, and line %d is not enforced", s.Pos.Line), `; name the crawler under "for", write "enforce: block" in that rule, or change the test`
 	case f.answer.Tag != nil:
 		return fmt.Sprintf("because the robots-tag in line %d says %q", f.answer.Tag.Pos.Line, f.answer.Tag.Rule), change
 	case s != nil && f.answer.AnyCase:

@@ -245,7 +245,7 @@ var usageAbout = map[policy.Usage]string{
 	policy.PresentOldSnippet:   "show a piece of the text of an older copy",
 	policy.PresentOldThumbnail: "show a small image of an older copy",
 	policy.PresentLink:         "show a link to the page",
-	policy.Other:               "every usage except crawl that no rule mentions",
+	policy.Other:               "every usage that no rule mentions, except crawl",
 	policy.TrainAI:             "train AI models with the page (AIPREF)",
 	policy.AIUse:               "feed the page to an AI model that answers a person (AIPREF)",
 	policy.Search:              "use the page in a search application (AIPREF)",

@@ -156,13 +156,13 @@ var fileFields = fields[*policy.Spec]{
 	key("version", "the version of this format, which is 1", shape{"const": 1}, readVersion, nil).must(),
 	textKey("catalog", "the date of the crawler catalog that the policy was written for. While the policy is in force, catalog auto does not install a catalog of another date",
 		textShape("a date, such as 2026-11-24", `^\d{4}-\d{2}-\d{2}$`), (*parser).pin, func(spec *policy.Spec) *string { return &spec.Catalog }),
-	key("sitemaps", "the sitemaps of the site: an address or a list of addresses for all hosts, or a map of hosts to addresses, with \"*\" for all others. An address that starts with / is completed by each host's name",
+	key("sitemaps", "the sitemaps of the site: an address or a list of addresses for all hosts, or a map of hosts to addresses, with \"*\" for all others. An address that starts with / is completed with each host's name",
 		shape{"anyOf": []any{sitemapsShape, namedShape("addresses by host", hostKeyShape, sitemapsShape)}}, readSitemaps, printSitemaps),
 	key("resources", "names for sets of paths; rules can use a name wherever they can have a path",
 		namedShape("a path or a list of paths", nameShape, oneOrMore(pathShape)), readSets, printSets),
 	key("usages", "names for usages with qualifiers, and for several usages together; only allow entries may use these names",
 		usagesShape, readUsages, printUsages),
-	key("crawlers", "crawlers that are not in the built-in catalog, or whose data there should be changed; each key is a product token",
+	key("crawlers", "crawlers that are not in the built-in catalog, or whose data in the catalog you want to change; each key is a product token",
 		namedShape("the crawler", tokenShape, rowShape()), readCrawlers, printCrawlers),
 	key("rules", "the rules: what each crawler may do with which paths",
 		shape{"type": "array", "items": mapShape(ruleFields), "minItems": 1}, readRules, printRules),
@@ -218,7 +218,7 @@ func (p *parser) signers() {
 				continue
 			}
 			if r.Identity != policy.DemandAny {
-				p.report(p.sources[i].Audiences[j], "bad-audience", "", "the signature of %s is always checked, so this rule cannot have the key identity; put signed:HOST in a separate rule", quote(a.Name))
+				p.report(p.sources[i].Audiences[j], "bad-audience", "", "the signature of %s is always checked, so this rule cannot have the key \"identity\"; put signed:HOST in a separate rule", quote(a.Name))
 			}
 			if row := p.catalog.SignerRow(a.Name); !slices.ContainsFunc(rows, func(r crawlers.Row) bool { return r.Token == row.Token }) {
 				if rows = append(rows, row); len(rows) == maxSigners+1 {
@@ -303,7 +303,7 @@ func (p *parser) pin(n *yaml.Node, _, text string) bool {
 		return p.refuse(n, "bad-value", "", "invalid catalog %s: must be a date such as 2026-11-24", quote(text))
 	}
 	if text != p.base.AsOf() {
-		p.report(posOf(n), "another-catalog", "", `the crawler catalog in use does not have the date %s, so names and categories may have other meanings. Compare the catalogs with "diff --catalog", and write the date that "crawlers" prints`, text)
+		p.report(posOf(n), "another-catalog", "", `the crawler catalog in use does not have the date %s, so names and categories may have other meanings. Compare the catalogs with "diff --catalog", and write here the date that the command "crawlers" prints`, text)
 	}
 	return true
 }
@@ -353,7 +353,7 @@ func (p *parser) address(n *yaml.Node, what, text string, pathToo bool) bool {
 	case strings.ContainsAny(text, " \t"):
 		return p.refuse(n, "bad-address", "", "%s must be %s, without spaces; write a space as %%20", what, accepts)
 	case strings.Contains(text, "#"):
-		return p.refuse(n, "bad-address", "", `%s is published in robots.txt, where "#" starts a comment; leave it out, or write %%23`, what)
+		return p.refuse(n, "bad-address", "", `%s is published in robots.txt, where "#" starts a comment; leave "#" out, or write %%23`, what)
 	case pathToo && strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//"):
 		return true
 	}

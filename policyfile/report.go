@@ -131,7 +131,7 @@ var codeTable = []Code{
 	{"bad-qualifier", policy.Error, "A qualifier that is not possible here"},
 	{"bad-over-site", policy.Error, "An entry that cannot lift the site's own restriction"},
 	{"contradiction", policy.Error, "A rule contradicts itself"},
-	{"bad-robots-tag", policy.Error, "Not a rule that search engines document"},
+	{"bad-robots-tag", policy.Error, "A value of robots-tag that search engines do not document"},
 	{"bad-app-directive", policy.Error, "An invalid application directive"},
 	{"bad-crawler", policy.Error, "A crawler that cannot be added"},
 	{"reference-not-alone", policy.Error, "A rule with permissions-reference and other keys"},
@@ -149,7 +149,7 @@ var codeTable = []Code{
 	{UnknownCrawler, policy.Warning, "An unknown crawler"},
 	{"token-not-allowed", policy.Warning, "A token that RFC 9309 does not allow"},
 	{"name-with-space", policy.Hint, "A token with a space"},
-	{"has-a-usage", policy.Warning, "A robots-tag rule that a usage can express"},
+	{"has-a-usage", policy.Warning, "A value of robots-tag that a usage can express"},
 	{"duplicate-app-directive", policy.Warning, "Two directives for one application and path"},
 	{"unused-name", policy.Warning, "A set or usage that no rule uses"},
 }

@@ -104,7 +104,7 @@ func readOffers(p *parser, n *yaml.Node, r *policy.Rights) {
 		o := policy.Offer{Pos: posOf(item)}
 		readMap(p, item, "an offer", offerFields, &o)
 		if (o.Amount == "") != (o.Currency == "") {
-			p.report(o.Pos, "bad-value", "", "an offer needs amount and currency together; add the other one, or delete both")
+			p.report(o.Pos, "bad-value", "", "an offer needs both \"amount\" and \"currency\"; add the missing key, or delete the other one")
 		}
 		r.Offers = append(r.Offers, o)
 	})
@@ -141,7 +141,7 @@ var offerFields = fields[*policy.Offer]{
 func readPayment(p *parser, n *yaml.Node, o *policy.Offer) {
 	text, _ := p.text(n, "payment")
 	if text == "free" || text == "attribution" {
-		p.report(posOf(n), "bad-value", "", "invalid payment %s: an offer must cost something; to permit a usage without payment, write it under allow in a rule", quote(text))
+		p.report(posOf(n), "bad-value", "", "invalid payment %s: an offer must cost something; to allow a usage without payment, write the usage under allow in a rule", quote(text))
 		return
 	}
 	o.Payment, _ = p.choice(n, "payment", policy.OfferPayments()...)
@@ -179,7 +179,7 @@ func (p *parser) webAddress(n *yaml.Node, name, text string) bool {
 		if strings.HasPrefix(text, "www.") {
 			near = "https://" + text
 		}
-		return p.refuse(n, "bad-address", near, "invalid address %s: %s must be an address that starts with https://, in plain letters (write others as %%XX)", quote(text), name)
+		return p.refuse(n, "bad-address", near, "invalid address %s: %s must be an address that starts with https://, in plain letters (write other characters as %%XX)", quote(text), name)
 	}
 	return true
 }
@@ -187,7 +187,7 @@ func (p *parser) webAddress(n *yaml.Node, name, text string) bool {
 func (p *parser) checkRights() {
 	publish := &p.spec.Publish
 	if publish.RSL != "" && publish.License != "" {
-		p.report(p.licenseAt, "contradiction", "", "rsl (line %d) publishes a license that is made from the rules, but the key license names another license. Readers use only one of them; delete one of these lines", p.rslAt.Line)
+		p.report(p.licenseAt, "contradiction", "", "rsl (line %d) publishes a license that is made from the rules, but the key \"license\" names another license. Readers use only one of them; delete one of these lines", p.rslAt.Line)
 	}
 	seen := map[string]bool{}
 	for i, token := range publish.UsageTokens {

@@ -89,7 +89,7 @@ func TestInvalidRights(t *testing.T) {
 		{"token of everyone", "publish: {usage-tokens: {train-ai: '*'}}", "bad-value", "letters"},
 		{"usage without token", "publish: {usage-tokens: {crawl: Tok}}", "unknown-key", "crawl"},
 		{"free offer", "rights: {offers: {usage: train-ai, payment: free, url: https://example.com/}}", "bad-value", "under allow in a rule"},
-		{"amount alone", "rights: {offers: {usage: train-ai, payment: use, url: https://example.com/, amount: 1}}", "bad-value", "together"},
+		{"amount alone", "rights: {offers: {usage: train-ai, payment: use, url: https://example.com/, amount: 1}}", "bad-value", "needs both"},
 		{"currency", "rights: {offers: {usage: train-ai, payment: use, url: https://example.com/, amount: 1, currency: eur}}", "bad-value", "EUR"},
 		{"offer without url", "rights: {offers: {usage: train-ai, payment: use}}", "missing-key", "url"},
 		{"terms without scheme", "rights: {terms: www.example.com}", "bad-address", "https://www.example.com"},

@@ -27,7 +27,7 @@ var rowFields = fields[*crawlerRow]{
 			word, _ := p.choice(n, "category", kindNames()...)
 			r.Category = crawlers.Category(word)
 		}, func(w *printer, r *crawlerRow) { w.text("category", string(r.Category)) }),
-	key("results", "the results of a search engine: web (the default), or ai for answers that an AI writes",
+	key("results", "the kind of results that a search engine shows: web (the default), or ai for answers that an AI writes",
 		choiceShape(string(crawlers.ResultsWeb), string(crawlers.ResultsAI)),
 		func(p *parser, n *yaml.Node, r *crawlerRow) {
 			word, _ := p.choice(n, "results", string(crawlers.ResultsWeb), string(crawlers.ResultsAI))
@@ -58,7 +58,7 @@ var rowFields = fields[*crawlerRow]{
 				w.text("signature-directory", *r.WebBotAuth)
 			}
 		}),
-	key("intended", "the safety checks that no longer protect this crawler, such as [blocks-search]", oneOrMore(choiceShape(lint.SafetyChecks()...)),
+	key("intended", "the safety checks that are switched off for this crawler, such as [blocks-search]", oneOrMore(choiceShape(lint.SafetyChecks()...)),
 		func(p *parser, n *yaml.Node, r *crawlerRow) { r.intended = p.guards(n) },
 		func(w *printer, r *crawlerRow) { w.texts("intended", r.intended) }),
 }

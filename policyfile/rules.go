@@ -45,23 +45,23 @@ var ruleFields = fields[*ruleReader]{
 	key("disallow", "what is disallowed: usages with their paths", statementsShape(false), readDisallow, nil),
 	key("app-directives", "directives for applications, in the form that the applications document",
 		directivesShape(appFields), readAppDirectives, printAppDirectives),
-	key("robots-tag", "rules of search engines that no usage expresses, such as max-image-preview:large",
+	key("robots-tag", "values of robots meta tags that no usage expresses, such as max-image-preview:large",
 		directivesShape(tagFields), readRobotsTag, printRobotsTag),
-	key("crawl-delay", "the seconds between two requests of the crawler; none removes the delay of a more general rule",
+	key("crawl-delay", "the seconds between two requests of the crawler; the value none removes the delay of a more general rule",
 		shape{"anyOf": []any{shape{"const": "none"}, shape{"type": "number", "exclusiveMinimum": 0, "maximum": maxDelay}}},
 		readCrawlDelay, printCrawlDelay),
-	key("limit", "the number of requests that the crawler may make in each second, minute, hour or day, such as 60/m, and the number at once. The value none removes the limit of a more general rule",
+	key("limit", "the number of requests that the crawler may make in each second, minute, hour or day, such as 60/m, and the number that may come at once. The value none removes the limit of a more general rule",
 		limitShape, readLimit, printLimit),
-	key("enforce", "what the server does with requests that this rule disallows; the default is the setting enforcement",
+	key("enforce", "what the server does with requests that this rule disallows; the default is the file's enforcement setting",
 		modeShape, readEnforce,
 		func(w *printer, r *ruleReader) {
 			w.plainIf(r.rule.Enforce != policy.ModeUnset, "enforce", r.rule.Enforce.String())
 		}),
-	key("intended", "the safety checks that this rule may fail, such as [blocks-search]; write true if it is only one",
+	key("intended", "the safety checks that this rule may fail, such as [blocks-search]; write true if the rule fails only one",
 		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.SafetyChecks()...))}}, readIntended, printIntended),
 	subMap("requests", "requests to the crawler (ACAP 1.0, which calls this part not ready); published only with action-requests: on",
 		requestFields, func(r *ruleReader) *ruleReader { return r }),
-	textKey("permissions-reference", "the address of further ACAP records (ACAP 1.0); a rule with this key may only have for, hosts and name",
+	textKey("permissions-reference", "the address of further ACAP records (ACAP 1.0); a rule with this key can only have the keys for, hosts and name",
 		textShape("a path or an address", `^(/|https?://)`), (*parser).addressOrPath,
 		func(r *ruleReader) *string { return &r.rule.PermissionsReference }),
 }
@@ -92,10 +92,10 @@ func readRules(p *parser, n *yaml.Node, _ *policy.Spec) {
 		p.checkOverSite(r.rule)
 		if at := child(n, "permissions-reference"); at != nil && r.rule.PermissionsReference != "" &&
 			slices.ContainsFunc(besideReference, func(key string) bool { return child(n, key) != nil }) {
-			p.report(posOf(at), "reference-not-alone", "", "a rule with permissions-reference can only have for, hosts and name (ACAP 1.0 section 2.3); put the rest in another rule")
+			p.report(posOf(at), "reference-not-alone", "", "a rule with \"permissions-reference\" can only have the keys \"for\", \"hosts\" and \"name\" (ACAP 1.0 section 2.3); put the rest in another rule")
 		}
 		if at := child(n, "requests"); at != nil && len(r.rule.Requests) > 0 && len(r.rule.UsagePurposes) > 0 {
-			p.report(posOf(at), "bad-value", "", "a rule with usage-purposes cannot have requests (ACAP 1.0 section 2.3.3); put them in another rule")
+			p.report(posOf(at), "bad-value", "", "a rule with \"usage-purposes\" cannot have \"requests\" (ACAP 1.0 section 2.3.3); put the requests in another rule")
 		}
 	})
 }
@@ -121,7 +121,7 @@ const maxName = 100
 func readHosts(p *parser, n *yaml.Node, r *ruleReader) {
 	p.texts(n, "hosts", func(n *yaml.Node, text string) {
 		if text == "*" {
-			p.report(posOf(n), "bad-host", "", "a rule without hosts is for every host; delete this line")
+			p.report(posOf(n), "bad-host", "", "a rule without \"hosts\" is for every host; delete this line")
 			return
 		}
 		host, err := policy.ParseHost(text)

@@ -27,7 +27,7 @@ var enforcementFields = fields[*policy.Enforcement]{
 		func(p *parser, n *yaml.Node, e *policy.Enforcement) {
 			e.Mode, p.enforcementAt = p.mode(n, "mode"), posOf(n)
 		}, func(w *printer, e *policy.Enforcement) { w.plain("mode", e.Mode.String()) }),
-	key("status", "the HTTP status of a block; the default is 403", statusShape(),
+	key("status", "the HTTP status of the answer to a blocked request; the default is 403", statusShape(),
 		func(p *parser, n *yaml.Node, e *policy.Enforcement) {
 			word, _ := p.choice(n, "status", statuses...)
 			e.Status, _ = strconv.Atoi(word)
@@ -119,13 +119,13 @@ var publishFields = fields[*policy.Publish]{
 		func(b *policy.Publish) *policy.Switch { return &b.UserAgentPurpose }, "on", "off"),
 	switchKey("content-usage", "Content-Usage lines and headers (AIPREF)",
 		func(b *policy.Publish) *policy.Switch { return &b.ContentUsage }, "on", "off"),
-	key("content-signal", "Content-Signal lines and headers: off (the default), on, or how far content may be used: immediate, reference or full. Caddy publishes this word, too",
+	key("content-signal", "Content-Signal lines and headers: off (the default), on, or the word immediate, reference or full. The word says how far content may be used, and Caddy publishes it, too",
 		choiceShape(contentSignalWords...), readContentSignal,
 		func(w *printer, b *policy.Publish) {
 			w.plainIf(b.ContentSignal != policy.Off, "content-signal", cmp.Or(b.ContentSignalUse, "on"))
 		}),
-	key("controls", "the controls that operators offer against AI, such as the token Google-Extended, and noarchive for Bingbot. With auto (the default), Caddy sends a control only where every usage that it takes away is disallowed. A map from crawlers or tokens to rules sends each rule where train-ai or ai-use is disallowed. The value off sends no control",
-		shape{"anyOf": []any{choiceShape(controlWords...), namedShape("controls by crawler or token", textShape("a crawler or token with such a control", ""), textShape("the rule, or off", ""))}},
+	key("controls", "the controls that operators offer against AI, such as the token Google-Extended, and noarchive for Bingbot. With auto (the default), Caddy sends a control only where every usage that it takes away is disallowed. To choose controls yourself, write a map from crawlers or tokens to values, such as noarchive: Caddy sends each value where train-ai or ai-use is disallowed. With off, Caddy does not send any control",
+		shape{"anyOf": []any{choiceShape(controlWords...), namedShape("controls by crawler or token", textShape("a crawler or token with such a control", ""), textShape("the value, or off", ""))}},
 		readControls, printControls),
 	subMap("usage-tokens", "tokens for groups in robots.txt that are about a usage instead of a crawler", usageTokenFields,
 		func(b *policy.Publish) *policy.Publish { return b }),
@@ -179,9 +179,9 @@ func readLines(p *parser, n *yaml.Node, b *policy.Publish) {
 	p.texts(n, "a line", func(n *yaml.Node, text string) {
 		switch {
 		case !isOtherLine.MatchString(text) || len(text) > maxOtherLine:
-			p.refuse(n, "bad-value", "", "%s is not a line such as Clean-param: ref /articles/, or Host: www.example.com, of up to %d bytes; rules of crawlers go under rules", quote(text), maxOtherLine)
+			p.refuse(n, "bad-value", "", "%s is not a line such as Clean-param: ref /articles/, or Host: www.example.com, of up to %d bytes; write rules for crawlers under rules", quote(text), maxOtherLine)
 		case len(b.Lines) == maxOtherLines:
-			p.refuse(n, "bad-value", "", "publish can have up to %d lines; join the parameters of one path with &", maxOtherLines)
+			p.refuse(n, "bad-value", "", "\"lines\" under publish can have up to %d lines; join the parameters of one path with &", maxOtherLines)
 		default:
 			b.Lines = append(b.Lines, text)
 		}

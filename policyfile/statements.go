@@ -121,7 +121,7 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 			p.report(first, "bad-qualifier", "", "a disallow entry cannot have qualifiers; instead, allow %s with the opposite qualifiers (ACAP 1.0 section 2.4.2)", parts[0].Usage)
 			return
 		case local != "":
-			p.report(first, "bad-qualifier", "", "%s already has qualifiers, so it cannot have others here; write them under usages (ACAP 1.0 section 2.4.1.3)", quote(local))
+			p.report(first, "bad-qualifier", "", "%s already has qualifiers, so it cannot have others here; write all of its qualifiers under usages (ACAP 1.0 section 2.4.1.3)", quote(local))
 			return
 		}
 		parts = []policy.UsagePart{{Usage: parts[0].Usage, Qualifiers: p.qualifiers(parts[0].Usage, e.qualifiers)}}
@@ -155,7 +155,7 @@ func (p *parser) usageParts(key, value *yaml.Node, allow bool) (parts []policy.U
 			return nil, "", false
 		}
 		if word := squash(key.Value); allow && (strings.HasPrefix(word, "no") && usageWords[word] != "" || blockWords[word]) {
-			return nil, "", p.refuse(key, "unknown-usage", "", "%s is a disallow entry; write it as %s under disallow", quote(key.Value), quote(cmp.Or(usageWords[word], policy.Crawl.String())))
+			return nil, "", p.refuse(key, "unknown-usage", "", "%s disallows a usage; write %s under disallow instead", quote(key.Value), quote(cmp.Or(usageWords[word], policy.Crawl.String())))
 		}
 		p.unknownUsage(key, value, key.Value, allow, nil)
 		return nil, "", false

@@ -111,8 +111,8 @@ func (o *byteReader) Read(b []byte) (int, error) {
 var explanations = []struct{ part, message string }{
 	{"unexpected end of stream", unclosed},
 	{"unexpected document indicator", unclosed},
-	{"',' or ']'", `a list in brackets needs commas between its values and "]" at the end`},
-	{"',' or '}'", `keys in braces need commas between them and "}" at the end`},
+	{"',' or ']'", `a list in brackets needs "]" at the end, and commas between its values`},
+	{"',' or '}'", `keys in braces need "}" at the end, and commas between them`},
 	{"mapping values are not allowed", "this line is indented further than the line above it that it belongs with; write the same number of spaces before keys that belong together"},
 	{"could not find expected ':'", `this line is neither "key: value" nor "- value"; write a colon and a space after the key`},
 	{"did not find expected key", misaligned},

@@ -117,7 +117,7 @@ var contradictions = []struct {
 }{
 	{"full", 1, policy.Disallowed, "content may be summarized and reproduced"},
 	{"full", 0, policy.Disallowed, "content may be used in full"},
-	{"immediate", 2, policy.Allowed, "nothing may be stored, as an index must"},
+	{"immediate", 2, policy.Allowed, "content may not be stored, but a search index has to store content"},
 }
 
 // CheckUse reports the decisions of a view that contradict the setting of how far content may be used.

@@ -226,24 +226,24 @@ func (g *grouping) warn(l *Loss) {
 	switch {
 	case l.all:
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
-			"too many patterns with * cross, so robots.txt has no Allow lines for some crawlers from this line on; write fewer of them")
+			"too many patterns with * overlap, so from this line on, robots.txt has no Allow lines for some crawlers; write fewer patterns with *")
 	case l.combined:
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
-			"robots.txt has no Allow line for %q here, because the rules of another purpose disallow %q. A crawler of both purposes combines their groups; a crawler of this purpose alone may still fetch it",
+			"robots.txt has no Allow line for %q here, because the rules of another purpose disallow %q. A crawler with both purposes combines their groups. A crawler with only this purpose may still fetch the allowed pages",
 			l.Pattern, l.Paths)
 	case !l.spelling:
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
-			"robots.txt stays stricter than %q for %q, because the longest pattern wins there; write a longer path here, or a shorter pattern where it is disallowed",
+			"for %[2]q, robots.txt stays stricter than the allow entry for %[1]q, because the longest pattern wins in robots.txt. Write a longer path here, or a shorter path in the disallow entry",
 			l.Pattern, l.Paths)
 	case l.allow:
 		g.asWritten.add(l.Pattern, func(others string) policy.Problem {
 			return policy.NewProblem(policy.Hint, "other-spelling", l.Pos,
-				"robots.txt allows %q%s only as written: crawlers that compare URLs as they come may not fetch another spelling, which the server does not block", l.written, others)
+				"robots.txt allows %q%s only in the policy's spelling. Crawlers that compare URLs as they are written may not fetch other spellings, although the server does not block them", l.written, others)
 		})
 		return
 	default:
 		problem = policy.NewProblem(policy.Hint, "other-spelling", l.Pos,
-			"robots.txt has another spelling of %q for crawlers that do not decode paths, and to some that means %q: it is stricter than the policy there", l.Pattern, l.Paths)
+			"for crawlers that do not decode paths, robots.txt also has another spelling of %q. Some crawlers read this spelling as %q, so for them, robots.txt is stricter than the policy", l.Pattern, l.Paths)
 	}
 	if !slices.ContainsFunc(g.problems, func(p policy.Problem) bool { return p.Pos == problem.Pos && p.Code == problem.Code }) {
 		g.problems = append(g.problems, problem)

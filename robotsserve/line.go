@@ -235,7 +235,7 @@ func (g *grouping) countSpellings(lines []*line) {
 		}
 		if strings.Contains(l.spelled.Upper, "%2A") {
 			h := policy.NewProblem(policy.Hint, "other-spelling", l.deciding(true).pos(),
-				"crawlers that compare URLs as they come may fetch what %q disallows if a URL has a plain *: in robots.txt it would match any text. To prevent that, disallow a shorter path, before the *", l.pattern)
+				"crawlers that compare URLs as they are written may fetch what %q disallows, if the URL has a plain *. robots.txt cannot list this spelling, because * matches any text there. To prevent this, disallow the shorter path before the *", l.pattern)
 			if !slices.Contains(g.problems, h) {
 				g.problems = append(g.problems, h)
 			}
@@ -247,7 +247,7 @@ func (g *grouping) countSpellings(lines []*line) {
 					all *= 3
 				}
 				return policy.NewProblem(policy.Hint, "other-spelling", l.deciding(true).pos(),
-					"robots.txt has %d of %d spellings of %q%s. Crawlers that compare URLs as they come may fetch one that mixes plain and encoded octets, but the server blocks every spelling. To prevent that, disallow a shorter path, before the first of these octets",
+					"robots.txt has %d of %d spellings of %q%s. Crawlers that compare URLs as they are written may fetch a spelling that mixes plain and encoded characters, but the server blocks every spelling. To prevent this, disallow the shorter path before the first of these characters",
 					len(l.disallows), all, l.spelled.Written, others)
 			})
 		}

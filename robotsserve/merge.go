@@ -44,11 +44,11 @@ func drawMerged(p *policy.Policy, host string, other *robotstxt.File) (l *layout
 	}
 	if below.Closed {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
-			"with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read, or take too long. The site's Allow lines are left out, and %d Disallow lines for everyone; shorten it, or import it into the policy", robotstxt.MaxSize>>10, below.Left))
+			"with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read, or merging would take too long. So the merged file lacks the site's Allow lines, and %d of its Disallow lines for everyone; shorten the site's file, or import it into the policy", robotstxt.MaxSize>>10, below.Left))
 	}
 	if d.shut > 0 {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
-			"the robots.txt of the site has too many groups: with the policy they come to more than the %d KiB that crawlers read, or take too long. Everything is disallowed for %d of its crawlers; shorten it, or import it into the policy", robotstxt.MaxSize>>10, d.shut))
+			"the robots.txt of the site has too many groups. With the policy, the file would be larger than the %d KiB that crawlers read, or merging would take too long. Everything is disallowed for %d crawlers that the site's file names; shorten that file, or import it into the policy", robotstxt.MaxSize>>10, d.shut))
 	}
 	return l, d, problems, below.Notes()
 }

@@ -111,7 +111,7 @@ func (g *grouping) agree(all []purpose) {
 		return
 	}
 	g.report(policy.Hint, "purpose-groups-differ", all[0].rules[0].Pos,
-		"%s differ between the purpose %q and others, and a crawler of two purposes combines their groups. In robots.txt, %s disallows a usage that is disallowed for any path, and the %s with the longest path apply; the headers are exact for each path",
+		"%s differ between the purpose %q and others, and a crawler with two purposes combines their groups. In robots.txt, %s disallows a usage for all paths if the policy disallows it for any path, and the %s with the longest path apply. The headers are exact for each path",
 		english.List(names, "and"), all[0].name, english.List(strict, "and"), english.List(longest, "and"))
 }
 

@@ -105,7 +105,7 @@ func tooLarge(p *policy.Policy, n int) policy.Problem {
 
 func notRendered(p *policy.Policy, rendered, all int) policy.Problem {
 	return policy.NewProblem(policy.Warning, "hosts-not-rendered", largestRule(p),
-		"only %d of %d different robots.txt were checked, those with the most rules first, because all would take too long. "+
+		"there are too many hosts or crawlers to check every robots.txt, so only %d of %d were checked, those with the most rules first. "+
 			"Write rules for categories or operators, or name fewer hosts", rendered, all)
 }
 

@@ -132,7 +132,7 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 		im.records(im.acap)
 	}
 	if im.f.unread != nil {
-		im.stricter = "Crawlers cannot read the file, because it is in UTF-16, so they may fetch everything today. The policy disallows what its lines say."
+		im.stricter = "Crawlers cannot read the file, because it is in UTF-16, so they may fetch everything today. The policy disallows what the lines of the file disallow."
 	}
 	im.f.noteSpellings(im.f.note)
 	slices.SortStableFunc(im.f.notes, func(a, b Note) int { return a.Line - b.Line })

@@ -333,7 +333,7 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 		s.Local = ""
 	}
 	if s.Usage == policy.Other && s.Allow {
-		im.f.note(f.Line, "an allow entry for the usage other has no meaning, so it is left out")
+		im.f.note(f.Line, "an allow entry for the usage \"other\" has no meaning, so it is left out")
 		return
 	}
 	i := slices.IndexFunc(r.Statements, func(t policy.Statement) bool { return t.Usage == s.Usage && t.Pattern == s.Pattern })

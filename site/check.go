@@ -101,7 +101,7 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		if tags > maxElements || len(members) > maxNames {
 			problems = append(problems, policy.NewProblem(policy.Warning, "many-meta-tags", sm.pos,
 				"this adds %s to every page like %s, and rules for %d crawlers to its headers. "+
-					`Write it in a rule with "for: everyone" if it may apply to all, name only the crawlers that matter, or %s`,
+					`Write this in a rule with "for: everyone" if it may apply to all crawlers, name only the crawlers that matter, or %s`,
 				english.Count(tags, "meta tag"), sm.path, len(members), tailored))
 		}
 		problems = append(problems, unnamed(ps, sm.pos)...)

@@ -142,7 +142,7 @@ func TestExplainDespite(t *testing.T) {
 			if err := e.WriteText(&text); err != nil {
 				t.Fatal(err)
 			}
-			if e.MayCrawl || len(e.Despite) != 1 || e.Despite[0].Why != c.why || !strings.Contains(text.String(), "this does not allow it, because "+c.why) {
+			if e.MayCrawl || len(e.Despite) != 1 || e.Despite[0].Why != c.why || !strings.Contains(text.String(), "this rule does not allow it, because "+c.why) {
 				t.Errorf("%+v\n%s", e.Despite, text.String())
 			}
 			if !strings.Contains(e.Expect, "Googlebot may not crawl ") || !strings.HasSuffix(e.Expect, c.path) {

@@ -116,7 +116,7 @@ func (s *Site) headerDiffers(q policy.Query, sent robotsrule.Set) (differs []str
 	}
 	if extra := sent.Beyond(own); !extra.IsEmpty() {
 		differs = append(differs, fmt.Sprintf("in the policy, %q does not apply to this crawler. But rules for everyone reach it, too, "+
-			"because headers and meta tags cannot exempt one crawler (headers tailored can)", extra.String()))
+			"because headers and meta tags cannot exempt one crawler (\"headers tailored\" can do so in headers)", extra.String()))
 	}
 	if info := s.Policy.CrawlerInfo(q.Crawler); q.Crawler != 0 && s.preferencesPublished() {
 		for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
@@ -174,7 +174,7 @@ func (s *Site) explainPage(q policy.Query) Channel {
 		}
 	}
 	if len(c.Sends) > 0 {
-		c.Summary = "an HTML page gets these in its head, combined with its own"
+		c.Summary = "an HTML page gets these meta tags in its head, combined with its own"
 	}
 	s.addLifted(&c, q)
 	return c

@@ -14,7 +14,7 @@ import (
 )
 
 func (s *Site) explainRobots(q policy.Query) Channel {
-	c := Channel{Name: ChannelRobotsTxt, Summary: "no line disallows crawling it"}
+	c := Channel{Name: ChannelRobotsTxt, Summary: "no line disallows crawling this page"}
 	if name, _, _ := strings.Cut(q.Path, "?"); name == "/robots.txt" {
 		c.Summary = "the file itself may always be fetched"
 		return c
@@ -32,9 +32,9 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 		crawl := i == 0 && (strings.HasPrefix(l.Text, "Allow:") || strings.HasPrefix(l.Text, "Disallow:"))
 		if crawl {
 			disallowed = strings.HasPrefix(l.Text, "Disallow:") && l.Text != "Disallow:"
-			c.Summary = "it may be crawled, by this line"
+			c.Summary = "it may be crawled; these lines apply"
 			if disallowed {
-				c.Summary = "it may not be crawled, by this line"
+				c.Summary = "it may not be crawled; these lines apply"
 			}
 		}
 		if l.Statement != nil {

@@ -51,7 +51,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	for crawler, want := range map[string]string{
-		"GPTBot":    "unless this crawler makes more than 60/m. Then the answer is 429 Too Many Requests",
+		"GPTBot":    "unless this crawler makes more than 60/m. In that case, the answer is 429 Too Many Requests",
 		"Bingbot":   "unless this crawler makes more than 5/s",
 		"Googlebot": "the request passes",
 	} {
@@ -89,7 +89,7 @@ func TestLimitsOfSeveralCrawlers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"the request passes, unless it exceeds one of these limits. Then the answer is 429 Too Many Requests",
+		"the request passes, unless it exceeds one of these limits. In that case, the answer is 429 Too Many Requests",
 		"limits the requests of GPTBot to 60/m", "limits the requests of Bingbot to 5/s",
 	} {
 		if !strings.Contains(out.String(), want) {

@@ -30,7 +30,7 @@ func (d *Document) alert(o *Options, src *source, out Outcome) {
 	}
 	d.mu.Unlock()
 	if current {
-		o.Logger.Error("the policy was undone, and search engines lose something by it", zap.String("policy", src.name), zap.String("sha256", out.Now.SHA256), zap.String("cost", cost))
+		o.Logger.Error("the policy was undone, and search engines lose something because of the undo", zap.String("policy", src.name), zap.String("sha256", out.Now.SHA256), zap.String("cost", cost))
 		o.emit("robots_policy.undo_cost", map[string]any{"policy": src.name, "sha256": out.Now.SHA256, "cost": cost})
 	}
 }

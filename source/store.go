@@ -265,7 +265,7 @@ func WebAddress(name string) (*url.URL, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the policy's address: %w", err)
 	case u.Host == "":
-		return nil, fmt.Errorf("%q names no server", name)
+		return nil, fmt.Errorf("%q does not name a server", name)
 	case u.User != nil:
 		return nil, errors.New("the address holds a password, which logs and the admin API would show")
 	case u.Scheme == "http" && !loopback(u.Hostname()):

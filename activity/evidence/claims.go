@@ -46,10 +46,10 @@ func (c *Check) Whole() claim.Claim {
 	}
 	switch {
 	case len(c.Keys) == 0:
-		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "anyone with write access to the files can make such a log", Close: "in the option evidence, name a key"})
-	// A log that is being written may end with unsigned lines. In this case, the claim names the last signed line.
+		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "anyone with write access to the files can make such a log", Close: "add a key to the block of the option \"evidence\""})
+	// A log that is being written may end with unsigned lines. The claim then names the last signed line.
 	case c.Signed < c.Files && c.Tail == 0:
-		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the lines of a day are not signed, so that anyone with write access to them can have changed them", Close: "find out whether the signature of that day was removed"})
+		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the lines of a day are not signed, so anyone with write access to these lines can have changed them", Close: "find out whether the signature of that day was removed"})
 	}
 	return claim.Judge(whole, wholeSubject{claim.Read(c, covered)})
 }

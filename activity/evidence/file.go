@@ -80,7 +80,7 @@ func (l *Log) resume() (found []*Event, err error) {
 		}
 		l.seq, l.signed, l.latest = last.Seq, last.Seq, last.Time
 		if last.Type != TypeStop {
-			found = append(found, &Event{Reason: Killed, Text: "the server was killed the last time: events of its last second may be missing"})
+			found = append(found, &Event{Reason: Killed, Text: "the server was killed in its last run: events of the last second may be missing"})
 		}
 		if l.options.Key == nil {
 			return found, nil
@@ -90,7 +90,7 @@ func (l *Log) resume() (found []*Event, err error) {
 		case signatureErr != nil || !signature.by(l.options.Key.Public()):
 			why = "has no signature by the key in use"
 		case signature.File != fileName(day) || signature.Hash != signedAs:
-			why = "is not as it was signed"
+			why = "does not match its signature"
 		case signature.Seq != last.Seq:
 			why = fmt.Sprintf("is signed up to event %d and ends with event %d", signature.Seq, last.Seq)
 		default:

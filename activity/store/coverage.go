@@ -70,7 +70,7 @@ func coverageOf(from, to time.Time, pathless int64, lost unrecorded) (c claim.Co
 		c.Gaps = append(c.Gaps, claim.Gap{
 			Name: GapUnstoredPaths, Count: pathless, From: from, To: to,
 			What:  "the paths of " + english.Count(int(pathless), "request") + " are no longer stored",
-			Close: "in the option activity, set a larger max_size, or more hours and days",
+			Close: "in the option \"activity\", set a larger max_size, or more hours and days",
 		})
 	}
 	first, end := hoursOf(from, to)

@@ -45,14 +45,14 @@ func gaps(nodes []Node, now, from time.Time) (all []claim.Gap) {
 			continue
 		case n.Silent() && (!heard[n.Name] || n.Behind > 0):
 			g.Name, g.What = GapSilentServer, fmt.Sprintf("the server %s of the fleet has been silent for %s, so its requests since then are missing", n.Name, n.Heard.Round(time.Second))
-			g.Close = "start it with its database, or find out why it does not reach the fleet's database"
+			g.Close = "if it is stopped, start it with the activity database that it had; if it runs, find out why it does not reach the fleet's database"
 		case n.Silent():
 			continue // the server has a new database
 		case n.Behind > n.Every+max(n.Every, time.Minute):
 			g.Name, g.What = GapUnsentRows, fmt.Sprintf("the server %s of the fleet has not sent all of its requests of the last %s", n.Name, n.Behind.Round(time.Second))
 			g.Close = "wait until it has sent them; if it cannot, Caddy's log on that server says why"
 		case skew > maxClockSkew:
-			g = claim.Gap{Name: GapClocksApart, From: from, To: now, What: fmt.Sprintf("the clock of the server %s of the fleet is wrong by %s", n.Name, skew.Round(time.Second)), Close: "set its clock by NTP"}
+			g = claim.Gap{Name: GapClocksApart, From: from, To: now, What: fmt.Sprintf("the clock of the server %s of the fleet is wrong by %s", n.Name, skew.Round(time.Second)), Close: "synchronize its clock with NTP"}
 		default:
 			continue
 		}

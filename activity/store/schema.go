@@ -139,7 +139,7 @@ func prepare(ctx context.Context, db *sql.DB, name string) error {
 	case version > schemaVersion:
 		return fmt.Errorf("%s has format %d of a newer version of this program, and this version reads format %d. Open it with the newer version, or move its directory away to begin a new one", name, version, schemaVersion)
 	case version > 0:
-		return fmt.Errorf("%s has format %d, which is too old: move its directory away, and a new one begins", name, version)
+		return fmt.Errorf("%s has format %d, which is too old: move its directory away, and Caddy begins a new database", name, version)
 	}
 	return within(ctx, db, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion)); err != nil {

@@ -58,7 +58,7 @@ func (m Methods) Lacks(name string, spec *policy.Spec, catalog *crawlers.Catalog
 	return all
 }
 
-const onlyBuiltIn = `only the address lists in this version prove it, and when they expire, it no longer applies; add "verify lists dns", or install a newer version in time`
+const onlyBuiltIn = `only the address lists in this version can prove the identity. When these lists expire, the rule no longer applies; add "verify lists dns", or install a newer version in time`
 
 // lacksOf returns the reasons why a rule that demands proof never applies to some of its crawlers, or applies only for
 // a limited time.
@@ -81,16 +81,16 @@ func (m Methods) lacksOf(r *policy.Rule, catalog *crawlers.Catalog) (why []strin
 		}
 	}
 	if len(never) > 0 {
-		why = append(why, fmt.Sprintf(`no published address list, host name or key verifies %[1]s, so it never applies to %[1]s; remove "identity: verified" there`, english.List(never, "or")))
+		why = append(why, fmt.Sprintf(`no published address list, host name or key verifies %[1]s, so the rule never applies to %[1]s; remove "identity: verified" from the rule`, english.List(never, "or")))
 	}
 	switch {
 	case provable, len(never) == len(r.For):
 	case !m.Enabled:
-		why = append(why, `crawlers are not verified here (verify off), so it never applies; write "verify lists dns"`)
+		why = append(why, `with "verify off", crawlers are not verified, so the rule never applies; write "verify lists dns"`)
 	case !builtIn:
-		why = append(why, "its crawlers can be verified only by a method that is not configured, so it never applies; add "+method+" to verify")
+		why = append(why, "the crawlers of the rule can be verified only with a method that is not configured, so the rule never applies; add \""+method+"\" to \"verify\"")
 	case time.Now().After(verify.Expires(verify.SnapshotDate())):
-		why = append(why, `only the address lists in this version could prove it, and they have expired, so it never applies; add "verify lists dns", or install a newer version`)
+		why = append(why, `the address lists in this version, which could prove the identity, have expired. So the rule never applies; add "verify lists dns", or install a newer version`)
 	default:
 		why = append(why, onlyBuiltIn)
 	}

@@ -35,7 +35,7 @@ func ParseMethods(names, ranges []string) (Methods, error) {
 		case !slices.Contains(methodNames, name):
 			return m, fmt.Errorf("invalid verify %q: must be off, embedded, or one or more of lists, dns and signatures", name)
 		case (name == "off" || name == "embedded") && len(names) > 1:
-			return m, fmt.Errorf("verify %s cannot be combined with other values", name)
+			return m, fmt.Errorf("\"verify %s\" cannot be combined with other values", name)
 		}
 	}
 	m.Enabled = names[0] != "off"

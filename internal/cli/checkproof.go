@@ -100,7 +100,7 @@ func writeLacks(out io.Writer, lacks []identity.Lack, config string) error {
 	if config == "" {
 		of = "the default, \"verify embedded\"; to check other methods, name a Caddyfile with --config"
 	}
-	_, err := fmt.Fprintf(out, "  cannot be proven (by %s):\n", of)
+	_, err := fmt.Fprintf(out, "  the policy needs identity checks that are not possible (with %s):\n", of)
 	for _, l := range lacks {
 		where := ""
 		if len(l.Rules) > 0 {

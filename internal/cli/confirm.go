@@ -107,7 +107,7 @@ func (c *confirmation) addressOf(s *storage) string {
 // is the reason.
 func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) error {
 	if a := s.config.Admin; a != nil && a.Disabled && c.address == "" {
-		return fmt.Errorf("%w, because the configuration has admin off; the log of the server says \"policy reloaded\" when it has loaded it", errNoAnswer)
+		return fmt.Errorf("%w, because the configuration has \"admin off\"; when the server has loaded the policy, its log says \"policy reloaded\"", errNoAnswer)
 	}
 	address, name := c.addressOf(s), source.StoragePrefix+key
 	path := "/robots_policy/reload?policy=" + url.QueryEscape(name)
@@ -129,7 +129,7 @@ func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) 
 		select {
 		case <-ctx.Done():
 			if status.Reload == "off" {
-				return fmt.Errorf("the server at %s has reload off, so it loads the version at the next caddy reload --force", address)
+				return fmt.Errorf("the server at %s has \"reload off\", so it loads the version at the next \"caddy reload --force\"", address)
 			}
 			return fmt.Errorf("the server at %s serves another version (sha256 %.12s). Either it reads another storage, or it cannot read this storage", address, status.SHA256)
 		case <-time.After(askEvery):

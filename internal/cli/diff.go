@@ -195,9 +195,9 @@ func (d *difference) WriteText(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "No decision and no setting changes, but robots.txt lists other spellings of paths.\nChecked with an independent reader of robots.txt: %s.\n", q.Sentence())
 		return err
 	case q.Differ == q.Spellings:
-		fmt.Fprintln(w, "Read as policies, both files say the same. The files are too large to judge whether a reader of robots.txt gets the same answers from both.")
+		fmt.Fprintln(w, "Read as policies, both files say the same. The files are too large to judge whether they also mean the same to a reader of robots.txt.")
 	default:
-		fmt.Fprintln(w, "As policies, both files say the same. But an independent reader of robots.txt gets different answers from them.")
+		fmt.Fprintln(w, "As policies, both files say the same. But to an independent reader of robots.txt, they do not mean the same.")
 	}
 	return q.WriteText(w)
 }

@@ -79,8 +79,8 @@ Violations:
 	html, err := os.ReadFile(page)
 	for _, want := range []string{
 		"<h1>What crawlers were asked, and what they did</h1>", "<strong>GPTBot</strong> (not verified) read robots.txt of example.com on 20 Nov 2026, 12:00:00.",
-		"Line 2 of it says <code>Disallow: /x</code>", "it asked <strong>2 times</strong> for what that file disallows for it: 0 answered with the content, 2 blocked.",
-		"The log is whole up to line 8, and not signed.", "The log has 3 events, and does not say that any was left out", "It has no time stamps of an independent authority", `<h3 id="robots.txt-r1">`,
+		"Line 2 of this file says <code>Disallow: /x</code>", "the crawler asked <strong>2 times</strong> for pages that this file disallows for it (answered with the content: 0, blocked: 2).",
+		"The log is whole up to line 8, and not signed.", "The log has 3 events, and does not say that any was left out", "The record has no time stamps of an independent authority", `<h3 id="robots.txt-r1">`,
 		"&lt;script&gt;", "published by bob  (“&lt;i&gt;out &lt;/i&gt;”)", "while v3.1 was in force",
 	} {
 		if !strings.Contains(string(html), want) {

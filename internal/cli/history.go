@@ -106,7 +106,7 @@ func writeHistory(out io.Writer, st *source.Standing) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.12s\t%s\n", name, stamp(v.Time), served, cmp.Or(english.OneLine(v.By), "-"), v.SHA256, note)
 	}
 	if !known {
-		fmt.Fprintf(w, "*\t-\t-\t-\t%.12s\twritten there by other means\n", cmp.Or(st.SHA256, "-"))
+		fmt.Fprintf(w, "*\t-\t-\t-\t%.12s\twritten to the storage by another program\n", cmp.Or(st.SHA256, "-"))
 	}
 	fmt.Fprintln(w, "* is the version in the storage now")
 	return w.Flush()

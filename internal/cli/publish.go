@@ -147,7 +147,7 @@ func (p *publication) run(cmd *cobra.Command) error {
 	}
 	switch err := source.PublishTo(ctx, s, p.key, p.change); {
 	case errors.Is(err, source.ErrOvertaken):
-		return notWritten(fmt.Errorf("not published: %w at %s; run the command again to compare with it", err, name))
+		return notWritten(fmt.Errorf("not published: %w at %s; run the command again to compare with that version", err, name))
 	case errors.Is(err, source.ErrLockStays):
 		say("warning: %v", err)
 	case err != nil:
@@ -267,7 +267,7 @@ func (p *publication) undoElsewhere(cmd *cobra.Command, name string) error {
 			which += fmt.Sprintf(" (sha256 %.12s)", status.Before)
 		}
 	}
-	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s is not in Caddy's storage. Put back %s; max_search_loss does not apply to it.\n", name, which)
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s is not in Caddy's storage, so this command cannot undo it. Put back %s by hand; max_search_loss does not apply to that text.\n", name, which)
 	return errors.New("nothing was written")
 }
 

@@ -46,7 +46,7 @@ Logs may be compressed with gzip or zstd, and have these formats:
 Name files, globs in quotes, or - for the standard input. A log may have lines
 in several formats. Describe other JSON with --map, and other text with --format.
 
-With --database, the command reads the totals that the server stores (the option activity
+With --database, the command reads the totals that the server stores (the option "activity"
 of robots_policy) instead of logs, or in addition to logs.
 
 Clients are verified with the address lists in this program, or have the identity that

@@ -167,7 +167,7 @@ not get from the server.
 If someone replaces a log with an older copy of it, the copy is whole, too. To detect this,
 use --last with a signature or time stamps that you store in another place. Or use --last
 with the storage:KEY after "copy" in the evidence block of the Caddyfile. The log must then
-contain the last line that the file or key names. Without --last, the command does not detect lines that are
+contain the last line that the signature, the time stamps or the value of storage:KEY names. Without --last, the command does not detect lines that are
 missing at the end.
 
 If you name several logs, each log is checked separately, and the command exits with the
@@ -205,7 +205,7 @@ func readMark(last string, of storageOf) (m evidence.Mark, err error) {
 	defer stop()
 	b, err := s.Load(limited, key)
 	if err != nil {
-		return m, fmt.Errorf("there is no copy at %s; add the option copy to evidence, and the server writes a copy within an hour: %w", s.place(key), err)
+		return m, fmt.Errorf("there is no copy at %s; add \"copy\" to the evidence block of the Caddyfile, and the server writes a copy within an hour: %w", s.place(key), err)
 	}
 	return evidence.ParseMark(last, b)
 }
@@ -248,9 +248,9 @@ func checkText(c *evidence.Check, last claim.Claim, byKey, byAuthority bool) str
 		if !byAuthority {
 			line("The identity of the authority was not checked. To check it, name the authority's certificate with --authority FILE.")
 		}
-		line("This does not prove that the log is complete.")
+		line("It is not proven that the log is complete.")
 		return b.String()
 	}
-	line("This does not prove when the lines were written, or that the log is complete.")
+	line("It is not proven when the lines were written, or that the log is complete.")
 	return b.String()
 }

@@ -166,7 +166,7 @@ var codes = []Code{
 	{"disallowed-on-host", policy.Hint, "An allow entry that allows nothing on a host"},
 	{"enforced-end", policy.Hint, "A blocked file that some servers also serve at other addresses"},
 	{"purpose-of-known-crawlers", policy.Hint, "A rule for a purpose that few crawlers declare"},
-	{"limit-dropped", policy.Hint, "A narrow allow entry without the limit of a wider entry"},
+	{"limit-dropped", policy.Hint, "A narrow allow entry without the condition of a wider entry"},
 	{"allows-nothing", policy.Hint, "An allow entry for paths that are allowed anyway"},
 }
 

@@ -111,7 +111,7 @@ func (l *linter) enforcedEnds() {
 			more = fmt.Sprintf(", and do the same for %d more of this rule's paths", n-1)
 		}
 		text := at.Pattern.String()
-		l.report("enforced-end", at.Pos, fmt.Sprintf(`with "$" this blocks %[1]s, but not %[1]s?x, %[1]s%%20 and %[1]s%%00, where some servers serve the same file; write %[1]s without "$"%[2]s`,
+		l.report("enforced-end", at.Pos, fmt.Sprintf(`because of the "$", this line blocks %[1]s, but not %[1]s?x, %[1]s%%20 and %[1]s%%00, where some servers serve the same file; write %[1]s without "$"%[2]s`,
 			strings.TrimSuffix(text, "$"), more))
 	}
 }

@@ -107,7 +107,7 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 	f := finding{guard: effect.SafetyDisallows, at: cause.Pos, onHosts: len(r.Hosts) > 0}
 	f.fix = l.reopening(r, &cause, shut)
 	if f.onHosts && mode != policy.ModeBlock && cause.Pattern.IsAll() {
-		f.fix = noindexInstead + "; to let them in, " + f.fix
+		f.fix = noindexInstead + "; to let these crawlers in, " + f.fix
 	}
 	switch {
 	case len(shut) == 0 && len(unverifiable) == 0:
@@ -141,7 +141,7 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 		f.message += fmt.Sprintf("; the catalog lists %s under %s", english.List(names, "and"), english.List(l.guardedCategories(shut), "and"))
 		f.fix = "take " + english.List(names, "and") + " out of this rule"
 		if f.onHosts && mode != policy.ModeBlock {
-			f.fix = noindexInstead + "; to let them in, " + f.fix
+			f.fix = noindexInstead + "; to let these crawlers in, " + f.fix
 		}
 	}
 	return f, true

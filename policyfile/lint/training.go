@@ -29,7 +29,7 @@ func ofCategory(k crawlers.Category) policy.Audience {
 
 var rightsUses = []rightsUse{
 	{policy.TrainAI, []policy.Audience{ofCategory(crawlers.CategoryAITraining)}, "training-may-crawl", "not to train AI"},
-	{policy.AIUse, []policy.Audience{ofCategory(crawlers.CategoryAIInput), ofCategory(crawlers.CategoryAIAssistant)}, "ai-may-crawl", "not to answer from it with AI"},
+	{policy.AIUse, []policy.Audience{ofCategory(crawlers.CategoryAIInput), ofCategory(crawlers.CategoryAIAssistant)}, "ai-may-crawl", "not to use the pages in AI answers"},
 }
 
 // aiCategories lists the categories of crawlers for AI. Each category has the usage that a policy can disallow to ask

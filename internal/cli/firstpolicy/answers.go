@@ -82,7 +82,7 @@ func (a Answers) complete() (Answers, error) {
 			continue
 		}
 		if a.To[q.After] == Yes {
-			return a, fmt.Errorf("%w: %s to %q needs no to %q", ErrContradictory, a.To[t], q.Question, Topics[q.After].Question)
+			return a, fmt.Errorf("%w: the answer %s to %q needs the answer no to %q", ErrContradictory, a.To[t], q.Question, Topics[q.After].Question)
 		}
 		a.To[q.After] = No
 	}

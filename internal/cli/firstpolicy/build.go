@@ -61,7 +61,7 @@ func Build(a Answers) (*Built, error) {
 	case err != nil:
 		return b, err
 	case len(b.Contradictions) > 0:
-		return b, fmt.Errorf("%w: with all answers together, this is not the case: %s; leave out the path or host that prevents it", ErrContradictory, b.Contradictions[0].Test)
+		return b, fmt.Errorf("%w: with all answers together, this test fails: %s; leave out the path or host that causes this", ErrContradictory, b.Contradictions[0].Test)
 	case a.Robots == nil:
 		return b, nil
 	}
@@ -142,7 +142,7 @@ func (b *builder) header() string {
 	lines := []string{
 		policyinput.Modeline, "", "Rules for crawlers on " + cmp.Or(b.answers.Host, "this site") + ".",
 		"After a change: caddy robots-policy check FILE",
-		"To reject changes that cost search engines pages: max_search_loss 0, in the Caddyfile under activity",
+		"To reject changes that cost search engines pages, write max_search_loss 0 under activity in the Caddyfile",
 	}
 	if len(b.spec.Sitemaps) == 0 {
 		lines = append(lines, "If the site has a sitemap, name it here: sitemaps: /sitemap.xml")
@@ -217,7 +217,7 @@ func (b *builder) no(t Topic) {
 			Name: "no AI training", For: everyone(), Statements: wholeSite(false, policy.TrainAI),
 		})
 		if !b.closesAI() {
-			refuse("Crawlers that collect mainly for training are blocked. Without the line with\n\"enforce\" robots.txt only asks them to stay away.",
+			refuse("Crawlers that collect mainly for training are blocked. Without the line\n\"enforce: block\", robots.txt only asks them to stay away.",
 				"crawlers for AI training", nil, category(crawlers.CategoryAITraining)...)
 		}
 		mayNot("category:ai-training", policy.Crawl)
@@ -227,7 +227,7 @@ func (b *builder) no(t Topic) {
 			Name: "no AI answers", For: everyone(), Statements: wholeSite(false, policy.AIUse),
 		})
 		if !b.closesAI() {
-			refuse("Crawlers that collect for such answers, and assistants that fetch a page because\nsomeone asks about it. Many assistants do not obey robots.txt; the server blocks them.",
+			refuse("This rule blocks crawlers that collect for such answers, and assistants that fetch a page\nbecause someone asks about it. Many assistants do not obey robots.txt.",
 				"crawlers for AI answers", nil, category(crawlers.CategoryAIInput, crawlers.CategoryAIAssistant)...)
 		}
 		mayNot("category:ai-input", policy.Crawl)
@@ -235,12 +235,12 @@ func (b *builder) no(t Topic) {
 		mayNot("everyone", policy.AIUse)
 	case AISearch:
 		if b.closesAI() {
-			refuse("Every crawler for AI is blocked: for training and answers, assistants, agents, and search\nengines that feed such answers. Without the line with \"enforce\" robots.txt only asks them\nto stay away. Google and Bing feed answers too, and can only be blocked with their search.",
+			refuse("Every crawler for AI is blocked: for training and answers, assistants, agents, and search\nengines that feed such answers. Without the line \"enforce: block\", robots.txt only asks them\nto stay away. Google and Bing also feed such answers, but you can block them only together\nwith their search.",
 				"crawlers for AI", []string{"blocks-search"}, policy.ParseAudience("category:ai"))
 			mayNot(answerEngines()[0], policy.Crawl)
 			return
 		}
-		refuse("Search engines that feed such answers, too. Google and Bing do so as well, and can only\nbe blocked with their search.",
+		refuse("This rule blocks search engines that feed such answers. Google and Bing also feed them,\nbut you can block them only together with their search.",
 			"search engines that feed AI answers", []string{"blocks-search"}, tokens(answerEngines())...)
 		mayNot(answerEngines()[0], policy.Crawl)
 	case Images:
@@ -276,7 +276,7 @@ func (b *builder) closed() {
 		path := strings.TrimSuffix(strings.ReplaceAll(p.String(), "*", "x"), "$")
 		b.expect("everyone", false, policy.Crawl, "", path)
 	}
-	b.rule("Parts that no crawler may read. This keeps honest crawlers out; what must stay secret\nneeds a login as well.", policy.Rule{
+	b.rule("Parts that no crawler may read. This keeps honest crawlers out. Content that\nmust stay secret also needs a login.", policy.Rule{
 		Name: "disallowed for crawlers", For: everyone(), Statements: statements,
 	})
 }

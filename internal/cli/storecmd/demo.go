@@ -37,7 +37,7 @@ func demoCommand() *cobra.Command {
 			dir := filepath.Join(demoName, "activity")
 			switch {
 			case len(args) > 1:
-				return errors.New("too many arguments; write only one directory, which the option activity names")
+				return errors.New("too many arguments; write only one directory, the one after \"activity\" in the Caddyfile")
 			case len(args) == 1 && file == "":
 				return fmt.Errorf("add --policy with the policy of the server that uses %s, or leave out the directory to use the policy of the demo", args[0])
 			case len(args) == 1:
@@ -91,7 +91,8 @@ shows them in the console. You can run the demo in any folder, even while anothe
 runs, because it uses free ports and has its own admin API and storage.
 
 If you name DIR, the command writes the requests to this empty directory instead. Use this
-for your own server: DIR is the directory of its option activity, and --policy its policy.`
+for your own server: DIR is the directory after "activity" in its Caddyfile, and --policy
+names its policy.`
 	cmd.Example = `  caddy robots-policy demo
   caddy robots-policy demo /var/lib/caddy/activity --policy /etc/caddy/site-policy.yaml`
 	cmd.Flags().StringVar(&file, "policy", "", "the policy that decides about the requests (default: the demo's own policy)")
