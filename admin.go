@@ -36,15 +36,16 @@ func init() {
 // adminAPI adds paths to Caddy's admin API. They show the policies in force, and explain decisions:
 //
 //	GET  /robots_policy/              the policies, and the catalog of crawlers in use
-//	GET  /robots_policy/explain       what happens to a request: agent, url, optionally the client's address
-//	GET  /robots_policy/robots.txt    as it is served: host
-//	GET  /robots_policy/violations    what crawlers fetched against the robots.txt that they had read: since, skip
-//	GET  /robots_policy/verification  what crawlers are verified by
-//	POST /robots_policy/reload        loads a new version of the policy, and of the catalog, now
+//	GET  /robots_policy/explain       the decision on a request: agent, url, and optionally address
+//	GET  /robots_policy/robots.txt    the robots.txt that a host serves: host
+//	GET  /robots_policy/violations    the requests that violate the robots.txt that the crawler had read: since, skip
+//	GET  /robots_policy/verification  the state of the address lists, keys and DNS answers that verify crawlers
+//	POST /robots_policy/reload        checks now whether the policy or the catalog has a new version, and loads it
 //	POST /robots_policy/publish       publishes a version of a policy in Caddy's storage: author, note, undo, version
 //	POST /robots_policy/enforce       limits enforcement until the next reload of Caddy: mode
 //
-// If there are several policies, the parameter policy names one of them.
+// The words after a colon are parameters of the query. If there are several policies, the parameter "policy" names one
+// of them.
 type adminAPI struct{ logger *zap.Logger }
 
 func (*adminAPI) CaddyModule() caddy.ModuleInfo {
@@ -108,8 +109,8 @@ func (a *adminAPI) policies(w http.ResponseWriter, r *http.Request) error {
 	return respondJSON(w, http.StatusOK, map[string]any{"policies": list, "without": absent, "hosts": hosts, "catalog": catalogstore.CurrentStatus()})
 }
 
-// withoutVersion describes a policy without a version in force. In the state waiting, no version exists yet. In the
-// state unavailable, it is not known whether one exists.
+// withoutVersion describes a policy without a version in force. In the state "waiting", no version exists yet. In the
+// state "unavailable", it is not known whether a version exists.
 type withoutVersion struct {
 	Policy string `json:"policy"`
 	State  string `json:"state"`
@@ -215,8 +216,8 @@ func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 	return respondJSON(w, status, map[string]any{"results": results, "hosts": hosts, "catalog": catalog})
 }
 
-// enforce limits what all handlers do about crawlers, independently of the policies. Operators use it to switch off
-// blocking.
+// enforce sets the strictest action that all handlers may take against crawlers, whatever the policies say. Operators
+// use it to switch off blocking.
 func (a *adminAPI) enforce(w http.ResponseWriter, r *http.Request) error {
 	word := r.URL.Query().Get("mode")
 	if err := checkValue("mode", word, enforceValues); err != nil {
@@ -237,7 +238,7 @@ func chosenDocuments(r *http.Request) ([]*source.Document, error) {
 	return chosenAmong(r, policies.Pool.Documents())
 }
 
-// chosenAmong returns the document that a request names, or all documents if it names none.
+// chosenAmong returns the document that a request names, or all documents if the request names none.
 func chosenAmong(r *http.Request, all []*source.Document) ([]*source.Document, error) {
 	name := r.URL.Query().Get("policy")
 	if name == "" {
@@ -249,12 +250,13 @@ func chosenAmong(r *http.Request, all []*source.Document) ([]*source.Document, e
 	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; there are: %s", name, namesOf(all)))
 }
 
-// served returns the upstream's robots.txt that a site merges.
+// served is a policy in use. Its method finds the upstream's robots.txt, which the site may merge into its own
+// robots.txt.
 type served interface {
 	Upstream() site.Below
 }
 
-// chosenSnapshot returns the policy for the host in a request.
+// chosenSnapshot returns the policy that a request is about, with the version for the given host.
 func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, error) {
 	for _, h := range policies.Pool.AllHosts() {
 		if h.Name() != r.URL.Query().Get("policy") {
@@ -281,8 +283,8 @@ func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, err
 	return chosen[0].Current(), chosen[0], nil
 }
 
-// The default period is the last week. A page has at most maxViolations rows. The response also has the number of rows
-// on all pages, and the start of the next page.
+// These are the default period of violations, and the maximum number of rows in a response. A response also has the
+// total number of rows, and the number of rows to skip for the next response.
 const (
 	violationsSince = 7 * 24 * time.Hour
 	maxViolations   = 1000

@@ -30,14 +30,15 @@ type publication struct {
 	Policy   string   `json:"policy"`
 	Result   string   `json:"result"` // published, unchanged or draft
 	SHA256   string   `json:"sha256"`
-	Undo     bool     `json:"undo,omitempty"` // the version returns to the text served before
+	Undo     bool     `json:"undo,omitempty"` // the version brings back the text of the previous version
 	Changes  []string `json:"changes,omitempty"`
-	UndoCost string   `json:"undo_cost,omitempty"` // what search engines lose by the undo
+	UndoCost string   `json:"undo_cost,omitempty"` // what search engines lose because of the undo
 	Why      string   `json:"why,omitempty"`       // why the version was only saved as a draft
 }
 
-// publish publishes a version of a policy in the storage. The text is the request's body. With the parameter undo or
-// version, it is the text of an earlier version. If people must approve versions, publish only saves a draft.
+// publish publishes a version of a policy in Caddy's storage. The policy's text is the body of the request. With the
+// parameter "undo" or "version", it is the text of an earlier version. If people must approve versions, publish only
+// saves a draft.
 func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	d, err := writableDocument(r)
 	if err != nil {
@@ -76,7 +77,8 @@ func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	return respondJSON(w, http.StatusOK, answer)
 }
 
-// writableDocument returns the policy in a storage that a request names, or the only such policy.
+// writableDocument returns the policy in Caddy's storage that a request names. If the request names none, it returns
+// the only such policy.
 func writableDocument(r *http.Request) (*source.Document, error) {
 	all := slices.DeleteFunc(allDocuments(), func(d *source.Document) bool { return !d.Writable() })
 	name := r.URL.Query().Get("policy")
@@ -177,7 +179,7 @@ func (a publisher) saveDraft(w http.ResponseWriter, r *http.Request, d *source.D
 	})
 }
 
-// signs records an action on a version, and the author of the action.
+// signs records an action on a version, and the author of the action, in the log and in the evidence log.
 func (a publisher) signs(action string, d *source.Document, c source.Change, sum string) {
 	a.logger.Warn("the policy was changed through the admin API", zap.String("action", action), zap.String("policy", d.Name),
 		zap.String("sha256", sum), zap.String("by", c.By), zap.String("note", c.Note))

@@ -30,7 +30,7 @@ func init() {
 const decideDirective = "robots_policy_decide"
 
 // parseCaddyfile parses the directive with an optional matcher. A single argument is always the policy file, even if it
-// begins with "/". Caddy's directive root treats its argument the same way.
+// begins with "/". Caddy's "root" directive treats its argument the same way.
 func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	h.Next()
 	name := h.Val()
@@ -74,7 +74,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error)
 //	    audit      <interval> <url>
 //	}
 //
-// robots_policy_decide has the same syntax, and also requires
+// The directive robots_policy_decide has the same syntax, and also requires this line:
 //
 //	style      nginx|forward|envoy
 //
@@ -165,7 +165,7 @@ func sizeOf(name string, args []string) (int, error) {
 	return int(n), nil
 }
 
-// headersSubdirective parses the names of headers, and the word tailored.
+// headersSubdirective parses the names of headers, and the word "tailored".
 func (h *Handler) headersSubdirective(args []string) error {
 	if err := needArgs("headers", args, "off, or one or more of "+strings.Join(robotstag.ChannelNames(), ", ")+" and tailored"); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (h *Handler) headersSubdirective(args []string) error {
 	return checkHeaders(h.Headers)
 }
 
-// maxAge parses the argument of robots_txt_max_age.
+// maxAge parses the argument of "robots_txt_max_age".
 func maxAge(args []string) (*caddy.Duration, error) {
 	word, err := oneArg("robots_txt_max_age", args, "a duration such as 10m, or 0")
 	if err != nil {
@@ -198,7 +198,7 @@ func maxAge(args []string) (*caddy.Duration, error) {
 	return &d, checkMaxAge(age)
 }
 
-// reloadInterval parses the argument of reload. For off it returns a negative duration.
+// reloadInterval parses the argument of "reload". For "off", it returns a negative duration.
 func reloadInterval(args []string) (caddy.Duration, error) {
 	const want = "off, or how often to check the policy, such as 10s"
 	word, err := oneArg("reload", args, want)

@@ -42,8 +42,8 @@ func init() {
 // `Content-Usage` headers to every response. It rewrites the robots meta tags of HTML pages, and blocks crawlers
 // that the policy blocks.
 //
-// The policy file says what crawlers may do. This configuration says how the server applies it. If the policy has
-// an error, the new configuration is not loaded, and the running one stays.
+// The policy file says what crawlers may do. This configuration says how the server applies the policy. If the policy
+// has an error, the new configuration is not loaded, and the running one stays.
 type Handler struct {
 	// The policy, a YAML file. A relative path starts at Caddy's working directory. Global placeholders are
 	// replaced.
@@ -64,8 +64,8 @@ type Handler struct {
 	// choose a milder action. Default: `block`.
 	Enforce string `json:"enforce,omitempty"`
 
-	// How a crawler is blocked. `respond` writes the response that the policy describes. `error` raises an error
-	// with its status, and the site's error routes answer. Default: `respond`.
+	// How a crawler is blocked. `respond` writes the response that the policy describes. `error` raises an error with
+	// the status of that response, and the site's error routes answer. Default: `respond`.
 	Refuse string `json:"block_with,omitempty"`
 
 	// How requests for `/robots.txt` are answered. `replace` answers with the policy's robots.txt. `merge` also
@@ -80,9 +80,9 @@ type Handler struct {
 	// The headers to add: `robots-tag`, `x-robots-tag`, `content-usage` and `content-signal`, or only `off`. Default: all of them.
 	Headers []string `json:"headers,omitempty"`
 
-	// Whether each crawler gets only its own rules in headers and pages. Every response then has `Vary:
-	// User-Agent`. Use it if the policy exempts a crawler from rules for everyone, which headers for all crawlers
-	// cannot express. Default: false.
+	// Whether each crawler gets only its own rules in headers and pages. If so, every response has `Vary: User-Agent`.
+	// Use this setting if the policy exempts a crawler from rules for everyone. Headers that are the same for all
+	// crawlers cannot express such an exemption. Default: false.
 	Tailored bool `json:"tailored,omitempty"`
 
 	// How robots meta tags of pages are treated. `merge` keeps the stricter of the page's rules and the policy's.
@@ -93,26 +93,27 @@ type Handler struct {
 	// after these bytes are not changed, and the log says so once. At most 16 MiB. Default: 131072.
 	MetaLimit int `json:"meta_limit,omitempty"`
 
-	// The time between checks of the policy for changes. A negative duration means that it is checked only when
-	// Caddy loads a configuration (`caddy reload --force`). If a new version has an error, it is rejected, and the
-	// last good version stays in force. Default: `2s` for files, `5s` for the storage, `1m` for the web.
+	// The time between checks of the policy for changes. A negative duration means that the policy is checked only when
+	// Caddy loads a configuration (`caddy reload --force`). If a new version has an error, it is rejected, and the last
+	// good version stays in force. Default: `2s` for files, `5s` for the storage, `1m` for the web.
 	Reload caddy.Duration `json:"reload,omitempty"`
 
 	// The methods that verify crawlers. `lists` uses operators' address lists, fetched daily. `dns` uses
-	// forward-confirmed reverse DNS. `signatures` uses Web Bot Auth, with keys fetched from the operators.
-	// `embedded` fetches nothing, and uses the address lists of the day when this version was built. `off` switches
-	// verification off. `embedded` and `off` cannot be combined with other values. The client's address is the one
-	// that Caddy determines, so set `trusted_proxies` behind a proxy. Default: `embedded`.
+	// forward-confirmed reverse DNS. `signatures` uses Web Bot Auth, with keys fetched from the operators. `embedded`
+	// fetches nothing, and uses the address lists that come with the program or with a newer crawler catalog. `off`
+	// switches verification off. `embedded` and `off` cannot be combined with other values. The client's address is the
+	// one that Caddy determines, so set `trusted_proxies` behind a proxy. Default: `embedded`.
 	Verify []string `json:"verify,omitempty"`
 
 	// Ranges of non-public addresses, in CIDR notation. Lists and keys may be fetched from these addresses. Use it for
 	// crawlers on an intranet. Default: none.
 	VerifyFrom []string `json:"verify_from,omitempty"`
 
-	// The protocol in which another server asks at the path `/decide` about requests that it has received. `nginx`
+	// The protocol that another server uses to ask, at the path `/decide`, about requests that it has received. `nginx`
 	// is for nginx's auth_request, and `forward` for Traefik's ForwardAuth and Caddy's forward_auth. `envoy` is for
-	// Envoy's ext_authz over HTTP with the path prefix `/decide`. Only servers in `trusted_proxies` may ask. They
-	// also fetch `/robots.txt` and the rights documents here. Default: none; the requests come from clients.
+	// Envoy's ext_authz over HTTP with the path prefix `/decide`. Only servers in `trusted_proxies` may ask. They also
+	// fetch `/robots.txt` and the rights documents from this server. Default: none; clients send their requests to this
+	// server themselves.
 	Decide string `json:"decide,omitempty"`
 
 	// Audits the site through its public address, like `caddy robots-policy audit`. The findings go to the log, to
@@ -148,7 +149,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 // Provision applies the defaults, prepares the channels and loads the policy.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.ctx = ctx
-	if _, err := ctx.App("robots_policy"); err != nil { // it installs the catalog of crawlers
+	if _, err := ctx.App("robots_policy"); err != nil { // the app installs the catalog of crawlers
 		return err
 	}
 	requested := h.Enforce
@@ -195,7 +196,7 @@ func (h *Handler) options(logger *zap.Logger) handler.Options {
 	}
 	o.NoHeaders = o.Headers == 0
 	if o.MaxAge == 0 {
-		o.MaxAge = -1 // 0 means none in the configuration, but the default in Options
+		o.MaxAge = -1 // in the configuration, 0 means no caching; in Options, 0 means the default
 	}
 	return o
 }
@@ -207,14 +208,14 @@ var (
 	metaModes = map[string]metainject.Mode{"merge": metainject.Merge, "replace": metainject.Replace, "off": metainject.Off}
 )
 
-// provisioned is a handler as a source of policies. It can be created before the handler is provisioned.
+// provisioned returns the policies of a handler. A provisioned can be created before the handler is provisioned.
 type provisioned struct{ *Handler }
 
 func (p provisioned) Get(ctx context.Context, host string) (*source.Snapshot, error) {
 	return p.policies.Get(ctx, host)
 }
 
-// siteOf returns the policy of a host, or nil if it has none.
+// siteOf returns the policy of a host, or nil if the host has none.
 func (h *Handler) siteOf(ctx context.Context, host string) *site.Site {
 	s, err := h.policies.Get(ctx, host)
 	if err != nil || s == nil {
@@ -351,7 +352,7 @@ func checkHeaders(names []string) error {
 	return nil
 }
 
-// headerChannels returns the header fields that the setting headers names.
+// headerChannels returns the header fields that the setting "headers" names.
 func headerChannels(names []string) robotstag.Channels {
 	if len(names) == 0 {
 		return robotstag.AllChannels

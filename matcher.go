@@ -39,9 +39,9 @@ type MatchCrawler struct {
 	// the catalog. `unlisted` matches clients that look automated, but are not in the catalog.
 	Crawlers []string `json:"crawlers,omitempty"`
 
-	// The required identity of the client, in addition to its User-Agent. `any` requires nothing. `verified`
-	// requires proof that the client is the crawler. `impostor` requires proof that it is not. `not-impostor`
-	// matches unless there is such a proof. Default: `any`.
+	// The required identity of the client, in addition to its User-Agent. `any` requires nothing. `verified` requires
+	// proof that the client is the crawler. `impostor` requires proof that the client is not the crawler.
+	// `not-impostor` matches every client that is not proven to be an impostor. Default: `any`.
 	Identity string `json:"identity,omitempty"`
 
 	// The methods that verify crawlers, with the values of the handler's `verify`. Default: `embedded`.
@@ -230,7 +230,8 @@ func (m knownTo) Identities() *crawlers.Identities { return m.identities }
 
 func (m knownTo) CrawlerOf(c *crawlers.Crawler) (int, bool) { return m.catalog.Index(c.Token) }
 
-// Verification returns how to verify a crawler. It returns no facts if the matcher does not need the identity.
+// Verification returns the facts that can verify a crawler. It returns no facts if the matcher does not need the
+// crawler's identity.
 func (m knownTo) Verification(crawler int) crawlers.Verification {
 	if m.Identity == anyIdentity || !m.wanted[crawler] {
 		return crawlers.Verification{}
@@ -291,7 +292,7 @@ func (m *MatchCrawler) parseArgs(words []string) error {
 //	    verify_from <ranges...>
 //	}
 //
-// A crawler is a product token, category:NAME, operator:NAME, purpose:NAME, signed:HOST, any, or unlisted.
+// A crawler is a product token, category:NAME, operator:NAME, purpose:NAME, signed:HOST, "any" or "unlisted".
 func (m *MatchCrawler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	for d.Next() {
 		args := d.RemainingArgs()

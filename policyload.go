@@ -15,10 +15,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// warnOnLoad returns a function that warns once if a policy does not have the effect that its author probably
-// expects. These cases are:
+// warnOnLoad returns a function that warns if a policy does not have the effect that its author probably expects. It
+// warns once about each of these cases:
 //   - The policy blocks impostors, but the handler does not detect any.
-//   - A rule demands an identity that cannot be proven, or only by address lists that will expire.
+//   - A rule demands an identity that cannot be proven, or that is proven only by address lists that will expire.
 //   - A rule is for a signer, but signatures are not checked.
 //   - The configuration requests enforcement, but the policy enforces nothing.
 func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier) func(*source.Snapshot) {
@@ -40,7 +40,7 @@ func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier)
 	}
 }
 
-// signerIn returns the first signer for which a rule applies, or "" if there is none.
+// signerIn returns the first signer that a rule is for, or "" if no rule is for a signer.
 func signerIn(rules []policy.Rule) string {
 	for i := range rules {
 		for _, a := range rules[i].For {

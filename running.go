@@ -17,19 +17,19 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// running holds the handlers of loaded configurations. It is needed because Caddy does not connect the admin API with
-// handlers.
+// running holds the handlers of loaded configurations. The admin API finds the handlers here, because Caddy does not
+// pass them to it.
 var running sync.Map
 
-// stopRunning removes the limit on a handler's enforcement, if the handler was running.
+// stopRunning removes a handler from running, and removes the limit on its enforcement.
 func stopRunning(h *handler.Handler) {
 	if _, ok := running.LoadAndDelete(h); ok {
 		h.SetOverride(policy.ModeUnset)
 	}
 }
 
-// override limits what all handlers enforce until a new configuration is loaded. ModeUnset removes the limit. n is the
-// number of handlers affected.
+// override sets the strictest action of all handlers until a new configuration is loaded. ModeUnset removes the limit.
+// n is the number of handlers affected.
 func override(m policy.Mode) (n int) {
 	for h := range running.Range {
 		h.(*handler.Handler).SetOverride(m)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package acap reads and writes the ACAP 1.0 records of a robots.txt. It also decides about requests like a crawler
-// that conforms to ACAP, to test records.
+// Package acap reads and writes the ACAP 1.0 records of a robots.txt. To test records, it can also decide about
+// requests as a crawler that conforms to ACAP would.
 package acap
 
 import (
@@ -48,7 +48,7 @@ type Part struct {
 	Local      string // the name of the Usage that the part refers to, or ""
 }
 
-// Record is a record for some crawlers, or for any crawler if it names "*" (section 2.3).
+// Record is a record for some crawlers, or for any crawler if the record names "*" (section 2.3).
 type Record struct {
 	Line                 int // the line number of the first field
 	Crawlers             []string
@@ -85,7 +85,7 @@ type Field struct {
 	Local      string
 	Patterns   []string // one pattern, or all patterns of a set
 	Set        string
-	Unreadable bool // a permission with an invalid qualifier or a late definition; it does not permit anything
+	Unreadable bool // a permission with an invalid qualifier or a late definition; such a field permits nothing
 
 	folded []pathpattern.Pattern // the patterns in the form for comparisons
 }
@@ -97,7 +97,7 @@ func (f *Field) Meets(g *Field) bool {
 	}) && slices.ContainsFunc(f.folded, func(p pathpattern.Pattern) bool { return slices.ContainsFunc(g.folded, p.Overlaps) })
 }
 
-// Request is an action request (section 2.6). The specification calls this feature not ready for use.
+// Request is an action request (section 2.6). The specification says that this feature is not ready for use.
 type Request struct {
 	Line         int
 	Action, Path string // Action is take-down or re-crawl; Path is one resource
@@ -148,9 +148,10 @@ const (
 	Second
 )
 
-// Compare finds the narrower of two folded patterns (section 2.4.5) at the first byte that differs. A
-// pattern that continues is narrower than one that ends. Any character is narrower than "$", and any
-// but "$" is narrower than "*". Otherwise the order is undetermined.
+// Compare finds the narrower of two folded patterns (section 2.4.5). The first byte that differs decides. If one
+// pattern ends there, the other pattern is narrower. If one pattern has "$" there, the other pattern is narrower.
+// Otherwise, if one pattern has "*" there, the other pattern is narrower. In all other cases, the order is
+// undetermined.
 func Compare(a, b pathpattern.Pattern) Scope {
 	s, t := a.String(), b.String()
 	for i := 0; ; i++ {
@@ -179,7 +180,7 @@ func Compare(a, b pathpattern.Pattern) Scope {
 // Query asks whether a File permits a usage.
 type Query struct {
 	Crawler string // the name of the crawler
-	Purpose string // what it is about to use the resource for, or ""
+	Purpose string // the purpose for which the crawler wants to use the resource, or ""
 	Path    string
 	Usage   policy.Usage
 	Now     time.Time // the time that time limits are compared with
@@ -202,9 +203,9 @@ type candidate struct {
 }
 
 // Decide returns the decision of a conforming crawler that ignores conventional records. For the same usage, purpose
-// and resource, fields in records that name the crawler override fields in records for any crawler (section 2.2).
-// Without a field about a present-* usage, the fields of present apply (section 2.5.5), in the same records. Without
-// any of these, the fields of other apply (section 2.5.6), also for crawl.
+// and resource, fields in records that name the crawler override fields in records for any crawler (section 2.2). If
+// these records have no field about a present-* usage, their fields about "present" apply (section 2.5.5). If they have
+// none of these fields either, their fields about "other" apply (section 2.5.6), even for "crawl".
 //
 // The specification does not define some cases. Decide handles them as follows. A field without a purpose applies to
 // every purpose, in addition to the fields of the purpose's sub-records. A permission wins if it is narrower than every
@@ -314,9 +315,9 @@ type rival struct {
 	permits, qualified bool
 }
 
-// deciding returns the index of a permission that is narrower than every prohibition, and such that no other permission
-// is narrower. If there are several, it prefers one with qualifiers. If there is none, it returns -1, and the usage is
-// prohibited.
+// deciding returns the index of a permission that is narrower than every prohibition. No other permission may be
+// narrower than this one. If there are several such permissions, deciding prefers one with qualifiers. If there is
+// none, deciding returns -1, and the usage is prohibited.
 func deciding(rivals []rival) int {
 	best := -1
 	for i, c := range rivals {

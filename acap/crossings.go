@@ -12,11 +12,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxAdded limits the number of additional fields where patterns cross, for one usage in a record.
+// maxAdded limits the number of fields that are added for one usage in a record because patterns cross.
 const maxAdded = 60
 
-// pairs calls visit for each pair of claims that may apply to the same path. The earlier claim comes first. pairs also
-// visits claims that visit adds.
+// pairs calls visit for each pair of claims that may apply to the same path. The earlier claim comes first. If visit
+// adds a claim, pairs also calls visit for the pairs with this claim.
 func (s *fieldSolver) pairs(visit func(i, j int)) {
 	overlapping := func(i int) []int {
 		if s.claims[i].gone || !s.budget.Spend(s.wild) {
@@ -76,8 +76,9 @@ func (s *fieldSolver) decidePair(i, j int) {
 	}
 }
 
-// join adds a permission for the paths that two permissions match, if it is needed. For these paths, the qualifiers of
-// both apply, and the two together may override prohibitions that neither overrides alone.
+// join adds a permission for the paths that two permissions match, if such a permission is needed. For these paths, the
+// qualifiers of both permissions apply. Together, the two permissions may override prohibitions that neither of them
+// overrides alone.
 func (s *fieldSolver) join(i, j int) {
 	a, b := &s.claims[i], &s.claims[j]
 	if !a.pattern.Overlaps(b.pattern) || len(a.from) == 0 || len(b.from) == 0 {
@@ -107,7 +108,8 @@ func (s *fieldSolver) join(i, j int) {
 	})
 }
 
-// needBoth reports whether each of two permissions overrides a prohibition that the other one does not override.
+// needBoth reports whether each of two permissions overrides some prohibition that the other permission does not
+// override.
 func (s *fieldSolver) needBoth(a, b *claim) bool {
 	mine, other := false, false
 	for k := range s.claims[:s.given] {
@@ -144,8 +146,9 @@ func (s *fieldSolver) addAt(p, q pathpattern.Pattern, allow bool, condition stri
 	return ok
 }
 
-// absorb removes the permissions with the same pattern and condition, because a reader could not tell which one to
-// obey. It returns the statements for the claim that replaces them, or nil if such a claim exists.
+// absorb removes the permissions with the same pattern and condition, because readers could not tell which permission
+// to obey. It returns the statements for the claim that replaces these permissions, or nil if such a claim already
+// exists.
 func (s *fieldSolver) absorb(p pathpattern.Pattern, allow bool, condition string, from []*conditional) []*conditional {
 	all := slices.Clone(from)
 	var same []*claim
@@ -171,8 +174,8 @@ func (s *fieldSolver) absorb(p pathpattern.Pattern, allow bool, condition string
 }
 
 // verify compares the decisions of an ACAP crawler with the policy, for each pattern and each place where two patterns
-// cross. Where the crawler may do more than the policy allows, it drops permissions. Where the crawler may do less, it
-// reports that.
+// cross. Where the crawler may do more than the policy allows, verify drops permissions. Where the crawler may do less,
+// verify reports the lost permission.
 func (s *fieldSolver) verify() {
 	if s.budget.Exceeded() || !slices.ContainsFunc(s.claims, func(c claim) bool { return c.allow }) {
 		return
@@ -231,8 +234,8 @@ func (s *fieldSolver) places() []pathpattern.Pattern {
 	return places
 }
 
-// read returns the decision of an ACAP crawler about a place: the deciding permission, or true if the usage is
-// prohibited.
+// read returns the decision of an ACAP crawler about a place. permission is the deciding permission, or nil if there is
+// none. prohibited is true if the usage is prohibited.
 func (s *fieldSolver) read(place pathpattern.Pattern, purpose string) (permission *claim, prohibited bool) {
 	s.budget.Spend(s.wild)
 	var matching []*claim
@@ -263,7 +266,8 @@ func (s *fieldSolver) dropLaxer(place pathpattern.Pattern, purpose string) bool 
 	return true
 }
 
-// withdraw drops or narrows a permission, so that it no longer decides about a place for readers with a condition.
+// withdraw drops or narrows a permission. Afterwards, the permission no longer decides about a place for readers with a
+// condition.
 func (s *fieldSolver) withdraw(permission *claim, place pathpattern.Pattern, condition string) {
 	if permission.condition == "" && condition != "" { // a prohibition with the same pattern is enough for these purposes
 		if from := s.absorb(permission.pattern, false, condition, permission.from); from != nil {
@@ -272,8 +276,8 @@ func (s *fieldSolver) withdraw(permission *claim, place pathpattern.Pattern, con
 		return
 	}
 	// Without this permission, a wider claim may give the policy's decision. If the result still permits too much, the
-	// permission becomes a prohibition. It also becomes one if no other claim of this record applies, because then the
-	// record for any crawler would decide.
+	// permission becomes a prohibition. The permission also becomes a prohibition if no other claim of this record
+	// applies, because otherwise the record for any crawler would decide.
 	permission.gone = true
 	covered := slices.ContainsFunc(s.claims, func(c claim) bool { return !c.gone && c.appliesWith(permission) && c.folded.Covers(permission.folded) })
 	purpose, _, _ := strings.Cut(condition, "\n")
@@ -283,7 +287,7 @@ func (s *fieldSolver) withdraw(permission *claim, place pathpattern.Pattern, con
 	}
 }
 
-// permitsNoMore reports whether the policy permits at least as much as the claim c.
+// permitsNoMore reports whether the claim c permits no more than the policy.
 func (s *fieldSolver) permitsNoMore(c *claim, place pathpattern.Pattern, purpose string) bool {
 	d, quals, ambiguous := s.decide(place, purpose)
 	if d.Verdict == policy.Unstated {

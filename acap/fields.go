@@ -15,11 +15,12 @@ import (
 // conditional is a statement that applies to all purposes, or only to some.
 type conditional struct {
 	policy.Applied
-	condition string // the purposes of its sub-record in lower case, one a line, or "" if there is none
+	condition string // the purposes of its sub-record in lower case, one on each line, or "" if there is none
 }
 
 // statements lists the statements about a usage for a class, with their conditions. A condition consists of the usage
-// purposes of the rule, or of a purpose that the rule is for and that no crawler of the class has.
+// purposes of the statement's rule. If the rule is for a purpose that no crawler of the class has, the condition is
+// this purpose.
 func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional) {
 	has := func(a *policy.Applied) bool {
 		return slices.ContainsFunc(all, func(b conditional) bool { return b.Statement == a.Statement && b.Audience == a.Audience })
@@ -74,9 +75,9 @@ func (c *claim) isFor(purpose string) bool {
 	return c.condition == "" || s.isFor(purpose)
 }
 
-// fieldSolver finds the claims about one usage in a record. They must have the same meaning as the policy for readers
-// that follow section 2.4.5 of ACAP. By this section, the claim with the narrowest scope decides. A usage is prohibited
-// if no claim is the narrowest.
+// fieldSolver finds the claims about one usage in a record. For readers that follow section 2.4.5 of ACAP, the claims
+// must have the same meaning as the policy. According to this section, the claim with the narrowest scope decides. A
+// usage is prohibited if no claim is the narrowest.
 //
 //	everyone:  disallow index /*/drafts/     ACAP-disallow-index: /*/drafts/
 //	everyone:  allow index /news/         →  ACAP-allow-index: /news/
@@ -106,8 +107,8 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 		}
 	}
 	if u == policy.Crawl && w.other && everyone {
-		// In ACAP, other includes all usages that are not explicitly permitted (section 2.5.6). In a policy, other
-		// never includes crawl, so permit it explicitly.
+		// In ACAP, "other" includes all usages that are not explicitly permitted (section 2.5.6). In a policy, "other"
+		// never includes "crawl", so permit crawling explicitly.
 		s.add(pathpattern.All, true, "", nil)
 	}
 	s.given = len(s.claims)
@@ -151,9 +152,9 @@ func (s *fieldSolver) add(p pathpattern.Pattern, allow bool, condition string, f
 
 var ever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// decide returns the policy's decision about paths that match a pattern but no narrower one, and its printed
-// qualifiers. They are ambiguous if two of them differ and neither is stricter, or if a permission without a date
-// depends on a permission with a date.
+// decide returns the policy's decision about paths that match a pattern but no narrower one, and the printed qualifiers
+// of that decision. The qualifiers are ambiguous if two of them differ and neither is stricter. They are also ambiguous
+// if a permission without a date depends on a permission with a date.
 func (s *fieldSolver) decide(at pathpattern.Pattern, condition string) (d policy.Decision, quals string, ambiguous bool) {
 	s.budget.Spend(s.wild)
 	q := s.class.Query(s.host, s.usage, "")

@@ -21,7 +21,7 @@ type Line = policy.Line
 const maxReports = 3
 
 // Published reports whether ACAP records are published for a policy. In full mode, this is always the case. In
-// automatic mode, they are only published if no other channel can express a part of the policy.
+// automatic mode, they are published only if some part of the policy cannot be expressed in any other channel.
 func Published(p *policy.Policy) bool {
 	spec := p.Spec()
 	if spec.Publish.ACAP != policy.Auto {
@@ -37,10 +37,10 @@ func Published(p *policy.Policy) bool {
 
 // Write returns the ACAP 1.0 records of a host for the end of robots.txt, or nil if none are published.
 //
-// In automatic mode, the records contain the parts of the policy that the groups of RFC 9309 cannot express. They only
-// include crawl if that is necessary, for two reasons: ACAP-disallow-other also prohibits crawling that is not
-// explicitly permitted (section 2.5.6), and only records can express a rule for usage purposes. In full mode, the
-// records contain the whole policy.
+// In automatic mode, the records contain the parts of the policy that the groups of RFC 9309 cannot express. They
+// include the usage "crawl" only if necessary. There are two reasons why it can be necessary: ACAP-disallow-other also
+// prohibits crawling that is not explicitly permitted (section 2.5.6), and only records can express a rule for usage
+// purposes. In full mode, the records contain the whole policy.
 func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	if !all.published {
 		return nil, nil
@@ -48,7 +48,7 @@ func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	w := all.writer(host)
 	records := append(w.records(), w.references()...)
 	if len(records) == 0 && w.full {
-		// The grammar requires at least one record. This one has no effect, because unstated usages are allowed.
+		// The grammar requires at least one record. This record has no effect, because unstated usages are allowed.
 		records = []*record{{crawlers: []string{"*"}, lines: []recordLine{{Line: Line{Text: "ACAP-allow-crawl: /"}}}}}
 	}
 	if len(records) == 0 {
@@ -69,7 +69,8 @@ func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	return lines, w.problems
 }
 
-// checkNames warns about crawler names that are not valid by the grammar of section 3. A name must start with a letter.
+// checkNames warns about crawler names that are not valid according to the grammar of section 3. A name must start with
+// a letter.
 func (w *writer) checkNames(rec *record) {
 	for _, c := range rec.crawlers {
 		if c == "*" || c[0] >= 'A' && c[0] <= 'Z' || c[0] >= 'a' && c[0] <= 'z' {
@@ -90,8 +91,8 @@ type Writer struct {
 	p         *policy.Policy
 	published bool
 	full      bool
-	crawl     bool // the records include crawl
-	other     bool // a rule disallows other
+	crawl     bool // the records include the usage "crawl"
+	other     bool // a rule disallows the usage "other"
 	order     map[*policy.Statement]int
 	purposes  []string // audiences and usage purposes of rules, in lower case
 	defined   *names
@@ -148,7 +149,7 @@ type record struct {
 // recordLine is a line of a record, with its condition if it has one.
 type recordLine struct {
 	Line
-	condition string // the purposes of its sub-record, one a line, or "" if there is none
+	condition string // the purposes of its sub-record, one on each line, or "" if there is none
 }
 
 func (rec *record) write() (lines []Line) {
@@ -202,8 +203,9 @@ func (w *writer) records() (all []*record) {
 	return all
 }
 
-// record returns the record of a class. For usages that are not in this record, its crawlers use the record for any
-// crawler (section 2.2). So the record completely states each usage that rules for the class mention.
+// record returns the record of a class. For usages that are not in this record, the crawlers of the class use the
+// record for any crawler (section 2.2). So if a rule for the class mentions a usage, the record has all fields about
+// this usage.
 func (w *writer) record(c, everyone *policy.Class) *record {
 	rec := &record{crawlers: []string{"*"}}
 	if c != everyone {
@@ -227,8 +229,8 @@ func (w *writer) record(c, everyone *policy.Class) *record {
 	return rec
 }
 
-// usages lists the usages that have fields in the record of a class. A usage derived from present only has fields if a
-// rule mentions it.
+// usages lists the usages that have fields in the record of a class. A usage derived from "present" has fields only if
+// a rule mentions this usage.
 func (w *writer) usages(c, everyone *policy.Class) (all []policy.Usage) {
 	differs := map[policy.Usage]bool{}
 	present := c == everyone
@@ -272,7 +274,8 @@ func (w *writer) requests(c *policy.Class, everyone bool) (lines []recordLine) {
 	return lines
 }
 
-// compare orders fields: fields for all purposes come first, and then the order of the policy applies.
+// compare orders fields. Fields for all purposes come first. Otherwise fields have the order of their statements in the
+// policy.
 func (w *writer) compare(a, b *field) int {
 	return cmp.Or(strings.Compare(a.condition, b.condition), cmp.Compare(w.at(a), w.at(b)), cmp.Compare(a.usage, b.usage),
 		strings.Compare(a.pattern.String(), b.pattern.String()))
@@ -330,7 +333,7 @@ func (w *writer) circular(rule *policy.Rule) bool {
 	return true
 }
 
-// serves reports whether the records are for a host, or rules name the host.
+// serves reports whether the records are for a host, or a rule of the policy names the host.
 func (w *writer) serves(host string) bool {
 	host = policy.NormalizeHost(host)
 	if host == policy.NormalizeHost(w.host) {

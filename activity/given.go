@@ -15,7 +15,7 @@ type Given struct {
 	all atomic.Pointer[[]*GivenTo]
 }
 
-// GivenTo remembers which texts of a policy version were already passed to some Recorders.
+// GivenTo remembers which texts of a policy version were already passed to certain Recorders.
 type GivenTo struct {
 	to         weak.Pointer[Recorders]
 	generation atomic.Uint64 // generation of the Recorders that received the publication
@@ -24,7 +24,7 @@ type GivenTo struct {
 	robots     map[string]bool // keys are "HOST VERSION"
 }
 
-// To returns the GivenTo of some recorders. It creates the GivenTo at the first call.
+// To returns the GivenTo for the given recorders. The first call for these recorders creates it.
 func (g *Given) To(to *Recorders) *GivenTo {
 	if p := g.find(to); p != nil {
 		return p

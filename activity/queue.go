@@ -18,8 +18,8 @@ type Queue[T any] struct {
 	once    sync.Once
 }
 
-// NewQueue starts a queue for up to size items. It calls take with each item, never concurrently. It calls tick about
-// once in every interval, between items, and once more when the queue is closed.
+// NewQueue starts a queue for up to size items. It calls take with each item, one call at a time. Between these calls,
+// it calls tick about once in every interval. When the queue is closed, it calls tick once more.
 func NewQueue[T any](size int, interval time.Duration, take func(T), tick func()) *Queue[T] {
 	q := &Queue[T]{
 		items:   make(chan T, size),

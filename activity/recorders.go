@@ -45,7 +45,7 @@ type addedRecorder struct {
 	removed    bool
 }
 
-// Generation returns a number that changes when a recorder is added or removed.
+// Generation returns a number that increases when a recorder is added or removed, or has begun to work.
 func (rs *Recorders) Generation() uint64 { return rs.changes.Load() }
 
 // Changed reports that a recorder has begun to work. After that, all publications are passed to the recorders again.
@@ -67,8 +67,8 @@ func (rs *Recorders) Add(name string, r Recorder) (remove func()) {
 }
 
 // change changes the set of recorders. While a configuration is being loaded, its recorders exist next to the recorders
-// of the running configuration. Both have the same names, and often use the same database. Only the older ones receive
-// requests, so that no request is counted twice.
+// of the running configuration. The old and the new recorders have the same names, and often use the same database.
+// Only the old recorders receive requests, so that no request is counted twice.
 func (rs *Recorders) change(f func([]*addedRecorder) []*addedRecorder) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -147,7 +147,8 @@ func (rs *Recorders) publish(pass func(Publisher)) {
 	}
 }
 
-// Dropped calls each for every recorder, with its name and the number of requests that it has dropped.
+// Dropped calls each for every recorder, with the recorder's name and the number of requests that the recorder has
+// dropped.
 func (rs *Recorders) Dropped(each func(name string, n uint64)) {
 	for _, r := range rs.all() {
 		if d, ok := r.Recorder.(interface{ Dropped() uint64 }); ok {

@@ -19,8 +19,8 @@ type Totals struct {
 // OtherPath represents all paths that do not have their own row.
 const OtherPath = "(other)"
 
-// Since returns the start of the period of length d that ends now. A period of two or more whole days starts at
-// midnight UTC, and today is its last day. Any other period, including one day, starts exactly d ago.
+// Since returns the start of the period of length d that ends now. If d is two or more whole days, the period starts at
+// midnight UTC, and today is its last day. Otherwise, for example if d is one day, the period starts exactly d ago.
 func Since(now time.Time, d time.Duration) time.Time {
 	const day = 24 * time.Hour
 	if d <= day || d%day != 0 {

@@ -17,8 +17,8 @@ import (
 // Field is the name of the lines.
 const Field = "App-Directives"
 
-// Lines returns the App-Directives lines for a class of crawlers. purpose is the purpose that the crawlers name, or "".
-// Readers only use the line with the longest path, so each line has the directives of every application.
+// Lines returns the App-Directives lines for a class of crawlers. purpose is the purpose that the crawlers declare, or
+// "". Readers only use the line with the longest path, so each line has the directives of every application.
 func Lines(p *policy.Policy, c *policy.Class, purpose string) ([]policy.Line, []policy.Problem) {
 	var patterns []pathpattern.Pattern
 	var first policy.Pos
@@ -116,7 +116,7 @@ func newFinder(ranks [][]*policy.Rule, app, purpose string) *finder {
 	return f
 }
 
-// isFor reports whether a rule is for clients that name a purpose ("" if there is none).
+// isFor reports whether a rule is for clients that declare this purpose, or no purpose if purpose is "".
 func isFor(r *policy.Rule, purpose string) bool {
 	return len(r.UsagePurposes) == 0 || purpose != "" && slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return policy.MatchPurpose(strings.ToLower(u), purpose) })
 }

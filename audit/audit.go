@@ -30,7 +30,7 @@ type Options struct {
 	// Policy is the policy that the site should have. If it is nil, the audit only compares the channels with each
 	// other.
 	Policy *site.Site
-	Merged bool     // true if robots.txt may also contain the rules of an upstream
+	Merged bool     // true if robots.txt may also contain lines of the upstream's robots.txt
 	As     []string // product tokens of crawlers whose User-Agents are also used to request pages
 	Pages  int      // maximum number of pages to examine; 0 means DefaultPages
 	// Transport sends the requests. The default, nil, rejects a private address unless the URL contains that address.
@@ -177,8 +177,8 @@ func newAuditor(address *url.URL, o Options) (*auditor, error) {
 	return a, nil
 }
 
-// run performs the audit. If moved is not nil, the caller must audit that address instead. If ctx ends, all further
-// requests fail immediately, so the individual checks do not examine ctx.
+// run performs the audit. If moved is not nil, the caller must audit the address moved instead. If ctx ends, all
+// further requests fail immediately, so the individual checks do not examine ctx.
 func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err error) {
 	defer func() { a.report.Requests = a.fetch.requests }()
 	if err := a.robotsTxt(ctx); err != nil {
@@ -274,7 +274,7 @@ func (a *auditor) query(crawler policy.CrawlerID, u *url.URL) policy.Query {
 	return policy.Query{Crawler: crawler, Host: u.Host, Path: target(u), Usage: policy.Crawl, Now: a.now}
 }
 
-// documents lists files for AI crawlers and agents that this program does not publish.
+// documents lists files for AI crawlers and agents. This program does not publish such files.
 var documents = []struct {
 	path  string
 	types []string

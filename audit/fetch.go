@@ -123,7 +123,7 @@ func (f *fetcher) get(ctx context.Context, u *url.URL, as agent) *response {
 	return f.follow(ctx, u, as, func(*url.URL) error { return nil })
 }
 
-// follow sends a request. It follows each redirect, if may returns nil for the new URL.
+// follow sends a request, and follows redirects as long as may returns nil for the new URL.
 func (f *fetcher) follow(ctx context.Context, u *url.URL, as agent, may func(*url.URL) error) *response {
 	r := &response{agent: as, requested: u, final: u}
 	for {
@@ -176,7 +176,7 @@ func (f *fetcher) once(ctx context.Context, u *url.URL, as agent) (*http.Respons
 	r.Header.Set("Accept", "text/html,application/xhtml+xml,text/plain,application/xml;q=0.9,*/*;q=0.8")
 	resp, err := f.client.Do(r)
 	if uerr := (*url.Error)(nil); errors.As(err, &uerr) {
-		err = uerr.Err // the report names the URL already
+		err = uerr.Err // the report already names the URL
 	}
 	return resp, err
 }
@@ -233,7 +233,7 @@ func (r *response) isHTML() bool {
 	return t == "text/html" || t == "application/xhtml+xml"
 }
 
-// looksLikeHTML reports whether the body is a web page. It ignores the media type.
+// looksLikeHTML reports whether the body looks like a web page, whatever its media type is.
 func (r *response) looksLikeHTML() bool {
 	start := strings.ToLower(strings.TrimSpace(strings.TrimPrefix(string(r.body[:min(len(r.body), 512)]), "\ufeff")))
 	return strings.HasPrefix(start, "<")

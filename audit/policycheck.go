@@ -37,7 +37,7 @@ func (a *auditor) crawler(as agent) policy.CrawlerID {
 
 type loss struct{ code, what string }
 
-// lost returns those rules and preferences of the policy for a page that are missing in a response.
+// lost returns the rules and preferences that the policy has for a page and that are missing in the response.
 func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	want, prefs := a.wanted(u, r.agent)
 	s, names := a.read(r), r.agent.names()
@@ -69,8 +69,8 @@ func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	return all
 }
 
-// lifted maps usages to robots control rules. An allow entry with over-site for a usage removes these rules from the
-// site's responses.
+// lifted maps usages to robots control rules. An allow entry with the key "over-site" for a usage removes these rules
+// from the site's responses.
 var lifted = map[policy.Usage][]string{policy.Index: {"noindex", expires}, policy.PresentSnippet: {"nosnippet", "max-snippet"}}
 
 func (g agent) names() []string {
@@ -80,8 +80,8 @@ func (g agent) names() []string {
 	return readerOf(g.crawler).names
 }
 
-// checkPolicy reports the parts of the policy that are missing in the response to an agent. If they are present when
-// caches are bypassed, it reports the cache instead.
+// checkPolicy reports the parts of the policy that are missing in the response to an agent. If these parts are present
+// when caches are bypassed, checkPolicy reports the cache instead.
 func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agent) {
 	if a.o.Policy == nil {
 		return

@@ -153,7 +153,7 @@ func (r *Report) Clean() claim.Claim {
 	return claim.Judge(clean, cleanSubject{claim.Read(r, c)})
 }
 
-// maxAlike limits the number of URLs under one message.
+// maxAlike limits the number of URLs that the text shows for one message.
 const maxAlike = 5
 
 // alike groups findings that differ only in their URL. The groups are ordered by their first findings.

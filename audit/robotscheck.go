@@ -154,7 +154,7 @@ func (a *auditor) robotsFreshness(ctx context.Context) {
 		if same || found.Severity != Error {
 			return
 		}
-		found, same = a.compareRobots(fresh.body) // an old version in a cache may explain the difference
+		found, same = a.compareRobots(fresh.body) // the difference may come from an old version in a cache
 	}
 	if !same {
 		a.add(found)

@@ -40,8 +40,8 @@ func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 	return f, false
 }
 
-// isRecord reports whether a line is not an Allow, Disallow or User-agent line. For those three, the meaning is
-// compared instead of the text.
+// isRecord reports whether a line must be compared as text. This is true for all lines with a key, except Allow,
+// Disallow and User-agent lines. For these three, compareRobots compares the meaning.
 func isRecord(line string) bool {
 	key, _, ok := strings.Cut(line, ":")
 	switch strings.ToLower(strings.TrimSpace(key)) {

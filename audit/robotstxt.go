@@ -17,13 +17,13 @@ type robotsTxt struct {
 	usages   []usageLine
 	problems []lineProblem // lines that no crawler understands
 	unusual  []lineProblem // lines that crawlers skip, but Lighthouse reports
-	delays   [2]float64    // in seconds, of the group of "*" and of the audit's own, which begins below 0 if there is none
+	delays   [2]float64    // Crawl-delay in seconds for "*" and for the audit; the second is negative if the audit has no group
 	work     int           // remaining work for decisions; negative if the limit was exceeded
 }
 
 // usageLine is a Content-Usage or Content-Signal line.
 type usageLine struct {
-	everyone bool // it is in no group, or in that of "*"
+	everyone bool // the line is in the group of "*", or in no group
 	key      string
 	value    string
 	number   int
@@ -45,7 +45,7 @@ var lighthouseKeys = map[string]bool{
 // known may be nil.
 func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 	f := &robotsTxt{File: rfc9309.Parse(data, known), work: maxWork, delays: [2]float64{0, -1}}
-	opening, named, open := false, false, [2]bool{} // the last record was a User-agent line; one was seen. "*" and the audit are among the lines above
+	opening, named, open := false, false, [2]bool{} // whether the last record was a User-agent line, whether there was any such line, and whether the current group is for "*" and for the audit
 	for i := range f.Lines() {
 		content, _, _ := strings.Cut(f.Line(i+1), "#")
 		content = strings.TrimSpace(content)
@@ -100,8 +100,8 @@ func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 	return f
 }
 
-// wrongPath returns the error in the path of a rule, or "". The empty path of a Disallow line is valid. Such a line has
-// no effect.
+// wrongPath returns the error in the path of an Allow or Disallow line, or "". An empty path is valid in a Disallow
+// line, and means that the line has no effect.
 func wrongPath(value string) string {
 	if i := strings.IndexByte(value, '$'); i >= 0 && i < len(value)-1 {
 		return `has "$" before the end of the path, where it is an ordinary character`
@@ -120,8 +120,8 @@ func (f *robotsTxt) delay() float64 {
 	return f.delays[0]
 }
 
-// maxWork limits the work for the decisions of one file, in arbitrary units. Trying one rule costs ruleCost plus a cost
-// that depends on the length of the path.
+// maxWork limits the work for the decisions of one file, in arbitrary units. Comparing a path with one line costs
+// ruleCost, plus a cost that depends on the length of the path.
 const (
 	maxWork  = 250_000_000
 	ruleCost = 200

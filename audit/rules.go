@@ -20,7 +20,7 @@ type rules map[string]string
 // expires is a rule with a date. After that date, the rule has the same effect as noindex.
 const expires = "unavailable_after"
 
-// plain lists rules without a value. Some of them only state the default.
+// plain lists rules without a value. Some of these rules only repeat the default.
 var plain = []string{
 	"noindex", "nofollow", "nosnippet", "noarchive", "nocache", "noimageindex", "notranslate", "noodp", "noydir", "noyaca", "noai", "noimageai", "indexifembedded",
 	"nositelinkssearchbox", "nopagereadaloud", "none", "all", "index", "follow", "snippet", "archive", "cache", "imageindex", "translate", "odp",
@@ -142,7 +142,7 @@ func (r rules) beyond(o rules) rules {
 	return more
 }
 
-// restricts reports whether a rule does more than state the default.
+// restricts reports whether a rule does more than repeat the default.
 func restricts(name string) bool {
 	return name == expires || strings.HasPrefix(name, "max-") || strings.HasPrefix(name, "no")
 }

@@ -57,7 +57,7 @@ func (a *auditor) unindexed() (all []pathpattern.Pattern) {
 }
 
 // sample examines one of the candidates that matches a pattern. It returns false if no candidate can be examined. The
-// first candidates, whose number is listed, are from the sitemap.
+// first candidates are from the sitemap, and listed is their number.
 func (a *auditor) sample(ctx context.Context, pattern pathpattern.Pattern, candidates []*url.URL, listed int) bool {
 	fits := func(u *url.URL) bool { return pattern.Match(target(u)) && a.policyHas(u, a.own, "noindex") }
 	for _, p := range a.pages {
@@ -68,7 +68,7 @@ func (a *auditor) sample(ctx context.Context, pattern pathpattern.Pattern, candi
 	if own, err := a.base.Parse(strings.TrimSuffix(pattern.String(), "$")); err == nil && !pattern.Wild() {
 		candidates = append(slices.Clip(candidates), own)
 	}
-	const mostTried, mostAsked = 10, 3 // these limits exist because each try costs time, and each request costs more
+	const mostTried, mostAsked = 10, 3 // limited because each try costs time, and each request costs more time
 	tried, asked := 0, 0
 	for i, u := range candidates {
 		if asked == mostAsked || tried == mostTried {

@@ -95,8 +95,8 @@ func (s said) field(name string) usage {
 	return nil
 }
 
-// preferences returns the combined preferences of all header fields. For each usage, one field with the value "n" is
-// enough to make the result "n".
+// preferences returns the combined preferences of all header fields. If any field has the value "n" for a usage, the
+// combined preference is "n".
 func (s said) preferences() usage {
 	all := usage{}
 	for _, f := range s.usage {

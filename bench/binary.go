@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// The module has two costs: the program is larger, and the handler takes time. The option binary measures both. It
+// The module has two costs: the program is larger, and the handler takes time. The flag -binary measures both. It
 // compares Caddy alone, Caddy with the unused module, Caddy with the unused module and console, and Caddy with the
 // module in use. All of them are built from the go.mod of this repository. The order of functions in memory can make a
 // program a few percent faster or slower, so each program is linked in several layouts.
@@ -59,7 +59,7 @@ func buildPrograms(ctx context.Context, dir string, layout int, rep *report) (ma
 	for _, p := range programs {
 		source := filepath.Join(dir, p.name+".go")
 		overlay := filepath.Join(dir, p.name+".json")
-		pkg := "cmd/bench-" + p.name // which only the overlay has
+		pkg := "cmd/bench-" + p.name // this package exists only in the overlay
 		replace, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, pkg, "main.go"): source}})
 		if err != nil {
 			return nil, err
@@ -88,12 +88,12 @@ type layoutSummary struct {
 	Scenario string    `json:"scenario"`
 	Row      string    `json:"row"`
 	Base     string    `json:"base"`
-	Ratio    float64   `json:"ratio"` // median of all layouts
-	Error    float64   `json:"error"` // standard error of that
+	Ratio    float64   `json:"ratio"` // median of Layouts
+	Error    float64   `json:"error"` // standard error of Ratio
 	Layouts  []float64 `json:"layouts"`
 }
 
-// sumLayouts takes the median of each layout, and then of these.
+// sumLayouts computes the median ratio of each layout, and then the median of these values.
 func sumLayouts(r *row, scenario string, pairs []pair) layoutSummary {
 	s := layoutSummary{Scenario: scenario, Row: r.Name, Base: r.Base}
 	for layout := 0; ; layout++ {

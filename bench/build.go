@@ -23,7 +23,7 @@ func build(ctx context.Context, dir, module, pkg string, flags ...string) (strin
 	return binary, nil
 }
 
-// caddyVersion returns the version of the Caddy in a binary.
+// caddyVersion returns the version of Caddy in a binary.
 func caddyVersion(binary string) string {
 	if info, err := buildinfo.ReadFile(binary); err == nil {
 		for _, d := range info.Deps {
@@ -35,7 +35,7 @@ func caddyVersion(binary string) string {
 	return "unknown"
 }
 
-// revision returns the revision of the source here, if it is a git checkout.
+// revision returns the Git revision of the source in the current folder, if the folder is a Git checkout.
 func revision(ctx context.Context) string {
 	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty=, changed").Output()
 	if err != nil {

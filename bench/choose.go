@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// chooseRows returns the rows with these names, and their bases. For "", it returns all rows. It leaves out rows of
-// programs that are missing on this machine, and the report mentions that.
+// chooseRows returns the rows with these names, and their bases. If names is "", it returns all rows. It leaves out the
+// rows whose programs are not installed on this machine, and adds a note to the report.
 func chooseRows(names string, rep *report) ([]*row, error) {
 	all := allRows()
 	var wanted []string
@@ -67,7 +67,7 @@ func buildAll(ctx context.Context, o options, dir string, rep *report) (binaries
 	return binaries, nil
 }
 
-// runChain builds the command chain and runs it.
+// runChain builds the command `chain` and runs it.
 func runChain(ctx context.Context, dir string, scenarios []string, more ...string) (results []workload.ChainResult, err error) {
 	binary, err := build(ctx, dir, ".", "./chain")
 	if err != nil {
@@ -82,7 +82,7 @@ func runChain(ctx context.Context, dir string, scenarios []string, more ...strin
 		return nil, fmt.Errorf("chain: %w\n%s", err, said.String())
 	}
 	if len(out) == 0 {
-		return nil, nil // it wrote profiles
+		return nil, nil // the command wrote profiles instead of results
 	}
 	return results, json.Unmarshal(out, &results)
 }

@@ -7,6 +7,11 @@ replace github.com/robotspolicy/caddy-robots-policy => ../
 require github.com/robotspolicy/caddy-robots-policy v0.0.0
 
 require (
+	github.com/gaissmai/bart v0.30.0 // indirect
+	github.com/gofrs/flock v0.13.1 // indirect
+)
+
+require (
 	cel.dev/cel-go v0.32.0 // indirect
 	cel.dev/expr v0.25.3 // indirect
 	cloud.google.com/go/auth v0.23.3 // indirect

@@ -17,19 +17,19 @@ import (
 // answer holds the checked parts of a response.
 type answer struct {
 	status int
-	size   int // of the body, in octets, without the framing of chunks
+	size   int // length of the body in octets, without the framing of chunks
 }
 
-// load holds the clients of one proxy. Each client sends the next request when it has received the answer.
+// load holds the clients of one proxy. Each client sends its next request as soon as it has received an answer.
 type load struct {
 	clients  []*client
 	done     sync.WaitGroup
 	stopping atomic.Bool
-	timing   atomic.Bool // latencies are recorded
+	timing   atomic.Bool // true while latencies are recorded
 }
 
-// client is one connection. It allocates no memory while it asks, so that no garbage is
-// collected during the measurement.
+// client is one connection. It allocates no memory while it sends requests, so that no garbage is collected during the
+// measurement.
 type client struct {
 	conn      net.Conn
 	r         *bufio.Reader
@@ -41,7 +41,7 @@ type client struct {
 	err       error
 }
 
-// startLoad opens connections and sends the requests repeatedly. Each connection begins with another request. If an
+// startLoad opens connections and sends the requests repeatedly. Each connection begins with a different request. If an
 // answer differs from want, the load ends with an error.
 func startLoad(addr string, requests [][]byte, conns int, want answer) (*load, error) {
 	l := &load{}
@@ -85,7 +85,7 @@ func (c *client) run(l *load) {
 		began = now
 	}
 	if l.stopping.Load() {
-		c.err = nil // cut short
+		c.err = nil // the error is only that stop has closed the connection
 	}
 }
 
@@ -172,7 +172,7 @@ func number(b []byte, base int) int {
 	return int(n)
 }
 
-// count returns the number of answers. If stream is set, it returns the number of octets.
+// count returns the number of answers so far. If stream is true, it returns the number of octets instead.
 func (l *load) count(stream bool) float64 {
 	n := 0.0
 	for _, c := range l.clients {
@@ -199,7 +199,7 @@ func (l *load) stop() error {
 	return errors.Join(errs...)
 }
 
-// latencies returns the latencies of all clients while timing was set.
+// latencies returns the latencies that all clients recorded while timing was true.
 func (l *load) latencies() (all []time.Duration) {
 	for _, c := range l.clients {
 		all = append(all, c.latencies...)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench compares Caddy with this module with Caddy without it, and with the
-// alternatives. It builds both, and runs them on loopback, with nginx if it is installed. It
-// measures CPU time per request, throughput, latency and memory in one interleaved run.
-// docs/contributing/benchmarks.md describes the measurements and how to read them.
+// Command bench compares Caddy with this module, Caddy without this module, and alternatives. It builds the programs
+// and runs them on loopback. If nginx is installed, it runs nginx as well. It measures CPU time per request,
+// throughput, latency and memory in one interleaved run. docs/contributing/benchmarks.md describes the measurements and
+// how to read them.
 package main
 
 import (
@@ -31,7 +31,7 @@ type options struct {
 	paired, chain   bool
 	profile, out    string
 	binary          bool
-	sameBinary      bool // bare rows also run the binary with the module; for tests, which build only one program
+	sameBinary      bool // for tests, which build only one program: bare rows also run the binary with the module
 }
 
 // cpus is the number of CPUs, including those that this process does not use.
@@ -109,8 +109,8 @@ func run(ctx context.Context, o options) error {
 // errWork means that a row of this module did not do all of the measured work.
 var errWork = errors.New("not all work was done")
 
-// compare runs all rows in several parts. Each part starts the proxies again, because the placement of their memory
-// affects the results by chance.
+// compare runs all rows in several parts. Each part starts the proxies again, because the results depend on where a
+// proxy's memory happens to be.
 func compare(ctx context.Context, o options, scenarios []workload.Scenario, dir string, rep *report) error {
 	rows, binaries, err := prepare(ctx, o, dir, rep)
 	if err != nil {
@@ -155,7 +155,8 @@ func compare(ctx context.Context, o options, scenarios []workload.Scenario, dir 
 	return nil
 }
 
-// prepare chooses the rows and builds their programs, for each part or for all.
+// prepare chooses the rows and builds their programs. binaries has one element for each part, or a single element for
+// all parts.
 func prepare(ctx context.Context, o options, dir string, rep *report) (rows []*row, binaries []map[string]string, err error) {
 	if !o.binary {
 		if rows, err = chooseRows(o.rows, rep); err != nil {
@@ -175,7 +176,7 @@ func prepare(ctx context.Context, o options, dir string, rep *report) (rows []*r
 	return binaryRows(), binaries, nil
 }
 
-// part runs all rows once, and measures its share of the windows.
+// part starts all rows, and measures this part's share of the windows.
 func (res *results) part(ctx context.Context, m *meter, rows []*row, scenarios []workload.Scenario, o options, part int, until time.Time, start func(*row) error) (all []*work, err error) {
 	defer func() {
 		for _, r := range rows {

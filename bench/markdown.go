@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// table writes a table of Markdown.
+// table returns a table in Markdown.
 func table(head []string, lines [][]string) string {
 	var b strings.Builder
 	b.WriteString("| " + strings.Join(head, " | ") + " |\n|" + strings.Repeat(" --- |", len(head)) + "\n")
@@ -48,7 +48,8 @@ func (rep *report) markdown() string {
 	return b.String()
 }
 
-// least returns how much the row least costs more than its base in a scenario.
+// least returns the ratio of the row "least" to its base in a scenario, as text. It returns "" if the ratio was not
+// measured.
 func (rep *report) least(scenario string) string {
 	for _, p := range rep.Pairs {
 		if p.Scenario == scenario && p.Row == leastRow {
@@ -58,7 +59,7 @@ func (rep *report) least(scenario string) string {
 	return ""
 }
 
-// noise returns the difference between two equal rows in a scenario.
+// noise returns the measured difference between two equal rows in a scenario.
 func (rep *report) noise(scenario string) float64 {
 	for _, p := range rep.Pairs {
 		if p.Scenario == scenario && p.Row == againRow {
@@ -132,7 +133,7 @@ func (rep *report) rows() string {
 	return table([]string{"row", "what it is", "base"}, lines)
 }
 
-// workTable shows the work of each row: a line for each row, a column for each scenario.
+// workTable returns a table of the work that the rows did. It has a line for each row and a column for each scenario.
 func workTable(all []*work, scenarios []workload.Scenario) string {
 	head := []string{"row"}
 	for _, s := range scenarios {

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// The constant settle is the running time of a load before it is measured. Streams run longer and are measured for
-// longer, so that the measurement covers more than their beginnings.
+// The constant settle is how long a load runs before it is measured. Streams run longer before, and are measured for a
+// longer time, so that the measurement covers more than their beginnings.
 const (
 	settle     = 60 * time.Millisecond
 	streamSlow = 4
@@ -33,14 +33,14 @@ func (w *window) micros() float64 {
 
 // meter measures rows under load.
 type meter struct {
-	duration   time.Duration // of a window
+	duration   time.Duration // length of a window
 	maxForeign float64
 	repeats    int // windows that may still be repeated
 }
 
 // together sends load to several rows at the same time, and measures all of them in the same window. It also returns
-// the share of the machine that other programs used. A disturbed window is measured again, at most twice. The least
-// disturbed window is used.
+// the share of the machine that other programs used. If other programs used too much, together measures again, at most
+// twice, and returns the least disturbed window.
 func (m *meter) together(ctx context.Context, rows []*row, s *workload.Scenario, conns int) (best []window, foreign float64, err error) {
 	for try := 0; ; try++ {
 		if ctx.Err() != nil {
@@ -89,7 +89,7 @@ func (m *meter) once(rows []*row, s *workload.Scenario, conns int) (windows []wi
 		l.timing.Store(true)
 	}
 	after := before
-	// On a busy machine, it takes longer until there are enough answers to compute a ratio.
+	// On a busy machine, the window is extended until there are enough answers to compute a ratio.
 	for n := 0; n < 10 && (n == 0 || after.fewest(before) < enough); n++ {
 		time.Sleep(duration)
 		if after, err = m.look(rows, loads, s); err != nil {
@@ -115,7 +115,7 @@ func (m *meter) once(rows []*row, s *workload.Scenario, conns int) (windows []wi
 	return windows, min(max(0, others), 1), nil
 }
 
-// sight holds all counters at one time.
+// sight holds the values of all counters at one time.
 type sight struct {
 	at            time.Time
 	counts        []float64
@@ -126,7 +126,7 @@ type sight struct {
 // enough is the smallest number of answers in a window.
 const enough = 4
 
-// fewest returns the number of answers of the slowest row since before.
+// fewest returns the number of answers that the slowest row has sent since the time of before.
 func (l sight) fewest(before sight) float64 {
 	n := math.Inf(1)
 	for i := range l.counts {

@@ -31,8 +31,8 @@ type memoryUse struct {
 // perStream returns the additional memory for each stream.
 func (m memoryUse) perStream() float64 { return float64(m.peak-m.idle) / streams }
 
-// streaming measures the memory of a row while many clients read slowly. The row must have answered only few requests
-// before, because otherwise the peak is from the earlier requests.
+// streaming measures the memory of a row while many clients read slowly. Call streaming before the row has answered
+// many requests. Otherwise the peak may come from those requests.
 func streaming(ctx context.Context, r *row) (use memoryUse, err error) {
 	if err := resetPeak(r.pid()); err != nil {
 		return use, err
@@ -66,7 +66,7 @@ func readSlowly(ctx context.Context, addr string, request []byte) error {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if err := conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil { // or the kernel takes much of it
+	if err := conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil { // otherwise the kernel receives much of the page ahead of the reader
 		return err
 	}
 	conn.SetDeadline(time.Now().Add(time.Minute))

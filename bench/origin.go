@@ -11,11 +11,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// originTag is the entity tag of everything that the origin has.
+// originTag is the entity tag of all responses of the origin.
 const originTag = `"origin"`
 
-// origin is the upstream of all proxies. The server does as little work as possible, so that the proxies can use the
-// CPU. It only knows GET, and reads only the path, Accept-Encoding and If-None-Match of a request.
+// origin is the upstream of all proxies. It does as little work as possible, so that the proxies can use the CPU. It
+// supports only GET, and reads only the path, Accept-Encoding and If-None-Match of a request.
 type origin struct {
 	net.Listener
 	answers map[*workload.Body][]byte
@@ -34,7 +34,7 @@ func startOrigin() (*origin, error) {
 		for {
 			c, err := l.Accept()
 			if err != nil {
-				return // closed
+				return // the listener is closed
 			}
 			go o.serve(c)
 		}
@@ -42,7 +42,7 @@ func startOrigin() (*origin, error) {
 	return o, nil
 }
 
-// encode returns the bytes of an answer.
+// encode returns the bytes of the answer with a body.
 func encode(b *workload.Body) []byte {
 	var w bytes.Buffer
 	fmt.Fprintf(&w, "HTTP/1.1 200 OK\r\nServer: origin\r\nContent-Type: %s\r\nETag: %s\r\n", b.Type, originTag)
@@ -91,7 +91,7 @@ func (o *origin) serve(c net.Conn) {
 	}
 }
 
-// answer reads a request.
+// answer reads a request and returns the bytes of the answer.
 func (o *origin) answer(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	if err != nil {

@@ -24,7 +24,7 @@ type report struct {
 	Rows     []*row                 `json:"rows,omitempty"`
 	Work     []*work                `json:"work,omitempty"`
 	Pairs    []pairSummary          `json:"pairs,omitempty"`
-	Layouts  []layoutSummary        `json:"layouts,omitempty"` // of programs, for the option binary
+	Layouts  []layoutSummary        `json:"layouts,omitempty"` // results of the flag -binary, by layout of the programs
 	Solos    []soloSummary          `json:"alone,omitempty"`
 	Memory   []memorySummary        `json:"memory,omitempty"`
 	Chain    []workload.ChainResult `json:"chain,omitempty"`
@@ -38,10 +38,10 @@ type machine struct {
 	System   string `json:"system"`
 	Go       string `json:"go"`
 	Caddy    string `json:"caddy"`
-	Revision string `json:"revision"` // of this module
+	Revision string `json:"revision"` // Git revision of this module
 }
 
-// pairSummary compares a row with its base. More is the excess over the base.
+// pairSummary compares a row with its base. More is the additional CPU time of the row.
 type pairSummary struct {
 	Scenario  string  `json:"scenario"`
 	Row       string  `json:"row"`
@@ -53,12 +53,12 @@ type pairSummary struct {
 	Error     float64 `json:"error"` // standard error of the ratio
 	More      float64 `json:"more_cpu"`
 	MoreError float64 `json:"more_cpu_error"`
-	Foreign   float64 `json:"foreign_cpu"` // share of the machine, median
+	Foreign   float64 `json:"foreign_cpu"` // share of the machine that other programs used; median
 	Worst     float64 `json:"foreign_cpu_worst"`
 }
 
-// soloSummary is a row alone. Those ending in X are over bare Caddy in the same
-// round.
+// soloSummary holds the results of a row that ran alone. The fields whose names end in X are ratios to bare Caddy in
+// the same round.
 type soloSummary struct {
 	Scenario  string  `json:"scenario"`
 	Row       string  `json:"row"`
@@ -78,7 +78,7 @@ type memorySummary struct {
 	Idle       float64       `json:"idle"`
 	Peak       float64       `json:"peak"`
 	PerStream  float64       `json:"per_stream"`
-	PerStreamX float64       `json:"per_stream_x"` // over bare Caddy
+	PerStreamX float64       `json:"per_stream_x"` // ratio to bare Caddy
 	PeakX      float64       `json:"peak_x"`
 }
 
@@ -116,7 +116,7 @@ func (rep *report) note(text string) {
 	fmt.Fprintln(os.Stderr, "bench:", text)
 }
 
-// take sums up results.
+// take adds the summaries of the results to the report.
 func (rep *report) take(res *results, rows []*row, scenarios []workload.Scenario) {
 	rep.scenarios = scenarios
 	if res.short {
@@ -158,7 +158,7 @@ func sumPairs(r *row, scenario string, pairs []pair) pairSummary {
 func sumSolos(r *row, scenario string, solos, bare []solo) soloSummary {
 	rate, p50 := func(s solo) float64 { return s.rate }, func(s solo) float64 { return s.p50 }
 	p99, one := func(s solo) float64 { return s.p99 }, func(s solo) float64 { return s.unloaded }
-	// over is the median of the ratios of rounds.
+	// over returns the ratio of the row to bare Caddy, as the median of all rounds.
 	over := func(value func(solo) float64) float64 {
 		var ratios []float64
 		for i := range min(len(solos), len(bare)) {
@@ -186,7 +186,7 @@ func sumMemory(r *row, uses, bare []memoryUse) memorySummary {
 	return s
 }
 
-// write writes the report where the options say.
+// write writes the report to files in the folder o.out, if the options name one.
 func (rep *report) write(o options) error {
 	if o.out != "" {
 		if err := os.MkdirAll(o.out, 0o755); err != nil {

@@ -10,38 +10,38 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// pair is a row and its base, in one window.
+// pair holds the results of a row and its base, measured in the same window.
 type pair struct {
-	ratio      float64 // of CPU time per request
+	ratio      float64 // CPU time per request: the row's divided by the base's
 	base, ours float64 // CPU time per request, µs
 	foreign    float64
 	part       int
 }
 
-// solo is a row alone on its CPU, in one round.
+// solo holds the results of a row that ran alone on its CPU in one round.
 type solo struct {
-	rate     float64 // answers a second under full load
+	rate     float64 // answers per second under full load
 	p50, p99 float64 // latency under full load, µs
 	unloaded float64 // latency of one connection, median, µs
 }
 
 type cell struct{ row, scenario string }
 
-// results are all figures in the order of their measurement. Solos have one element for each
-// round, so that figures of the same round can be compared.
+// results holds all measured figures, in the order of measurement. solos has one element for each round, so that the
+// figures of a round can be compared.
 type results struct {
 	pairs  map[cell][]pair
 	solos  map[cell][]solo
 	memory map[string][]memoryUse
-	short  bool // time was up before all rounds
+	short  bool // the time limit passed before all rounds were measured
 }
 
 func newResults() *results {
 	return &results{pairs: map[cell][]pair{}, solos: map[cell][]solo{}, memory: map[string][]memoryUse{}}
 }
 
-// scenario measures one scenario with rows that run: rounds of pairs, the order
-// turning, and a round of each row alone.
+// scenario measures one scenario with rows that have been started. It measures rounds of pairs, and begins each round
+// with a different row. If alone is true, it also measures each row alone.
 func (res *results) scenario(ctx context.Context, m *meter, rows []*row, s *workload.Scenario, part, rounds int, alone bool, until time.Time) error {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.only != "" && r.only != s.Name })
 	warm := *m
@@ -74,7 +74,7 @@ func (res *results) scenario(ctx context.Context, m *meter, rows []*row, s *work
 		}
 	}
 	if !alone || s.Stream {
-		return nil // what streams have no use for
+		return nil // streams are not measured alone
 	}
 	return res.alone(ctx, m, rows, s, until)
 }

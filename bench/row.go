@@ -19,33 +19,33 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// row is a proxy with a configuration.
+// row is a proxy with one configuration. It is a row of the tables in the report.
 type row struct {
 	Name string `json:"name"`
 	What string `json:"what"`
-	Base string `json:"base,omitempty"` // the row that it is compared with, at the same time on the same CPU
+	Base string `json:"base,omitempty"` // name of the row that this row is compared with, at the same time on the same CPU
 
-	server   string // what runs: "caddy" with this module, "barecaddy", "nginx"
+	server   string // the program: "caddy" (Caddy with this module), "barecaddy" or "nginx"
 	template string
 	policy   *workload.PolicySize
-	coarse   bool   // its ratios are so large that a third of the rounds will do
-	only     string // the scenario that it is for; "" stands for all
-	refusing string // the base where requests are blocked, if it is another
+	coarse   bool   // the ratios of this row are so large that a third of the rounds is enough
+	only     string // name of the only scenario that the row is measured in; "" means all
+	refusing string // name of the base in the scenario "blocked", if it differs from Base
 
 	port  int
 	cmd   *exec.Cmd
 	ended chan struct{}
-	etag  string            // of its robots.txt
-	wants map[string]answer // the answers to the scenarios in the check
-	Start time.Duration     `json:"start"` // until it answers
+	etag  string            // entity tag of the row's robots.txt
+	wants map[string]answer // expected answers, by the names of scenarios; check sets them
+	Start time.Duration     `json:"start"` // time from the start until the row accepts connections
 }
 
 const (
-	refused  = "blocked" // a scenario
+	refused  = "blocked" // name of a scenario
 	bareRow  = "caddy"
 	againRow = "caddy-again"
 	leastRow = "least"
-	// unusedRow is the base of the handler: the same program without it.
+	// unusedRow is the base of ourRow: the same program, but with a configuration that does not use the handler.
 	unusedRow = "unused"
 	refuseRow = "caddy-403"
 	ourRow    = "robots_policy"
@@ -81,7 +81,7 @@ func allRows() []*row {
 	}
 }
 
-// base returns the name of the row that it is compared with in a scenario.
+// base returns the name of the row that r is compared with in a scenario.
 func (r *row) base(scenario string) string {
 	if r.refusing != "" && scenario == refused {
 		return r.refusing
@@ -89,7 +89,8 @@ func (r *row) base(scenario string) string {
 	return r.Base
 }
 
-// start runs a row until it answers. Its files go into dir.
+// start starts the program of a row, and waits until the program accepts connections. The row's files are in a folder
+// in dir.
 func (r *row) start(ctx context.Context, c cores, binaries map[string]string, origin, dir string) error {
 	dir = filepath.Join(dir, r.Name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -140,7 +141,7 @@ func (r *row) run(ctx context.Context, c cores, dir string) error {
 	cmd, ended := r.cmd, make(chan struct{})
 	r.ended = ended
 	go func() {
-		cmd.Wait() // how it ended is in its log
+		cmd.Wait() // the log of the program says how it ended
 		close(ended)
 	}()
 	for {
@@ -160,12 +161,12 @@ func (r *row) run(ctx context.Context, c cores, dir string) error {
 	}
 }
 
-// stop ends a row, in the time that it takes for a good end, or else by force.
+// stop ends the program of a row. If the program does not end within three seconds, stop kills it.
 func (r *row) stop() {
 	if r.cmd == nil || r.cmd.Process == nil {
 		return
 	}
-	r.cmd.Process.Signal(syscall.SIGTERM) // an error: it has ended
+	r.cmd.Process.Signal(syscall.SIGTERM) // an error means that the program has already ended
 	select {
 	case <-r.ended:
 	case <-time.After(3 * time.Second):
@@ -190,7 +191,7 @@ func freePort() (port int, err error) {
 	return 0, err
 }
 
-// findNginx returns the path of the installed nginx, if it can replace text in pages.
+// findNginx returns the path of the installed nginx, if this nginx can replace text in pages.
 func findNginx() (string, error) {
 	path, err := exec.LookPath("nginx")
 	if err != nil {

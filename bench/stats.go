@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// quantile of values, 0 of none.
+// quantile returns the quantile q of the values, or 0 if there are no values.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -21,8 +21,8 @@ func quantile(values []float64, q float64) float64 {
 
 func median(values []float64) float64 { return quantile(values, 0.5) }
 
-// medianError is the standard error of the median, found from the median
-// deviation, which a few disturbed values do not change.
+// medianError returns the standard error of the median. It is computed from the median deviation, so a few disturbed
+// values do not change it.
 func medianError(values []float64) float64 {
 	m := median(values)
 	deviations := make([]float64, len(values))
@@ -33,7 +33,7 @@ func medianError(values []float64) float64 {
 	return ofMedian * normal * median(deviations) / math.Sqrt(float64(max(1, len(values))))
 }
 
-// each is one value of each element.
+// each returns the result of value for each element.
 func each[T any](all []T, value func(T) float64) (values []float64) {
 	for _, v := range all {
 		values = append(values, value(v))

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime returns the CPU time of a process, user and system together, in nanoseconds. It is
-// the sum of utime and stime in /proc, which have a resolution of 10 ms.
+// cpuTime returns the CPU time of a process, including user and system time. The files in /proc have the same time, but
+// with a resolution of only 10 ms.
 func cpuTime(pid int) (time.Duration, error) {
 	const schedClock = 2 // CPUCLOCK_SCHED of the kernel's posix-timers.h
 	var t unix.Timespec
@@ -27,8 +27,8 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// machineTime is the time that all CPUs together were busy, neighbors on the
-// same host included, to 10 ms.
+// machineTime returns the time that all CPUs together were busy, with a resolution of 10 ms. It includes the time that
+// other virtual machines on the same host used.
 func machineTime() (time.Duration, error) {
 	b, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -50,8 +50,8 @@ func machineTime() (time.Duration, error) {
 	return time.Duration(ticks) * (time.Second / 100), nil
 }
 
-// memory is a value in octets of a process, such as VmRSS or VmHWM, the most that
-// it ever was since resetPeak.
+// memory returns a memory value of a process in octets. key is VmRSS for the present memory, or VmHWM for the peak
+// since resetPeak.
 func memory(pid int, key string) (int, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -76,8 +76,7 @@ type cores struct {
 	own           bool // the proxies have a CPU that nothing else uses
 }
 
-// pinSelf finds the CPUs that there are, and keeps this process off the last one,
-// which is for the proxies.
+// pinSelf finds the available CPUs. It reserves the last CPU for the proxies, and moves this process to the other CPUs.
 func pinSelf() (c cores, err error) {
 	if err := unix.SchedGetaffinity(0, &c.rest); err != nil {
 		return c, err
@@ -100,7 +99,7 @@ func pinSelf() (c cores, err error) {
 	if err != nil {
 		return c, err
 	}
-	for _, t := range tasks { // threads made later inherit it
+	for _, t := range tasks { // later threads inherit these CPUs
 		if tid, err := strconv.Atoi(t.Name()); err == nil {
 			if err := unix.SchedSetaffinity(tid, &c.rest); err != nil && err != unix.ESRCH {
 				return c, err
@@ -110,8 +109,8 @@ func pinSelf() (c cores, err error) {
 	return c, nil
 }
 
-// startPinned starts a process on the CPU of the proxies. It ends with this one,
-// even if this one is killed.
+// startPinned starts a process on the CPU of the proxies. The new process ends when this process ends, even if this
+// process is killed.
 func (c cores) startPinned(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if !c.own {

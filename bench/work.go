@@ -16,11 +16,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// work holds the work that a row did in each scenario, according to its answers. A ratio means little without it,
-// because a row that does less work is faster.
+// work holds the work that a row did in each scenario, according to its answers. A ratio means little if the work is
+// not known, because a row that does less work is faster.
 type work struct {
 	Row string            `json:"row"`
-	Did map[string]string `json:"did"` // by the names of scenarios
+	Did map[string]string `json:"did"` // keyed by the names of scenarios
 }
 
 var (
@@ -28,8 +28,8 @@ var (
 	headEnd    = []byte("</head>")
 )
 
-// check asks a row for everything once, remembers what the answers are like, and
-// returns what it did.
+// check sends one request of each scenario to a row. It stores the expected answers in the row, and returns the work
+// that the row did.
 func (r *row) check(scenarios []workload.Scenario) (*work, error) {
 	transport := &http.Transport{DisableCompression: true}
 	defer transport.CloseIdleConnections()
@@ -76,8 +76,8 @@ func (r *row) ask(client *http.Client, s *workload.Scenario, revalidate bool) (*
 	return resp, body, nil
 }
 
-// describe is one cell of the table: status, length, framing, coding, headers,
-// meta tag.
+// describe returns one cell of the work table. The cell has the status, length, framing and coding of a response, and
+// the numbers of its header fields and meta tags.
 func describe(s *workload.Scenario, resp *http.Response, body []byte) string {
 	did := []string{fmt.Sprint(resp.StatusCode)}
 	h := resp.Header
@@ -117,15 +117,15 @@ func headOf(h http.Header, body []byte) []byte {
 			return nil
 		}
 		if body, err = io.ReadAll(z); err != nil {
-			return nil // not whole: then nothing in it counts
+			return nil // the body is incomplete, so its meta tags are not counted
 		}
 	}
 	head, _, _ := bytes.Cut(body, headEnd)
 	return head
 }
 
-// mustDo returns the work that describe claims for this module in a scenario. If some of it is
-// missing, the run fails, because its figures would describe another task.
+// mustDo maps each scenario to the parts of a description that a row of this module must have. If a part is missing,
+// the run fails, because its figures would be for another task.
 var mustDo = map[string][]string{
 	"json":        {"200", "3 headers"},
 	"page":        {"200", "3 headers", "1 meta"},
@@ -137,8 +137,8 @@ var mustDo = map[string][]string{
 	"robots-304":  {"304"},
 }
 
-// missing lists what a row of this module should have done and did not. Lengths
-// are kept where the upstream sent one and the page is not compressed.
+// missing returns messages about work that a row of this module should have done and has not done. If the upstream sent
+// a length and the page is not compressed, the row must keep the length.
 func (w *work) missing() (all []string) {
 	for name, did := range w.Did {
 		parts := strings.Split(did, ", ")

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package channels lists the channels of a policy. A channel is an output through which a policy reaches crawlers,
-// such as the Content-Usage header or tdmrep.json. The packages that serve, explain and check a policy use this
-// table, so that they need not know the channels by name.
+// Package channels lists the channels of a policy. A channel is an output through which a policy reaches crawlers, such
+// as the Content-Usage header or tdmrep.json. The packages that serve, explain and check a policy use the table of
+// channels, so that they need not know the channels by name.
 //
-// A row of the table has the parts that the channel consists of: lines or records in robots.txt, rules in headers
-// and meta tags, header fields, or a document. The package for the channel's format implements them.
+// A row of the table has the parts of a channel: lines or records in robots.txt, rules in headers and meta tags, header
+// fields, or a document. The package for the channel's format implements these parts.
 package channels
 
 import (
@@ -20,11 +20,11 @@ import (
 // Channel describes one output of a policy. The variable Table lists all channels.
 type Channel struct {
 	Name     string // the name that people use
-	Key      string // the key of the setting under publish; "" if there is no setting and only rules decide
+	Key      string // the setting's key under "publish"; "" if there is no setting and only rules switch the channel on
 	Document string // the specification, with its date
-	Readers  string // its known readers
+	Readers  string // the known readers of the channel
 
-	// ForEveryone means that the channel cannot exempt single crawlers.
+	// ForEveryone is true if the channel cannot exempt single crawlers.
 	ForEveryone bool
 	// On reports whether a policy publishes anything in the channel.
 	On func(*policy.Publish) bool
@@ -44,7 +44,7 @@ type Channel struct {
 	Page       *Page              // header fields and meta tags, or nil
 	File       *File              // the channel's document, or nil
 
-	// Says returns the texts of the channel about a page that are for everyone. If it is nil, the other parts of the
+	// Says returns the channel's texts about a page that are for everyone. If Says is nil, the other parts of the
 	// channel have these texts.
 	Says func(Question) []string
 }
@@ -57,13 +57,13 @@ type Group struct {
 	// StrictLine returns the value of a single line for all paths. The line disallows a usage everywhere if it is
 	// disallowed on any path. If StrictLine is nil, the lines of several groups are combined by path.
 	StrictLine func(*rights.Client) string
-	// Named is the diagnostic for the case that only groups of named crawlers have lines. Its text is empty if such
-	// lines have the intended effect.
+	// Named is the diagnostic for the case that only groups of named crawlers have lines. If such lines have the
+	// intended effect, the text of Named is empty.
 	Named Hint
-	// Reasons yields the texts of the lines about a host and path, with the rules and places that cause them. It is nil
-	// if the decisions of the policy cause the lines.
+	// Reasons yields the texts of the lines about a host and path, with the rules and places that cause them. Reasons
+	// is nil if the decisions of the policy cause the lines.
 	Reasons func(*policy.Policy, policy.Query, func(r *policy.Rule, at policy.Pos, says string))
-	// Values returns texts that are not part of decisions. It is nil if there are none.
+	// Values describes texts that are not part of decisions. It is nil if the channel has no such texts.
 	Values *Values
 }
 
@@ -85,9 +85,9 @@ type Records struct {
 	// All reports whether the records express decisions about every usage.
 	All func(*policy.Publish) bool
 	// Explain returns the records of a robots.txt that apply to a query. differs describes the cases in which readers
-	// of the records do not get the policy's decision.
+	// of the records come to another decision than the policy.
 	Explain func(p *policy.Policy, file string, q policy.Query) (sends, differs []string)
-	// SwitchOn is the line under publish that switches on the channel.
+	// SwitchOn is the line under "publish" that switches on the channel.
 	SwitchOn string
 }
 
@@ -100,7 +100,7 @@ type RecordWriter interface {
 // Page describes the header fields and meta tags of a channel.
 type Page struct {
 	Fields []string // names of the header fields
-	// License means that the fields name a license. Responses with status 402 have these fields, too.
+	// License is true if the fields name a license. Responses with status 402 also have such fields.
 	License bool
 	// Declare returns the declaration for a page, or nil. Call Channel.Declare instead.
 	Declare func(Question) rights.Declared
@@ -114,8 +114,8 @@ type File struct {
 	Field string
 	// New returns the document of a host, or nil if the document would be empty.
 	New func(v *rights.View, spec *policy.Spec) *rights.Document
-	// Site parses the site's own document. The document of New is merged with it. Site is nil if the channel does not
-	// merge documents.
+	// Site parses the site's own document, which is merged with the document of New. Site is nil if the channel does
+	// not merge documents.
 	Site *Site
 }
 
@@ -133,12 +133,13 @@ type Question struct {
 	Spec     *policy.Spec
 	Everyone func() rights.Verdicts // the statements for everyone about the page
 	Document *rights.Document       // the channel's document on the page's host, or nil
-	Declared rights.Declared        // for Says: the declaration of Page, or nil
+	Declared rights.Declared        // the declaration of the channel's Page, for the function Says; or nil
 }
 
 // Declare returns the declaration of a channel with a Page for a page, or nil. published reports whether the policy
-// publishes the channel. If it does not, the declaration contains only the usages that the policy disallows. The caller
-// uses this declaration only if the page already has a declaration of the site itself in this channel.
+// publishes the channel. If the policy does not publish the channel, the declaration contains only the usages that the
+// policy disallows. The caller uses such a declaration only if the page already has the site's own declaration in this
+// channel.
 func (c *Channel) Declare(x Question) (d rights.Declared, published bool) {
 	if d = c.Page.Declare(x); d != nil || c.Switch == nil || c.On(&x.Spec.Publish) {
 		return d, true
@@ -173,7 +174,7 @@ func At(p *policy.Publish, path string) *Channel {
 }
 
 // Only returns the only channel that can express license requests, references to other records, purposes, the usage
-// other, and qualifiers that search engines have no rule for.
+// "other", and qualifiers for which search engines have no rule.
 func Only() *Channel { return &records }
 
 // Documents returns the channels with documents.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package claim makes sentences that reassure users or accuse crawlers, and makes sure that the data support them.
+// Package claim makes sentences that reassure users or accuse crawlers, and makes sure that the data support these
+// sentences.
 //
 // A function that reads data returns a [Known] value. The value includes its [Coverage], which describes the available
 // and the missing data. The function [Judge] makes a [Claim] from a subject, which is a struct with Known values. A
-// Claim holds only if no gap in the subject's data could change the result. All code that prints a tick or a green
+// Claim never holds if a gap in the subject's data could change the result. All code that prints a tick or a green
 // line, or returns the exit code 0 of a safety check, must have a Claim for it.
 package claim
 
@@ -31,7 +32,7 @@ func (o Outcome) String() string {
 	return map[Outcome]string{Holds: "holds", Fails: "fails", CannotBeJudged: "cannot be judged"}[o]
 }
 
-// Finding is the result of a claim's judge. It says whether the claim fails, and has the sentences to print.
+// Finding is the result of a claim's judge. It says whether the claim fails, and contains the sentences to print.
 type Finding struct {
 	Fails bool
 	// Text is the sentence to print if the claim holds, or the sentence to print if the claim fails. It begins with a

@@ -40,7 +40,8 @@ type Activity struct {
 	// The directory of the database. Only one server at a time may write to the database.
 	Directory string `json:"directory,omitempty"`
 
-	// The maximum number of rows with paths for each hour. Further requests are summed under `(other)`. Default: 50000.
+	// The maximum number of rows with paths for each hour. Requests for further paths are summed under `(other)`.
+	// Default: 50000.
 	RowsPerHour int `json:"rows_per_hour,omitempty"`
 
 	// How long hourly totals are stored. Default: 90d.
@@ -54,9 +55,9 @@ type Activity struct {
 	MaxBytes int64 `json:"max_bytes,omitempty"`
 
 	// The maximum number of requests in the last seven days that search engines may lose under a new version of a
-	// policy. If they would lose more, the new version is not loaded. A request is lost if it is newly blocked, limited
-	// or disallowed. It is also lost if its page may no longer be indexed, or may only be shown with a shorter snippet
-	// or without a link. Losses that the rules call `intended` are not counted. Default: no limit.
+	// policy. If search engines would lose more, the new version is not loaded. A request is lost if it is newly
+	// blocked, limited or disallowed. It is also lost if its page may no longer be indexed, or may only be shown with a
+	// shorter snippet or without a link. Losses that the rules call `intended` are not counted. Default: no limit.
 	MaxSearchLoss *int64 `json:"max_search_loss,omitempty"`
 
 	// The names of gaps in the recorded traffic that MaxSearchLoss accepts, such as not-recorded. If the search losses
@@ -71,8 +72,8 @@ type Activity struct {
 
 	directory string                                // absolute
 	store     *optional.Shared[Activity, openStore] // nil before Start
-	lost      atomic.Uint64                         // number of requests while the store was not open
-	counted   atomic.Uint64                         // number of those requests that the store has counted
+	lost      atomic.Uint64                         // number of requests that arrived while the store was not open
+	counted   atomic.Uint64                         // number of the requests in lost that the store has counted
 }
 
 // CaddyModule returns the Caddy module information.
@@ -100,7 +101,7 @@ type openStore struct {
 	sending *optional.State
 }
 
-// open opens a store. A damaged database is put aside first.
+// open opens a store. If the database is damaged, open renames the database first, and creates a new one.
 func open(a *Activity, o *optional.Opening, before error) (s openStore, err error) {
 	if errors.Is(before, store.ErrDamaged) {
 		name, err := store.PutAside(a.directory, time.Now())
@@ -132,7 +133,7 @@ func open(a *Activity, o *optional.Opening, before error) (s openStore, err erro
 	return s, nil
 }
 
-// doubtStore starts to look for damage of the database in the background. It is called after a failed read.
+// doubtStore is called after a failed read. It starts to check in the background whether the database is damaged.
 func doubtStore() {
 	if a := runningActivity(); a != nil {
 		a.store.With(func(s openStore) { go s.check() })
@@ -338,13 +339,14 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 	}
 	c := r.Keeps(*a.MaxSearchLoss, append(slices.Clone(accepted), a.AcceptGaps...))
 	unread := func(g claim.Gap) bool { return g.Name == compare.GapUnread }
-	if c.Outcome() == claim.CannotBeJudged && slices.ContainsFunc(c.Gaps(), unread) { // the next request for it tells
+	if c.Outcome() == claim.CannotBeJudged && slices.ContainsFunc(c.Gaps(), unread) { // the next request for robots.txt shows whether the policy can be loaded
 		return source.UndecidedError{Err: c.Err()}
 	}
 	return c.Err()
 }
 
-// Dropped returns the number of unrecorded requests: the queue was full or the database was not open.
+// Dropped returns the number of requests that were not recorded, because the queue was full or the database was not
+// open.
 func (a *Activity) Dropped() uint64 {
 	n := a.lost.Load()
 	if s, ok := a.store.Get(); ok {
@@ -353,11 +355,12 @@ func (a *Activity) Dropped() uint64 {
 	return n
 }
 
-// Publish implements activity.Publisher. If the database is not open, published texts are sent again after it opens.
+// Publish implements activity.Publisher. If the database is not open, Publish is called again after the database has
+// been opened.
 func (a *Activity) Publish(p *activity.Publication) {
 	a.publish(p, func(ctx context.Context, s *store.Store) error {
 		at := time.Now()
-		// an older version was loaded before this server or its database existed
+		// if the version is older, it may have been loaded before this server or its database existed
 		if at.Sub(p.Time) < time.Minute && p.Time.Before(at) {
 			at = p.Time
 		}

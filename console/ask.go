@@ -24,7 +24,7 @@ import (
 
 type askData struct {
 	Agent, URL, Address string
-	Problem             string // of the question
+	Problem             string // what is wrong with the question
 	*answered
 	Names []string
 }
@@ -34,7 +34,7 @@ func (d *askData) Answered() bool { return d.answered != nil }
 
 type answered struct {
 	*site.Explanation
-	Verdict  string // allowed, closed or blocked
+	Verdict  string // allowed, disallowed, blocked or unstated
 	Headline string
 	Others   []otherAnswer
 	// the claim about whether the crawler requested the page; the zero Claim without recorded requests
@@ -105,7 +105,8 @@ func (a *answered) lead() string {
 	return text + "."
 }
 
-// askLead returns a sentence about the front page. The page shows the sentence before the user asks a question.
+// askLead returns a sentence about the site's front page. The Ask page shows this sentence until the user asks a
+// question.
 func (v *view) askLead(host string) string {
 	open, unknown, closed := 0, 0, []string{}
 	for _, o := range v.others("", &url.URL{Scheme: "https", Host: host, Path: "/"}) {
@@ -205,7 +206,7 @@ func lineIn(place string) int {
 	return n
 }
 
-// others returns the answers about the same page for the crawlers that publishers ask about most.
+// others returns the answers about the same page for the crawlers in wellKnown.
 func (v *view) others(agent string, u *url.URL) (all []otherAnswer) {
 	over, known := v.Running.Site, true
 	if v.Running.below != nil {
@@ -229,7 +230,7 @@ func (v *view) others(agent string, u *url.URL) (all []otherAnswer) {
 	return all
 }
 
-// likely returns the identity of a genuine crawler.
+// likely returns the identity that requests of the genuine crawler usually have.
 func (v *view) likely(id policy.CrawlerID) policy.Identity {
 	if v.Running.Site.Verification(id).IsEmpty() {
 		return policy.Unknown
@@ -272,7 +273,7 @@ func (v *view) happened(a *answered, u *url.URL) claim.Claim {
 	return v.judgeAsked(s, by, gaps...)
 }
 
-// byIdentity runs a query and adds up the requests for each identity of a crawler.
+// byIdentity adds up the rows that a query returns, separately for each identity of the crawler.
 func (v *view) byIdentity(q store.Query) (map[activity.Identity]*counts, error) {
 	rows, err := v.totals(q)
 	by := map[activity.Identity]*counts{}

@@ -37,12 +37,12 @@ type changeData struct {
 	Hidden bool   // true if the text in force must not be shown here
 	Back   string // the label of the version to go back to
 	Done   string // the last action on the draft
-	Moved  string // the message that the change was moved to another version
+	Moved  string // the message that says on which version the change is now based
 	First  *firstQuestions
 
-	Saved     *source.Draft // saved for all, or nil if there is none
+	Saved     *source.Draft // the draft that was saved for all users, or nil if there is none
 	SavedID   string        // the ID of the saved draft when the page was rendered
-	Continues string        // the ID of the draft that the text is made from, or "" if there is none
+	Continues string        // the ID of the saved draft that the text is based on, or "" if there is none
 
 	Returns   source.Return // the relation between the text and earlier published texts
 	Again     string        // the version that the undo of an undo brings back
@@ -66,7 +66,7 @@ type changeData struct {
 	Keywords  string
 }
 
-// changeLine describes what crawlers gain or lose by a change.
+// changeLine describes what crawlers gain or lose because of a change.
 type changeLine struct{ Effect, Text string }
 
 // robotsDiff holds the differences between a host's robots.txt before and after the change.
@@ -79,7 +79,7 @@ type robotsDiff struct {
 type publishBox struct {
 	Conditions []condition
 	Ready      bool
-	ReadOnly   string // the reason why the page has no button; empty if it has one
+	ReadOnly   string // the reason why the page has no publish button; empty if the page has the button
 	WhyNot     string
 	Token      string
 	MaySave    bool
@@ -157,7 +157,7 @@ func (d *changeData) lead() string {
 	return "This draft does not change any decision of the policy."
 }
 
-// openDraft reads the draft from the form, a stored version, the saved draft, or the version in force.
+// openDraft reads the draft. The draft comes from the form, a stored version, the saved draft, or the version in force.
 func (v *view) openDraft(d *changeData) error {
 	d.SavedID = d.Saved.ID()
 	if v.r.Method == http.MethodPost {
@@ -285,7 +285,7 @@ func (v *view) check(d *changeData) error {
 	return nil
 }
 
-// judge determines what search engines would lose under the draft.
+// judge determines what search engines would lose because of the draft.
 func (v *view) judge(d *changeData) {
 	diff := compare.Sites(v.Running.Site, d.Draft.site, compare.Options{Hosts: hostsOf(v.may), Below: v.Running.below})
 	d.Changes, d.Losses = changesInWords(diff), diff.Losses
@@ -305,7 +305,7 @@ func (v *view) ReplayDays() int {
 	return periods[0]
 }
 
-// changesInWords describes the gains and losses of crawlers. The losses of search engines are first.
+// changesInWords describes the gains and losses of crawlers. The losses of search engines come first.
 func changesInWords(d *compare.Diff) (all []changeLine) {
 	for i := range d.Changes {
 		c := &d.Changes[i]
@@ -329,7 +329,7 @@ func changesInWords(d *compare.Diff) (all []changeLine) {
 // maxRobotsDiffs limits the number of hosts whose robots.txt is compared.
 const maxRobotsDiffs = 4
 
-// robotsDiffs compares the robots.txt of the hosts that can be chosen.
+// robotsDiffs compares the present robots.txt of each host with the robots.txt under the draft.
 func (v *view) robotsDiffs(draft *site.Site) (all []robotsDiff) {
 	hosts := v.Hosts()
 	if len(hosts) == 0 {
@@ -363,7 +363,7 @@ func draftFile(w http.ResponseWriter, v *view) error {
 	return err
 }
 
-// stands returns the state of the policy in its storage: the text, and the published versions, newest first.
+// stands returns the text and the published versions of the policy in its storage. The newest version is first.
 func (v *view) stands() *source.Standing {
 	if v.Running == nil || v.Running.document == nil || !v.showsText() {
 		return new(source.Standing)
@@ -379,10 +379,10 @@ func (v *view) stands() *source.Standing {
 	return v.standing
 }
 
-// publishedAs returns the entry for a publication in the version history, or nil if the history does not have it. It
+// publishedAs returns the entry for a publication in the version history, or nil if the history has no such entry. It
 // compares version numbers, because several versions can have the same text.
 func (v *view) publishedAs(p *store.Publication) *source.Published {
-	number, _, _ := strings.Cut(p.Number, ".") // the digits after the dot change with the program or the catalog
+	number, _, _ := strings.Cut(p.Number, ".") // the part after the dot depends on the program and the catalog
 	n, err := strconv.Atoi(number)
 	if err != nil {
 		return nil
@@ -401,8 +401,8 @@ func (v *view) signedOf(p *store.Publication) string {
 	return ""
 }
 
-// signedWords returns a phrase with the author of an action and the reason for it. The phrase follows the description
-// of the action.
+// signedWords returns a phrase with the author of an action and the reason for the action. The phrase follows the
+// description of the action.
 func signedWords(s source.Signed) (text string) {
 	if s.By != "" {
 		text = ", by " + english.List(shortenAll(append([]string{s.By}, s.Approved...)), "and")

@@ -37,7 +37,7 @@ type chart struct {
 	Bars   []bar
 	Rows   []bucket // the same data for a table
 	Total  counts
-	Of     string // the period in words
+	Of     string // the period of the chart in words
 }
 
 // bar is a bar of a chart with a link to its requests.
@@ -55,7 +55,7 @@ var parts = []struct {
 	{"f-blocked", "Blocked", func(c *counts) int64 { return c.Blocked }},
 }
 
-// newChart draws the bars of the chosen period. Each bar links to the same page for the days of the bar.
+// newChart draws the bars of the chosen period. Each bar links to the same page, limited to the days of the bar.
 func (v *view) newChart(what string, buckets []bucket) *chart {
 	s := v.steps()
 	c := &chart{Label: fmt.Sprintf("%s %s by decision, %s. Each bar is a link to its days. The table below has the same numbers.", what, "every "+s.unit, v.Period()), Rows: buckets, Of: v.Period()}
@@ -94,7 +94,7 @@ func (v *view) newChart(what string, buckets []bucket) *chart {
 			c.X = append(c.X, b.Start.Format(s.label))
 		}
 		if s.width < 24*time.Hour || b.All == 0 {
-			continue // the store has no hourly totals for a separate page
+			continue // an hour does not have its own page
 		}
 		first, last := b.Start.Format(time.DateOnly), b.Start.Add(s.width-1).Format(time.DateOnly)
 		text := map[bool]string{true: "week of "}[s.width > 24*time.Hour] + b.Start.Format("2 Jan: ") + plural(b.All, "request", "requests")
@@ -124,7 +124,7 @@ func niceTop(n int64) int64 {
 	}
 }
 
-// spark is a small line chart.
+// spark is a small line chart without axes.
 type spark struct {
 	Label   string
 	Points  string
@@ -137,7 +137,7 @@ func newSpark(counts []int64, unit string) (s spark) {
 	const width, height, edge, most = 84.0, 20.0, 2.0, 60 // more points would not be visible
 	texts := make([]string, len(counts))
 	by := max(1, (len(counts)+most-1)/most)
-	rest := len(counts) % by // number of counts to omit, so that each point is the sum of the same number of counts
+	rest := len(counts) % by // number of counts to omit at the start, so that every point is the sum of the same number of counts
 	sums, top := make([]int64, len(counts)/by), int64(1)
 	for i, n := range counts {
 		texts[i] = english.Number(n)
@@ -178,7 +178,7 @@ func newMeter(c *counts, most int64) meter {
 		}
 		class := p.class
 		if class == "f-would" {
-			class = "f-would-plain" // a pattern cannot be stretched this far
+			class = "f-would-plain" // the striped pattern would look wrong if it were stretched this far
 		}
 		m.Parts = append(m.Parts, meterPart{class, short(at), short(w)})
 		at += w

@@ -46,7 +46,8 @@ var noAlarm = claim.Register("no-alarm", func(s alarmSubject) claim.Finding {
 	return f
 })
 
-// summary describes the problems in a sentence.
+// summary returns the claim that there is no alert and no warning. The Overview page begins with the sentence of this
+// claim.
 func (v *view) summary() claim.Claim {
 	s := alarmSubject{Notices: v.notices()}
 	if c, err := v.coverage(v.Now.Add(-24*time.Hour), v.Now); err == nil {

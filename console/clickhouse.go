@@ -18,8 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/block"
 )
 
-// ClickHouse is the database of a fleet. The servers send their totals to the database, and the console of each server
-// reads from it. `caddy robots-policy activity-schema` creates the tables.
+// ClickHouse is the database of a fleet. The servers send their totals to this database, and the console of each server
+// reads the totals of all servers. `caddy robots-policy activity-schema` creates the tables.
 type ClickHouse struct {
 	// The address of the HTTP interface, with the name of the database as the path, such as
 	// `https://clickhouse.example.net:8443/robots`.
@@ -29,8 +29,8 @@ type ClickHouse struct {
 	User         string `json:"user,omitempty"`
 	PasswordFile string `json:"password_file,omitempty"`
 
-	// The user for the pages of the console, and a file with the user's password. This user needs only read access.
-	// Default: the user who adds rows.
+	// The user who reads the totals for the console, and a file with this user's password. This user needs only read
+	// access. Default: the user who adds rows.
 	ConsoleUser         string `json:"console_user,omitempty"`
 	ConsolePasswordFile string `json:"console_password_file,omitempty"`
 
@@ -92,8 +92,8 @@ func (a *Activity) fleet(report func(error)) store.Fleet {
 }
 
 // queries returns an interface to query the totals. With a fleet database, these are the totals of the fleet or, if
-// node is not empty, of one server. Otherwise they are the totals of this server. Without a fleet database, queries
-// returns nil while the store is not open.
+// node is not empty, of the server with this name. Without a fleet database, these are the totals of this server, and
+// queries returns nil while the store is not open.
 func (a *Activity) queries(node string) store.Queries {
 	if a.ClickHouse != nil {
 		return &store.FleetReader{Client: a.ClickHouse.reads(), Node: node}
@@ -141,7 +141,7 @@ func (n fleetNode) HeardAgo() string { return lag(max(n.Heard, time.Minute)) + "
 // sentSubject holds the data that [sentAll] judges.
 type sentSubject struct {
 	Behind claim.Known[time.Duration] `gap:"silent-server" what:"the server is silent" close:"start it with its database, or find out why it does not reach the fleet's database"`
-	Ago    time.Duration              // the time since the server had last sent all requests
+	Ago    time.Duration              // the time since the fleet's database had all requests of the server
 }
 
 // sentAll is the claim that a server of the fleet has sent all of its requests.
@@ -164,7 +164,7 @@ func (n fleetNode) Sent() claim.Claim {
 	return claim.Judge(sentAll, s)
 }
 
-// nodes returns the servers that send rows to the fleet's database. It returns nil without such a database.
+// nodes returns the servers that send rows to the fleet's database. If there is no such database, it returns nil.
 func (v *view) nodes() ([]fleetNode, error) {
 	fleet, ok := v.store.(*store.FleetReader)
 	if !ok {

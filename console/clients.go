@@ -84,13 +84,14 @@ func idOf(r *store.Row) clientID {
 func (v *view) traffic(name, prefix string) store.Query {
 	q := v.query(v.steps().by, store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision)
 	q.Days, q.PathPrefix = int(v.steps().width.Hours()/24), prefix
-	if name != "" && name != activity.AuditProduct { // the audit's requests are recorded under several names
+	if name != "" && name != activity.AuditProduct { // requests of the audit are recorded under the names of several crawlers
 		q.Only[store.ByCrawler] = []string{name}
 	}
 	return q
 }
 
-// clients returns the clients in the rows that a traffic query returned. The client with the most requests is first.
+// clients returns the clients in rows, which are the result of the query that traffic returns. The client with the most
+// requests is first.
 func (v *view) clients(rows []store.Row) []*client {
 	from, _ := v.span()
 	by := map[clientID]*client{}
@@ -182,7 +183,7 @@ func (v *view) addSeen(clients []*client) {
 		if v.may == nil && names[c.Name] == 1 && !c.Impostor() {
 			continue
 		}
-		// the times in the store include all identities under the name, on all hosts
+		// seen has the times for all identities and all hosts together, so use the requests of each day instead
 		c.First, c.Last = time.Time{}, time.Time{}
 		for i, n := range c.Days {
 			if at := from.Add(time.Duration(i) * s.width); n > 0 {

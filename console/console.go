@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/block"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
-	_ "github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd" // subcommands
+	_ "github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd" // registers the subcommands
 )
 
 func init() { caddy.RegisterModule(new(Console)) }
@@ -33,13 +33,13 @@ type Console struct {
 	// The name of the publisher or the site, which every page shows. Default: the first host that a policy names.
 	Title string `json:"title,omitempty"`
 
-	// Whether the console may change policies at `storage:`. On this machine, everyone may then change them. On sites,
-	// Roles decides who may.
+	// Whether the console may change policies at `storage:`. If so, everyone who uses the console's address on this
+	// machine may change them. On the pages of a site, the roles decide who may change them.
 	Write bool `json:"write,omitempty"`
 
 	// The placeholder with the name of the person who uses the pages of a site. If the placeholder is a request header,
-	// the console trusts the header. So a handler or proxy in front of the console must remove this header from
-	// clients' requests. Default: `{http.auth.user.id}`.
+	// the console trusts the header. Therefore a handler or proxy in front of the console must remove this header from
+	// the requests of clients. Default: `{http.auth.user.id}`.
 	User string `json:"user,omitempty"`
 
 	// The names of the people with each role on the pages of sites. The keys are `viewer`, `editor` and `publisher`,
@@ -73,7 +73,7 @@ func currentOptions() *Console {
 // user returns the placeholder whose value is the name of the person who uses the console on a site.
 func (c *Console) user() string { return cmp.Or(c.User, defaultUser) }
 
-// Provision checks the options. They take effect with Start.
+// Provision checks the options. The options take effect when Start is called.
 func (c *Console) Provision(ctx caddy.Context) error {
 	c.ctx, c.logger = ctx, ctx.Logger()
 	for name, people := range c.Roles {
@@ -102,7 +102,7 @@ func (c *Console) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// Cleanup ends the effect of the options.
+// Cleanup ends the effect of the options, and closes the console's address on this machine.
 func (c *Console) Cleanup() error {
 	options.Remove(c)
 	policies.Approvals.Remove(&c.Approval)

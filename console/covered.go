@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// coverage returns the gaps in the numbers between two times. For people who may not see all hosts, it removes the
-// names of servers.
+// coverage returns the gaps in the recorded requests between two times. It leaves out what this person may not see; see
+// shown.
 func (v *view) coverage(from, to time.Time) (claim.Coverage, error) {
 	if v.store == nil {
 		return claim.Coverage{}, nil

@@ -103,7 +103,7 @@ func (v *view) chooseIdentity(d *crawlerData, name string, clients []*client) {
 	}
 }
 
-// crawlerLead returns sentences about the crawler: what it may do, when it sent requests, and whether it is verified.
+// crawlerLead returns sentences about what the crawler may do, when it sent requests, and whether it is verified.
 func (v *view) crawlerLead(d *crawlerData) string {
 	in := " " + v.inPeriod()
 	switch {
@@ -145,7 +145,7 @@ func within(d time.Duration) string {
 	}
 }
 
-// mayWords describes which pages a crawler may read. It asks the policy about each pattern in its rules.
+// mayWords describes which pages a crawler may read. It asks the policy about each pattern in the policy's rules.
 func (v *view) mayWords(name string) string {
 	if v.Running == nil {
 		return ""
@@ -188,14 +188,15 @@ func (v *view) controls(token string) []site.ControlState {
 // onlyClient returns a query for the requests of one client.
 func (v *view) onlyClient(c *client, by ...store.Dimension) store.Query {
 	q := v.query(by...)
-	// the audit is recorded under several names
+	// requests of the audit are recorded under the names of several crawlers
 	if q.Only[store.ByIdentity] = []string{string(c.Identity)}; c.Identity != activity.Audit {
 		q.Only[store.ByCrawler] = []string{c.Name}
 	}
 	return q
 }
 
-// pathsOf returns a query for the paths that a client requested most often in the last days.
+// pathsOf returns a query for the paths that a client requested most often in the chosen period, or in its last 30 days
+// if the period is longer.
 func (v *view) pathsOf(c *client) store.Query {
 	q := v.onlyClient(c, store.ByPath, store.ByDecision)
 	q.From, q.Limit = maxTime(q.From, q.To.AddDate(0, 0, -30)), 5000

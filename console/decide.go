@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 )
 
-// decision is a decision from the form, to be added to the draft.
+// decision is a decision that the user chose in the form. It is added to the draft.
 type decision struct {
 	Who, Do, Place, Much, On string
 	Intended                 bool
@@ -72,8 +72,8 @@ func (v *view) decideIn(d *changeData) {
 	}
 }
 
-// put applies an edit to the draft. If the edit failed, put adds the reason to the problems. what and who describe the
-// edit in the message, because one form can make several edits.
+// put takes the result r of an edit as the new text of the draft. If the edit failed with err, put adds the reason to
+// the problems. what and who describe the edit in the message, because one form can make several edits.
 func (d *changeData) put(what, who string, r *edit.Result, err error) {
 	if invalid, ok := errors.AsType[*edit.InvalidError](err); ok {
 		i := slices.IndexFunc(invalid.Diagnostics, func(x policyfile.Diagnostic) bool { return x.Severity == policy.Error })

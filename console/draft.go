@@ -79,7 +79,7 @@ func checkDraft(ctx context.Context, name, text string, returns source.Return) (
 	return d, err
 }
 
-// newDraft checks a text in the same way as a server that loads it. Failing tests do not hide other diagnostics.
+// newDraft checks a text in the same way as a server that loads the text. Failing tests do not hide other diagnostics.
 func newDraft(name, text string, returns source.Return) *draft {
 	d := new(draft)
 	o := policyfile.Options{Accepted: returns == source.Undo}

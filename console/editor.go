@@ -21,7 +21,7 @@ type editorLine struct {
 	N      int
 	New    bool
 	Class  string // err, warn, or empty without a diagnostic
-	Target string // the diagnostic
+	Target string // the ID of the diagnostic in the page
 }
 
 func (d *changeData) setLines(inserted map[int]bool) {

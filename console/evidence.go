@@ -25,12 +25,12 @@ import (
 )
 
 // evidenceReaders limits the number of evidence downloads at the same time. Downloads have their own limit because they
-// can have hundreds of megabytes, and readers can be slow.
+// can have hundreds of megabytes, and clients can read slowly.
 var evidenceReaders = semaphore.NewWeighted(4)
 
 const (
 	evidenceTimeout = 10 * time.Minute
-	stalledTimeout  = 30 * time.Second // maximum time that a reader may pause
+	stalledTimeout  = 30 * time.Second // maximum time for which a client may stop reading
 )
 
 // evidenceFile sends an evidence archive with a report about one crawler. The archive can be verified elsewhere. People
@@ -73,7 +73,7 @@ func (s *server) evidenceFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.out = zip.NewWriter(impatient{w})
-	if err := b.write(); err != nil { // without its end, the archive is visibly incomplete
+	if err := b.write(); err != nil { // the archive's directory is missing, so readers see that the archive is incomplete
 		s.logger.Error("a download of evidence is incomplete", zap.Error(err))
 		return
 	}
@@ -150,7 +150,7 @@ func (b *bundle) report(name, host string) error {
 		return err
 	}
 	if !b.showsText() {
-		a.Published, a.Acts = nil, nil // these lists also contain other hosts
+		a.Published, a.Acts = nil, nil // these lists are also about other hosts
 	}
 	w, err := b.create(name)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// functions are the functions that templates call. The script of the pages formats numbers and times for the locale of
-// the browser.
+// functions are the functions that templates call. In the browser, a script formats numbers and times again for the
+// browser's locale.
 var functions = template.FuncMap{
 	"num": num, "bytes": size, "pct": percent, "time": minute, "day": dayOf, "date": dateOf, "breakable": breakable, "version": shortVersion,
 	"category": kindName, "shorten": shorten, "decision": verdictOf, "plural": plural, "add": func(a, b int) int { return a + b },

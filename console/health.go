@@ -25,8 +25,8 @@ type healthData struct {
 	DNS        *identity.DNSStatus
 	Dropped    []droppedBy
 	Storage    *store.Bounds
-	MaxBytes   int64          // of it
-	Evidence   recorders.Look // zero if there is no evidence log, or if it was not verified yet
+	MaxBytes   int64          // maximum size of the storage in bytes
+	Evidence   recorders.Look // zero if there is no evidence log, or if the log was not verified yet
 	Write      bool
 	Nodes      []fleetNode
 	NodesError string // the reason why the servers are not known
@@ -131,7 +131,8 @@ func (v *view) recorded() claim.Claim {
 	return judgeRecorded(c, totals, err)
 }
 
-// totalsSince returns a name for the totals since a day, or since the first totals in the database if these are newer.
+// totalsSince returns a phrase that names the totals since a day. If the first totals in the database are newer, the
+// phrase names the time when they begin.
 func totalsSince(b store.Bounds, day time.Time) string {
 	switch {
 	case b.FirstHour.IsZero() && b.FirstDay.IsZero():
@@ -143,7 +144,7 @@ func totalsSince(b store.Bounds, day time.Time) string {
 }
 
 // judgeRecorded returns the claim that the recorders have all requests. c is the coverage of the totals, and totals is
-// their name.
+// the phrase that names them.
 func judgeRecorded(c claim.Coverage, totals string, err error) claim.Claim {
 	s := recordedSubject{Totals: totals}
 	var missed uint64

@@ -21,8 +21,8 @@ import (
 )
 
 // Caddy's admin API rejects requests from browsers, so the console has a separate address on this machine. Like the
-// admin API, the console checks the Host header. For requests that change something, it also checks the Origin header
-// and a token.
+// admin API, the console checks the Host header. For requests that change policies or drafts, it also checks the Origin
+// header and a token.
 
 const (
 	defaultListen = "localhost:2020"
@@ -35,7 +35,7 @@ type listener struct {
 	hosts  map[string]bool // allowed values of the Host header
 	server *server
 
-	anyPort bool // an allowed Host of this machine: the name of a tunnel to a unix socket
+	anyPort bool // true for a Unix socket: tunnels to the socket can use any port in the Host header
 }
 
 // allows reports whether the Host header of a request names this machine.
@@ -65,7 +65,7 @@ func parseListen(text string) (caddy.NetworkAddress, error) {
 	return a, nil
 }
 
-// Start applies the options and starts to listen. If the port is in use, only the console does not work. The sites are
+// Start applies the options and starts to listen. If the port is in use, the console does not work, but the sites are
 // not affected.
 func (c *Console) Start() error {
 	options.Add(c)
@@ -134,7 +134,7 @@ func (l *listener) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if l.http.Shutdown(ctx) != nil {
-		return l.http.Close() // this cuts off the remaining connections
+		return l.http.Close() // this closes the remaining connections
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// update holds values that an open page compares with the values it shows.
+// update holds values that an open page compares with the values that it shows.
 type update struct {
 	Requests int64  `json:"requests"` // number of requests today
 	Policy   string `json:"policy"`   // the version in force

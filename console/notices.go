@@ -24,7 +24,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// notice is something that is wrong: an alarm if it is noticed now, a warning if it will be.
+// notice describes a problem. It is an alert if the problem already has an effect, and a warning if the problem may
+// have an effect later.
 type notice struct {
 	ID      string
 	Alert   bool
@@ -38,7 +39,7 @@ type notice struct {
 // action is a link to a page where the user can solve the problem.
 type action struct{ Text, Link string }
 
-// findNotices returns the present problems, alarms first.
+// findNotices returns the present problems, alerts first.
 func (v *view) findNotices() []notice {
 	all := slices.Concat([]notice{}, // an empty slice instead of nil
 		v.policyNotices(), v.searchNotices(), v.auditNotices(), v.absenceNotices(), v.listNotices(), v.lackNotices(), v.recorderNotices(), v.coverageNotices())
@@ -62,7 +63,7 @@ func (v *view) findNoticesBeside() {
 	}()
 }
 
-// count returns how many alarms and warnings match the function holds.
+// count returns the numbers of alerts and warnings for which holds returns true.
 func (v *view) count(holds func(*notice) bool) (alarms, warnings int) {
 	for _, n := range v.notices() {
 		switch {
@@ -85,7 +86,7 @@ func (v *view) policyNotices() (all []notice) {
 	documents, hosts := policies.Pool.Documents(), policies.Pool.AllHosts()
 	for _, d := range policies.Pool.Waiting() {
 		if name := d.Name; v.may == nil || v.Running == nil {
-			if v.may != nil { // pages of a site do not show these notices
+			if v.may != nil { // the pages of a site do not show these notices
 				name = ""
 			}
 			all = append(all, notice{
@@ -96,7 +97,7 @@ func (v *view) policyNotices() (all []notice) {
 	}
 	for _, d := range policies.Pool.Unavailable() {
 		text := "Until the policy can be read, requests for robots.txt get a 503, which tells crawlers to come back later. Pages are not changed, and no crawler is blocked."
-		if v.may == nil { // pages of a site do not show the storage
+		if v.may == nil { // the pages of a site do not show problems of the storage
 			text = d.Name + " has not delivered a policy since the start. " + text + " The reason: " + firstLine(d.Problem())
 		}
 		all = append(all, notice{
@@ -214,7 +215,8 @@ func (v *view) samplePath(crawler, host string) string {
 	return rows[0].Values[store.ByPath]
 }
 
-// lackNotices returns warnings about proofs of identity that the policy demands and this server cannot obtain today.
+// lackNotices returns warnings about proofs of identity that the policy demands, but that this server cannot obtain
+// today.
 func (v *view) lackNotices() (all []notice) {
 	if v.Running == nil || v.Running.first {
 		return nil
@@ -269,7 +271,7 @@ func (v *view) listNotices() (all []notice) {
 	return all
 }
 
-// withoutPart describes the functions that are missing while an optional part does not work.
+// withoutPart maps each optional part to a description of the functions that are missing while this part does not work.
 var withoutPart = map[string][2]string{
 	"activity":        {"Requests cannot be stored at the moment", ", but requests that come now are missing on these pages"},
 	"evidence":        {"Evidence cannot be written at the moment", ", but requests that come now are missing in the evidence log"},
@@ -315,7 +317,7 @@ func (v *view) recorderNotices() (all []notice) {
 		return nil
 	}
 	recorders.Running().Dropped(func(name string, dropped uint64) {
-		if dropped == 0 || name == "activity" && v.store != nil { // the database reports these itself
+		if dropped == 0 || name == "activity" && v.store != nil { // coverageNotices reports the requests that the database did not record
 			return
 		}
 		all = append(all, notice{

@@ -27,7 +27,7 @@ type overviewData struct {
 	OthersN    int
 	Violators  []violator
 	Violations int64
-	Judged     int64 // requests of crawlers that had read a robots.txt here
+	Judged     int64 // requests of crawlers that had read the robots.txt of the host
 	Changes    []event
 	NoStore    bool
 }
@@ -59,7 +59,7 @@ func overview(v *view) (*page, error) {
 	if err := v.happenings(d); err != nil {
 		return nil, err
 	}
-	// this is last, because the notices are found while the rest is computed
+	// this comes last, because the notices are found in the background while the rest is computed
 	d.Notices, d.InOrder = v.notices(), v.inOrder()
 	if len(d.Notices) > shownNotices {
 		d.More = len(d.Notices) - shownNotices
@@ -94,12 +94,12 @@ type steps struct {
 	width time.Duration
 	every int // number of bars for each label
 	label string
-	unit  string // of a bar
+	unit  string // the unit of time of a bar: hour, day or week
 }
 
 // byHour reports whether each bar is one hour. For older days, the database may have only daily totals.
 func (v *view) byHour() bool {
-	kept := 7 * 24 * time.Hour // hourly totals of these days exist even if the store was full
+	kept := 7 * 24 * time.Hour // hourly totals of the last week are kept even if the store is full
 	if a := runningActivity(); a != nil && a.Hours > 0 {
 		kept = min(kept, time.Duration(a.Hours))
 	}
@@ -119,7 +119,7 @@ func (v *view) steps() steps {
 	return steps{store.ByDay, 7 * day, (v.Days + 41) / 42, "2 Jan", "week"}
 }
 
-// bars returns the number of bars of the period.
+// bars returns the number of bars in the chart of the period.
 func (v *view) bars() int {
 	s := v.steps()
 	from, to := v.span()

@@ -24,13 +24,13 @@ import (
 type role int
 
 const (
-	stranger  role = iota // nothing
-	viewer                // see the pages, and check a draft
-	editor                // save, approve and discard drafts
-	publisher             // publish
+	stranger  role = iota // may do nothing
+	viewer                // may see the pages, and check a draft
+	editor                // may also save, approve and discard drafts
+	publisher             // may also publish
 )
 
-// roles maps the names in the option to roles.
+// roles maps the names in the option "roles" to roles.
 var roles = map[string]role{"viewer": viewer, "editor": editor, "publisher": publisher}
 
 // A person is the sender of a request. The name is empty if the sender is not known.
@@ -45,8 +45,8 @@ const localName = "localhost"
 // defaultUser is the placeholder with the user name from Caddy's authentication.
 const defaultUser = "{http.auth.user.id}"
 
-// who returns the sender of a request. On a site, the sender's name is the value of the placeholder in the option. The
-// name never comes from a request header, unless the option names the header.
+// who returns the sender of a request. On a site, the sender's name is the value of the placeholder in the option
+// "user". The name comes from a request header only if the option names this header.
 func (s *server) who(r *http.Request, o *Console) person {
 	if s.local {
 		return person{localName, publisher}
@@ -70,7 +70,8 @@ func (s *server) who(r *http.Request, o *Console) person {
 	return p
 }
 
-// lacks returns "" if the sender of the request has a role. Otherwise it returns the reason.
+// lacks returns "" if the sender of the request has a role, and may use it here. Otherwise it returns the reason why
+// not.
 func (v *view) lacks(r role) string {
 	switch {
 	case !v.options.Write:
@@ -101,7 +102,7 @@ func (v *view) SignedIn() string {
 	return "Signed in as " + shorten(v.person.Name) + map[role]string{editor: ", an editor.", publisher: ", a publisher."}[v.person.role]
 }
 
-// tokenKey is the key for the tokens in forms that change something. Each process creates a new key.
+// tokenKey is the key for the tokens in forms that change policies or drafts. Each process creates a new key.
 var tokenKey = func() (key [32]byte) {
 	_, _ = rand.Read(key[:]) // rand.Read never fails
 	return key
@@ -109,8 +110,8 @@ var tokenKey = func() (key [32]byte) {
 
 const tokenPeriod = 6 * time.Hour
 
-// token returns a value for a version and a person. A form must send this value back to change something. Pages of
-// other sites cannot read the value.
+// token returns a value for a version and a person. A form that changes policies or drafts must send this value back.
+// Pages of other sites cannot read the value.
 func token(at time.Time, version, name string) string {
 	mac := hmac.New(sha256.New, tokenKey[:])
 	fmt.Fprintf(mac, "%d %s %s", at.Unix()/int64(tokenPeriod.Seconds()), version, name)

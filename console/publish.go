@@ -62,7 +62,7 @@ func (v *view) publishBox(d *changeData) publishBox {
 }
 
 // searchLoss adds a condition about the losses of search engines to the form. An undo always meets the condition. For
-// an earlier version, the user must accept each loss by name.
+// an earlier version, the user must accept the losses of each search engine by the name of the search engine.
 func (d *changeData) searchLoss(b *publishBox, add func(passes bool, good, bad string)) {
 	text := strings.Join(append([]string{d.Keeps.Text()}, d.Keeps.Lines()...), "; ")
 	switch {
@@ -81,8 +81,8 @@ func (d *changeData) searchLoss(b *publishBox, add func(passes bool, good, bad s
 	}
 }
 
-// losers returns the names that the user must accept. These are the search engines that lose something by the draft,
-// and the gaps.
+// losers returns the names that the user must accept. These are the names of the search engines that lose something
+// because of the draft, and the names of the gaps.
 func (d *changeData) losers() []string {
 	names := d.Losses.Names()
 	for _, g := range d.Keeps.Gaps() {
@@ -92,9 +92,9 @@ func (d *changeData) losers() []string {
 	return slices.Compact(names)
 }
 
-// judgeKeeps returns the claim that search engines do not lose anything by the draft. It replays the stored traffic, or
-// compares the policies if there is no traffic. For an earlier version, all losses must be accepted, so judgeKeeps only
-// compares the policies.
+// judgeKeeps returns the claim that search engines do not lose anything because of the draft. It replays the stored
+// traffic, or compares the policies if there is no traffic. For an earlier version, all losses must be accepted, so
+// judgeKeeps only compares the policies.
 func (d *changeData) judgeKeeps(v *view) claim.Claim {
 	if d.Returns == source.Earlier {
 		return replay.KeepsBy(d.Losses, false, d.Accept)
@@ -105,8 +105,8 @@ func (d *changeData) judgeKeeps(v *view) claim.Claim {
 	return replay.KeepsBy(d.Losses, v.Running.first, nil)
 }
 
-// readOnly returns the reason why a draft can neither be saved nor published here. It returns "" if one of these is
-// possible.
+// readOnly returns the reason why a draft can neither be saved nor published here. If the draft can be saved or
+// published, it returns "".
 func (v *view) readOnly(d *changeData) string {
 	switch {
 	case d.Hidden:
@@ -117,7 +117,7 @@ func (v *view) readOnly(d *changeData) string {
 	return v.lacks(editor)
 }
 
-// outsideWords returns the message that a draft changes decisions about other hosts than the site's pages may change.
+// outsideWords returns the message that a draft changes decisions about hosts that the site's pages must not change.
 func outsideWords(may []string) string {
 	return "the draft changes rules for hosts other than " + english.Some(may, 3) + ". Name the hosts in each rule that changes, or let the directive robots_policy_console have `hosts *`."
 }
@@ -144,7 +144,7 @@ var ready = claim.Register("ready", func(s readySubject) claim.Finding {
 	return f
 })
 
-// headline is the short answer to the question what the draft would change.
+// headline says in a few words whether the draft can be published, and why not.
 type headline struct {
 	Class, Text string
 	Lines       []string

@@ -25,7 +25,7 @@ type publishedData struct {
 	Known    int // number of crawlers among the readers, counted separately for each identity
 	Behind   int
 
-	MoreReaders string // link
+	MoreReaders string // link to more readers
 	Audits      []auditor.Result
 	AuditHosts  []string
 	Done        *versionRow // the newly published version
@@ -55,8 +55,8 @@ func (r *versionRow) Recorded() []store.Period {
 type reader struct {
 	store.Read
 	Current bool
-	// time between the publication of the version in force and the crawler's reading; empty if the crawler has not read
-	// it
+	// how long after the publication of the version in force the crawler read this version; empty if the crawler has
+	// not read it
 	After string
 }
 
@@ -124,7 +124,7 @@ func (v *view) done(d *publishedData) {
 	d.Done = &d.Versions[i]
 }
 
-// undo fills in the data for the undo of the present version.
+// undo fills in what the page needs to offer an undo of the present version.
 func (v *view) undo(d *publishedData) {
 	if v.Running == nil || v.Running.document == nil || !v.Running.document.Writable() || v.lacks(editor) != "" {
 		return
@@ -139,7 +139,7 @@ func (v *view) undo(d *publishedData) {
 // versions to their readers.
 func (v *view) readers(d *publishedData, h *history) map[string]map[clientID]bool {
 	readBy := map[string]map[clientID]bool{}
-	seen := map[clientID]map[string]bool{} // hosts
+	seen := map[clientID]map[string]bool{} // the hosts that each client is already listed for
 	behind := map[clientID]bool{}
 	live := h.live()
 	for _, x := range h.reads { // the latest reading is first

@@ -14,10 +14,10 @@ import (
 
 // readersSubject holds the data that [hasRead] judges.
 type readersSubject struct {
-	// number of crawlers whose last robots.txt is an older one
+	// number of crawlers whose last robots.txt is older than the robots.txt in force
 	Behind  claim.Known[int] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
 	Readers int
-	Lacking bool // true if readings since the publication may be missing
+	Lacking bool // true if some readings since the publication may not have been recorded
 }
 
 // hasRead is the claim that each crawler that reads robots.txt has read the version in force.
@@ -41,7 +41,7 @@ type behaviorSubject struct {
 // behavior holds the numbers of requests that a crawler sent after it had read robots.txt.
 type behavior struct{ judged, violations, blocked int64 }
 
-// obeyed is the claim that a crawler did not request pages disallowed by the robots.txt it had read.
+// obeyed is the claim that a crawler did not request pages disallowed by the robots.txt that it had read.
 var obeyed = claim.Register("obeyed", func(s behaviorSubject) claim.Finding {
 	n, _ := s.Counts.Get()
 	f := claim.Finding{Text: "It obeyed every robots.txt that it had read", Unjudged: "It obeyed every robots.txt that it had read, as far as its requests are known"}

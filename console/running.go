@@ -19,10 +19,10 @@ type running struct {
 	Name     string
 	document *source.Document // nil for a file that belongs to one host
 	below    site.Below
-	first    bool // true if there is no policy yet, so this one is empty
+	first    bool // true if this is an empty policy, because no policy has been published yet
 }
 
-// Spec is the parsed policy.
+// Spec returns the parsed policy.
 func (p *running) Spec() *policy.Spec { return p.Site.Policy.Spec() }
 
 // Version returns the policy's version ID. Recorded requests contain this ID.
@@ -33,7 +33,8 @@ func (p *running) File() string {
 	return p.Name[strings.LastIndexAny(p.Name, "/:")+1:]
 }
 
-// choose returns the policy for a page. The request names the policy or a host, or there is only one policy.
+// choose returns the policy for a page. This is the policy that the request names, the policy for the host that the
+// request names, or the first policy.
 func (v *view) choose() (*running, error) {
 	name := v.q.Get("policy")
 	documents := policies.Pool.Documents()
@@ -82,8 +83,8 @@ func ofDocument(d *source.Document) *running {
 	return &running{Snapshot: d.Current(), Name: d.Name, document: d, below: d.Upstream()}
 }
 
-// waiting is an empty policy where there is none yet; nil if there is one. A site's own pages do
-// not make the first, which is about every host.
+// waiting returns an empty policy in place of a policy that does not have a version yet, or nil if there is no such
+// policy. It returns nil on the pages of a site, because a first policy is about all hosts.
 func (v *view) waiting() (*running, error) {
 	if v.may != nil {
 		return nil, nil

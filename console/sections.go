@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// section is a column of the grid. It is a part of one host.
+// section is a column of the grid on the Who may page. It is a part of one host.
 type section struct {
 	Host, Path string
 	Whole      bool // true if the section is the whole host
@@ -175,7 +175,7 @@ type asker struct {
 	identity   policy.Identity
 }
 
-// impostor reports whether this is the row of all impostors.
+// impostor reports whether the row is for all impostors together.
 func (a *asker) impostor() bool { return a.identity == policy.Impostor }
 
 // recorded returns the identity in the form used for recorded requests.

@@ -38,8 +38,7 @@ type server struct {
 	logger *zap.Logger
 }
 
-// rendering limits how many pages are computed at the same time, so that people who read pages do not slow down the
-// site.
+// rendering limits how many pages are computed at the same time, so that the console does not slow down the site.
 var rendering = semaphore.NewWeighted(2)
 
 const (
@@ -142,7 +141,7 @@ func serveStatic(w http.ResponseWriter, r *http.Request, name string) {
 		text, _ := files.ReadFile("static/" + name) // the file is embedded, so reading it does not fail
 		z := gzip.NewWriter(w)
 		_, err := z.Write(text)
-		_ = errors.Join(err, z.Close()) // the reader has gone
+		_ = errors.Join(err, z.Close()) // an error means that the client has disconnected
 		return
 	}
 	http.ServeFileFS(w, r, files, "static/"+name)
@@ -160,9 +159,9 @@ func failed(status int, format string, args ...any) error {
 	return statusError{status, fmt.Errorf(format, args...)}
 }
 
-// limited responds with the output of f. Before it calls f, it waits until few enough pages are being computed, and f
-// has a deadline. The client's speed does not affect this limit, because limited reads the form before the wait and
-// sends the response after f has returned.
+// limited responds with the output of f. It calls f only when few enough pages are being computed, and gives f a
+// deadline. The client's speed does not affect this limit, because limited reads the form before the wait and sends the
+// response after f has returned.
 func (s *server) limited(w http.ResponseWriter, r *http.Request, f func(http.ResponseWriter, *view) error) {
 	if r.Method == http.MethodPost {
 		if err := r.ParseMultipartForm(maxForm); err != nil && !errors.Is(err, http.ErrNotMultipart) {
@@ -221,7 +220,7 @@ func (b *buffered) send() {
 	if b.status != 0 {
 		b.ResponseWriter.WriteHeader(b.status)
 	}
-	_, _ = b.ResponseWriter.Write(b.body.Bytes()) // the reader has gone
+	_, _ = b.ResponseWriter.Write(b.body.Bytes()) // an error means that the client has disconnected
 }
 
 var errBusy = errors.New("too many pages are being computed at once")
@@ -253,7 +252,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.DeadlineExceeded) && status == http.StatusInternalServerError {
 		status, err = http.StatusServiceUnavailable, errors.New("computing the page takes too long; choose a shorter period or a single host, or leave the path out")
 	}
-	w.Header().Del("Content-Disposition") // this header was meant for a download
+	w.Header().Del("Content-Disposition") // this header is only for a download, and the response is an error
 	text := []byte(err.Error())
 	if !s.local && !s.all {
 		text = withoutDirectories(text)
@@ -266,7 +265,7 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, name string) {
 		v.screen = name
 		v.findNoticesBeside()
 		if v.may == nil {
-			v.askEarly(v.busiest()) // the list of hosts needs this
+			v.askEarly(v.busiest()) // the list of hosts in the page needs the answer
 		}
 		p, err := screens[name](v)
 		if err != nil {

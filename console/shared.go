@@ -44,7 +44,7 @@ func (v *view) sharedDraft() (*source.Draft, error) {
 		return nil, failed(http.StatusServiceUnavailable, "%w", err)
 	}
 	if draft != nil && (draft.Text == v.Running.Text || !v.mayRead(draft.Text)) {
-		return nil, nil // it is published, or for others
+		return nil, nil // the draft is already published, or this person may not see it
 	}
 	return draft, nil
 }
@@ -89,7 +89,7 @@ func (v *view) outside(s *site.Site) string {
 	return string(policyfile.PrintWith(&spec, policyfile.PrintOptions{Catalog: s.File.Catalog}))
 }
 
-// signs records an action and its author.
+// signs records an action and its author, in the log and in the evidence log.
 func (v *view) signs(action, text string, by source.Signed) {
 	v.logger.Warn("the policy was changed in the console", zap.String("action", action), zap.String("policy", v.Running.Name),
 		zap.String("sha256", hashOf(text)), zap.String("by", by.By), zap.Strings("with", by.Approved), zap.String("note", by.Note), zap.String("from", v.r.RemoteAddr))
@@ -146,7 +146,7 @@ func (d *changeData) mayApprove(v *view) bool {
 	return d.Saved != nil && d.Saved.Text == d.Text && v.lacks(editor) == "" && v.person.Name != d.Saved.By && !slices.Contains(d.Saved.Approved, v.person.Name)
 }
 
-// behind returns the names of the people who have approved a text, without the person who views the page.
+// behind returns the names of the other people who have approved a text. It leaves out the person who views the page.
 func (d *changeData) behind(v *view) (names []string) {
 	if d.Saved == nil || d.Saved.Text != d.Text || d.Saved.Base != d.Base {
 		return nil

@@ -19,7 +19,7 @@ import (
 type replayed struct {
 	Days             int
 	Requests         int64
-	Notes            []replay.Note         // requests that could not be decided in the same way as by the server
+	Notes            []replay.Note         // requests that could not be decided exactly as on the server
 	Blocked, Allowed []replay.CrawlerCount // requests that are newly blocked, and newly allowed
 	Loss             replay.SearchLoss
 	TooLong          bool   // true if the replay took too long
@@ -73,7 +73,8 @@ func hostsOf(names []string) (hosts []policy.Host) {
 	return hosts
 }
 
-// since returns the start of the last days. The last day is the last 24 hours.
+// since returns the start of the period that ends now and has this number of days. If the number is 1, the period is
+// the last 24 hours, beginning at a full hour.
 func since(now time.Time, days int) time.Time {
 	if days == 1 {
 		return now.Truncate(time.Hour).Add(-23 * time.Hour)
@@ -97,7 +98,7 @@ func requestsOf(all []replay.CrawlerCount) (n int64) {
 	return n
 }
 
-// missing returns the reasons why the stored traffic cannot be used, although there is a database.
+// missing returns the reasons why the stored traffic could not be used, although there is a database.
 func (r *replayed) missing() []string {
 	switch {
 	case r == nil || r.Requests > 0:

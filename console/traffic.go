@@ -36,7 +36,8 @@ func errNoStore() error {
 	return errors.New("this server does not store totals of requests; add the option activity to robots_policy")
 }
 
-// totals returns the answer to a query. Equal queries for a page share one answer, even while it is being computed.
+// totals returns the answer to a query. Equal queries for a page share one answer, even while the answer is being
+// computed.
 func (v *view) totals(q store.Query) ([]store.Row, error) {
 	if v.store == nil {
 		return nil, nil
@@ -68,7 +69,7 @@ func (v *view) askEarly(questions ...store.Query) {
 type counts struct {
 	All, Allowed, Unknown, Closed, Would, Blocked int64
 	Violations, Bytes                             int64
-	Unread                                        int64 // requests that cannot be judged; see store.Row
+	Unread                                        int64 // requests by crawlers that have not read any robots.txt; see store.Counts
 }
 
 func addRow(c *counts, r *store.Row) {
@@ -103,7 +104,7 @@ func (c *counts) plus(d counts) {
 	c.Unread += d.Unread
 }
 
-// sum adds up the answer to a question by kind and decision; nil if there is none.
+// sum adds up the rows that a query returns. It returns nil if the query fails.
 func (v *view) sum(q store.Query) *counts {
 	rows, err := v.totals(q)
 	if err != nil {
@@ -116,7 +117,7 @@ func (v *view) sum(q store.Query) *counts {
 	return c
 }
 
-// seen are the crawlers that ever came to any host. A site sees only its own.
+// seen returns the crawlers that have sent requests to any host. On the pages of a site, it returns nil.
 func (v *view) seen() []store.Crawler {
 	if v.store == nil || v.may != nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 )
 
-// numbered is a publication of the policy of a page.
+// numbered is a publication of the policy that a page is about.
 type numbered struct {
 	store.Publication
 	Live bool
@@ -24,7 +24,7 @@ type history struct {
 	publications []numbered // the newest publication is first
 	documents    []store.Document
 	reads        []store.Read      // the latest first
-	newest       map[served]string // the last text of each robots.txt; used by isCurrent
+	newest       map[served]string // the version of the last text of each robots.txt; see isCurrent
 }
 
 // served identifies a robots.txt by its host and scheme. The robots.txt files for http and https can differ in their
@@ -83,7 +83,7 @@ func (v *view) readHistory() (*history, error) {
 	return h, err
 }
 
-// live returns the publication in force, or nil if the store does not have it.
+// live returns the publication in force, or nil if the history does not have this publication.
 func (h *history) live() *numbered {
 	for i := range h.publications {
 		if h.publications[i].Live {
@@ -151,6 +151,6 @@ func versionText(w http.ResponseWriter, v *view) error {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Content-Disposition", `inline; filename="`+name+`"`)
-	_, err = io.WriteString(w, text) //nolint:gosec // it is text/plain, and browsers must not guess
+	_, err = io.WriteString(w, text) //nolint:gosec // the type is text/plain, and browsers must not guess another type
 	return err
 }

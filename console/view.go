@@ -34,7 +34,7 @@ type view struct {
 	Days  int
 	Since string // first day of a chosen period; Until is its last day
 	Until string
-	since time.Time // the same
+	since time.Time // Since as a time; zero if the period has no dates
 	until time.Time
 	may   []string      // the hosts that the person may see; nil means all hosts
 	store store.Queries // nil if this server has no store
@@ -86,7 +86,7 @@ func (s *server) view(r *http.Request) (*view, error) {
 		v.q.Del("host")
 	}
 	v.person = s.who(r, v.options)
-	if v.may == nil { // a server has visits of all sites
+	if v.may == nil { // the fleet's servers have requests for all sites
 		v.node = v.q.Get("server")
 	}
 	v.store = runningStore(v.node)
@@ -99,7 +99,7 @@ func (s *server) view(r *http.Request) (*view, error) {
 // allowed reports whether the person may see a host.
 func (v *view) allowed(host string) bool { return v.may == nil || slices.Contains(v.may, host) }
 
-// only returns the hosts that answers are limited to, or nil for all hosts.
+// only returns the hosts to which queries are limited, or nil for all hosts.
 func (v *view) only() []string {
 	if v.Host != "" {
 		return []string{v.Host}
@@ -234,7 +234,7 @@ type page struct {
 	Data     any
 }
 
-// scope tells which choices a page offers: the host and the period.
+// scope says whether a page lets the user choose the host and the period.
 type scope struct{ Host, Period bool }
 
 func (p *page) write(w http.ResponseWriter, v *view) error {
@@ -297,7 +297,7 @@ func (v *view) Hosts() []string {
 		add(host)
 	}
 	if v.Running != nil {
-		// the tests come first, because rules often name only hosts that differ from the others
+		// the hosts in tests come first, because rules often name only hosts that are exceptions
 		for _, e := range v.Running.Spec().Expect {
 			add(e.Host)
 		}
@@ -324,5 +324,5 @@ func (v *view) MainHost() string {
 	return "www.example.com"
 }
 
-// Limited reports whether the pages show only some hosts.
+// Limited reports whether this person may see only some hosts.
 func (v *view) Limited() bool { return v.may != nil }

@@ -29,13 +29,13 @@ type whoCameData struct {
 	NoStore      bool
 
 	Matching          int    // number of crawlers after the filters
-	More, MoreUnknown string // links
+	More, MoreUnknown string // links to more rows
 }
 
-// column is a heading of the table that sorts it by this column.
+// column is a heading of the table. A click on the heading sorts the table by this column.
 type column struct {
 	Key, Name, Class string
-	Sorted           string // ascending, descending, or empty
+	Sorted           string // ascending or descending; empty if the table is not sorted by this column
 	Link             string
 }
 
@@ -151,7 +151,7 @@ func (v *view) sort(d *whoCameData) {
 	key := cmp.Or(v.Param("sort"), "requests")
 	for _, k := range sortKeys {
 		if k.key == "disallowed" && d.Total.Closed == 0 {
-			continue // same as on the Overview page
+			continue // the column is left out, as on the Overview page
 		}
 		c := column{Key: k.key, Name: k.name, Class: k.class}
 		if k.compare == nil {
@@ -181,7 +181,8 @@ func (v *view) sort(d *whoCameData) {
 // maxUnknown limits the number of rows in the table of unlisted clients.
 const maxUnknown = 25
 
-// addPaths sets the path that each unlisted client requested most often in the last days.
+// addPaths sets the path that each unlisted client requested most often in the chosen period, or in its last seven days
+// if the period is longer.
 func (v *view) addPaths(unknown []*client) error {
 	q := v.query(store.ByCrawler, store.ByPath)
 	q.From, q.Limit = maxTime(q.From, q.To.AddDate(0, 0, -7)), 500

@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// whoMayData is the grid of crawlers and sections.
+// whoMayData holds the data of the Who may page, which shows a grid of crawlers and sections.
 type whoMayData struct {
 	Sections []section
 	Rows     []gridRow
@@ -33,7 +33,7 @@ type whoMayData struct {
 
 type gridRow struct {
 	asker
-	First bool // true for the first row of its kind
+	First bool // true for the first row of its category
 	Link  string
 	Cells []gridCell
 }

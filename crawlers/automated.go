@@ -13,10 +13,10 @@ import (
 )
 
 // Automated reports whether a User-Agent probably comes from an automated client. name is the product in the User-Agent
-// that indicates this. Callers count the client under this name. Automated does not use the catalog. A client is
-// automated if one of these rules applies:
+// that shows this. Callers count the client under this name. Automated does not use the catalog. A client is automated
+// if one of these rules applies:
 //
-//   - There is no User-Agent. The name is then "(none)".
+//   - There is no User-Agent. In this case, the name is "(none)".
 //   - The User-Agent begins with the name of an HTTP library or a command-line client.
 //   - A word in the User-Agent is the name of an automated client, such as MyCrawler, examplebot or HeadlessChrome.
 //   - The User-Agent contains an address of the operator: a URL or an e-mail address.
@@ -65,7 +65,7 @@ func automated(ua string) (name string, ok bool) {
 const browserProduct = "Mozilla/"
 
 // clues holds three consecutive letters from each word that saysAutomated looks for. The User-Agents of browsers do not
-// contain these letters.
+// contain these sequences.
 var clues = [...]string{"bot", "awl", "pid", "scr", "dle", "mjs", "upp", "ywr", "niu", "hth", "tch", "nit", "cke", "hiv", "xer"}
 
 var clueBits = func() (set [64]uint64) {
@@ -76,8 +76,8 @@ var clueBits = func() (set [64]uint64) {
 	return
 }()
 
-// clueKey returns a hash of three letters, which is less than 4096. letters has five bits for each letter, so upper and
-// lower case give the same hash.
+// clueKey returns a hash of three letters, which is less than 4096. letters has five bits for each letter, so the case
+// of the letters does not change the hash.
 func clueKey(letters uint32) uint32 { return letters * 0x9e3779b1 >> 20 }
 
 // hasClue reports whether a User-Agent may belong to an automated client. This fast check looks up every three
@@ -123,7 +123,8 @@ func printable(name string) string {
 
 // AutomatedRequest is like [Automated], but examines all headers of a request. A request with a Signature-Agent header
 // is automated, even if its User-Agent looks like a browser's. For such a request, name is the host in that header, or
-// "(signed)" if the header has none. AutomatedRequest does not verify the signature, so any client can name any host.
+// "(signed)" if the header contains no host. AutomatedRequest does not verify the signature, so any client can name any
+// host.
 func AutomatedRequest(h http.Header) (name string, ok bool) {
 	if agents := h["Signature-Agent"]; len(agents) > 0 {
 		return agentHost(agents[0]), true
@@ -227,7 +228,7 @@ func namesContact(ua string) bool {
 }
 
 // nameBeforeContact returns the name of the client from a User-Agent that contains an address. This is the last product
-// before the address. If no product precedes the address, it is the first product.
+// before the address. If no product precedes the address, nameBeforeContact returns the first product.
 func nameBeforeContact(ua string) string {
 	end := len(ua)
 	for _, mark := range []string{"http://", "https://", "+www.", "@"} {
@@ -266,7 +267,8 @@ func isPlatform(product string) bool {
 }
 
 // automatons lists automated programs that the other rules of [Automated] do not detect, with one name on each line.
-// The programs are tools, services that send requests for their customers, and crawlers without published information.
+// These programs are tools, services that send requests for their customers, and crawlers about which nothing is
+// published.
 //
 //go:embed automatons.txt
 var automatons string

@@ -24,7 +24,7 @@ type Catalog struct {
 	asOf      string
 	controls  []Control
 	addresses string   // the address lists delivered with the catalog, for package verify
-	base      *Catalog // the catalog into which a policy's rows were merged, or nil
+	base      *Catalog // the catalog into which the rows of a policy file were merged, or nil
 }
 
 var builtin = sync.OnceValues(func() (*Catalog, error) { return load(embedded) })
@@ -33,7 +33,7 @@ var builtin = sync.OnceValues(func() (*Catalog, error) { return load(embedded) }
 var installed atomic.Pointer[Catalog]
 
 // Embedded returns the catalog that is part of the program. The first call parses the catalog, which takes some
-// milliseconds. The error is nil if the tests of package crawlers passed for this build.
+// milliseconds. The error is always nil in a build for which the tests of package crawlers pass.
 func Embedded() (*Catalog, error) { return builtin() }
 
 // Default returns the catalog in use. This is the installed catalog, or the embedded catalog if none was installed.
@@ -93,8 +93,8 @@ func (c *Catalog) Index(token string) (int, bool) {
 	return i, ok
 }
 
-// OfCategory returns the crawlers named by `category:NAME`. These are the crawlers with the main category k, or all
-// crawlers for AI if k is [CategoryAI].
+// OfCategory returns the crawlers that `category:NAME` in a policy selects. These are the crawlers with the main
+// category k, or all crawlers for AI if k is [CategoryAI].
 func (c *Catalog) OfCategory(k Category) []*Crawler {
 	return c.filter(func(cr *Crawler) bool { return cr.Category == k || k == CategoryAI && cr.IsAI() })
 }
@@ -206,7 +206,7 @@ var WellKnown = []string{
 	"PerplexityBot", "OAI-SearchBot", "Claude-SearchBot", "ChatGPT-User", "Claude-User", "Perplexity-User", "GoogleOther",
 }
 
-// SortWellKnown moves the names in [WellKnown] to the front of names. It does not change the order of the other names.
+// SortWellKnown moves the names in [WellKnown] to the front of names. The order of all other names does not change.
 func SortWellKnown(names []string) {
 	rank := func(name string) int {
 		if i := slices.Index(WellKnown, name); i >= 0 {

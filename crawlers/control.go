@@ -29,7 +29,7 @@ type Control struct {
 	Operator string      `json:"operator"`
 	Crawlers []string    `json:"crawlers"` // the crawlers that the control affects; the main crawler is first
 	Kind     ControlKind `json:"kind"`
-	Value    string      `json:"value"`          // the token, the rule, or the place of the setting
+	Value    string      `json:"value"`          // the token, the rule, or where the setting is found
 	Takes    []string    `json:"takes"`          // the usages that the control disallows
 	Also     string      `json:"also,omitempty"` // the side effects, worded as the end of a sentence
 	Docs     string      `json:"docs"`

@@ -28,11 +28,11 @@ type Crawler struct {
 	// Follows lists other tokens in order of preference. If robots.txt has no group for Token, the crawler follows
 	// the first of these groups that exists.
 	Follows     []string `json:"follows,omitempty"`
-	IgnoresStar bool     `json:"ignores_star,omitempty"` // true if the crawler ignores a group for `*`, so that robots.txt must name it
+	IgnoresStar bool     `json:"ignores_star,omitempty"` // true if the crawler ignores the group for `*`, so that robots.txt must name the crawler
 	// ReadsMeta is true if the operator documents that the crawler reads meta tags whose name is Token.
 	ReadsMeta bool `json:"reads_meta,omitempty"`
-	// RobotsOnly is true for a token that is only used in robots.txt, such as Google-Extended. No User-Agent
-	// contains it, so it cannot be blocked.
+	// RobotsOnly is true for a control token, such as Google-Extended. No client sends the token in its User-Agent, so
+	// no request can be blocked because of it.
 	RobotsOnly   bool         `json:"robots_only,omitempty"`
 	Docs         string       `json:"docs,omitempty"`        // the operator's page about the crawler, if there is one
 	Honors       Honors       `json:"honors_robots_txt"`     // whether the crawler follows robots.txt
@@ -75,7 +75,7 @@ func (c *Crawler) IsAI() bool {
 }
 
 // Patterns returns the strings to look for in a User-Agent. These are UserAgents or, if UserAgents is empty, Token. It
-// returns nil for a signer and for a token that is only used in robots.txt.
+// returns nil for a signer, and for a control token (see RobotsOnly).
 func (c *Crawler) Patterns() []string {
 	switch {
 	case c.RobotsOnly, c.IsSigner():

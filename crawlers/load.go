@@ -43,7 +43,7 @@ func load(fsys fs.FS) (*Catalog, error) {
 	return checked(list, controls, asOf, errs, places)
 }
 
-// checked returns a catalog with these crawlers. If there are errors, it returns all of them joined, including the
+// checked returns a catalog with these crawlers. If it finds errors, it returns one error that joins them with the
 // earlier errors in errs. places holds the file and line of each crawler.
 func checked(list []*Crawler, controls []Control, asOf string, errs []error, places map[*Crawler]string) (*Catalog, error) {
 	errs = append(errs, checkAll(list, places)...)
@@ -195,8 +195,8 @@ func (p *fileParser) verification(n *yaml.Node) (v Verification) {
 	return v
 }
 
-// mapping yields the keys and values of a YAML mapping. It adds an error for a repeated key, for a key that is not a
-// plain word, and for a node that is not a mapping, and skips them.
+// mapping yields the keys and values of a YAML mapping. It skips a repeated key, a key that is not a plain word, and a
+// node that is not a mapping, and adds an error for each.
 func (p *fileParser) mapping(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(_, _ *yaml.Node) bool) {
 		if n.Kind != yaml.MappingNode {

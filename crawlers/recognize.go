@@ -25,11 +25,11 @@ type Pattern struct {
 //     with a letter may also follow a product name and a slash, as in Mozilla/GPTBot.
 //   - The token is followed by the end of the header, white space, one of ( ) ; , + / : = " ' ] > } < *, or a hyphen or
 //     underscore and a version, as in GPTBot-1.2. If the first word of the token has four letters or more, a version
-//     may also follow directly, as in GPTBot1.2. If the token is between "[" and a slash, a version must follow the
-//     slash, because [Pinterest/iOS] is a browser.
+//     may also follow without a hyphen, as in GPTBot1.2. If the token is between "[" and a slash, a version must follow
+//     the slash, because [Pinterest/iOS] is a browser.
 //   - The token does not begin inside a URL. A URL extends from :// to white space or to one of ) ; , ' " < >.
-//   - The token does not follow the word like, with or following, as in "(like Googlebot)". In such a header, the token
-//     is not the name of the sender.
+//   - The token does not follow one of the words "like", "with" and "following", as in "(like Googlebot)". In such a
+//     header, the token is not the name of the sender.
 //   - The token is not the name of an app at the start of the header. Apple's systems write such headers: "IFTTT/1.0
 //     CFNetwork/1496.0.7 Darwin/23.5.0".
 //
@@ -37,21 +37,22 @@ type Pattern struct {
 // searches the result.
 //
 // A pattern may end in a hyphen, underscore or dot and a star. Such a pattern finds all names that an operator derives
-// from one name: SemrushBot-* finds SemrushBot-XY, but neither SemrushBot nor SemrushBotXY. A pattern that equals the
-// complete name takes precedence.
+// from one name: SemrushBot-* finds SemrushBot-XY, but neither SemrushBot nor SemrushBotXY. If another pattern equals
+// the complete name, that pattern takes precedence.
 //
-// RFC 9309 section 2.2.1 only requires that the token is a substring of the User-Agent. A search for substrings would
-// find the token Code in every browser on some devices. It would also find every crawler that a URL mentions.
+// RFC 9309 section 2.2.1 only requires that the token is a substring of the User-Agent. But a search for substrings
+// would find the token "Code" in the User-Agents of all browsers on some devices. It would also find every crawler that
+// is mentioned in a URL.
 //
 // The search time depends on the length of the header, but not on the number of tokens. The methods do not allocate
 // memory for an ASCII header.
 type Recognizer struct {
 	groups     map[string]group // key: the token's first word in lower case
-	filter     []uint64         // set of the keys of the first words
-	shift      uint32           // of the filter's keys
-	lengths    [256]uint64      // sets of lengths of first words, modulo 64, by key
+	filter     []uint64         // the set of the keys of the first words
+	shift      uint32           // the number of bits by which a key is shifted for filter
+	lengths    [256]uint64      // for each key, the set of the lengths of first words, modulo 64
 	short      [256]bool        // first letters of first words with fewer than four letters
-	shortWords [16]uint64       // the set of the shortKeys of these words
+	shortWords [16]uint64       // the set of the shortKeys of first words with fewer than four letters
 	derived    bool             // true if a pattern ends in a star
 }
 
@@ -160,8 +161,8 @@ func (r *Recognizer) each(dst []int, ua string) (_ []int, foreign bool) {
 	return dst, s.foreign()
 }
 
-// at returns the Index and the length of the longest token that begins at ua[i]. The length is 0 if no token begins
-// there.
+// at returns the Index and the length of the longest token that begins at ua[i]. The length is 0 if no token begins at
+// this position.
 func (r *Recognizer) at(ua string, i int) (index, length int) {
 	if r.isOther(ua, i) {
 		return 0, 0
@@ -192,7 +193,8 @@ func (r *Recognizer) admit(word string) {
 	r.lengths[k>>24] |= 1 << (len(word) % 64)
 }
 
-// isOther returns true only if no token can begin at ua[i]. It is a fast check.
+// isOther is a fast check. If it returns true, no token can begin at ua[i]. If it returns false, a token may begin
+// there.
 func (r *Recognizer) isOther(ua string, i int) bool {
 	return i+4 <= len(ua) && !r.mayBeShort(ua, i) && r.lengths[key(ua[i:])>>24] == 0
 }
@@ -252,8 +254,8 @@ func isVersion(ua string, i int) bool {
 	return '0' <= ua[i] && ua[i] <= '9'
 }
 
-// longest returns the index and the length of the longest tail that ua has at position i. The token starts at position
-// begin.
+// longest returns the index and the length of the longest tail of the group that ua contains at position i. The token
+// starts at position begin.
 func (g group) longest(ua string, begin, i int) (index, length int, ok bool) {
 	for d := 0; len(g) > 0; d++ {
 		for len(g) > 0 && len(g[0].text) == d {

@@ -10,7 +10,7 @@ import (
 // scanner finds the positions in a User-Agent where a token may begin. The zero value starts at the first byte.
 type scanner struct {
 	end   int    // end of the eight bytes that are being examined
-	stops uint64 // the bits of stopBytes for these eight bytes that have not been used yet
+	stops uint64 // the bits from stopBytes for these eight bytes, without the bits that were already used
 	all   uint64 // bitwise OR of all bytes so far
 }
 
@@ -81,9 +81,9 @@ func shortKey(word string) uint32 {
 	return k * 0x9e3779b1 >> 22
 }
 
-// stopBytes returns a word in which the highest bits of some bytes are set. These bytes of x are less than a hyphen,
-// one of ":;<=[{", or a slash without a digit after it. In a User-Agent, they include all bytes that may precede a
-// token, and few other bytes.
+// stopBytes returns a word that marks some bytes of x by setting the highest bit of the byte. It marks bytes less than
+// a hyphen, the bytes ":;<=[{", and a slash without a digit after it. In a User-Agent, these include all bytes that may
+// precede a token, and few other bytes.
 func stopBytes(x uint64) uint64 {
 	const (
 		ones = 0x0101010101010101
@@ -91,13 +91,13 @@ func stopBytes(x uint64) uint64 {
 		high = 0x80 * ones
 	)
 	y := x & low                                     // prevents a carry into the next byte
-	notLess := y + (0x80-'-')*ones                   // its highest bits are 0 for less than a hyphen,
-	slash := y ^ '/'*ones + low                      // for a slash,
-	bracket := y | 0x20*ones ^ '{'*ones + low        // and for "[" and "{"; they are 1
-	from, to := y+(0x80-':')*ones, y+(0x80-'>')*ones // from ":" on, and from ">" on
-	letter := y>>7 | 1<<63                           // the next byte is at least "@", or unknown
+	notLess := y + (0x80-'-')*ones                   // the highest bit of a byte is 0 for a byte less than a hyphen
+	slash := y ^ '/'*ones + low                      // the highest bit is 0 for a slash
+	bracket := y | 0x20*ones ^ '{'*ones + low        // the highest bit is 0 for "[" and "{"
+	from, to := y+(0x80-':')*ones, y+(0x80-'>')*ones // the highest bit is 1 from ":" on, and from ">" on
+	letter := y>>7 | 1<<63                           // whether the next byte is at least "@", or is not in x
 	stops := (^notLess | ^bracket | from&^to) & high &^ x
-	return stops&^(stops>>8) | ^slash&letter&high&^x // no token begins with a stop
+	return stops&^(stops>>8) | ^slash&letter&high&^x // drops a stop if the next byte is also a stop, because no token begins with a stop
 }
 
 // followsProduct reports whether the slash at ua[i] follows a product name and precedes a letter or underscore. A

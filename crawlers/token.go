@@ -18,7 +18,7 @@ const (
 	isBefore              // may come before a token
 	isAfter               // may come after a token
 	isURLEnd              // ends a URL
-	isOpening             // opens a quotation, before which a comparison may come
+	isOpening             // opens a quotation; a comparison such as "like" may come before it
 	isPlain               // part of a word, except hyphen and underscore
 )
 
@@ -51,7 +51,7 @@ func byteTables() (class, fold [256]byte) {
 	class['>'] = isAfter | isURLEnd
 	class['['], class[']'] = isBefore|isOpening, isAfter
 	class['{'], class['}'] = isBefore|isOpening, isAfter
-	class['/'], class[':'] = isBefore|isAfter, isBefore|isAfter // see begins and ends
+	class['/'], class[':'] = isBefore|isAfter, isBefore|isAfter // next and ends treat these bytes specially
 	return class, fold
 }
 
@@ -91,8 +91,8 @@ func CheckPattern(s string) error {
 	return nil
 }
 
-// letters is a list of words. The first character of each word is an ASCII letter, a hyphen or an underscore. The
-// others are characters outside ASCII that look like the first one.
+// letters is a list of words. The first character of each word is an ASCII letter, a hyphen or an underscore. The other
+// characters of the word are outside ASCII and look like the first one.
 const letters = "AАΑ BВΒ CСϹ EЕΕ HНΗ IІΙ JЈ KКΚ MМΜ NΝ OОΟ PРΡ QԚ SЅ TТΤ UՍ VѴ WԜ XХΧ YҮΥ ZΖ " +
 	"aаɑα cсϲ dԁ eе gɡ hһ iіı jјϳ lӏ nո oоο pрρ qԛ sѕ uս vѵν wԝ xх yуγ -‐‑‒–—− _ˍ"
 
@@ -127,14 +127,14 @@ func plain(ua string) string {
 }
 
 // isAppName reports whether the name at the beginning of a User-Agent is the name of an app. On Apple's phones and
-// computers, the system writes the name of the app there, and a person uses the app.
+// computers, the system begins the User-Agent with the name of the app, and a person uses the app.
 func isAppName(ua string) bool {
 	_, rest, ok := strings.Cut(ua, " CFNetwork/")
 	return ok && strings.Contains(rest, " Darwin/")
 }
 
-// bareVersion returns the position where a version such as 1.2 begins directly after a name. end is the position of the
-// first dot in the version. bareVersion returns end if there is no version at that position.
+// bareVersion returns the position where a version begins directly after a name, as 1.2 in GPTBot1.2. end is the
+// position of the first dot. If there is no version before this dot, bareVersion returns end.
 func bareVersion(ua string, end int) int {
 	if end+1 >= len(ua) || ua[end] != '.' || !isDigit(ua[end+1]) {
 		return end

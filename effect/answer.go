@@ -13,7 +13,7 @@ type Answer struct {
 	Disallowed bool
 	Decision   policy.Decision    // the decision about the usage or, if the server blocks the request, about crawling
 	Tag        *policy.EngineRule // the robots-tag that disallows the usage, or nil
-	AnyCase    bool               // only the server disallows the path, because it ignores letter case
+	AnyCase    bool               // only the server disallows the path, because the server ignores letter case
 	Untold     bool               // crawling is disallowed, but neither robots.txt nor the server stops the crawler
 }
 

@@ -18,8 +18,8 @@ type Verdict struct {
 	AnyCase  bool             // Decision disallows the path only in another letter case
 }
 
-// Blocked reports whether the policy disallows the request, or the request is from an impostor. It does not depend on
-// Mode.
+// Blocked reports whether the policy disallows the request, or has a mode for impostors that applies to the request.
+// The result does not depend on Mode.
 func (v Verdict) Blocked() bool { return v.Impostor || v.Decision.Verdict == policy.Disallowed }
 
 // Edge decides about a request of the query's crawler in the same way as EdgeOf. The query's host and path must have
@@ -36,11 +36,11 @@ func (e *Engine) Edge(q policy.Query) Verdict {
 // them, the request is disallowed. If the policy disallows several, the path with the strictest mode decides.
 //
 // EdgeOf never disallows requests of crawlers that the policy does not know. It never disallows requests for
-// /robots.txt, /.well-known/ and the license, because crawlers learn the rules from them. For an impostor, Mode is
-// the mode for impostors if this mode is stricter.
+// /robots.txt, /.well-known/ and the license, because crawlers learn the rules from them. If the client is an impostor,
+// and the mode for impostors is stricter, Mode is the mode for impostors.
 func (e *Engine) EdgeOf(sent *Target, q policy.Query) Verdict {
 	v := Verdict{Crawler: q.Crawler}
-	if q.Crawler == 0 || e.Policy.OnlyFallback(q.Crawler) { // the server does not recognize the latter
+	if q.Crawler == 0 || e.Policy.OnlyFallback(q.Crawler) { // the server does not recognize a crawler for which OnlyFallback is true
 		return v
 	}
 	t := e.Read(sent)
@@ -97,8 +97,8 @@ type license struct {
 	path string // empty means that the license is not on the site
 }
 
-// licenseOf returns the host and path in the URL of the policy's license. It returns an empty license for the root of a
-// site, because a license there must not exempt the root from the rules.
+// licenseOf returns the host and path in the URL of the policy's license. For the root of a site, it returns an empty
+// license, because a license at the root must not exempt the root from the rules.
 func licenseOf(text string) license {
 	u, err := url.Parse(text)
 	if err != nil || text == "" || u.EscapedPath() == "" || u.EscapedPath() == "/" {
@@ -113,9 +113,9 @@ type Client struct {
 	Identity policy.Identity
 }
 
-// EdgeOfAll decides about a request that any of several crawlers may have sent. It returns the strictest verdict for
-// one of them, and the query for this verdict. If several verdicts are equally strict, it returns the first. If there
-// are no clients, it returns q and an empty verdict.
+// EdgeOfAll decides about a request that any of several crawlers may have sent. It returns the strictest of the
+// crawlers' verdicts, and the query for this verdict. If several verdicts are equally strict, it returns the first. If
+// there are no clients, it returns q and an empty verdict.
 func (e *Engine) EdgeOfAll(t *Target, clients []Client, q policy.Query) (policy.Query, Verdict) {
 	var strictest Verdict
 	by := q

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package effect computes the effect of a policy on a crawler at one page, through every channel that reaches the
-// crawler. It also computes what a search engine loses when another policy replaces the policy.
+// Package effect computes the effect of a policy on a crawler at one page. It includes every channel that reaches the
+// crawler. It also computes what a search engine loses when another policy replaces this policy.
 package effect
 
 import (
@@ -20,7 +20,7 @@ type Engine struct {
 	Projection
 
 	Policy *policy.Policy
-	Robots *robotsserve.Server // the robots.txt of every host; sites have https
+	Robots *robotsserve.Server // the robots.txt of every host, as served over https
 	Below  *robotstxt.File     // the site's own robots.txt, which is the policy's fallback, or nil if there is none
 
 	catalog *crawlers.Catalog
@@ -28,7 +28,7 @@ type Engine struct {
 	limits  bool        // at least one rule limits requests
 	ends    []time.Time // end times of the policy's permissions, in ascending order
 	catches map[policy.CrawlerID][]policy.CrawlerID
-	shown   [2]*pathpattern.Index[struct{}] // patterns of pages with rules; [1] is in lower case
+	shown   [2]*pathpattern.Index[struct{}] // patterns of pages for which headers and meta tags may have rules; [1] is in lower case
 }
 
 // New returns the engine for a policy and the catalog that has the policy's crawlers.
@@ -83,8 +83,8 @@ func (e *Engine) shows(t PolicyTarget) (shows bool) {
 	return shows
 }
 
-// maxEnds limits how many dates a comparison considers. If there are more, it considers the first dates and the last
-// one.
+// maxEnds limits how many dates a comparison considers. If the policy has more dates, the comparison considers the
+// first dates and the last date.
 const maxEnds = 16
 
 // endsOf lists the end times of a policy's permissions, at most maxEnds.
@@ -97,8 +97,8 @@ func endsOf(spec *policy.Spec) []time.Time {
 }
 
 // IsOfCategory reports whether a crawler has a category in the policy's catalog or in the built-in catalog. The
-// built-in catalog is used as well, because otherwise a policy could exclude a search engine from the safety checks
-// by changing its category. A policy must use the key intended for that.
+// built-in catalog is used as well, because otherwise a policy could exclude a search engine from the safety checks by
+// changing its category. To allow losses of a search engine, a policy must use the key "intended" instead.
 func IsOfCategory(p *policy.Policy, id policy.CrawlerID, category crawlers.Category) bool {
 	c := p.CrawlerInfo(id)
 	if id == 0 || c.Category == string(category) {

@@ -17,7 +17,7 @@ type Cause struct {
 	Rule    *policy.Rule
 	Pos     policy.Pos
 	Pattern pathpattern.Pattern
-	Mode    policy.Mode // the mode of a disallowed request
+	Mode    policy.Mode // how the server handles a disallowed request
 }
 
 // left describes the uses of a page that a policy still allows to a crawler. It has a value for each row of the
@@ -67,8 +67,8 @@ func (e *Engine) leaves(q policy.Query, rows Loss) *left {
 	return &a.left
 }
 
-// lower sets a row to a value if the value is less than before. If it is equal, the loss becomes intended if the new
-// cause declares the loss as intended.
+// lower sets a row to a value with its cause if the value is less than the present one. If the two values are equal,
+// lower sets the row only if this makes the loss intended.
 func (a *asking) lower(loss Loss, value int64, by Cause) {
 	if a.rows&loss == 0 {
 		return
@@ -153,8 +153,8 @@ func (e *Engine) MayCrawl(q policy.Query) bool {
 	return e.leaves(q, LossCrawl)[LossCrawl.row()].value > 0
 }
 
-// followsClosed reports whether the query's crawler may read the group of another crawler to which the policy disallows
-// crawling.
+// followsClosed reports whether the query's crawler may follow the group of another crawler, and the policy disallows
+// crawling to that crawler.
 func (a *asking) followsClosed(q policy.Query) bool {
 	for _, token := range a.info.Follows {
 		if q.Crawler = a.Policy.Crawler(token); q.Crawler != 0 && a.Policy.Decide(q).Verdict == policy.Disallowed {
@@ -176,7 +176,8 @@ func (a *asking) line(q *policy.Query) *robotsserve.Line {
 	return &lines[0]
 }
 
-// isNamed reports whether robots.txt may have a group with the name of a crawler that ignores the group of "*".
+// isNamed reports whether robots.txt may have a group with the name of the query's crawler. It is only called for
+// crawlers that ignore the group of "*".
 func (a *asking) isNamed(q *policy.Query) bool {
 	class := a.Policy.ClassOf(q.Crawler, q.Host)
 	for tier := range policy.TierEveryone {
@@ -225,7 +226,8 @@ func (a *asking) page() {
 
 var sizes = map[string]Loss{"max-snippet": LossSnippet, "max-image-preview": LossPreview, "max-video-preview": LossVideo}
 
-// preferences lowers the rows for the usages search, train-ai and ai-use, if a channel publishes decisions about them.
+// preferences lowers the rows for the usages "search", "train-ai" and "ai-use", if a channel publishes decisions about
+// these usages.
 func (a *asking) preferences() {
 	for u, loss := range preferences {
 		if a.rows&loss == 0 || !channels.Published(&a.Policy.Spec().Publish, u) {

@@ -12,7 +12,7 @@ import (
 // Lost lists the losses of a search engine at one page.
 type Lost struct {
 	Loss     Loss         // without the losses that rules declare as intended
-	Intended Loss         // losses that rules declare with the key intended
+	Intended Loss         // losses that rules declare as intended
 	Rule     *policy.Rule // a rule of the new policy that causes Loss or, if Loss is empty, Intended
 }
 
@@ -24,8 +24,8 @@ type Taken struct {
 }
 
 // Compare returns what a search engine loses at a host and path when the policy of the engine now replaces the policy
-// of the engine old. old may be nil. rows selects rows of the table. was and is are the query for the old and for the
-// new policy. They can differ in the number of the crawler.
+// of the engine old. old may be nil. rows selects rows of the table. The parameters was and is are the query for the
+// old and for the new policy. They may differ only in the ID of the crawler.
 //
 // Compare includes immediate losses and losses on later dates in the policy. It returns no losses for an impostor, or
 // for a crawler that does not belong to a search engine in either policy.
@@ -79,7 +79,7 @@ func (t *Taken) compare(old, now *Engine, was, is policy.Query, rows Loss) {
 			t.set(1<<i, after[i].intended, after[i].by.Rule)
 		}
 	}
-	if (t.lost|t.intended)&LossBlocked != 0 { // a blocked crawler cannot crawl, so the second loss is left out
+	if (t.lost|t.intended)&LossBlocked != 0 { // a blocked crawler cannot crawl, so the loss of crawling is left out
 		t.drop(LossCrawl)
 	}
 }
@@ -98,7 +98,7 @@ func (t *Taken) drop(one Loss) {
 	t.intended &^= one
 }
 
-// add adds the losses on a later date. If a page must not be indexed from that date on, the row is LossUnavailable.
+// add adds the losses on a later date. If a page must not be indexed from that date on, the loss is LossUnavailable.
 func (t *Taken) add(later *Taken) {
 	for _, one := range (later.lost | later.intended).Each() {
 		row, intended := one, later.intended&one != 0
@@ -119,7 +119,7 @@ const firstLetters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUV
 // FirstPage is the first page that WholeHost tests.
 const FirstPage = "/aaa"
 
-// NearlyWhole reports whether holds returns true for nearly all pages of a host. For each letter of firstLetters, it
+// NearlyWhole reports whether holds returns true for nearly all pages of a host. For each letter of firstLetters, holds
 // must return true for a page in the root or for a page in a directory.
 func NearlyWhole(holds func(path string) bool) bool {
 	for _, c := range firstLetters {
@@ -131,7 +131,7 @@ func NearlyWhole(holds func(path string) bool) bool {
 	return true
 }
 
-// WholeHost reports whether the policy causes a loss on nearly all pages of a host, and the cause of the loss. The
+// WholeHost reports whether the policy causes a loss on nearly all pages of a host. by is the cause of the loss. The
 // path and usage of the query are ignored.
 func (e *Engine) WholeHost(loss Loss, q policy.Query) (by Cause, whole bool) {
 	lost := func(path string) (Cause, bool) {

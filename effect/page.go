@@ -10,8 +10,8 @@ import (
 )
 
 // PageQueriesAt yields the queries whose answers determine the headers and meta tags of a target. With each query, it
-// yields the policy to ask. The queries do not have the purposes that a client names, because headers and meta tags are
-// for all clients. For a long target, the queries have AnyPath.
+// yields the policy that answers the query. The queries have no purposes, because headers and meta tags are the same
+// whatever purpose a client declares. For a long target, the queries have AnyPath.
 func (p Projection) PageQueriesAt(t PolicyTarget, q policy.Query) iter.Seq2[Reader, policy.Query] {
 	q.Purposes = nil
 	if !t.Long {

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Loss is a set of losses, with a bit for each row of the table of losses. In each row, a crawler loses a use of
-// pages, in part or completely.
+// Loss is a set of losses, with a bit for each row of the table of losses. Each row stands for a use of pages that a
+// crawler can lose, in part or completely.
 type Loss uint16
 
 // The losses.
@@ -21,33 +21,33 @@ const (
 	LossIndex                        // pages must not be indexed
 	LossUnavailable                  // pages must not be indexed after a date, or after an earlier date than before
 	LossSearch                       // pages must not be used for search
-	LossSnippet                      // snippets must be shorter, or none
+	LossSnippet                      // snippets must be shorter, or must not be shown
 	LossLink                         // search results must not link to pages
 	LossLimit                        // requests have a rate limit, or a stricter one than before
 	LossFollow                       // links on pages must not be followed
 	LossImage                        // images of pages must not be indexed
-	LossPreview                      // previews of images must be smaller, or none
-	LossVideo                        // previews of videos must be shorter, or none
-	LossCopy                         // copies of pages must not be shown, or only parts of them
+	LossPreview                      // previews of images must be smaller, or must not be shown
+	LossVideo                        // previews of videos must be shorter, or must not be shown
+	LossCopy                         // copies of pages must not be shown, or only parts of the copies
 	LossDelay                        // robots.txt has a longer crawl-delay
 	LossTrain                        // pages must not be used to train AI
 	LossAIUse                        // pages must not be used in AI answers
 	numLosses       = iota
 )
 
-// The safety checks that the key intended waives.
+// The safety checks that the key "intended" waives.
 const (
 	SafetyBlocks    = "blocks-search"
 	SafetyDisallows = "disallows-search"
 	SafetyIndex     = "site-not-indexed"
 	SafetyWWW       = "includes-www"
 
-	// SafetyLimits exempts search engines from rate limits, unless a rule waives this check.
+	// SafetyLimits is the check that exempts search engines from rate limits, unless a rule waives it.
 	SafetyLimits = "limits-search"
 )
 
-// row describes one kind of loss. For every row, a policy leaves a crawler a value. A loss is a value that is less than
-// under the old policy.
+// row describes one kind of loss. For each row, the type left has a value that says how much a policy allows to a
+// crawler. If this value is less than under the old policy, the difference is a loss.
 type row struct {
 	word   string // the name of the loss in JSON
 	text   string // a text for people, which follows "is" or "are"
@@ -87,7 +87,8 @@ func rows(fits func(*row) bool) (all Loss) {
 	return all
 }
 
-// LossesFrom returns the losses that can be caused by a usage, a search engine's rule or a setting with a name.
+// LossesFrom returns the losses that something with this name can cause. name is the name of a usage, of a robots
+// control rule or of a setting.
 func LossesFrom(name string) Loss {
 	return rows(func(r *row) bool { return strings.Contains(r.from, " "+name+" ") })
 }
@@ -131,7 +132,7 @@ func (l Loss) Intended() string {
 	return "intended: [" + strings.Join(checks, ", ") + "]"
 }
 
-// Waives reports whether the values of the key intended waive a safety check. The value blocks-search also waives
+// Waives reports whether the values of the key "intended" waive a safety check. The value blocks-search also waives
 // disallows-search.
 func Waives(intended []string, check string) bool {
 	return slices.Contains(intended, check) || check == SafetyDisallows && slices.Contains(intended, SafetyBlocks)

@@ -14,7 +14,8 @@ import (
 )
 
 // MaxPath limits the length in bytes of a request target that is compared with patterns. A longer target is blocked if
-// any path is blocked for the crawler. Its headers and meta tags have the rules that the policy has for any path.
+// any path is blocked for the crawler. The headers and meta tags of its response have all rules that the policy has for
+// any path.
 const MaxPath = 16 << 10
 
 // Target holds the host and the path of a request, with all hosts and paths that Caddy and the servers behind it may
@@ -27,7 +28,7 @@ type Target struct {
 	Other  string   // the result of policy.OtherHost, or ""
 	Normal string   // Path in normal form
 	Folded string   // Normal in lower case
-	More   []string // the other paths that servers may understand Path to mean, in normal form
+	More   []string // the other paths that servers may take Path to be, in normal form
 	Long   bool     // Path is longer than MaxPath or has too many readings, so that paths are missing
 	name   string   // Normal without its query
 	cut    bool     // Long is true, and not only because of the query
@@ -81,7 +82,8 @@ type Projection struct {
 	Folded *policy.Policy // compares paths in lower case, like Caddy's path matchers; see policy.Policy.Folded
 }
 
-// PolicyTarget is a Target for a certain policy, without the hosts and letter cases that do not matter to the policy.
+// PolicyTarget is a Target for a certain policy, without the hosts and the letter case that do not matter to the
+// policy.
 type PolicyTarget struct {
 	Target
 
@@ -111,7 +113,7 @@ type Reader struct {
 }
 
 // Queries yields the queries about a target, each with the policy that answers it. The queries with exact paths come
-// before the queries in lower case. The restrictions in all answers apply to the request.
+// before the queries in lower case. Restrictions from all these answers apply to the request.
 func (p Projection) Queries(t PolicyTarget, q policy.Query) iter.Seq2[Reader, policy.Query] {
 	return func(yield func(Reader, policy.Query) bool) {
 		for q := range t.queries(q) {

@@ -29,8 +29,8 @@ const (
 	// StyleForward is the protocol of Traefik's ForwardAuth and Caddy's forward_auth. The target, method and host
 	// are in X-Forwarded-Uri, X-Forwarded-Method and X-Forwarded-Host.
 	StyleForward Style = "forward"
-	// StyleEnvoy is the protocol of Envoy's ext_authz over HTTP with the path prefix DecidePath. The request itself
-	// has the rest of the path, the method and the host.
+	// StyleEnvoy is the protocol of Envoy's ext_authz over HTTP with the path prefix DecidePath. The path after this
+	// prefix, the method and the host belong to the request that Envoy asks about.
 	StyleEnvoy Style = "envoy"
 )
 
@@ -130,8 +130,8 @@ func parseTarget(method, target string) *url.URL {
 	return u
 }
 
-// single returns the value of a header field that the other server sets. A second line is an error, because it
-// would come from the client.
+// single returns the value of a header field that the other server sets. A second line of the field is an error,
+// because that line would come from the client.
 func single(r *http.Request, field string) (string, error) {
 	switch values := r.Header[field]; {
 	case len(values) == 0 || values[0] == "":
@@ -161,7 +161,7 @@ func (c *check) ServeHTTP(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// WriteHeader replaces the status of a blocked request by one that the other server understands as a block.
+// WriteHeader replaces the status of a blocked request with one that the other server understands as a block.
 func (c *check) WriteHeader(status int) {
 	switch {
 	case c.passed:

@@ -20,12 +20,12 @@ type class struct {
 	identity policy.Identity
 	verdict  policy.Verdict
 	impostor bool        // the setting enforcement.impostors decided, not a rule
-	limited  bool        // allowed, but over the rate limit of rule
+	limited  bool        // the request is allowed, but exceeds the rate limit of rule
 	action   policy.Mode // if disallowed: the mode of the policy, or the handler's mode if that is less strict
 	rule     policy.Pos  // the deciding rule; zero if no rule decided
 }
 
-// classify returns the class of a request that exceeds no rate limit.
+// classify returns the class of a request that does not exceed a rate limit.
 func (q *request) classify(v site.Verdict) class {
 	c := class{version: q.snapshot.Serial, crawler: v.Crawler, identity: q.query.Identity, verdict: v.Decision.Verdict, impostor: v.Impostor}
 	if v.Decision.Rule != nil {

@@ -34,7 +34,8 @@ import (
 type Policies interface {
 	// Get returns the policy of a host, or nil if the host has none. An error means that it is not known now whether
 	// the host has a policy. The handler then answers every request with status 503. If the error is a
-	// [source.UnavailableError], it answers only requests for robots.txt this way, and passes other requests on.
+	// [source.UnavailableError], the handler answers only requests for robots.txt with status 503, and passes other
+	// requests on.
 	Get(ctx context.Context, host string) (*source.Snapshot, error)
 }
 
@@ -83,7 +84,7 @@ type Options struct {
 
 	Logger    *zap.Logger         // nil disables logging
 	Metrics   *Metrics            // nil if the counters are not exported
-	Recorders *activity.Recorders // record requests; nil for none
+	Recorders *activity.Recorders // record the requests; may be nil
 	Server    Server              // nil means NetHTTP
 
 	// Decide is the protocol in which other servers ask about requests that they have received, or "". With a
@@ -98,7 +99,7 @@ type Handler struct {
 	override  atomic.Int32 // a policy.Mode that limits MaxMode; ModeUnset means no limit
 	samples   logsample.Sampler[lineKind]
 	warned    logsample.Once
-	robots    *wellKnown[robotstxt.File] // nil: RobotsTxtOff
+	robots    *wellKnown[robotstxt.File] // nil means RobotsTxtOff
 	documents map[*channels.Channel]wellKnown[upstream.Document]
 	decisions decisions
 	unknown   func(*http.Request) // publishes a request that is not from a known crawler
@@ -231,8 +232,8 @@ func (h *Handler) mode() policy.Mode {
 	return h.MaxMode
 }
 
-// Upstream returns the robots.txt that the next handler last answered with for a host, or nil if there is none.
-// known reports whether it has answered yet.
+// Upstream returns the robots.txt that the next handler last sent for a host, or nil if the host has none. known
+// reports whether the next handler has answered a request for this file yet.
 func (h *Handler) Upstream(host string) (below *robotstxt.File, known bool) {
 	if h.robots == nil || h.robots.upstreams == nil {
 		return nil, true

@@ -21,9 +21,9 @@ type judgment struct {
 	anyCase   bool              // see site.Verdict
 	statement *policy.Statement // the deciding statement; nil if none decided
 	client    client            // the crawler that decision is about
-	audit     bool              // the request is from the command audit
+	audit     bool              // the request is from the command "audit"
 	read      site.Reading      // the robots.txt that the crawler has fetched before
-	wait      time.Duration     // if limited: when a request is possible again
+	wait      time.Duration     // if limited: the time until a request is possible again
 	limitPos  policy.Pos        // if limited: the limit's place in the policy file
 }
 
@@ -39,7 +39,7 @@ func (q *request) judge() {
 	who := whoBuf[:0]
 	for _, c := range clients {
 		if info := s.Policy.CrawlerInfo(c.Crawler); info.IsStranger() {
-			c.Identity = policy.Unknown // rules for other crawlers see an unknown identity
+			c.Identity = policy.Unknown // for rules about other crawlers, the identity is unknown
 		}
 		who = append(who, site.Client{Crawler: c.Crawler, Identity: c.Identity})
 	}

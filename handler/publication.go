@@ -13,16 +13,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// publication returns the documents published under the policy. It gives them to the recorders if they do not have
-// them yet.
+// publication returns the documents published under the policy. It passes these documents to the recorders that do not
+// have them yet.
 func (q *request) publication() *activity.Publication {
 	all := q.snapshot.Publication()
 	q.snapshot.Given.To(q.h.Recorders).Publish(q.h.Recorders, all)
 	return all
 }
 
-// publishRobots gives the robots.txt that the crawler gets to the recorders, if they do not have it yet. answer is
-// the answer that served it.
+// publishRobots passes the robots.txt that the crawler gets to the recorders, if they do not have this file yet.
+// answer is the Answer with which the file was served.
 func (q *request) publishRobots(version string, answer robotsserve.Answer) {
 	given, host := q.snapshot.Given.To(q.h.Recorders), policy.NormalizeHost(q.Host)
 	if !given.Robots(host+" "+version, time.Now().Unix()/86400) {

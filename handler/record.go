@@ -31,11 +31,11 @@ type recording struct {
 
 var recordings = sync.Pool{New: func() any { return new(recording) }}
 
-// record begins to record a request. It returns nil if there are no recorders, or if the client is neither a
-// crawler nor looks automated.
+// record begins to record a request. It returns nil if there are no recorders, or if the client is not a crawler and
+// does not look automated.
 func (q *request) record() *recording {
 	if !q.h.Recorders.Active() || q.h.Server.Vars(q.Request)[recordedVar] != nil {
-		return nil // already recorded before the error route
+		return nil // the request was recorded before the error route
 	}
 	var name string
 	if q.decision == nil {
@@ -89,7 +89,7 @@ func (rec *recording) describe(v *activity.Request, q *request, err error) {
 	}
 	switch {
 	case q.check.hasPassed():
-		v.Status, v.Bytes = 0, 0 // only the asking server knows them
+		v.Status, v.Bytes = 0, 0 // only the asking server knows the status and the size
 	case v.Status != 0 || !rec.returned:
 	case err != nil:
 		v.Status = q.h.Server.ErrorStatus(err)

@@ -85,7 +85,7 @@ type requestVars struct {
 	vars        map[string]any
 	method, uri string
 	url         *url.URL // used if uri is empty, because the request does not come from a client
-	upstream    bool     // a request for the upstream's file, even if handlers change it
+	upstream    bool     // the request is for the upstream's file, even if handlers change the request
 }
 
 // Vars implements Server.

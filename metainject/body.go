@@ -254,8 +254,8 @@ func (rw *ResponseWriter) inflateHead(eof bool) (known bool) {
 
 // endsInHead handles a deflate stream that ends inside the head. More bytes may follow the stream, such as another
 // member of gzip. Some clients treat these bytes as part of the page, and others do not. So the new elements are
-// inserted into the first stream, which all clients read. They are left out if they could push a declaration of the
-// encoding in the later bytes too far back.
+// inserted into the first stream, which all clients read. The new elements are left out if they could push a
+// declaration of the encoding in the later bytes too far back.
 func (rw *ResponseWriter) endsInHead(eof bool) (known bool) {
 	p := rw.page
 	switch {

@@ -98,7 +98,7 @@ func NewLiftingSet(elements []Element, tokens map[string]struct{}, lift robotsru
 	return s.prepare()
 }
 
-// refuses reports whether the element of at least one single crawler has a noindex without indexifembedded.
+// refuses reports whether at least one element for a single crawler has a noindex without indexifembedded.
 func (s *Set) refuses() bool {
 	return slices.ContainsFunc(s.elements, func(p prepared) bool { return p.lower != Everyone && p.rules.PlainNoindex() })
 }
@@ -157,7 +157,8 @@ func neverInToken(c byte) bool { return c <= ' ' || c == ':' || c == 0x7f }
 // IsEmpty reports whether the set does not change any page. A nil Set is empty.
 func (s *Set) IsEmpty() bool { return s == nil || len(s.elements) == 0 && s.lift == 0 }
 
-// Send reports whether the set adds an element to a page that has none of that name. A nil Set adds none.
+// Send reports whether the set adds an element to a page that does not have an element of that name. A nil Set does
+// not add elements.
 func (s *Set) Send() bool { return s != nil && len(s.html) > 0 }
 
 // HTML returns the elements in the form in which they are added to an HTML page.
@@ -186,7 +187,8 @@ func renderValue(name, escaped string, xml bool) string {
 	return `<meta name="` + html.EscapeString(name) + `" content="` + escaped + `"` + end
 }
 
-// A combination is the result of combining a page's elements for one audience with the policy's element for it.
+// A combination is the result of combining a page's elements for one audience with the policy's element for the same
+// audience.
 type combination struct {
 	keep   bool   // the page's elements need no change
 	value  string // the new value of content, escaped; "" if the page's elements must be removed

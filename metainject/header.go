@@ -228,8 +228,8 @@ func isIncremental(values []string) bool {
 	return strings.Trim(item, " \t") == "?1"
 }
 
-// narrowCodings changes Accept-Encoding to prefer gzip. Editing gzip in place costs a tenth of unpacking and
-// packing zstd or br. The client's other codings stay acceptable, because a file may exist only in one of these.
+// narrowCodings changes Accept-Encoding to prefer gzip. Editing gzip in place costs a tenth of unpacking and packing
+// zstd or br. The client's other codings stay acceptable, because a file may exist only in one of these codings.
 // restoreCodings restores the field, so that access logs show the client's value.
 func (rw *ResponseWriter) narrowCodings() {
 	line := rw.r.Header["Accept-Encoding"]

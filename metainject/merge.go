@@ -145,8 +145,8 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 	}
 	at := m.HeadAt
 	if m.Charset != "" && m.pushes(es[n:], m.insert.Len()) {
-		// No element can be inserted after the declaration of the encoding, and the new elements may push that
-		// declaration too far back.
+		// No element can be inserted after the declaration of the encoding. New elements before that declaration may
+		// push it too far back.
 		rest := m.insert.String()
 		m.insert.Reset()
 		m.insert.WriteString(`<meta charset="` + html.EscapeString(m.Charset) + `">` + rest)
@@ -168,7 +168,7 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 	return es
 }
 
-// mergeAudience combines all elements for one audience. first is the index of the first of them.
+// mergeAudience combines all elements for one audience. first is the index of the first of these elements.
 func (m *merger) mergeAudience(es []edit, first int) []edit {
 	metas := m.Metas()
 	f := &metas[first]
@@ -213,7 +213,7 @@ func (m *merger) rest(f *headscan.Meta, text string) []byte {
 	return []byte(`<meta charset="` + html.EscapeString(f.Charset) + end + text)
 }
 
-// contents joins the rules of all elements for one audience. first is the index of the first of them.
+// contents joins the rules of all elements for one audience. first is the index of the first of these elements.
 func (m *merger) contents(first int) (content string, count int) {
 	metas := m.Metas()
 	var joined strings.Builder
@@ -243,9 +243,10 @@ func (m *merger) contents(first int) (content string, count int) {
 // have is the parsed content. If the returned set is empty, the caller removes the page's elements. If keep is true,
 // the elements already have the new rules in a spelling that every engine understands.
 //
-// Elements for one crawler need not repeat the rules for everyone, because readers combine both. But two rules must
-// not stay, because some engines let the permission win. One is a permission such as "index" that the rules for
-// everyone deny. The other is indexifembedded, if the rules for everyone have a noindex without it.
+// Elements for one crawler need not repeat the rules for everyone, because readers combine both. But two kinds of
+// rules must be removed from them, because some engines let a permission win. One kind is a permission such as "index"
+// that the rules for everyone deny. The other one is indexifembedded, if the rules for everyone have a noindex without
+// indexifembedded.
 func combine(have robotsrule.Set, content string, element *prepared, denied robotsrule.Set, mode Mode) (want robotsrule.Set, keep bool) {
 	if mode == Replace {
 		if element == nil {

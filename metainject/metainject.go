@@ -13,9 +13,9 @@
 //	}
 //	return err
 //
-// If the Set is empty, the writer only calls the HeaderHook. If the handler failed and rw.Committed() is
-// false, nothing has been sent and the header map has not been touched. Another response can then be written to w.
-// docs/reference/pages.md lists for users which pages are changed.
+// If the Set is empty, the writer only calls the HeaderHook. If the handler failed and rw.Committed() is false,
+// nothing has been sent and the header map has not been touched. Another response can then be written to w.
+// docs/reference/pages.md explains to users which pages are changed.
 //
 // # What changes
 //
@@ -138,8 +138,8 @@ func (s *Set) Known(name []byte) string {
 var oddNoindex = regexp.MustCompile(`(?i)(?:^|[^a-z0-9_-])(?:noindex|none)(?:[^a-z0-9_-]|$)`)
 
 // Speaks implements headscan.Names. It returns false if content has no rule that search engines know, because such an
-// element has another purpose, such as the key of a service. It returns true for every content with a noindex, even
-// if the spelling is invalid.
+// element has another purpose, for example to hold the key of a service. It returns true for every content with a
+// noindex, even if the spelling is invalid.
 func (s *Set) Speaks(audience, content string) bool {
 	if e := s.find(audience); e != nil && e.content != "" {
 		return content != ""

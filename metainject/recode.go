@@ -14,8 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Pages in zstd and br are held, unpacked, changed and packed as a whole. recoding counts the bytes that this
-// takes: the unpacked text, the unpackers' memory, and what slow clients have not read yet. When it reaches
+// Pages in zstd and br are held, unpacked, changed and packed as a whole. recoding counts the bytes that this takes:
+// the unpacked text, the unpackers' memory, and the bytes that slow clients have not read yet. When it reaches
 // recodingBudget, further such pages are sent unchanged. They are rare, because the handler is asked for gzip
 // (narrowCodings).
 //
@@ -31,8 +31,8 @@ const (
 	// maxPacked and maxText limit the length of zstd and br pages. Longer pages are not changed.
 	maxPacked = 2 << 20
 	maxText   = 16 << 20
-	// The unpacked text may have bombBase bytes, plus bombRatio bytes for each byte of the body. Ordinary pages
-	// stay far below this limit. It bounds the work that a small body can cause.
+	// The unpacked text may have bombBase bytes, plus bombRatio bytes for each byte of the body. Ordinary pages stay
+	// far below this limit. The limit bounds the work that a small body can cause.
 	bombBase  = 1 << 20
 	bombRatio = 1024
 	// coderCost is the memory of an unpacker and a packer, without the window. In br each code table takes treeCost

@@ -97,7 +97,7 @@ type page struct {
 	raw      []byte // the unchanged bytes of a coded body, whose text is in held
 	editor   *deflateedit.Editor
 	reserved int  // the number of bytes that the page has added to recoding or heads
-	busy     bool // the memory budget was used up, so the page could not be stored
+	busy     bool // the memory limit was reached, so the page could not be stored
 }
 
 var (

@@ -92,7 +92,7 @@ func (c *compiler) place() {
 }
 
 // build makes the blocks of a cell. It joins sources with the same condition, so that a decision needs fewer lookups.
-// It stops joining when the copies that joining makes exceed the limit in compiler.copies.
+// Joining copies statements, so build stops joining when compiler.copies does not allow more copies.
 func (c *compiler) build(sources []*blockSource) []*block {
 	if len(sources) == 1 {
 		return c.join(sources, 0)

@@ -220,8 +220,8 @@ func (a *atom) rulesOn(hosts *hostClass) (rules []int32) {
 	return rules
 }
 
-// names reports whether the rule with an index names the host with a number. For noHost it reports whether the rule
-// names no hosts.
+// names reports whether a rule names a host. rule is an index into Spec.Rules, and host is the number of the host. If
+// host is noHost, names reports whether the rule does not name any host.
 func (p *Policy) names(rule, host int32) bool {
 	if host == noHost {
 		return len(p.ruleHosts[rule]) == 0
@@ -284,8 +284,9 @@ func (p *Policy) rulesOf(c *Class, t Tier, keep func(int32) bool) []*Rule {
 }
 
 // Statements lists the policy's statements to a class about a usage, in the order of the file. For a verified client,
-// Decide considers these statements and, for paths that none of them matches, the statements about Other. If purpose is
-// not "", the list also has the statements of rules that are only for this purpose. purpose must be in lower case.
+// Decide considers these statements and, for paths that none of them matches, the statements about Other. If purpose
+// is not "", the list also includes the statements of rules that are only for this purpose. purpose must be in lower
+// case.
 func (p *Policy) Statements(c *Class, u Usage, purpose string) []Applied {
 	q := Query{Identity: Verified}
 	if purpose != "" {

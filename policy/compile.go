@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// joinFactor limits how many statements may exist after blocks are joined, as a multiple of the policy's statements.
-	// The limit allows joinSpare statements in addition.
+	// joinFactor and joinSpare limit the number of statements after blocks are joined: at most joinFactor times the
+	// number of the policy's statements, plus joinSpare.
 	joinFactor = 4
 	joinSpare  = 1 << 16
 )

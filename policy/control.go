@@ -47,15 +47,15 @@ func (p *Policy) ControlOf(q Query) (rules robotsrule.Set, usage Usage, by Decis
 // crawler never reads the headers of a page. The path and the usage of the query are ignored.
 func (p *Policy) StaysOut(q Query) bool {
 	q.Usage = Crawl
-	p = p.WithoutFallback() // as the server, which sends headers by the policy alone
+	p = p.WithoutFallback() // like the server, which builds headers from the policy alone
 	c := p.ClassOf(q.Crawler, q.Host)
 	return p.DecideAt(q, pathpattern.All).Verdict == Disallowed &&
 		!slices.ContainsFunc(p.Statements(&c, Crawl, ""), func(a Applied) bool { return a.Statement.Allow })
 }
 
 // ControlWhere returns the rules of a crawler's Control if disallowed returns true for all usages of the Control. If
-// the policy has a setting for the Control, one disallowed rights usage is enough, or the Control is off. Otherwise
-// ControlWhere returns an empty set.
+// the policy sets rules for the Control, one disallowed rights usage is enough. If too few usages are disallowed, or
+// the policy sets the Control to NoControl, ControlWhere returns an empty set.
 func (p *Policy) ControlWhere(id CrawlerID, disallowed func(Usage) bool) robotsrule.Set {
 	info := p.crawler(id)
 	if info.Control == nil {

@@ -274,7 +274,7 @@ func (s *search) decision() Decision {
 	}
 	if v.id != none {
 		d.Verdict, d.mode = Disallowed, v.mode
-		return s.p.name(d, v.id)
+		return s.p.name(d, &v)
 	}
 	for i := range s.found.n {
 		if f := s.found.at(i); f.permission != none && v.closer(&f.scope, f.length, f.permission) {
@@ -285,11 +285,11 @@ func (s *search) decision() Decision {
 		return Decision{}
 	}
 	d.Verdict, d.limits = Allowed, v.limits
-	return s.p.name(d, v.id)
+	return s.p.name(d, &v)
 }
 
-func (p *Policy) name(d Decision, id int32) Decision {
-	d.Statement, d.Rule = p.statements[id], p.ruleOf[id]
+func (p *Policy) name(d Decision, v *verdict) Decision {
+	d.Statement, d.Rule, d.scope = p.statements[v.id], p.ruleOf[v.id], v.at
 	d.Expired = d.Verdict == Disallowed && d.Statement.Allow
 	return d
 }

@@ -96,8 +96,9 @@ func (p *Policy) CrawlDelay(q Query) *Rule {
 	return r
 }
 
-// strictest returns a rule of the blocks that apply to a query. It uses the narrowest rank where the function of
-// returns rules, and returns the strictest of them. It returns nil if there is none.
+// strictest returns a rule of the blocks that apply to a query. The function "of" returns a block's rule, or nil.
+// strictest finds the narrowest rank with such rules, and returns the strictest rule of this rank. If there are no
+// such rules, it returns nil.
 func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *Rule) *Rule) (found *Rule) {
 	p.ranks(q, func(blocks []placed) bool {
 		for _, b := range blocks {

@@ -87,7 +87,7 @@ func (p *Policy) index(ids []int32) *statementIndex {
 		return strings.Compare(a.Pattern.String(), b.Pattern.String())
 	})
 	chain(all)
-	x.Index = pathpattern.NewIndex(all, nil) // the patterns are distinct
+	x.Index = pathpattern.NewIndex(all, nil) // no merge function is needed, because the patterns are distinct
 	return x
 }
 

@@ -27,6 +27,6 @@ func (p *Policy) WithoutFallback() *Policy {
 	return p
 }
 
-// OnlyFallback reports whether a crawler is named only by the site's own robots.txt, and neither by the policy's rules
-// nor by its catalog.
+// OnlyFallback reports whether only the site's own robots.txt names a crawler, but not the policy's rules or its
+// catalog.
 func (p *Policy) OnlyFallback(id CrawlerID) bool { return int(id) >= p.WithoutFallback().numCrawlers() }

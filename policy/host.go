@@ -257,7 +257,7 @@ func (x *hostIndex) intern(h Host) int32 {
 	return id
 }
 
-// rank returns a number that says how narrowly rules name a host. See Applied.Host.
+// rank returns a number that tells how narrowly rules name a host. See Applied.Host.
 func (x *hostIndex) rank(id int32) int32 {
 	if id == noHost {
 		return 0
@@ -322,7 +322,7 @@ func (x *hostIndex) above(ids []int32, name string) []int32 {
 	return ids
 }
 
-// class returns the class of a request's host, which is compared in the same way as by Caddy's host matcher. class
+// class returns the class of a request's host. It compares the host in the same way as Caddy's host matcher. class
 // reads at most 510 bytes of the name and does not allocate memory.
 func (x *hostIndex) class(host string) *hostClass {
 	if len(x.ids) == 0 {

@@ -17,7 +17,7 @@ type Applied struct {
 	Statement *Statement
 	Audience  Audience // the audience through which Rule reaches the crawlers, in lower case
 	Tier      Tier     // how closely Audience names the crawlers
-	Host      int      // how narrowly Rule names the host, the greater the narrower; 0 means every host
+	Host      int      // how narrowly Rule names the host: greater is narrower, and 0 means every host
 	Direct    bool     // Statement is about the requested usage itself, and not about Present
 
 	place int32 // the index of Rule in Spec.Rules
@@ -105,13 +105,13 @@ type scope struct {
 type relation uint8
 
 const (
-	never     relation = iota // it never does
+	never     relation = iota // the statement never does
 	always                    // without a further condition
 	byLength                  // if its pattern is longer; the scopes are equal
 	byPattern                 // if its pattern lies within the pattern of the other statement
 )
 
-// against returns the relation of a permission of scope a to a statement of scope d. prohibition says whether this
+// against returns the relation of a permission of scope a to a statement of scope d. prohibition tells whether this
 // statement is a prohibition or another permission. If the relation is never, against also returns the reason.
 func (a *scope) against(d *scope, prohibition bool) (relation, Obstacle) {
 	switch {
@@ -215,7 +215,7 @@ type Query struct {
 	Purposes []string // purposes that the client names, in lower case; the catalog's purposes are added
 	Host     string   // as in the request; case and port do not matter
 	Path     string   // the path and query of the request target, as in the request
-	AnyPath  bool     // the path is unknown: every restriction of some path applies, and permissions override none
+	AnyPath  bool     // the path is unknown: every restriction applies, whatever its path, and no permission overrides it
 	Usage    Usage
 	Now      time.Time
 }
@@ -247,8 +247,19 @@ type Decision struct {
 	Expired   bool      // Statement is a permission whose date has passed
 	Until     time.Time // when the decision may change because a date passes; zero means never
 
-	mode   Mode // see Policy.Mode
+	mode   Mode  // see Policy.Mode
+	scope  scope // the scope of Statement
 	limits *Limits
+}
+
+// Applied returns the deciding statement with the audience and host through which its rule reaches the crawler. It
+// returns the zero value if no statement matches.
+func (d Decision) Applied() Applied {
+	if d.Statement == nil {
+		return Applied{}
+	}
+	x := d.scope
+	return Applied{Rule: d.Rule, Statement: d.Statement, Audience: *x.audience, Tier: x.tier, Host: int(x.host), Direct: x.direct}
 }
 
 // Qualifiers returns the qualifiers that restrict the allowed usage. All of them apply.

@@ -235,7 +235,8 @@ func number(v, suffix string) (int, bool) {
 }
 
 // isKnownScheme reports whether v is valid with respect to ACAP's own URI scheme (sections 2.5.3.2 and 2.5.5.2.5). In
-// that scheme, one of the given kinds and a name must follow the-acap:. URIs of other schemes are valid.
+// that scheme, the text "the-acap:" must be followed by one of the given kinds and a name. URIs of other schemes are
+// valid.
 func isKnownScheme(v string, kinds ...string) bool {
 	rest, own := strings.CutPrefix(strings.ToLower(v), "the-acap:")
 	return !own || slices.ContainsFunc(kinds, func(kind string) bool { return len(rest) > len(kind) && strings.HasPrefix(rest, kind) })

@@ -72,9 +72,9 @@ func (b *Publish) PreambleOf(host string) string {
 	return ""
 }
 
-// mostSpecific returns the index of the part that applies to a host. This is the part for the host's name, or else
-// for the longest wildcard that covers it, or else for all other hosts. It returns -1 if there is no such part. The
-// function of returns the host of a part.
+// mostSpecific returns the index of the part that applies to a host. This is the part for the host's name, or else for
+// the longest wildcard that covers it, or else for all other hosts. It returns -1 if there is no such part. The
+// function "of" returns the host of a part.
 func mostSpecific[T any](parts []T, host string, of func(*T) Host) int {
 	name := NormalizeHost(host)
 	longest, found := -1, -1

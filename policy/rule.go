@@ -238,7 +238,7 @@ type Rule struct {
 	NoLimit              bool  // the rule has "limit: none", so a wider rule's limit does not apply
 	LimitPos             Pos
 	Enforce              Mode
-	Intended             bool     // waives the safety check that the rule fails, unless the rule fails several
+	Intended             bool     // waives the safety check that the rule fails, if it fails only one
 	IntendedChecks       []string // the safety checks that the rule waives, such as "blocks-search"
 	PermissionsReference string   // ACAP 1.0 section 2.3.2
 	Requests             []ActionRequest
@@ -315,7 +315,7 @@ type Crawler struct {
 	Category         string   // the NAME in "category:NAME"
 	AI               bool     // "category:ai" includes the crawler
 	Purposes         []string // the possible values of NAME in "purpose:NAME"
-	Follows          []string // other crawlers, whose group this crawler obeys if no group names it, best first
+	Follows          []string // other crawlers, best first; this crawler obeys their group if no group names it
 	IgnoresStar      bool     // the crawler does not obey the group of "*"
 	NoToken          bool     // robots.txt cannot name the crawler, because Token is not documented as a product token
 	Rare             bool     // no document says that the crawler reads robots.txt, and common lists do not have it
@@ -336,7 +336,7 @@ func (c *Crawler) ReadsPages() bool { return !c.RobotsOnly || c.ReadsMeta }
 func (c *Crawler) InTags() bool { return c.ReadsMeta || c.Control != nil }
 
 // A Control is a set of robots control rules that, according to a crawler's operator, forbid some usages. The server
-// sends Rules on a page if the policy disallows all usages of Takes there.
+// sends Rules with a page if the policy disallows all usages in Takes for this page.
 type Control struct {
 	Rules robotsrule.Set
 	Takes []Usage

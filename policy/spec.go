@@ -22,7 +22,7 @@ type Enforcement struct {
 // Switch is a setting of Publish.
 type Switch uint8
 
-// The settings. Auto publishes a record only if no other channel expresses the same.
+// The settings. Auto publishes a record only if no other channel expresses its meaning.
 const (
 	Off Switch = iota
 	On
@@ -31,7 +31,7 @@ const (
 	Full = On // for ACAP: robots.txt has the whole policy as ACAP records, and conventional records are ignored
 )
 
-// Publish selects optional records of robots.txt, headers and meta tags, and the rights documents.
+// Publish selects the rights documents to publish, and the optional records of robots.txt, headers and meta tags.
 type Publish struct {
 	ACAP             Switch
 	UserAgentPurpose Switch

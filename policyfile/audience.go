@@ -158,7 +158,7 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 		return
 	}
 	p.report(posOf(n), UnknownCrawler, "", "no crawler called %s is known; if the name is right, list it under crawlers", quote(text))
-	if !crawlers.ValidToken(text) { // some operators document such names
+	if !crawlers.ValidToken(text) { // some operators document names that are not valid tokens
 		reads := "nothing"
 		if short := crawlers.ReadAs(text); short != "" {
 			reads = quote(short)

@@ -34,7 +34,7 @@ func readControls(p *parser, n *yaml.Node, b *policy.Publish) {
 	})
 }
 
-// controlValues returns the valid values for a key under controls. The key is a control token, or a crawler whose
+// controlValues returns the valid values for a key under "controls". The key is a control token, or a crawler whose
 // operator offers rules as controls. For other names, it returns nil.
 func controlValues(token string, controls []crawlers.Control) (words []string) {
 	for _, x := range controls {
@@ -61,7 +61,7 @@ func printControls(w *printer, b *policy.Publish) {
 	}
 }
 
-// controlled returns the crawlers and tokens that are valid keys under controls.
+// controlled returns the crawlers and tokens that are valid keys under "controls".
 func (p *parser) controlled() (tokens []string) {
 	for _, x := range p.catalog.Controls() {
 		switch x.Kind {

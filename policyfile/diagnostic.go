@@ -19,7 +19,7 @@ import (
 // Diagnostic is a problem in a policy file, with its place.
 type Diagnostic struct {
 	File       string
-	Pos        policy.Pos // lines and columns count from 1; columns count characters
+	Pos        policy.Pos // lines and columns start at 1; a column is the number of a character
 	Severity   policy.Severity
 	Code       string // stable code; docs/reference/messages.md explains it
 	Message    string // the problem and the fix, for readers who are not engineers

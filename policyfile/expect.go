@@ -161,7 +161,7 @@ func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 
 const maxDecisions = 10_000_000
 
-// evaluator runs tests. It asks once for each set of crawlers that the same rules apply to.
+// evaluator runs tests. It asks for one decision for each set of crawlers to which the same rules apply.
 type evaluator struct {
 	effect  *effect.Engine
 	policy  *policy.Policy
@@ -173,7 +173,7 @@ type evaluator struct {
 	asked   map[memberKey][]member
 }
 
-// classes are the classes of crawlers on a host. The first has all crawlers that are in no other class.
+// classes are the classes of crawlers on a host. The first class has all crawlers that do not belong to another class.
 type classes struct {
 	count int
 	of    map[policy.CrawlerID]int

@@ -265,7 +265,7 @@ func Schema() []byte {
 	s["description"] = "The rules for what each crawler may do with each part of a site."
 	out, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		panic("policyfile: the schema cannot be written: " + err.Error()) // only strings, numbers, lists and maps
+		panic("policyfile: the schema cannot be written: " + err.Error()) // only strings, numbers, lists and maps can occur
 	}
 	return append(out, '\n')
 }

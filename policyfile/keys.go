@@ -62,7 +62,7 @@ func (f *File) RuleKeys() []RuleKeys {
 func printed(spec *policy.Spec) *yaml.Node {
 	root, _, err := decode(bytes.NewReader(Print(spec)))
 	if err != nil {
-		panic("policyfile: a printed policy cannot be read: " + err.Error()) // cannot happen: it consists of scalars, lists and maps
+		panic("policyfile: a printed policy cannot be read: " + err.Error()) // cannot happen: there are only scalars, lists and maps
 	}
 	return root.Content[0]
 }

@@ -192,7 +192,8 @@ func (p *parser) read(root *yaml.Node) {
 	}
 }
 
-// browsers adds names in rules that are also in the User-Agents of browsers. They only work in robots.txt.
+// browsers adds crawlers for names in rules that are also in the User-Agents of browsers. Rules for such a crawler
+// have an effect only in robots.txt.
 func (p *parser) browsers() {
 	yes, seen := true, map[string]bool{}
 	var rows []crawlers.Row
@@ -229,7 +230,7 @@ func (p *parser) signers() {
 	p.add(rows)
 }
 
-// maxSigners limits the key directories that a file makes the server fetch.
+// maxSigners limits the number of key directories that the server fetches because of a policy file.
 const maxSigners = 32
 
 func (p *parser) add(rows []crawlers.Row) {
@@ -342,7 +343,7 @@ func (p *parser) addressOrPath(n *yaml.Node, what, text string) bool {
 	return p.address(n, what, text, true)
 }
 
-// address checks an absolute http or https URL. If allowed, it may also be a path.
+// address checks an absolute http or https URL. If pathToo is true, the text may also be a path.
 func (p *parser) address(n *yaml.Node, what, text string, pathToo bool) bool {
 	accepts := "an address that starts with https://"
 	if pathToo {

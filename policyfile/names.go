@@ -20,7 +20,7 @@ type nameIndex struct {
 	operators map[string]string // operators by squashed name
 }
 
-// known returns the names of the catalog and of the file's crawlers. They are collected for the first rule.
+// known returns the names of the catalog and of the file's crawlers. It collects the names in its first call.
 func (p *parser) known() *nameIndex {
 	if p.names != nil {
 		return p.names
@@ -129,7 +129,7 @@ func NewNames() *Names {
 	return &Names{catalog: c}
 }
 
-// Check reports whether a name can be used under for, and whether it must then be listed under crawlers.
+// Check reports whether a name can be used under "for", and whether such a name must also be listed under "crawlers".
 func (ns *Names) Check(name string) (valid, listed bool) {
 	p := &parser{spec: &policy.Spec{}, skip: map[*yaml.Node]bool{}, keys: map[string]bool{}, base: ns.catalog, catalog: ns.catalog, names: ns.known}
 	if policy.ParseAudience(name).Kind != policy.ForToken {
@@ -139,7 +139,7 @@ func (ns *Names) Check(name string) (valid, listed bool) {
 		near, _ := p.known().group(name)
 		ns.known = p.names
 		if near != "" {
-			// The keys under crawlers have the same checks.
+			// The keys under "crawlers" have the same checks.
 			return crawlers.CheckPattern(name) == nil && crawlers.ValidToken(name) && !crawlers.NamesBrowser(name), true
 		}
 	}
@@ -166,8 +166,8 @@ func (ns *Names) Recognize(agent string, others []string) policy.Crawler {
 // Crawlers returns the crawlers of the catalog.
 func (ns *Names) Crawlers() []policy.Crawler { return slices.Clone(convert(ns.catalog).Crawlers()) }
 
-// Nearest returns the name that a word most likely misspells, in any case, or "". Short words must be more similar
-// than long ones.
+// Nearest returns the name that a word most likely misspells, or "". It ignores letter case. Short words must be more
+// similar to a name than long ones.
 func Nearest(word string, names []string) string {
 	best, distance := "", tolerance(len(word))+1
 	folded := strings.ToLower(word)

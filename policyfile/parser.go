@@ -30,11 +30,11 @@ type parser struct {
 	names            *nameIndex
 	misspellings     []misspelling
 	intended         map[string][]string // safety checks that a crawler's entry waives, by token in lower case
-	ruleTokens       map[string]bool     // names under for, in lower case
+	ruleTokens       map[string]bool     // names under "for", in lower case
 	statements       int                 // number of statements in all rules; at most maxStatements
 	enforcementAt    policy.Pos          // place of the enforcement mode
 	rslAt, licenseAt policy.Pos
-	tokenAt          [3]policy.Pos // places of usage-tokens
+	tokenAt          [3]policy.Pos // places of the keys under "usage-tokens"
 	full             bool
 }
 

@@ -66,7 +66,7 @@ var ruleFields = fields[*ruleReader]{
 		func(r *ruleReader) *string { return &r.rule.PermissionsReference }),
 }
 
-// besideReference lists the keys that cannot be combined with permissions-reference.
+// besideReference lists the keys that cannot be combined with "permissions-reference".
 var besideReference = slices.DeleteFunc(ruleFields.names(), func(key string) bool {
 	return slices.Contains([]string{"name", "for", "hosts", "permissions-reference"}, key)
 })

@@ -81,7 +81,7 @@ func printEnforcement(w *printer, spec *policy.Spec) {
 	e := spec.Enforcement
 	e.Mode, e.Impostors = max(e.Mode, policy.ModeOff), max(e.Impostors, policy.ModeOff)
 	if e.Close {
-		e.Status, e.Message, e.RetryAfter = 0, "", 0 // the action close sends no answer, so these do not apply
+		e.Status, e.Message, e.RetryAfter = 0, "", 0 // "action: close" sends no response, so these settings do not apply
 	}
 	e.Status = cmp.Or(e.Status, defaultStatus)
 	switch e {

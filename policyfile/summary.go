@@ -128,7 +128,7 @@ func counts(names map[string][]string, total map[string]int) []CategoryCount {
 	return counts
 }
 
-// SummaryText returns a summary in the form of the command check: the hosts, and two to five lines for them. If brief
+// SummaryText returns a summary as the command "check" prints it: the hosts, and two to five lines for them. If brief
 // is true, the longer list is replaced by "everyone else", and only two sets of hosts are shown.
 func SummaryText(all []HostSummary, brief bool) string {
 	const most = 2
@@ -217,12 +217,13 @@ func countText(counts []CategoryCount, unknown bool) string {
 // Closed lists the paths and the enforced rules that a Summary leaves out.
 type Closed struct {
 	Crawl []string `json:"crawl,omitempty"` // patterns that some or all crawlers may not crawl, except for whole hosts
-	Index []string `json:"index,omitempty"` // patterns that they may not index
+	Index []string `json:"index,omitempty"` // patterns that some or all crawlers may not index
 	Train []string `json:"train_ai,omitempty"`
 	AIUse []string `json:"ai_use,omitempty"`
 	Open  []string `json:"allowed,omitempty"` // patterns that some or all crawlers may crawl
-	// Blocked are the lines of rules that disallow crawling with the mode block. Logged are the lines of rules that do
-	// so with the mode log. Asked are the lines of rules that only robots.txt states.
+	// Blocked are the lines of rules that disallow crawling with the mode "block". Logged are the lines of rules that
+	// do so with the mode "log". Asked are the lines of rules that only robots.txt states and the server does not
+	// enforce.
 	Blocked []int `json:"blocked_by_lines,omitempty"`
 	Logged  []int `json:"logged_by_lines,omitempty"`
 	Asked   []int `json:"asked_by_lines,omitempty"`
@@ -270,7 +271,7 @@ func (f *File) Closed() (c Closed) {
 	return c
 }
 
-// ClosedText returns the result of Closed in the form of the command check. paths is the maximum number of paths. It
+// ClosedText returns the result of Closed as the command "check" prints it. paths is the maximum number of paths. It
 // returns "" if there are no such paths and rules.
 func (f *File) ClosedText(now time.Time, paths int) string {
 	c := f.Closed()

@@ -68,7 +68,7 @@ func readQualifiedUsage(p *parser, n *yaml.Node, q *qualified) {
 	}
 }
 
-// readUsages parses the section usages. It parses qualified usages first, because combined usages refer to them.
+// readUsages parses the section "usages". It parses qualified usages first, because combined usages refer to them.
 func readUsages(p *parser, n *yaml.Node, _ *policy.Spec) {
 	var simple, combined []*localUsage
 	values := map[*localUsage]*yaml.Node{}

@@ -11,11 +11,12 @@ import (
 
 // Vocabulary describes a channel that states rights in lines of robots.txt and in a header field.
 type Vocabulary struct {
-	Key    string // key of the setting under publish
+	Key    string // key of the setting under "publish"
 	Field  string // canonical name of the header field
 	Labels []Label
-	// Crossing is empty if the vocabulary's lines apply to all paths. Otherwise lines have paths, and readers use the line
-	// with the longest path. Crossing is the code of the problem that is reported if overlapping paths make this wrong.
+	// Crossing is empty if the vocabulary's lines apply to all paths. Otherwise lines have paths, and readers use the
+	// line with the longest path. Crossing is the code of the problem that is reported if this line has the wrong
+	// value for overlapping paths.
 	Crossing string
 	// Lenient means that readers accept names and words in any case, and spaces around the equals sign.
 	Lenient bool
@@ -81,7 +82,7 @@ func (f *Vocabulary) LineKey() string { return strings.ToLower(f.Field) }
 func (f *Vocabulary) No() string { return f.Labels[0].Words[1] }
 
 // Text returns the value of the line for verdicts, such as "train-ai=n, search=y", or "" if the line would be empty.
-// use says how far content may be used, or is "".
+// use tells how far content may be used; it may be "".
 func (f *Vocabulary) Text(v Verdicts, use string) string {
 	var parts []string
 	for _, l := range f.Labels {

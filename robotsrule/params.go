@@ -110,7 +110,7 @@ func wordItem(w string) (name string, value any, ok bool) {
 		if !takesValue(name) {
 			return name, nil, false
 		}
-		text = url.PathEscape(text) // readers then at least find a value
+		text = url.PathEscape(text) // so that readers find at least some value
 	}
 	return name, text, true
 }

@@ -15,7 +15,7 @@ import (
 // Parse reads a list of rules in the syntax of a robots meta tag's content. X-Robots-Tag has the same syntax after
 // the user agent. Parse never fails:
 //
-//   - Names may have any case. "=" means the same as ":". The rule none means noindex and nofollow.
+//   - Names may have any case. "=" means the same as ":". The rule "none" means "noindex" and "nofollow".
 //   - The date of unavailable_after may have the form of RFC 822, RFC 850, ISO 8601 or asctime, or begin with the
 //     month. It may contain commas. A date without a time is the start of the day. A date without a zone is in UTC.
 //   - A number that is too large is replaced with the largest valid number.
@@ -163,7 +163,8 @@ func (s *Set) add(e element) bool {
 	return true
 }
 
-// noindex adds the rule noindex of a list. Like embedded, it works in either order of the two words.
+// noindex adds the rule noindex of a list. The method embedded adds indexifembedded. Both words have the same effect
+// in either order.
 func (s *Set) noindex() {
 	switch s.index {
 	case embeddedOnlyWord:
@@ -244,7 +245,7 @@ func ParseStrict(s string) (Set, error) {
 			return Set{}, fmt.Errorf("a rule is missing before or after a comma")
 		}
 		e, rest := nextElement(s)
-		// If the list ends with a comma, rest is empty, but another member is missing.
+		// If the list ends with a comma, rest is empty, but there is one more member, which is empty.
 		more = rest != "" || strings.HasSuffix(s, ",")
 		s = rest
 		if err := e.check(); err != nil {

@@ -96,7 +96,7 @@ func stricterLimit(a, b int64) int64 {
 // Union returns the most restrictive combination of s and t. It is commutative, associative and idempotent.
 //
 // For max-snippet and max-video-preview, the smaller number applies; -1 means "no limit", and a max-snippet of 0 is
-// nosnippet. For max-image-preview, none is stricter than standard, and standard stricter than large. For
+// nosnippet. For max-image-preview, "none" is stricter than "standard", and "standard" is stricter than "large". For
 // unavailable_after, the earlier date applies. indexifembedded is kept only if neither s nor t has a noindex without
 // it. noarchive replaces nocache, because Bing reads both together as nocache, which is weaker. A permissive word is
 // dropped if the set has its contrary, and "all" is dropped if the set has any restriction. Unknown rules and
@@ -210,8 +210,8 @@ func (s Set) Equal(t Set) bool { return s == t }
 // IsEmpty reports whether s has no rules. A set with a permissive word, such as "all", is not empty.
 func (s Set) IsEmpty() bool { return s == Set{} }
 
-// Has reports whether s has the rule with this name (in lowercase), with any value. none is stored as noindex and
-// nofollow, and a max-snippet of 0 as nosnippet.
+// Has reports whether s has the rule with this name (in lowercase), with any value. The rule "none" is stored as
+// noindex and nofollow, and a max-snippet of 0 as nosnippet.
 func (s Set) Has(name string) bool {
 	switch name {
 	case "none":

@@ -10,8 +10,9 @@ import (
 )
 
 // active lists the patterns whose statements can change a decision for the crawlers of one group. A permission can
-// change one if it overrides a standing prohibition. A standing prohibition can change one unless a wider standing
-// prohibition says the same. A prohibition is standing unless a permission for all of its paths overrides it.
+// change a decision if it overrides a standing prohibition. A standing prohibition can change a decision unless a
+// wider standing prohibition has the same effect. A prohibition is standing unless a permission for all of its paths
+// overrides it.
 func (m *lining) active() []pathpattern.Pattern {
 	standing := map[pathpattern.Pattern][]stated{}
 	var closing, opening solve.Set // the patterns of standing prohibitions, and of permissions
@@ -47,8 +48,8 @@ func (m *lining) active() []pathpattern.Pattern {
 	})
 }
 
-// repeats reports whether a wider standing prohibition says the same as the prohibition s, to all readers and on all
-// paths of p.
+// repeats reports whether a wider standing prohibition has the same effect as the prohibition s, for all readers and
+// on all paths of p.
 func (m *lining) repeats(s stated, p pathpattern.Pattern, closing, opening *solve.Set, standing map[pathpattern.Pattern][]stated) bool {
 	texts := pathpattern.Spell(p, s.rooted(p))
 	usual := texts.Octets == 0 && texts.Written == texts.Normal

@@ -20,8 +20,8 @@ type groupBody struct {
 var shut = groupBody{lines: []Line{{Text: "Disallow: /"}}, key: "Disallow: /\n"}
 
 // bodies returns the group body of each unit, in the order of units. It computes the most important bodies first. If
-// the room for groups is used up, the remaining units get a body that disallows everything. With a merged file, they
-// also get one if the computation would take too long.
+// the room for groups is used up, the remaining units get a body that disallows everything. With a merged file, the
+// remaining units also get such a body if the computation would take too long.
 func (g *grouping) bodies(units []unit) []groupBody {
 	made := make([]groupBody, len(units))
 	cache := map[string]groupBody{} // in a large policy many classes share lines

@@ -102,7 +102,7 @@ func (s *served) fill(v varying) *contents {
 }
 
 // Version returns the version in the entity tag of a robots.txt. It removes the quotes, and the suffix that this
-// package or Caddy's encode appends for a content coding.
+// package or Caddy's "encode" directive appends for a content coding.
 func Version(etag string) string {
 	version := strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
 	for _, coding := range []string{"-gz", "-gzip", "-br", "-zstd"} {

@@ -137,7 +137,8 @@ func (g *grouping) crawlLines(all []stated, apart bool, value func(pathpattern.P
 // assemble returns the lines of a group: first the lines of the policy, then the lines of the merged file.
 func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose string) []Line {
 	var ours, theirs, also []Line
-	// there holds the texts of the lines added so far: two statements about two spellings of a path share some lines.
+	// there holds the texts of the lines added so far, because two statements about two spellings of a path can result
+	// in the same line.
 	there := map[string]bool{}
 	for i := range lines {
 		for _, l := range lines[i].printed(of) {

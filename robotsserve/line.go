@@ -20,7 +20,7 @@ type line struct {
 	allows    []string // texts after Allow
 	disallows []string // texts after Disallow
 	low, high int      // lengths in bytes of the shortest and the longest of these texts and of pattern
-	guard     bool     // the line corrects a reading of Google's parser; see guards
+	guard     bool     // the line prevents a misreading by Google's parser; see guards
 	starred   int      // number of bytes that star added
 }
 
@@ -64,9 +64,9 @@ func (l *line) measure(n int) {
 	}
 }
 
-// star makes the line's texts n bytes longer than the pattern, so that the line wins over others. It adds "*" where
-// they do not change the meaning. If the pattern has no such place, star does nothing. For readers that do not support
-// "*", it keeps the plain texts, too.
+// star makes the line's texts n bytes longer than the pattern, so that the line wins over others. It adds each "*"
+// where it does not change the meaning. If the pattern has no such place, star does nothing. For readers that do not
+// support "*", it keeps the plain texts, too.
 func (l *line) star(n int) {
 	if n <= 0 || l.pattern.Longer(n) == l.pattern {
 		return

@@ -27,7 +27,7 @@ type verdict struct {
 	stated      // the deciding statement; zero if no statement decides
 	client int  // the number of the kind of clients that the verdict is about
 	closes bool // the paths are disallowed
-	silent bool // the group needs no line, because a wider line says the same
+	silent bool // the group needs no line, because a wider line has the same effect
 	own    bool // the policy states the verdict; in the group of a purpose, a rule for the purpose disallows the paths
 }
 
@@ -216,8 +216,8 @@ func (m *lining) at(p pathpattern.Pattern) *line {
 }
 
 // matters reports whether a statement with the pattern given can change the verdict of a cell. A permission can change
-// it if the permission overrides at least one standing prohibition, because other permissions may override the rest. A
-// prohibition can change it unless a permission for all paths of the cell overrides the prohibition.
+// the verdict if it overrides at least one standing prohibition, because other permissions may override the rest. A
+// prohibition can change the verdict unless a permission for all paths of the cell overrides the prohibition.
 func (m *lining) matters(c *solve.Cell[*line], given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(m.all[given], func(s stated) bool {
 		return slices.ContainsFunc(c.Value.verdicts, func(v verdict) bool {
@@ -316,8 +316,8 @@ const (
 	costOfMeeting   = 64 // the cost of a decision about paths where two patterns cross
 )
 
-// sorted returns the lines in the order of the policy. But a line that loses to another follows that line, because some
-// readers use the first match.
+// sorted returns the lines in the order of the policy. However, a line that loses to another line comes after it,
+// because some readers use the first match.
 func (m *lining) sorted(cells []solve.Cell[*line]) []*line {
 	var set solve.Set
 	byLength := make([]int, len(cells))

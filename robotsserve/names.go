@@ -13,9 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// name sets the tokens of the groups. A crawler is named if a rule names it, and its lines differ from the group of "*"
-// and from the group of a crawler that it follows. If purposes is true, there are groups of purposes, which win over
-// the group of "*". Then every crawler that rules name is named.
+// name sets the tokens of the groups. A crawler is named if a rule names it, and its lines differ from the group of
+// "*" and from the group of a crawler that it follows. If purposes is true, there are groups of purposes, which win
+// over the group of "*". In this case, every crawler that rules name gets a group.
 func (g *grouping) name(purposes bool) {
 	g.star.tokens = []string{"*"}
 	all := g.candidates()
@@ -86,9 +86,8 @@ func (g *grouping) skipIdle(all []*crawler, named map[string]*group) {
 	}
 }
 
-// candidates lists the crawlers that may have to be named, in the order of the policy. They are
-// the crawlers that rules name, and their followers. If all are to be named, the crawlers that
-// ignore "*" belong to them.
+// candidates lists the crawlers that may have to be named, in the order of the policy. They are the crawlers that
+// rules name, and their followers. If all crawlers are to be named, the crawlers that ignore "*" are also candidates.
 func (g *grouping) candidates() []*crawler {
 	var ids []policy.CrawlerID
 	for token := range g.due {
@@ -177,7 +176,7 @@ func (g *grouping) arrange() []*group {
 type nameOrder struct {
 	of    map[string]*group   // group of each token
 	parts map[string][]string // for each token, its parts that are tokens of groups with different lines
-	depth map[string]int      // how many tokens, each part of the previous one, lead to a token
+	depth map[string]int      // for each token, how deeply it is nested in other tokens
 }
 
 func newNameOrder(of map[string]*group) *nameOrder {
@@ -240,7 +239,7 @@ func (o *nameOrder) split(all []*group) (parts []*group) {
 	return parts
 }
 
-// refused says how many paths the server blocks, among the paths that a unit's group disallows and the group of "*"
+// refused tells how many paths the server blocks, among the paths that a unit's group disallows but the group of "*"
 // does not.
 type refused int
 
@@ -252,7 +251,7 @@ const (
 
 // refuses returns how many of the paths that a unit's group disallows are blocked by the server. It only considers
 // rules with "enforce: block", and ignores the default of the servers. It returns refusesLess if a rule allows
-// something, or demands an identity, which a server may not know at once. Such rules have to be in the file.
+// something, or demands an identity, which a server may not know at once. The file must state such rules.
 func (g *grouping) refuses(u *unit, gr *group) refused {
 	if g.p.Spec().Publish.AllGroups {
 		return refusesLess
@@ -305,7 +304,7 @@ func (g *group) leftComment() string {
 	return fmt.Sprintf("# and %d rarer crawlers, which the policy blocks", g.left)
 }
 
-// tokenSet finds tokens that are part of others. A merged file can have thousands, of any length.
+// tokenSet finds tokens that are part of other tokens. A merged file can have thousands of tokens of any length.
 type tokenSet struct {
 	all     map[string]bool
 	heads   map[string]bool // the first headLen bytes of each token, or all bytes of a shorter token

@@ -134,7 +134,7 @@ type drawing struct {
 	left       map[string]bool // crawlers that a group's comment counts without naming them; the key is the token in lower case
 	losses     []Loss
 	work       int // the work done, in steps of a budget
-	shut       int // crawlers whose groups had no room
+	shut       int // number of crawlers whose groups had no room
 }
 
 // costOfLine is the cost of printing a line, in the steps of a budget.
@@ -239,7 +239,7 @@ func (d *drawing) vary(p *policy.Policy, host string, o Options) (varying, []pol
 		w.preamble(d.theirs)
 	}
 	if d.license != "" {
-		w.line(d.license) // must precede all groups; otherwise it would only belong to the last group
+		w.line(d.license) // must precede all groups; otherwise the line would only belong to the last group
 	}
 	for _, doc := range d.documents {
 		if isAuthority(host) {

@@ -124,8 +124,8 @@ func Hosts(p *policy.Policy) []policy.Host {
 const maxTooLarge = 2
 
 // Check renders the robots.txt of one host for each set of hosts with the same rules. It returns all problems, each
-// once. It stops after a few files that are too large. If all files would take too long, it renders the files with the
-// most rules, and reports that it left out others. The server sends the rendered files.
+// once. It stops after a few files that are too large. If rendering all files would take too long, it renders the
+// files with the most rules, and reports that it left out others. The server sends the rendered files.
 func (s *Server) Check() []policy.Problem {
 	problems, _ := s.check()
 	return problems
@@ -267,7 +267,7 @@ func acceptsGzip(h http.Header) bool {
 }
 
 // fields holds the values of an answer's header in one allocation. Answers do not share them, because handlers around
-// the Server, such as Caddy's header directive, change values in place.
+// the Server, such as Caddy's "header" directive, change values in place.
 type fields struct {
 	header http.Header
 	values [8]string
@@ -340,8 +340,8 @@ func (u unmet) WriteHeader(status int) {
 // Unwrap returns the underlying writer for http.ResponseController.
 func (u unmet) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
-// selective reports whether a request asks for something other than the whole file (RFC 9110
-// sections 13 and 14). Conditions by date do not apply: the file has no date.
+// selective reports whether a request asks for something other than the whole file (RFC 9110 sections 13 and 14).
+// Conditions about dates do not apply, because the file has no date.
 func selective(h http.Header) bool {
 	return len(h["Range"]) > 0 || len(h["If-None-Match"]) > 0 || len(h["If-Match"]) > 0
 }

@@ -331,7 +331,7 @@ type applier struct {
 	problems []Problem
 }
 
-// set sets the field to a copy of lines. Without a copy, Caddy's header directive, which replaces text in place,
+// set sets the field to a copy of lines. Without a copy, Caddy's "header" directive, which replaces text in place,
 // would change later responses.
 func (a *applier) set(name string, lines []string) {
 	if a.spare == nil {

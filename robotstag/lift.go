@@ -42,8 +42,8 @@ func CanLift(u policy.Usage) bool {
 }
 
 // Lift returns the restrictions that the policy removes from a page's own headers and meta tags. These are the
-// restrictions of each usage that is decided by an allow entry with over-site. until is the time when the result may
-// change, or zero. The usage of q is ignored.
+// restrictions of each usage that an allow entry with the key "over-site" decides. until is the time when the result
+// may change, or zero. The usage of q is ignored.
 func Lift(p *policy.Policy, q policy.Query) (lift robotsrule.Lift, until time.Time) {
 	if q.AnyPath {
 		return 0, until

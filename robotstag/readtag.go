@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// reading says how well a line or member of Robots-Tag could be read, from best to worst.
+// reading tells how well a line or member of Robots-Tag could be read. The values are sorted from best to worst.
 type reading int
 
 const (
@@ -164,9 +164,9 @@ func legacyLine(line string) ([]Member, bool) {
 
 var equals = regexp.MustCompile(`[ \t]*[:=][ \t]*`)
 
-// readLoosely reads a member that is not a structured field. It expects a product token, or none for everyone, and
-// rules, separated by semicolons. It allows white space around them, and a colon for an equals sign. It returns
-// false if there is nothing to read.
+// readLoosely reads a member that is not a structured field. It expects a product token and rules, separated by
+// semicolons. If the token is missing, the rules are for everyone. readLoosely allows white space around each part,
+// and a colon instead of an equals sign. It returns false if there is nothing to read.
 func readLoosely(text string) (Member, bool) {
 	m := Member{Token: Everyone}
 	first, rest, _ := strings.Cut(equals.ReplaceAllString(text, ":"), ";")

@@ -28,7 +28,7 @@ func (u Usage) Combine(v rights.Verdicts) Usage {
 	return u
 }
 
-// IsEmpty reports whether nothing is stated.
+// IsEmpty reports whether there are no preferences.
 func (u *Usage) IsEmpty() bool {
 	return !u.Stated() && (u.Publish == nil || !rights.StatesUse(u.Publish))
 }
@@ -44,7 +44,8 @@ func (u *Usage) text(f *rights.Vocabulary) string {
 	return f.Text(u.Verdicts, f.UseOf(u.Publish))
 }
 
-// word returns the word for a label, or "". If the field is not published, it returns only words that disallow.
+// word returns the word for a label, or "". If the field is not published, it returns only words that disallow a
+// usage.
 func (u *Usage) word(f *rights.Vocabulary, l *rights.Label) string {
 	if u.published(f) {
 		return l.Word(u.Verdicts, f.UseOf(u.Publish))
@@ -65,9 +66,9 @@ type upstreamUsage struct {
 var aroundEquals = regexp.MustCompile(`[ \t]*=[ \t]*`)
 
 // read reads each line separately, because a malformed line would make the whole field unreadable. If a key occurs in
-// several lines, it combines the values by section 5.1; a reader of the joined lines would use the last. In a
-// malformed line it reads each member separately, but uses only members that disallow a usage. Readers of the whole
-// field would ignore the line, so its permissions have no effect.
+// several lines, it combines the values (draft-ietf-aipref-vocab section 5.1), whereas a reader of the joined lines
+// would use the last value. In a malformed line it reads each member separately, but uses only members that disallow a
+// usage. Readers of the whole field would ignore the line, so its permissions have no effect.
 func (f preferenceField) read(lines []string) (upstreamUsage, []Problem) {
 	up := upstreamUsage{f, map[string]httpsfv.Member{}}
 	problems := eachLine(lines, f.Field, lastMemberEnd, func(line string, p []Problem) []Problem {
@@ -158,7 +159,7 @@ func (up upstreamUsage) add(name string, m httpsfv.Member) {
 	}
 }
 
-// looseNo matches a label with the value n or a value that begins with no, in text that is not a Dictionary.
+// looseNo matches a label with the value "n" or a value that begins with "no", in text that is not a Dictionary.
 var looseNo = regexp.MustCompile(`(?i)([a-z*][a-z0-9_.*-]*)["' \t()]*[:=]["' \t()=:]*no?\b`)
 
 // addLoosely adds the labels that a malformed member disallows, and reports whether there are any.

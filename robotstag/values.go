@@ -50,7 +50,7 @@ type Member struct {
 type Values struct {
 	RobotsTag   []string                           // one line
 	XRobotsTag  []string                           // the line for everyone first; if there are many audiences, some share a line
-	Preferences [len(rights.Vocabularies)][]string // one line each
+	Preferences [len(rights.Vocabularies)][]string // one line for each vocabulary
 	Lift        robotsrule.Lift                    // restrictions to remove from the upstream's fields
 	Until       time.Time                          // when the first unavailable_after in the values passes, or zero
 
@@ -129,8 +129,8 @@ func isAgent(name string) bool {
 // isScope reports whether a name in lower case before a colon in X-Robots-Tag is an audience.
 func isScope(name string) bool { return name == Everyone || isAgent(name) }
 
-// isKey reports whether a token is also a Token and a key of RFC 8941. Only then it can be written in both drafts
-// of Robots-Tag.
+// isKey reports whether a token is also a Token and a key of RFC 8941. Only such a token can be written in both
+// drafts' forms of Robots-Tag.
 func isKey(name string) bool {
 	return strings.Trim(name, letters+"0123456789-_.") == "" && strings.IndexAny(name, letters) == 0
 }

@@ -90,13 +90,7 @@ func (a *Agent) Allowed(url string) bool { return a.Ask(url).Allowed }
 // for it.
 func (a *Agent) CrawlDelay() time.Duration { return a.delay }
 
-// ContentUsage returns the value of Content-Usage for a URL (draft-ietf-aipref-attach). This is the value of the lines
-// with the longest matching path, or "" if no line matches.
-func (a *Agent) ContentUsage(url string) string { return a.extension("content-usage", url) }
-
-// AppDirectives returns the value of App-Directives for a URL (draft-nottingham-plan-b). It works like ContentUsage.
-func (a *Agent) AppDirectives(url string) string { return a.extension("app-directives", url) }
-
+// extension returns the value of the lines with a key and the longest matching path, or "" if no line matches.
 func (a *Agent) extension(key, url string) string {
 	path := comparable(pathOf(url), false)
 	var values []string

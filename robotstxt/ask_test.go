@@ -60,8 +60,8 @@ func TestAgent(t *testing.T) {
 	if got := robotstxt.Parse(nil).Agent(policy.Crawler{Token: "x"}).Ask("/"); !got.Allowed {
 		t.Errorf("an empty file: %+v", got)
 	}
-	if a.CrawlDelay() != 1500*time.Millisecond || a.ContentUsage("/news/1") != "train-ai=y, search=n" || a.ContentUsage("/") != "train-ai=n" || a.AppDirectives("/x") != "example;x=1" {
-		t.Errorf("%v %q %q %q", a.CrawlDelay(), a.ContentUsage("/news/1"), a.ContentUsage("/"), a.AppDirectives("/x"))
+	if a.CrawlDelay() != 1500*time.Millisecond || a.Said("/news/1").ContentUsage != "train-ai=y, search=n" || a.Said("/").ContentUsage != "train-ai=n" || a.Said("/x").Directives != "example;x=1" {
+		t.Errorf("%v %+v %+v %+v", a.CrawlDelay(), a.Said("/news/1"), a.Said("/"), a.Said("/x"))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // Below is a policy with a site's own robots.txt as its fallback.
 type Below struct {
 	Policy *policy.Policy // the policy, with the lines of the file as its fallback
-	File   *File          // the file as used, with notes about the lines that are not used
+	File   *File          // the file in the form that is used, with notes about unused lines
 	Closed bool           // the file was too large, so File only has Disallow lines
 	Left   int            // number of Disallow lines for everyone that File lacks
 }

@@ -52,7 +52,7 @@ type Group struct {
 	Name string
 
 	written   string // the value of the first User-agent line
-	number    int    // the number of that line
+	number    int    // the number of the first User-agent line
 	rules     []Rule
 	lines     []line // lines that extend RFC 9309
 	delay     string
@@ -63,7 +63,7 @@ type Group struct {
 type Rule struct {
 	Allow   bool
 	Pattern pathpattern.Pattern
-	Written string // the pattern as it is written, "" where that is Pattern; see pathpattern.Written
+	Written string // the pattern as written, or "" if that is Pattern's text; see pathpattern.Written
 	Size    int    // the length in bytes that Google's parser compares; see writtenSize
 
 	number int
@@ -153,9 +153,9 @@ func (g *Group) Lines() (numbers []int) {
 }
 
 // Decisive returns the rules of a group without the rules that lose to another rule of the same pattern. A rule loses
-// to a rule that is longer as written. A Disallow loses to an Allow of the same length. An Allow also loses to a
-// Disallow in another spelling, because a policy does not distinguish spellings. If several spellings of a Disallow are
-// equivalent, the first is kept, with the largest Size of them.
+// to a rule whose text in the file is longer. A Disallow loses to an Allow of the same length. An Allow also loses to
+// a Disallow in another spelling, because a policy does not distinguish spellings. If several spellings of a Disallow
+// are equivalent, the first is kept, with the largest Size of them.
 func (g *Group) Decisive() []Rule {
 	rules, _ := g.decisive()
 	return rules

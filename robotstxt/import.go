@@ -30,7 +30,7 @@ type Imported struct {
 	// Spec is the policy. Its positions are lines of the robots.txt. Its Crawlers are the crawlers that a policy file
 	// must list.
 	Spec  *policy.Spec
-	Notes []Note // about lines that were left out, or whose meaning changed
+	Notes []Note // notes about lines that were left out, or whose meaning changed
 	// Stricter is a text that says why the policy disallows more than most crawlers read in the file, or "".
 	Stricter string
 	// Comments holds comments by the index of a rule in Spec. LineComments holds comments by line. All other comments
@@ -49,8 +49,8 @@ var (
 // other lines have more. The largest known file of a site has the weight 12,000.
 const maxImported = 12_500
 
-// weight returns the cost of an import. Each line counts once for each name of its group. Patterns that cross others
-// cost more.
+// weight returns the cost of an import. Each line is counted once for each name of its group. Patterns that cross
+// others cost more.
 func (f *File) weight() int {
 	n := f.read/16 + len(f.sitemaps) + crossing*len(f.purposes) + stated*f.acap + f.crawlWeight()
 	for _, g := range f.Groups {
@@ -200,7 +200,8 @@ func (im *importer) dropNames() {
 	})
 }
 
-// misnamed adds a note about a name that is not valid in a policy file. left says what is left out.
+// misnamed adds a note about a name that is not valid in a policy file. left names the part of the robots.txt that is
+// left out for this reason.
 func (im *importer) misnamed(line int, name, left string) {
 	why := ""
 	if policy.ParseAudience(name).Kind != policy.ForToken {
@@ -236,7 +237,8 @@ func position(line int) policy.Pos {
 	return policy.Pos{Line: line, Column: 1}
 }
 
-// noteSpellings adds a note about each Disallow whose path the policy publishes in several spellings. Some readers of the original file only match the spelling in the file.
+// noteSpellings adds a note about each Disallow whose path the policy publishes in several spellings. Some readers of the
+// original file only match the spelling in the file.
 func (f *File) noteSpellings(note func(line int, format string, args ...any)) {
 	said := map[int]bool{}
 	for _, g := range f.Groups {

@@ -109,6 +109,9 @@ func (im *importer) regain(r *measured, weakest []*measured) (crossings []*measu
 			d.left = true
 		default:
 			both := im.crossing(r, d, weakest)
+			if both == nil {
+				both = im.narrower(d, r, weakest)
+			}
 			crossings = append(crossings, both...)
 			if both == nil && !slices.ContainsFunc(weakest, func(a *measured) bool {
 				return a.Allow && !a.left && winsInPolicy(a.Rule, d.Rule) && a.Pattern.Covers(r.Pattern)
@@ -122,22 +125,40 @@ func (im *importer) regain(r *measured, weakest []*measured) (crossings []*measu
 	return crossings
 }
 
+// narrower restores the original length of a Disallow, so that r wins over this Disallow. It returns Disallow rules
+// for the paths where the longer Disallow won over another Allow. If this is not possible, it returns nil and does not
+// change the Disallow.
+func (im *importer) narrower(d, r *measured, weakest []*measured) (all []*measured) {
+	if !winsInPolicy(r.Rule, d.read) {
+		return nil
+	}
+	for _, s := range d.losers {
+		both := im.crossing(d, s, weakest)
+		if both == nil {
+			return nil
+		}
+		all = append(all, both...)
+	}
+	d.Rule = d.read
+	return all
+}
+
 // maxCrossings limits the number of patterns of crossing.
 const maxCrossings = 4
 
-// crossing returns Allow rules for the paths that r and d match. They win over d, and lose to each Disallow that wins
-// over r in the file. It returns nil if there are no such rules.
+// crossing returns rules of the same kind as r for the paths that r and d match. These rules win over d, and lose to
+// each rule that wins over r in the file. It returns nil if there are no such rules.
 func (im *importer) crossing(r, d *measured, weakest []*measured) (all []*measured) {
 	patterns, _ := pathpattern.Intersect(pathpattern.Raw(r.read.text()), pathpattern.Raw(d.read.text()), maxCrossings)
 	for _, p := range patterns {
-		c := Rule{Allow: true, Pattern: pathpattern.MustParse(p.String())}
+		c := Rule{Allow: r.Allow, Pattern: pathpattern.MustParse(p.String())}
 		c.Written = pathpattern.Written(c.Pattern, p.String())
-		if im.below { // in a policy file, the number would repeat the comment of the line
+		if im.below { // in a policy file, the line number would print the comment of the line again
 			c.number = r.number
 		}
-		c, ok := c.longer(max(0, d.lengthToLose(true)-c.Pattern.Len()))
+		c, ok := c.longer(max(0, d.lengthToLose(r.Allow)-c.Pattern.Len()))
 		if !ok || slices.ContainsFunc(weakest[slices.Index(weakest, r):], func(s *measured) bool {
-			return !s.Allow && winsInPolicy(c, s.Rule) && s.Pattern.Overlaps(c.Pattern)
+			return s.Allow != r.Allow && winsInPolicy(c, s.Rule) && s.Pattern.Overlaps(c.Pattern)
 		}) {
 			return nil
 		}

@@ -45,6 +45,18 @@ func TestImportKeepsLengths(t *testing.T) {
 			"Disallow: /%7Ea\nAllow: *.pdf\nAllow: /*?\n",
 			[]string{"/%7Ea", "/%7Ea?x", "/%7Ea.pdf", "/%7Ea?x.pdf", "/b?x"},
 		},
+		"a Disallow that never decides": {
+			"Allow: /*\nDisallow: *a\nDisallow: /a$\nDisallow: /b/\n",
+			[]string{"/a", "/ba", "/b/a", "/x"},
+		},
+		"an Allow where two lines meet": {
+			"Allow: /%7Ea\nDisallow: /*?*\nDisallow: /%7Ea$\n",
+			[]string{"/%7Ea", "/%7Ea?x", "/%7Eax", "/%7Eax?", "/b?x"},
+		},
+		"a Disallow where two lines meet": {
+			"Allow: /*?$\nAllow: /%7Ea$\nDisallow: /%7Ea\n",
+			[]string{"/%7Ea", "/%7Ea?", "/%7Eab", "/b?"},
+		},
 		"a pattern that also matches at the root": {
 			"Allow: */b/\nDisallow: /a/b\nDisallow: *b/a\nDisallow: /b/\n",
 			[]string{"/b/a", "/b/xb/a", "/xb/a", "/a/b/", "/b/", "/a/b/a", "/x/b/a"},

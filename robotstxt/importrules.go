@@ -41,9 +41,10 @@ func (g *Group) disallows() bool {
 
 func (g *Group) delays() bool { return g.CrawlDelay() > 0 }
 
-// replaces reports whether the groups gs replace a group with the property has. For their crawlers, they replace the
-// group of "*", and the groups that the crawlers would follow (RFC 9309 section 2.2.1). In a policy, the rules of both
-// groups would apply, so the rule of gs has to override the other rule.
+// replaces reports whether the groups gs replace a group for which the function "has" returns true. For their
+// crawlers, the groups gs replace the group of "*", and the groups that these crawlers would otherwise follow (RFC
+// 9309 section 2.2.1). In a policy, the rules of both groups would apply, so the rule of gs has to override the other
+// rule.
 func (im *importer) replaces(gs []*Group, has func(*Group) bool) bool {
 	other := func(name string) bool {
 		g := im.f.Group(name)
@@ -121,7 +122,8 @@ func (im *importer) ignoringStar(star *Group) {
 }
 
 // implied returns a statement that allows all paths. It is for the paths that no line of a group mentions. If the file
-// is the fallback of a policy, the statement has the line number of the group, because explain cites that line.
+// is the fallback of a policy, the statement has the line number of the group, because the command "explain" cites
+// that line.
 func (im *importer) implied(g *Group) policy.Statement {
 	if im.below {
 		return crawl(true, pathpattern.All, g.number)
@@ -134,10 +136,10 @@ func (im *importer) implied(g *Group) policy.Statement {
 func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	g := gs[0]
 	r := policy.Rule{For: audience, Pos: position(g.number)}
-	if im.below { // explain cites the lines of the file
-		var names []string
-		for _, g := range gs {
-			names = append(names, g.written)
+	if im.below { // the command "explain" cites the lines of the file
+		names := make([]string, len(gs))
+		for i, g := range gs {
+			names[i] = g.written
 		}
 		r.Name = "User-agent: " + strings.Join(names, ", ")
 	}
@@ -265,8 +267,7 @@ func (im *importer) beginning(line int, p pathpattern.Pattern) pathpattern.Patte
 // fallsThrough adds a note about extensions that the group of "*" has and the group g lacks. In robots.txt, they do not
 // apply to the crawlers of g. In the policy, they do.
 func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
-	// has holds the keys without a further note. The keys listed here need none, because a policy does not apply them
-	// to g, either.
+	// has holds the keys that need no further note. It begins with the keys that a policy does not apply to g, either.
 	has := map[string]bool{"license": true, "app-directives": true, "request-rate": true, "visit-time": true}
 	for _, l := range g.lines {
 		for _, subject := range l.subjects() {
@@ -314,7 +315,7 @@ func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 			im.extension(&all, l)
 		}
 	}
-	im.f.notes = notes // importing "*" has reported the same
+	im.f.notes = notes // the import of "*" has added the same notes
 	for _, d := range all.AppDirectives {
 		if !slices.ContainsFunc(r.AppDirectives, func(own policy.AppDirective) bool { return own.App == d.App && own.Pattern == pathpattern.All }) {
 			r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: d.Pos, Pattern: pathpattern.All, App: d.App, Text: d.App})

@@ -75,8 +75,8 @@ func (g *Group) Extensions(stated Stated) (lines []string) {
 }
 
 // Disallowed returns the preferences that lines without a path disallow, by the key of the line in lower case. For
-// "Content-Usage: train-ai=n", it returns train-ai under content-usage. A merged file adds them to the policy's
-// preferences.
+// "Content-Usage: train-ai=n", it returns "train-ai" with the key "content-usage". A merged file adds them to the
+// policy's preferences.
 func (g *Group) Disallowed() map[string][]string {
 	all := map[string][]string{}
 	for _, l := range g.lines {
@@ -159,7 +159,7 @@ func (f *File) LeftOut(stated Stated) []Note {
 		for _, l := range g.lines {
 			if _, why := l.merged(stated); why != "" {
 				if _, all := l.refused(); all && stated.Preferences && l.isPreferences() {
-					continue // a comment of the merged file already says so
+					continue // a comment in the merged file already tells this
 				}
 				add(l.number, "%q is left out: %s", l.key+": "+l.value, why)
 			}

@@ -51,7 +51,7 @@ func TestOtherLinesAreKept(t *testing.T) {
 func TestApplicationsThatStartWithAnAsterisk(t *testing.T) {
 	f := robotstxt.Parse([]byte("User-agent: *\nApp-Directives: *app;x=?0\nApp-Directives: *.pdf other;y\n")).Agent(policy.Crawler{Token: "SomeBot"})
 	for path, want := range map[string]string{"/a": "*app;x=?0", "/a.pdf": "other;y"} {
-		if got := f.AppDirectives(path); got != want {
+		if got := f.Said(path).Directives; got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}

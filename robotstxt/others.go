@@ -7,14 +7,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Said holds the values of extensions of RFC 9309 that apply to a crawler and a URL.
+// Said holds the values of extensions of RFC 9309 that apply to a crawler and a URL: Content-Usage
+// (draft-ietf-aipref-attach) and App-Directives (draft-nottingham-plan-b).
 type Said struct {
 	ContentUsage string `json:"content_usage,omitempty"`
 	Directives   string `json:"app_directives,omitempty"`
 }
 
 // Said returns the values of Content-Usage and App-Directives that the crawler's group has for a URL.
-func (a *Agent) Said(url string) Said { return Said{a.ContentUsage(url), a.AppDirectives(url)} }
+func (a *Agent) Said(url string) Said {
+	return Said{a.extension("content-usage", url), a.extension("app-directives", url)}
+}
 
 // Lines returns the values as lines of robots.txt.
 func (s Said) Lines() (all []string) {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxLines limits the number of lines in all groups. A line counts once for each User-agent line of its group.
+	// maxLines limits the number of lines in all groups. A line is counted once for each User-agent line of its group.
 	maxLines = 1 << 18
 	maxName  = 200
 )

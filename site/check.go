@@ -86,8 +86,8 @@ func (s *Site) samples() (all []sample) {
 
 const tailored = `write "headers tailored" in the Caddyfile, which sends each crawler only its own header values`
 
-// checkHeaders builds the headers for the samples and returns their problems. It stops when left, which it decreases,
-// is 0.
+// checkHeaders builds the headers for the samples and returns their problems. left is the number of samples that may
+// still be checked. checkHeaders decreases it for each sample, and stops at 0.
 func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems []policy.Problem) {
 	now := time.Now()
 	for _, sm := range samples {

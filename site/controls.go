@@ -21,21 +21,21 @@ type ControlState struct {
 	Usage    string   `json:"usage"`
 	Operator string   `json:"operator"`
 	Sent     string   `json:"sent,omitempty"`    // how the control is sent; empty if it is not sent
-	Where    []string `json:"where,omitempty"`   // patterns of the paths that it is sent for
-	Costs    string   `json:"costs,omitempty"`   // usages that it takes away and the policy does not disallow
+	Where    []string `json:"where,omitempty"`   // patterns of the paths for which the control is sent
+	Costs    string   `json:"costs,omitempty"`   // usages that the control takes away but the policy does not disallow
 	ByHand   string   `json:"by_hand,omitempty"` // what the author of the policy has to do
 }
 
 // ControlScope limits the result of ControlStates. An empty field does not limit it.
 type ControlScope struct {
-	Crawler string // the token of a crawler that controls affect
+	Crawler string // the token of a crawler that the controls must affect
 	Host    string
 	Path    string // a path on Host
 }
 
 // ControlStates lists the operators' own controls against AI training and AI answers, for the usages that the policy
-// disallows. It also lists controls that are sent because the policy disallows preserve: an operator may read noarchive
-// as its control.
+// disallows. It also lists controls that are sent because the policy disallows the usage "preserve": an operator may
+// read the rule "noarchive" as its control.
 func (s *Site) ControlStates(in ControlScope, now time.Time) (all []ControlState) {
 	controls := s.File.Catalog.Controls()
 	if in.Crawler != "" {
@@ -102,9 +102,9 @@ func (s *Site) controlState(x crawlers.Control, u policy.Usage, in ControlScope,
 // maxControlHosts limits how many hosts of a rule have their controls shown.
 const maxControlHosts = 100
 
-// controlQueries yields queries if a rule makes a control necessary for them. With each query, it yields the query's
-// place as text. If the query has a path, it only yields this query. Otherwise it yields a query for an example of each
-// pattern, on the query's host or on each host of the rule.
+// controlQueries yields queries for which a rule makes the control x necessary, each with its place as text. If q has
+// a path, only q itself can be yielded. Otherwise, controlQueries yields a query for an example of each pattern, on
+// the host of q or on each host of the rule.
 func (s *Site) controlQueries(x crawlers.Control, q policy.Query) iter.Seq2[policy.Query, string] {
 	return func(yield func(policy.Query, string) bool) {
 		if q.Path != "" {

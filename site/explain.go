@@ -41,7 +41,7 @@ type Explanation struct {
 	Others []string `json:"also_names,omitempty"`
 	Meant  string   `json:"did_you_mean,omitempty"` // if Crawler is nil, a crawler with a similar name
 	// MayCrawl is false if the policy disallows crawling for any of the paths that servers may read the URL as (see
-	// Target). But an unrecognized client is never blocked.
+	// Target). However, the server never blocks an unrecognized client.
 	MayCrawl bool `json:"may_crawl"`
 	// Unread is true if the site's own robots.txt would decide, but is not known. See May.
 	Unread bool    `json:"site_robots_txt_not_read,omitempty"`
@@ -349,7 +349,7 @@ func (s *Site) explainEdge(q policy.Query, t *Target, named []Client) Channel {
 	}
 	v := s.EdgeOf(t, q)
 	if v.Decision.Rule != nil && v.Decision.Rule.Fallback && !v.Impostor {
-		v.Decision = policy.Decision{} // the server never enforces it
+		v.Decision = policy.Decision{} // the server never enforces the fallback
 	}
 	if v.Decision.Rule != nil && !v.Impostor {
 		c.add(s.reason(v.Decision))

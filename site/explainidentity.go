@@ -11,10 +11,10 @@ import (
 
 // Identity describes how a crawler can be verified, and what happens to the request of a client with each identity.
 type Identity struct {
-	// By lists the proofs that the crawler's operator publishes: some of "address lists",
-	// "reverse DNS" and "signatures". If it is empty, every client of that name is unverified.
+	// By lists the proofs that the crawler's operator publishes: some of "address lists", "reverse DNS" and
+	// "signatures". If the list is empty, every client with the crawler's name is unverified.
 	By       []string  `json:"verified_by"`
-	Assumed  string    `json:"assumed"`            // the identity that the explanation is for: verified, unknown or impostor
+	Assumed  string    `json:"assumed"`            // the identity that the explanation is for: verified, unverified or impostor
 	Evidence string    `json:"evidence,omitempty"` // the reason for Assumed; empty if the client was not checked
 	Demands  []Reason  `json:"demands,omitempty"`  // rules that demand an identity, and decide for some identity
 	Outcomes []Outcome `json:"outcomes"`           // the server's decision for each identity that the client can have

@@ -135,9 +135,9 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, sent *Target, now
 	return page
 }
 
-// appendTarget appends the part of a key that distinguishes the page of a target from other pages of the host. The part
-// has at least one byte. It removes the paths from t.More that do not change the page, unless the page depends on
-// letter case. If there is too much to compare, it sets t.Long.
+// appendTarget appends the part of a key that distinguishes the page of a target from other pages of the host. The
+// part has at least one byte. If the page does not depend on letter case, appendTarget removes from t.More the paths
+// that do not change the page. If there is too much to compare, it sets t.Long.
 func (ps *pages) appendTarget(key []byte, t *effect.PolicyTarget) []byte {
 	begin := len(key)
 	work := pathpattern.Work(maxMatching)

@@ -70,8 +70,8 @@ func (s *Site) License(host string) rights.Declared {
 type Declared struct {
 	Channel *channels.Channel
 	rights.Declared
-	// Published is false if the policy does not publish the channel. Then the statement only applies to responses that
-	// already have fields of the channel, and makes them stricter.
+	// Published is false if the policy does not publish the channel. In this case, the statement only applies to
+	// responses that already have fields of the channel, and makes these fields stricter.
 	Published bool
 }
 

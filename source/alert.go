@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 )
 
-// alert logs and reports an undo that makes search engines lose something. The alert remains until the next version is
-// served.
+// alert logs and reports an undo if search engines lose something because of it, or a test of the policy now fails.
+// The alert remains until the next version is served.
 func (d *Document) alert(o *Options, src *source, out Outcome) {
 	if !out.undo || out.Before == nil || out.Now == nil || out.Err != nil {
 		return
@@ -35,8 +35,8 @@ func (d *Document) alert(o *Options, src *source, out Outcome) {
 	}
 }
 
-// costOf describes what search engines lose by an undo, and which tests of the policy now fail. It returns "" if
-// nothing is lost and no test fails.
+// costOf describes what search engines lose because of an undo, and which tests of the policy now fail. It returns ""
+// if nothing is lost and no test fails.
 func (d *Document) costOf(o *Options, src *source, before, now *Snapshot) string {
 	var all []string
 	if err := d.allows(o, src, before, now, nil); err != nil {

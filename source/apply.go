@@ -33,12 +33,11 @@ const (
 	recovered      // the source had an error, and now has the served version again
 )
 
-// update reads a source, applies a change and reports it. If all is set, it applies the new state without waiting
-// for it to settle, and also gives it to the stores that do not watch. The caller must hold loading; update
-// releases it.
+// update reads a source, applies a change and reports it. If all is set, it applies the new state without waiting for
+// it to settle, and also gives it to the stores that do not watch. The caller must hold d.loading; update releases it.
 func (d *Document) update(ctx context.Context, o *Options, src *source, all bool) Outcome {
 	out := d.readAndApply(ctx, o, src, all)
-	o.report(src, out) // loading is released, because a handler of the event may load a configuration
+	o.report(src, out) // d.loading is released here, because a handler of the event may load a configuration
 	d.alert(o, src, out)
 	d.markServed(ctx, o, src)
 	return out
@@ -78,7 +77,7 @@ func (d *Document) settling(src *source, found content, err error) bool {
 	return true
 }
 
-// undecidedRetry is the wait before an undecided guard is asked again.
+// undecidedRetry is the wait before Options.Guard is asked again after it could not decide.
 const undecidedRetry = time.Minute
 
 // apply applies a state of the source. It compiles a new text and gives the version to the stores that watch or, if
@@ -187,7 +186,7 @@ func (d *Document) unchanged(found content, s *Snapshot, hadError, all bool) Out
 func (d *Document) adopt(o *Options, src *source, found content, s *Snapshot, all bool) Outcome {
 	before := d.Current()
 	d.serves(found)
-	saved := o.saveLastGood(src, s) // before serving it, so that a crash does not bring back the old version
+	saved := o.saveLastGood(src, s) // saved before it is served, so that a crash does not bring back the old version
 	if before != nil && before.SHA256 != s.SHA256 {
 		saved = before.SHA256
 	}
@@ -237,14 +236,14 @@ func (d *Document) publish(s *Snapshot, all bool) {
 	}
 	d.setCurrent(s)
 	for _, u := range d.all {
-		if u.watch || all || d.retry > 0 { // retry: stores without a version since the start get it, too
+		if u.watch || all || d.retry > 0 { // retry: stores that have not had a version since the start get this one, too
 			u.set(s)
 		}
 	}
 	d.retry = 0
 }
 
-// setCurrent sets the current version. The caller must hold mu, and no other goroutine may have s yet.
+// setCurrent sets the current version. The caller must hold d.mu, and no other goroutine may have s yet.
 func (d *Document) setCurrent(s *Snapshot) {
 	if d.Current() != s {
 		s.Memory = d.memory

@@ -36,21 +36,21 @@ type Document struct {
 	pending   string    // a new state that has not stayed the same for long enough yet
 	rejected  string    // the last rejected state
 	marked    time.Time // time when the saved version was last marked as in use
-	undecided time.Time // time when the guard last could not decide; zero if it decided
+	undecided time.Time // time when Options.Guard last could not decide; zero if it decided
 	unmarked  int       // remaining attempts to record in the history that the present text is served
 
 	failures atomic.Int32 // number of failed reads in a row
 
 	users // its mutex protects the fields below
 
-	current  atomic.Pointer[Snapshot] // the last good version; nil before the first
+	current  atomic.Pointer[Snapshot] // the last good version; nil before the first version
 	err      error                    // why the present state of the source is not served, or nil if it is
 	absent   bool                     // whether err means that the source does not have a policy yet
 	errSince time.Time
 	checked  time.Time // time when the source was last read
 	previous string    // SHA-256 of the text served before the present text
 
-	cost      string // what search engines lose by the served undo, or ""
+	cost      string // what search engines lose because of the served undo, or ""
 	costSince time.Time
 
 	memory *site.Memory // shared by all versions
@@ -100,7 +100,7 @@ func (d *Document) open(ctx context.Context, u *user) error {
 		return nil
 	}
 	if now := d.Current(); err == nil && now != nil {
-		// A configuration that is being loaded does not get a text that the guard rejects.
+		// A configuration that is being loaded does not get a text that Options.Guard rejects.
 		if returns, accepted := d.returned(u.src, s.SHA256); returns != Undo {
 			if err := d.allows(u.Options, u.src, now, s, accepted); err != nil {
 				d.noteRejected(u, state, err)
@@ -121,8 +121,8 @@ func (d *Document) open(ctx context.Context, u *user) error {
 		return nil
 	}
 	// When the server starts, serving the last good policy is better than not starting. If a storage or web server
-	// does not answer, starting without a policy is better, too. If a configuration is already running with a
-	// policy, it keeps running, and the error says why.
+	// does not answer, starting without a policy is better, too. If a configuration is already running with a policy,
+	// open returns an error, and that configuration keeps running.
 	if !u.Strict && d.startLastGood(u) || u.src.remote && !u.ReadOnly && (!u.Strict || d.unavailable() != nil) {
 		d.noteRejected(u, state, err)
 		return nil
@@ -131,7 +131,8 @@ func (d *Document) open(ctx context.Context, u *user) error {
 }
 
 // waitsForGuard reports whether the saved version must be served first. That is the case if the source has another
-// text, because the guard only works once the configuration runs. The first poll then handles the text like a reload.
+// text, because Options.Guard works only when the configuration is running. The first poll then handles the text like
+// a reload.
 func (d *Document) waitsForGuard(u *user, data []byte) bool {
 	if running, _ := d.active(); u.Guard == nil || u.ReadOnly || running != nil {
 		return false
@@ -182,14 +183,14 @@ func (d *Document) unavailable() error {
 }
 
 // isFirst reports whether the user has not written the policy yet: the source is empty, and no text from it was ever
-// accepted. If another configuration is running, isFirst returns false, because a missing file is then more likely a
-// mistyped name. It also returns false if a configuration is only validated.
+// accepted. If another configuration is running, isFirst returns false, because a missing file is probably a mistyped
+// name in that case. It also returns false if a configuration is only validated.
 func (d *Document) isFirst(u *user, found content, err error) bool {
 	return u.src.isNothing(found, err) && !u.ReadOnly && (u.src.stored != nil || !u.Strict) && !d.hasVersion(u)
 }
 
-// isNothing reports whether a source has no policy, because the file or key does not exist or the file is empty. An
-// empty key returns false, because it indicates damage.
+// isNothing reports whether a source has no policy, because the file or key does not exist or the file is empty. It
+// returns false for a key with an empty value, because such a value indicates damage.
 func (src *source) isNothing(found content, err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || src.stored == nil && found.data != nil && len(bytes.TrimSpace(found.data)) == 0
 }

@@ -67,8 +67,8 @@ type Standing struct {
 }
 
 // Undo returns the version that an undo goes back to, or nil if none is known. If servers serve the text in the
-// storage, that is the version that they served directly before. If they do not serve that text, it is the version
-// that they serve now.
+// storage, Undo returns the version that they served directly before this text. Otherwise, it returns the version that
+// they serve now.
 func (s *Standing) Undo() *Published {
 	for i := range s.History {
 		if v := &s.History[i]; v.SHA256 != s.SHA256 && !v.Served.IsZero() {
@@ -84,8 +84,8 @@ func (s *Standing) UndoesUndo() bool {
 	return back != nil && len(s.History) > 1 && s.top(s.SHA256) && s.History[0].Undo && s.History[1].SHA256 == back.SHA256
 }
 
-// GoBack returns the version with a number or, for 0, the version for an undo. It returns an error for a version
-// that no server is known to have served, because to the servers that is a new text.
+// GoBack returns the version with a number or, for 0, the version for an undo. It returns an error for a version that
+// no server is known to have served, because such a text is new to the servers.
 func (s *Standing) GoBack(number int) (*Published, error) {
 	if number == 0 {
 		if back := s.Undo(); back != nil {
@@ -215,8 +215,9 @@ const (
 )
 
 // servedMarks returns the marks, oldest first. They have their own key, and are written without a lock. If the storage
-// failed while a server held a lock, that lock would block the next publication. For the same reason, servedMarks
-// ignores damaged marks; then no version can be undone until servers load other versions.
+// failed while a server held a lock, that lock would block the next publication. Damaged marks must not block a
+// publication either, so servedMarks ignores them. In that case, no version can be undone until servers load other
+// versions.
 func (s *storedPolicy) servedMarks(ctx context.Context) ([]servedMark, error) {
 	marks, err := loadBeside[[]servedMark](ctx, s, servedSuffix, "list of served versions")
 	if errors.Is(err, errDamaged) {

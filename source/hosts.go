@@ -24,8 +24,8 @@ import (
 const (
 	maxFiles  = 20_000 // if there are more, the least recently used file is dropped
 	maxMisses = 20_000
-	// A request waits a limited time until its file may be looked up. After that it fails, because a crawler could
-	// use a wrong answer for a day.
+	// A request waits a limited time until its file may be looked up. After that time the request fails, because a
+	// crawler could use a wrong answer for a day.
 	lookupsPerSecond = 2000
 	maxLookupWait    = 500 * time.Millisecond
 	// maxReads limits how many files are read at the same time, because each read that hangs in the kernel holds a
@@ -50,7 +50,7 @@ type Hosts struct {
 	users // its mutex protects the fields below
 
 	files  map[string]*Document    // keys are file names relative to the directory of the template
-	misses map[string]*atomic.Bool // names of files that do not exist; the value reports a request since the last sweep
+	misses map[string]*atomic.Bool // names of files that do not exist; the value is true if requested since the last sweep
 	dirErr error                   // why the directory cannot be read now
 }
 
@@ -224,7 +224,8 @@ func (h *Hosts) lookUp(o *Options, name string) (*Document, error) {
 	return f, nil
 }
 
-// waitForTurn waits until the file may be looked up, and acquires reads. It returns false if that takes too long.
+// waitForTurn waits until a file may be looked up, and acquires the semaphore h.reads. It returns false if that takes
+// too long.
 func (h *Hosts) waitForTurn() bool {
 	limited, cancel := context.WithTimeout(context.Background(), maxLookupWait)
 	defer cancel()

@@ -30,8 +30,8 @@ type lastGood struct {
 }
 
 // Saved policies that no site uses are kept for some time; after that, only a limited number is kept. There is a limit
-// because file names can change with every deployment. Servers that share the directory mark the policies that they use
-// as in use every day.
+// because file names can change with every deployment. Servers that share the directory mark the policies in use every
+// day.
 const (
 	maxLastGood  = 64
 	lastGoodUse  = 24 * time.Hour
@@ -78,7 +78,7 @@ func (l *lastGood) before(sum string) string {
 }
 
 // markLastGood marks the saved version of a document as in use, so that other servers keep it. The caller must hold
-// loading.
+// d.loading.
 func (d *Document) markLastGood(u *user) {
 	file, now := u.lastGoodFile(u.src), time.Now()
 	if file == "" || u.ReadOnly || now.Sub(d.marked) < lastGoodUse {

@@ -44,11 +44,11 @@ type Change struct {
 	returns Return
 }
 
-// LossError means that an earlier version is not published, because search engines would lose something by it and this
-// loss was not accepted.
+// LossError means that an earlier version is not published, because search engines would lose something and this loss
+// was not accepted.
 type LossError struct {
 	Claim claim.Claim
-	Names []string // search engines and gaps, by the names that --accept-loss takes
+	Names []string // names of search engines and gaps, in the form for the flag --accept-loss
 }
 
 func (e *LossError) Error() string {
@@ -129,8 +129,9 @@ func (s *storedPolicy) dropDraft(ctx context.Context, c *Change) {
 	}
 }
 
-// withdraw restores the history after the newest text could not be written, unless the text may have been written
-// nevertheless. It uses a new context, because the context of the write may have ended.
+// withdraw restores the history after the newest text could not be written. If the text may have been written
+// nevertheless, withdraw does not change the history. It uses a new context, because the context of the write may have
+// ended.
 func (s *storedPolicy) withdraw(ctx context.Context, text string, history []Published) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
@@ -156,8 +157,8 @@ func (d *Document) stored() *storedPolicy {
 func (d *Document) Writable() bool { return d.stored() != nil }
 
 // Publish writes a text to the policy's storage and serves it. The storage must have the version that the text should
-// replace, or one that this server has rejected. Unless the text is an undo, the guard must allow it. If the text is an
-// earlier version, search engines may lose only what was accepted. The caller must have run the policy's tests.
+// replace, or one that this server has rejected. Options.Guard must allow the text, except for an undo. If the text is
+// an earlier version, search engines may lose only what c.Accept allows. The caller must have run the policy's tests.
 func (d *Document) Publish(ctx context.Context, c Change) (Outcome, error) {
 	u, _ := d.active()
 	if u == nil {
@@ -166,7 +167,7 @@ func (d *Document) Publish(ctx context.Context, c Change) (Outcome, error) {
 	if u.src.stored == nil {
 		return Outcome{}, errReadOnly
 	}
-	d.markServed(ctx, u.Options, u.src) // records the replaced text
+	d.markServed(ctx, u.Options, u.src) // records that the text to replace was served
 	if err := d.loading.Acquire(ctx, 1); err != nil {
 		return Outcome{}, err
 	}
@@ -180,7 +181,7 @@ func (d *Document) Publish(ctx context.Context, c Change) (Outcome, error) {
 	return out, nil
 }
 
-// publishText does the work of Publish. The caller must hold loading; publishText releases it.
+// publishText does the work of Publish. The caller must hold d.loading; publishText releases it.
 func (d *Document) publishText(ctx context.Context, u *user, c Change) (Outcome, error) {
 	defer d.loading.Release(1)
 	st, err := within(ctx, readTimeout, "the storage", u.src.stored.standing)

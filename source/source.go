@@ -5,13 +5,11 @@ package source
 import (
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/deadline"
-	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
 type source struct {
@@ -57,11 +55,6 @@ func (src *source) state(found content, err error) string {
 		return "error"
 	}
 	return "error: " + err.Error()
-}
-
-// readPolicy reads a policy. If the policy is too large, it reads only enough to detect this.
-func readPolicy(r io.Reader) ([]byte, error) {
-	return io.ReadAll(io.LimitReader(r, policyfile.MaxSize+1))
 }
 
 // bounded returns a read function that returns after readTimeout, even if read blocks. A file on a dead network mount

@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
 // fileValidator identifies the version of a file.
@@ -26,8 +29,8 @@ const (
 	// coarseClock is longer than the precision of a file system's clock, which may be two seconds. Within this time, a
 	// file can change without a new date or size.
 	coarseClock = 3 * time.Second
-	// After the time rereadFile, a file is read even if its date has not changed. Dates can be set by hand, and network
-	// file systems cache them.
+	// A file is read again after the time rereadFile, even if its date has not changed. Users can set dates, and
+	// network file systems cache them.
 	rereadFile = time.Minute
 )
 
@@ -103,7 +106,7 @@ func readOpen(file *os.File) (content, error) {
 	if err := checkRegular(file.Name(), info); err != nil {
 		return content{}, err
 	}
-	data, err := readPolicy(file)
+	data, err := io.ReadAll(io.LimitReader(file, policyfile.MaxSize+1)) // more than the limit, to detect files that are too large
 	if err != nil {
 		return content{}, fmt.Errorf("reading %s: %w", file.Name(), err)
 	}

@@ -10,6 +10,9 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
 type webPolicy struct {
@@ -50,28 +53,18 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 }
 
 func (w *webPolicy) read(ctx context.Context, _ any) (content, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url.String(), nil)
+	header := map[string]string{"User-Agent": "caddy-robots-policy", "Accept": "application/yaml, text/yaml, text/plain;q=0.9, */*;q=0.1"}
+	resp, err := outbound.Get(ctx, w.client, w.url.String(), header, policyfile.MaxSize+1)
 	if err != nil {
 		return content{}, err
 	}
-	r.Header.Set("User-Agent", "caddy-robots-policy")
-	r.Header.Set("Accept", "application/yaml, text/yaml, text/plain;q=0.9, */*;q=0.1")
-	resp, err := w.client.Do(r)
-	if err != nil {
-		return content{}, err
-	}
-	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return content{}, fmt.Errorf("%s answered %s", w.url.Host, resp.Status)
 	}
-	data, err := readPolicy(resp.Body)
-	if err != nil {
-		return content{}, fmt.Errorf("reading from %s: %w", w.url.Host, err)
-	}
-	if isHTML(resp.Header.Get("Content-Type"), data) {
+	if isHTML(resp.Header.Get("Content-Type"), resp.Data) {
 		return content{}, fmt.Errorf("%s answered with a web page instead of a policy", w.url.Host)
 	}
-	return content{data: data}, nil
+	return content{data: resp.Data}, nil
 }
 
 // isHTML recognizes a login page or an error page with status 200. A policy never begins with "<".

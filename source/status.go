@@ -40,7 +40,7 @@ type Status struct {
 	// Error is the reason why the source's present state is not served. It is absent if that state is served.
 	Error      string     `json:"error,omitempty"`
 	ErrorSince *time.Time `json:"error_since,omitempty"`
-	// UndoCost describes what search engines lose by the served undo. It is absent if they lose nothing.
+	// UndoCost describes what search engines lose because of the served undo. It is absent if they lose nothing.
 	UndoCost      string     `json:"undo_cost,omitempty"`
 	UndoCostSince *time.Time `json:"undo_cost_since,omitempty"`
 	Before        string     `json:"before_sha256,omitempty"` // SHA-256 of the version served before, if known
@@ -150,8 +150,8 @@ func (o Outcome) Report(name string) ReloadReport {
 	return result
 }
 
-// newDesc returns the description of a metric. The label policy is the policy's name in the configuration, so it
-// has few values.
+// newDesc returns the description of a metric. The label "policy" is the policy's name in the configuration, so it has
+// few values.
 func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", name), help, append([]string{"policy"}, labels...), nil)
 }
@@ -308,8 +308,8 @@ func (o *Options) recoverPanic() {
 
 const guardTimeout = time.Minute
 
-// below returns a function that finds the site's own robots.txt for a host. Any handler that uses the policy can have
-// that file. For the policy of a host's own file, any handler with the template can have it.
+// below returns a function that finds the site's own robots.txt for a host. Any handler that uses the policy may have
+// fetched that robots.txt. If the policy is a host's own file, any handler with the same template may have fetched it.
 func (d *Document) below(o *Options) site.Below {
 	if below := d.Upstream(); below != nil {
 		return below
@@ -317,7 +317,8 @@ func (d *Document) below(o *Options) site.Below {
 	return o.Upstream
 }
 
-// allows asks the guard whether a new version may be served. Losses of the search engines in accepted do not matter.
+// allows asks Options.Guard whether a new version may be served. Losses of the search engines in accepted do not
+// matter.
 func (d *Document) allows(o *Options, src *source, before, after *Snapshot, accepted []string) error {
 	if o.Guard == nil {
 		return nil

@@ -53,9 +53,9 @@ type Options struct {
 	Strict   bool
 	ReadOnly bool // do not write to LastGood or the storage
 	// Guard, if not nil, is asked whether a new version may replace the served one. It returns the reason against it,
-	// or nil. If it cannot decide now, it returns an [UndecidedError]. Losses of the search engines in accepted do not
-	// count. An undo is always served; for an undo, an error of Guard only causes an alert. below finds the sites' own
-	// robots.txt files. It is nil if they are not merged.
+	// or nil. If it cannot decide now, it returns an [UndecidedError]. Guard must ignore losses of the search engines
+	// in accepted. An undo is always served; for an undo, an error of Guard only causes an alert. below finds the
+	// sites' own robots.txt files. It is nil if they are not merged.
 	Guard func(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error
 	// Upstream returns the last fetched version of the upstream's robots.txt for a host. The admin API uses it to show
 	// the served robots.txt. It is nil if the handler does not merge the upstream's robots.txt.
@@ -72,7 +72,7 @@ type Options struct {
 	pool *Pool
 }
 
-// UndecidedError means that a guard could not decide. It does not mean that the policy has an error.
+// UndecidedError means that Options.Guard could not decide. It does not mean that the policy has an error.
 type UndecidedError struct{ Err error }
 
 func (e UndecidedError) Error() string { return e.Err.Error() }

@@ -243,7 +243,7 @@ func damage(err error) error { return fmt.Errorf("it %w: %w", errDamaged, err) }
 // unpack decompresses gzip or zstd, whatever the name of the file is.
 func unpack(in io.Reader) (io.ReadCloser, error) {
 	buffered := bufio.NewReaderSize(in, 1<<16)
-	start, _ := buffered.Peek(16) // a file that is shorter is not compressed
+	start, _ := buffered.Peek(16) // a shorter file cannot be compressed
 	switch {
 	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(buffered)

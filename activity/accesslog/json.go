@@ -28,7 +28,7 @@ func (p *jsonFormat) Clone() Parser { return newJSON(p.root) }
 
 var errJSON = errors.New("its JSON is cut or damaged")
 
-// prefixTime finds the time that Caddy's console format writes before the JSON.
+// prefixTime finds the time that Caddy's log format "console" writes before the JSON.
 var prefixTime = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d[ T][0-9:.]+(?:Z|[+-]\d\d:?\d\d)?`)
 
 func (p *jsonFormat) Parse(line []byte, r *Record) error {
@@ -174,7 +174,7 @@ func (s *scanner) lines() []byte {
 	return v
 }
 
-// text returns the value of a string, or nil for any other value.
+// text returns the text of a string. For any other JSON value, it returns nil.
 func (s *scanner) text() []byte {
 	if s.peek() != '"' {
 		s.skip()
@@ -205,7 +205,7 @@ func (s *scanner) number() int64 {
 	return int64(f)
 }
 
-// time returns a time, which is a number of seconds or a text.
+// time reads a time, which may be a number of seconds or a text.
 func (s *scanner) time() time.Time {
 	if s.peek() != '"' {
 		start := s.i

@@ -24,14 +24,14 @@ type Record struct {
 	Target    []byte // the request target, such as /a?b
 	UserAgent []byte // several User-Agents are separated by line breaks
 	Bytes     int64  // bytes of the response body
-	// Crawler and Identity are the results that the server recorded in the field robots_policy of Caddy's log, or
+	// Crawler and Identity are the results that the server recorded in the field "robots_policy" of Caddy's log, or
 	// empty.
 	Crawler, Identity []byte
-	Unsigned          bool // the log includes the request's header, and the header has no signature
+	Unsigned          bool // the log includes the request's header fields, and none of them is a signature
 	Agentless         bool // the log does not include User-Agents
 	File              int  // the number of the file, from 0; [Reading.Read] sets it
 
-	inner []byte // the line within another program's line; also set after an error
+	inner []byte // the line within another program's line; set even if Parse returns an error
 }
 
 // Parser parses lines of one format. It is not safe for concurrent use; use Clone.
@@ -70,7 +70,7 @@ func (r *Record) set(f field, v []byte) {
 		r.Crawler = v
 	case identity:
 		r.Identity = v
-	default: // all other fields are not text
+	default: // no other field is text
 	}
 }
 
@@ -86,8 +86,8 @@ func targetOf(value []byte) []byte {
 	return rest
 }
 
-// complete returns an error if the record lacks a required part. If the log has no host, it takes the host from the
-// target.
+// complete returns an error if the record lacks a required part. If the record has no host, complete takes the host
+// from the target.
 func (r *Record) complete() error {
 	switch {
 	case r.Target == nil:

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// packed lists kinds of files that are not text. They are recognized by their first bytes. command converts them to
-// text.
+// packed lists kinds of files that are not text. Such files are recognized by their first bytes. command is a command
+// that converts them to text.
 var packed = []struct{ start, name, command string }{
 	{"\xfd7zXZ\x00", "packed with xz", "xz -dc FILE"},
 	{"BZh", "packed with bzip2", "bzip2 -dc FILE"},
@@ -51,8 +51,8 @@ var strange = []struct {
 	{regexp.MustCompile(`^\w+:[^\t]*\t\w+:`), "this is LTSV, which is not supported; describe the lines with --format, as in --format 'time:$time_local\thost:$remote_addr\treq:$request\tua:$http_user_agent'"},
 }
 
-// refusal returns an error that says why no line of a log could be read. It is based on the first bad line, and names
-// an option that may help.
+// refusal returns an error that says why no line of a log could be read. The error describes the first unreadable line,
+// and names an option that may help.
 func refusal(first *badLine) error {
 	for _, s := range strange {
 		if s.line.MatchString(first.text) {

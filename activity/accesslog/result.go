@@ -70,7 +70,7 @@ type kind int
 
 const (
 	damaged   kind = iota
-	plain          // no brace; in a JSON log, a line of another program
+	plain          // without a brace; in a JSON log, this is a line of another program
 	noRequest      // valid, but not about a request
 	kinds
 )

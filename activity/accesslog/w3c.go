@@ -25,7 +25,7 @@ type w3cFormat struct {
 	buf    []byte
 }
 
-// newW3C parses a #Fields line.
+// newW3C returns the format that a #Fields line describes.
 func newW3C(line []byte) *w3cFormat {
 	f := &w3cFormat{}
 	names := strings.Fields(strings.ToLower(string(line)))[1:]

@@ -19,9 +19,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// Bundle copies a log into files that create opens. For each day it copies the lines, the signature and the time
-// stamps. If the log is being written, the copy of the current day ends with the last signed line, so that the copy can
-// be verified like the log.
+// Bundle copies a log into files that create opens. For each day, it copies the lines, the signature and the time
+// stamps. If a server is writing to the log, the copy of the current day ends with the last signed line. So the copy
+// can be verified like the log.
 func Bundle(dir string, create func(name string) (io.Writer, error)) error {
 	all, err := days(dir)
 	if err != nil {
@@ -97,8 +97,8 @@ type excerptLine struct {
 	Excerpt *Excerpt `json:"excerpt"`
 }
 
-// WriteExcerpt writes the lines of a log that fits selects, unchanged, after a line with head. It returns their
-// signature, or nil if key is nil.
+// WriteExcerpt writes an excerpt of a log. The first line is head. The lines for which fits returns true follow,
+// unchanged. WriteExcerpt returns the signature of the excerpt, or nil if key is nil.
 func WriteExcerpt(w io.Writer, dir string, head Excerpt, key ed25519.PrivateKey, fits func(*Event) bool) (signature []byte, err error) {
 	if err := readLines(dir, func(_ string, _ []byte, e *Event, _ string) error {
 		if head.Log = e.Seq; fits(e) {
@@ -153,7 +153,7 @@ var excerptIs = claim.Register("evidence-excerpt", func(s excerptSubject) claim.
 	return f
 })
 
-// VerifyExcerpt checks the excerpt in a directory. ok is false if the directory has none. If key is not nil, the
+// VerifyExcerpt checks the excerpt in a directory. ok is false if the directory has no excerpt. If key is not nil, the
 // excerpt must be signed with that key.
 func VerifyExcerpt(dir string, key ed25519.PublicKey) (c claim.Claim, ok bool, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, ExcerptName))

@@ -47,7 +47,7 @@ func (c *Check) Whole() claim.Claim {
 	switch {
 	case len(c.Keys) == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "anyone with write access to the files can make such a log", Close: "in the option evidence, name a key"})
-	// A log that is being written may end with unsigned lines. The claim then names the last signed line.
+	// A log that is being written may end with unsigned lines. In this case, the claim names the last signed line.
 	case c.Signed < c.Files && c.Tail == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the lines of a day are not signed, so that anyone with write access to them can have changed them", Close: "find out whether the signature of that day was removed"})
 	}
@@ -76,8 +76,8 @@ func ReadMark(name string) (last Mark, err error) {
 // End returns the mark of the last line.
 func (c *Check) End() Mark { return Mark{c.Seq, c.Hash} }
 
-// ParseMark does the same as ReadMark for the content of a file, or of a key in a storage. name identifies it in
-// errors.
+// ParseMark does the same as ReadMark for the content of a file, or of a key in a storage. name identifies the file or
+// key in errors.
 func ParseMark(name string, content []byte) (last Mark, err error) {
 	for d := json.NewDecoder(bytes.NewReader(content)); ; {
 		var m Mark

@@ -101,7 +101,7 @@ func (l *Log) resume() (found []*Event, err error) {
 	return nil, nil
 }
 
-// relearn remembers which texts the current day's file contains, so that they are not written to it again.
+// relearn remembers which texts the current day's file contains, so that these texts are not written to the file again.
 func (l *Log) relearn(e *Event) {
 	switch {
 	case e.Published != nil:
@@ -113,7 +113,7 @@ func (l *Log) relearn(e *Event) {
 }
 
 // turnDay starts a new file when a new day begins. It never goes back to an earlier day's file, even if the clock was
-// set back. If the pending lines cannot be written, it stays with the present day.
+// set back. If the pending lines cannot be written, it does not start a new file.
 func (l *Log) turnDay() {
 	today := l.now().Format(time.DateOnly)
 	if today <= l.day {
@@ -132,8 +132,8 @@ func (l *Log) turnDay() {
 	}
 }
 
-// flush writes the pending lines. If that fails, it logs the failure once. When writing works again, it logs the number
-// of failed attempts.
+// flush writes the pending lines. If writing fails, it reports the failure once. When writing works again, it records
+// the number of failed attempts in the log.
 func (l *Log) flush() {
 	err := l.write()
 	switch {
@@ -219,8 +219,9 @@ func (l *Log) closeFile() error {
 	return err
 }
 
-// expire deletes files that are older than the configured number of days. It counts from the newest day that has a
-// file, so that a clock that jumps ahead deletes nothing. An event records the first remaining event.
+// expire deletes files that are older than the configured number of days. It computes the age from the newest day that
+// has a file. So no file is deleted only because the clock jumps ahead. An event in the log records the number of the
+// first remaining event.
 func (l *Log) expire() {
 	all, err := days(l.dir)
 	if err != nil || len(all) == 0 {
@@ -245,7 +246,7 @@ func (l *Log) expire() {
 	}
 	l.append(&Event{Time: l.now(), Type: TypeExpired, Count: int64(first.Seq)})
 	// A text in force is written to the current file before the file that contains it is deleted. Other texts are
-	// written when a crawler reads them the next time.
+	// written again when a crawler reads them the next time.
 	clear(l.texts)
 	for _, name := range slices.Sorted(maps.Keys(l.inForce)) {
 		p := l.inForce[name]
@@ -257,7 +258,7 @@ func (l *Log) expire() {
 		}
 	}
 	if l.flush(); l.failure != nil {
-		return // the files are deleted later, when an event can record it
+		return // the files are deleted later, when the log can record the deletion
 	}
 	for _, d := range all[:n] {
 		for _, suffix := range []string{"", SignatureSuffix, TimestampSuffix} {

@@ -32,15 +32,15 @@ type Options struct {
 	Program   string             // name and version of the program, for start events
 	Damaged   string             // name of a damaged file renamed before Open, or empty
 	Now       func() time.Time   // the clock; default time.Now
-	// Report is called when errors of a kind begin, and once a day when events are left out. After WriteFailed, it is
-	// called with a nil error when writing works again. It may be nil.
+	// Report is called when errors of a kind begin, and once a day when events are left out. After WriteFailed, Report
+	// is called with a nil error when writing works again. Report may be nil.
 	Report func(reason string, err error)
 
 	quotas *quotas // nil means defaultQuotas
 }
 
 // Log writes events to a directory. It is an [activity.Recorder] that writes only the requests that belong in the
-// evidence. Only one process at a time can write to a directory.
+// evidence. Only one process at a time can write to the directory.
 type Log struct {
 	dir     string
 	lock    *flock.Flock
@@ -88,8 +88,8 @@ const (
 	maxTexts    = 512     // maximum number of remembered robots.txt files
 )
 
-// Open opens or creates a log. It continues the chain of an existing log. If a crash has cut the last line, Open
-// removes that line. It fails if another process writes to the directory.
+// Open opens or creates a log. It continues the chain of an existing log. If a crash has cut off the last line, Open
+// removes that line. Open fails if another process writes to the directory.
 func Open(dir string, o Options) (*Log, error) {
 	o.Days = cmp.Or(o.Days, defaultDays)
 	o.quotas = cmp.Or(o.quotas, &defaultQuotas)
@@ -252,8 +252,8 @@ func (l *Log) count(reason string, err error) {
 	l.options.Report(reason, err)
 }
 
-// add appends an event to the pending lines. It returns false if the event is left out, because its crawler has used
-// its quota of the day or too many lines are pending.
+// add appends an event to the pending lines. It returns false if the event is left out, because the crawler has used up
+// its quota for the day or because too many lines are pending.
 func (l *Log) add(e *Event) bool {
 	l.watchClock()
 	l.turnDay()

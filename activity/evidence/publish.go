@@ -19,8 +19,8 @@ type inForce struct {
 // textID returns a string that identifies the texts and the number of a publication.
 func textID(p *activity.Publication) string { return p.ID + " " + p.Number }
 
-// Publish implements [activity.Publisher]. It records the publication, unless the publication is already in force.
-// Later requests are recorded after it.
+// Publish implements [activity.Publisher]. It records the publication, unless the publication is already in force. In
+// the log, later requests follow the publication.
 func (l *Log) Publish(p *activity.Publication) {
 	l.offer(ofPublication(p, p.Time), len(p.Text))
 }
@@ -61,7 +61,7 @@ func (l *Log) publish(e *Event) {
 		}
 		if e.Time.After(l.now()) || l.now().Sub(e.Time) > time.Minute {
 			// The publication was loaded before this run, or comes into force again. The event must have the time when
-			// the log learned of it.
+			// the log receives the publication.
 			e.Time = l.now()
 		}
 		if before != nil {

@@ -51,7 +51,7 @@ type Publication struct {
 	Served []Document `json:"served"`         // other documents that crawlers received, by time of the first request
 	Log    string     `json:"log,omitempty"`  // directory of the log, if several logs were read
 
-	down time.Time // end of the last run that recorded it, until a later run does
+	down time.Time // while the server is down: the end of the last run that recorded the publication
 }
 
 // Act records that a person saved, approved, discarded or published a draft, or returned to an earlier version.
@@ -96,14 +96,14 @@ type Reading struct {
 type Violations struct {
 	Reader
 	Proofs []string `json:"proofs"` // how the crawler was verified
-	// Read is the time when the crawler last read the robots.txt before the first violation. It is zero if the log does
-	// not say.
+	// Read is the time when the crawler last read the robots.txt before the first violation. Read is zero if the log
+	// does not have this time.
 	Read   time.Time `json:"read,omitzero"`
 	First  time.Time `json:"first"`
 	Last   time.Time `json:"last"`
 	Count  int64     `json:"count"`
 	Served int64     `json:"served"` // requests answered with a status below 400
-	// Blocked counts blocked requests, including those over a rate limit. Requests that are neither in Served nor in
+	// Blocked counts blocked requests, including requests over a rate limit. Requests that are neither in Served nor in
 	// Blocked were answered with an error.
 	Blocked int64       `json:"blocked"`
 	Lines   []LineCount `json:"lines"` // the violated lines of robots.txt, if known

@@ -43,7 +43,7 @@ const (
 )
 
 // stampWhenDue requests a time stamp for the end of the log, at most once an hour, and only if lines were written since
-// the last one. It does not wait for the authority's answer.
+// the last time stamp. It does not wait for the authority's answer.
 func (l *Log) stampWhenDue() {
 	now := l.now()
 	if l.options.Authority == "" || l.stamping || len(l.pending) > 0 || l.seq == l.stamped || now.Before(l.stampAt) && l.stampAt.Sub(now) <= stampEvery {

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Checked is one of several logs, with its check. Answer is nil if no question was asked.
+// Checked holds the results for one of several logs. Answer is nil if no question was asked.
 type Checked struct {
 	Dir    string
 	Answer *Answer
 	Check  *Check
 }
 
-// Together joins the results of the logs of several servers, sorted by time. Each log must have been checked already. A
-// crawler may read robots.txt from one server and send requests to another. Therefore Together also looks in the other
-// logs for the time when the crawler read the violated version.
+// Together combines the results of the logs of several servers, sorted by time. Each log must have been checked before.
+// A crawler may read robots.txt from one server and send requests to another. Therefore Together also looks in the
+// other logs for the time when the crawler read the violated version.
 func Together(logs []Checked) (*Answer, *Check) {
 	if len(logs) == 1 {
 		return logs[0].Answer, logs[0].Check

@@ -20,8 +20,8 @@ import (
 type Check struct {
 	Files, Events int
 	First, Last   time.Time
-	// FromStart reports whether the log still has its first line. Otherwise, according to the log itself, earlier files
-	// were deleted because of their age.
+	// FromStart reports whether the log still has its first line. If it is false, the log itself says that earlier
+	// files were deleted because of their age.
 	FromStart bool
 	Signed    int       // number of completely signed files
 	Keys      []string  // public keys of all signatures, in base64

@@ -13,7 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// unsaid identifies data that the traffic lacks about requests that a search engine may lose.
+// unsaid identifies data that the traffic does not have about some requests of a crawler. The data is needed to decide
+// whether a search engine loses these requests.
 type unsaid struct {
 	crawler  string
 	identity policy.Identity
@@ -82,7 +83,7 @@ func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
 }
 
 // missingHosts returns a gap for each host where search engines lose something although the logs have no request for
-// it. An activity database has no such gaps, because it contains the requests for all hosts.
+// it. An activity database contains the requests for all hosts, so it has no such gaps.
 func (t *tally) missingHosts(o *Options) (gaps []claim.Gap) {
 	if o.Old == nil || o.Stored != nil || t.requests == 0 || t.hostless > 0 || o.Host != "" || len(t.hosts) >= maxHosts {
 		return nil

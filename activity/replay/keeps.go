@@ -26,9 +26,10 @@ type KeepsSubject struct {
 	Accepted []string                 // names of search engines whose losses are accepted
 }
 
-// SearchKeeps is the claim that search engines lose nothing, except by rules whose author intended the loss. If there
-// is traffic, losses are counted in requests, up to a limit. A loss of nearly a whole host violates the claim even if
-// the traffic has no request for that host. For a first policy, nothing else violates the claim.
+// SearchKeeps is the claim that search engines lose nothing, except because of rules whose author intended the loss. If
+// there is traffic, the claim fails if more requests are lost than a limit allows. A loss of nearly a whole host
+// violates the claim even if the traffic has no request for that host. A first policy violates the claim only with such
+// a loss.
 var SearchKeeps = claim.Register("search-keeps", judgeKeeps)
 
 func judgeKeeps(s KeepsSubject) claim.Finding {
@@ -46,7 +47,7 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 	f := claim.Finding{
 		Unjudged: "It cannot be judged whether search engines lose anything",
 		Matters: func(g claim.Gap) bool {
-			if g.Name == gapRepeated { // the result is the same if these requests are counted once
+			if g.Name == gapRepeated { // the result is the same even if these requests are counted only once
 				return false
 			}
 			return slices.ContainsFunc(found, func(f compare.Found) bool { return g.Crawler == "" || f.Crawler == g.Crawler }) || isOfComparison(g)
@@ -82,8 +83,8 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 	return f
 }
 
-// isStaging reports whether a first policy keeps the hosts that a rule names out of search results, and does nothing
-// else there. The safety checks at load allow such a rule.
+// isStaging reports whether the only effect of a rule in a first policy is to keep the hosts that the rule names out of
+// search results. The safety checks at load allow such a rule.
 func isStaging(f compare.Found) bool {
 	return f.Loss&(effect.LossBlocked|effect.LossCrawl) == 0 && f.Rule != nil && len(f.Rule.Hosts) > 0
 }
@@ -145,7 +146,7 @@ func (s *SearchLoss) details() (lines []string) {
 	return lines
 }
 
-// shownElsewhere limits the number of listed losses that are outside the traffic and do not count.
+// shownElsewhere limits the number of listed losses that no request of the traffic has. These losses are not counted.
 const shownElsewhere = 5
 
 func asked(words []string) []string { return listed("the policy asks for it: ", words) }
@@ -164,8 +165,9 @@ func listed(before string, words []string) (lines []string) {
 	return lines
 }
 
-// Keeps judges, without traffic, whether a policy makes search engines lose something. old is the previous policy, or
-// nil for the first one. below finds the site's own robots.txt; it is nil if the server does not merge that file.
+// Keeps judges whether search engines lose something because of a policy. It does not use traffic. old is the previous
+// policy, or nil for the first one. below finds the site's own robots.txt; it is nil if the server does not merge that
+// file.
 func Keeps(old, now *site.Site, below site.Below, accepted []string) claim.Claim {
 	return KeepsBy(compare.Sites(old, now, compare.Options{Below: below}).Losses, old == nil, accepted)
 }

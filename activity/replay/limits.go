@@ -40,7 +40,7 @@ type queue struct {
 // add queues a request, and reports whether there was room for it.
 func (q *queue) add(r *queued) bool {
 	if q.room -= queuedSize + len(r.path) + limitSize*(len(r.limits[0])+len(r.limits[1])); q.room < 0 {
-		q.room = 0 // accept no more requests: without this one, later ones would be limited too rarely
+		q.room = 0 // accept no more requests: because this request is not counted, later requests would be limited too rarely
 		q.dropped++
 		return false
 	}
@@ -49,7 +49,7 @@ func (q *queue) add(r *queued) bool {
 	return true
 }
 
-// limitAll decides about the queued requests in the order of time, like a single server.
+// limitAll decides about the queued requests in the order of their times, as a single server would do.
 func (w *worker) limitAll() {
 	w.tally.limited += w.queue.dropped
 	slices.SortStableFunc(w.queue.requests, func(a, b *queued) int {

@@ -20,8 +20,9 @@ import (
 const LossPeriod = 7 * 24 * time.Hour
 
 // SearchLoss holds the losses of search engines under the new policy; see [site.SearchLoss]. It counts the requests of
-// verified search crawlers. It also counts unverified requests that could not have been verified. Either the operator
-// publishes no proof, or verification never had a result for this crawler in the traffic. It does not count impostors.
+// verified search crawlers. It also counts unverified requests if they could not have been verified. This is the case
+// if the operator publishes no proof, or if the traffic has no verification result for the crawler. It does not count
+// requests of impostors.
 type SearchLoss struct {
 	Requests   int64         `json:"requests"` // lost requests, except for those that a rule marks as intended
 	Intended   int64         `json:"intended"`
@@ -106,7 +107,7 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 	return s
 }
 
-// verifiable returns the crawlers with at least one verified request, or one by an impostor.
+// verifiable returns the crawlers with at least one verified request, or at least one request by an impostor.
 func (t *tally) verifiable() map[string]bool {
 	all := map[string]bool{}
 	for k := range t.counts {
@@ -126,8 +127,8 @@ func add[K comparable](to, from map[K]int64) {
 // Stored is the type of [Options.Stored].
 type Stored = func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error)
 
-// OfPolicies returns a Stored with only the rows that policies of these versions decided. If versions is empty, it has
-// all rows.
+// OfPolicies returns a Stored that has only the rows decided by policies with these versions. If versions is empty, the
+// Stored has all rows.
 func OfPolicies(stored Stored, versions []string) Stored {
 	wanted := map[string]bool{}
 	for _, v := range versions {
@@ -136,7 +137,7 @@ func OfPolicies(stored Stored, versions []string) Stored {
 	return Where(stored, func(v activity.Totals) bool { return len(wanted) == 0 || wanted[v.Policy] })
 }
 
-// Where returns a Stored with only those rows where fits returns true.
+// Where returns a Stored that has only the rows for which fits returns true.
 func Where(stored Stored, fits func(activity.Totals) bool) Stored {
 	return func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error) {
 		return stored(ctx, from, to, func(v activity.Totals) error {

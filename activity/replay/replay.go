@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package replay applies policies to past traffic. It shows the effect that a policy would have had on the requests in
-// access logs, or how two policies differ.
+// Package replay applies policies to past traffic. It shows the effect that a policy would have had on past requests,
+// or the different effects of two policies.
 package replay
 
 import (
@@ -41,10 +41,10 @@ type Options struct {
 	Accept       []string // names of gaps that do not matter
 	// Hosts are the hosts for which the policies are compared; nil means all hosts.
 	Hosts []policy.Host
-	// Below, if not nil, finds a site's own robots.txt, which applies where the policy has no rule.
+	// Below, if not nil, finds the robots.txt of the site itself, which applies where the policy has no rule.
 	Below site.Below
-	// Decided is called with each request of a crawler in a log, and with the new policy's decision on it. Calls may be
-	// concurrent. Decided may be nil.
+	// Decided is called with each request of a crawler in a log, and with the new policy's decision on this request.
+	// Calls may be concurrent. Decided may be nil.
 	Decided func(*accesslog.Record, Verdict)
 
 	losses func() *compare.Losses // returns the losses that a comparison of the policies finds
@@ -58,7 +58,7 @@ type Verdict struct {
 	Rule     string // name or audience of the rule, or enforcement.impostors; empty if no rule decided
 }
 
-// Run replays logs, or an activity database. It returns an error if they cannot be read.
+// Run replays logs, an activity database, or both. It returns an error if the logs or the database cannot be read.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -94,8 +94,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return newReport(&o, result, total.tally), nil
 }
 
-// identifier determines the identities of past clients, from the results that the server logged, or from the built-in
-// address lists as they were on that day.
+// identifier determines the identities of past clients. It uses the results that the server logged, or the built-in
+// address lists.
 type identifier struct {
 	verifier *verify.Verifier
 	day      time.Time // the day whose address lists are used
@@ -143,7 +143,7 @@ func (i *identifier) identify(r *accesslog.Record, addr netip.Addr, c *client, s
 			return identity{Identity: policy.Impostor}
 		}
 	}
-	// At best, this is the address of a proxy.
+	// Such an address belongs at best to a proxy.
 	if !addr.IsValid() || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() {
 		return identity{unproven: true}
 	}

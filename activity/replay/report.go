@@ -35,7 +35,7 @@ type Report struct {
 	Crawlers int64 `json:"crawler_requests"`
 
 	Coverage    claim.Coverage `json:"coverage"`
-	NotReplayed []Note         `json:"not_replayed"` // what could not be decided like on the server
+	NotReplayed []Note         `json:"not_replayed"` // requests that could not be decided exactly as on the server
 	Search      claim.Claim    `json:"search"`       // the claim that search engines lose nothing
 
 	Verdicts     []VerdictCount `json:"decisions"`
@@ -47,7 +47,7 @@ type Report struct {
 	ByCrawler    []CrawlerCount `json:"crawlers"`
 	Rules        []RuleCount    `json:"rules"`
 	IdleRules    []RuleCount    `json:"idle_rules"` // rules that decided no request
-	// Unknown holds the most frequent automated clients that neither policy lists. They are never blocked.
+	// Unknown holds the most frequent automated clients that neither policy lists. Such clients are never blocked.
 	Unknown         []UnknownCount `json:"unlisted"`
 	UnknownClients  int64          `json:"unlisted_clients"`  // number of different unlisted clients
 	UnknownRequests int64          `json:"unlisted_requests"` // number of the requests of all unlisted clients
@@ -278,7 +278,7 @@ func (k *key) rule() string {
 }
 
 func (r *Report) rules(s *site.Site, t *tally) {
-	counts := map[policy.Pos]*RuleCount{} // a rule has the same position over any robots.txt of a site
+	counts := map[policy.Pos]*RuleCount{} // a rule has the same position with any robots.txt of a site
 	rules := s.Policy.Spec().Rules
 	for i := range rules {
 		rule := &rules[i]
@@ -364,8 +364,8 @@ func (d DayCount) Total() (n int64) {
 	return n
 }
 
-// most returns the largest number of requests on a day. It returns 0 for a single day, because the table has the same
-// numbers.
+// most returns the largest number of requests on a day. For a single day, it returns 0, because the table already shows
+// the number of this day.
 func most(days []DayCount) (n int64) {
 	if len(days) > 1 {
 		for _, d := range days {

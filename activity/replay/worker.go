@@ -24,7 +24,7 @@ import (
 
 type worker struct {
 	options  *Options
-	new, old *decider // old is nil if the new policy is compared with blocking nothing
+	new, old *decider // if old is nil, the new policy is compared with a server that blocks nothing
 	tally    *tally
 	queue    *queue
 	ids      *identifier
@@ -32,7 +32,7 @@ type worker struct {
 	over     map[[sha256.Size]byte]*worker // workers for sites with their own robots.txt, by hash of that file
 }
 
-// maxOver limits the number of different robots.txt files of sites that a replay combines with the policies.
+// maxOver limits how many different robots.txt files of sites a replay combines with the policies.
 const maxOver = 20
 
 // of returns the worker for the requests of a host. If the host's own robots.txt is known, the worker combines that
@@ -71,7 +71,7 @@ func (w *worker) with(file *robotstxt.File) *worker {
 	return over
 }
 
-// client holds what both policies know about a User-Agent.
+// client holds the crawlers that each of the two policies recognizes in a User-Agent.
 type client struct {
 	new, old  []policy.CrawlerID // the crawlers that the User-Agent names
 	purposes  [2][]string
@@ -253,8 +253,8 @@ func (w *worker) store(ctx context.Context) error {
 	return err
 }
 
-// stored returns the client for a row of an activity database, which has a crawler's token and no User-Agent. A token
-// that is only used in robots.txt is treated like a User-Agent, because no crawler sends requests under such a token.
+// stored returns the client for a row of an activity database, which has a crawler's token and no User-Agent. If the
+// token is a control token, which no client sends in its User-Agent, it is treated as the text of a User-Agent.
 func (w *worker) stored(token string) *client {
 	c := *w.client([]byte(token))
 	named := func(p *policy.Policy, recognized []policy.CrawlerID) []policy.CrawlerID {

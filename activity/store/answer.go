@@ -19,13 +19,14 @@ type span struct {
 }
 
 // spans returns the parts of tables to read. For whole days, it uses the daily totals if the answer does not
-// distinguish hours. For the rest, it uses the hourly totals. rolled is the last day with daily totals of paths.
+// distinguish hours. For other parts of the period, it uses the hourly totals. rolled is the last day with daily totals
+// of paths.
 func (q *Query) spans(rolled int64) []span {
 	from, to := hoursOf(q.From, q.To)
 	hours, days := pathHourTable, pathDayTable
 	if !q.paths() {
 		hours, days = hourTable, dayTable
-		rolled = to // every write also updates the table days
+		rolled = to // every write also updates the table "days"
 	}
 	firstDay, lastDay := (from+23)/24, min(to/24, rolled+1)
 	if q.has(ByHour) || firstDay >= lastDay {
@@ -34,8 +35,9 @@ func (q *Query) spans(rolled int64) []span {
 	return []span{{hours, from, firstDay * 24, ""}, {days, firstDay, lastDay, ""}, {hours, lastDay * 24, to, ""}}
 }
 
-// statement returns the statement that adds up some spans, or "" if they are empty. Its rows have the texts of the
-// query's dimensions, or the numbers of their periods, and then the counts.
+// statement returns the SQL statement that adds up the rows in some spans, or "" if the spans are empty. A row of its
+// result has a value for each dimension of the query, and then the counts. The value is a text or, for a time, the
+// number of the period.
 func (q *Query) statement(e engine, spans []span) string {
 	var parts []string
 	for _, s := range spans {
@@ -69,7 +71,7 @@ func groupBy(columns []string) string {
 	return " GROUP BY " + strings.Join(columns, ", ")
 }
 
-// part returns the statement that adds up a span.
+// part returns the SQL statement that adds up the rows in a span.
 func (q *Query) part(e engine, s span) string {
 	d := e.dialect()
 	columns, groups := make([]string, 0, len(q.By)+1), make([]string, 0, len(q.By))
@@ -109,8 +111,8 @@ func (q *Query) part(e engine, s span) string {
 		" FROM " + s.name + final + e.where(where...) + groupBy(groups)
 }
 
-// most returns the end of a statement that returns only the rows with the largest sum n or v. It returns more rows than
-// needed, because the order of equal sums is decided later.
+// most returns the end of an SQL statement. With this end, the statement returns only the rows with the largest sum n
+// or v. It returns more rows than needed, because the order of equal sums is decided later.
 func (q *Query) most() string {
 	if q.Limit <= 0 || q.timed() {
 		return ""
@@ -118,8 +120,8 @@ func (q *Query) most() string {
 	return fmt.Sprintf(" ORDER BY %s DESC LIMIT %d", map[bool]string{true: "v", false: "n"}[q.Violating], 4*q.Limit+100)
 }
 
-// totalsIn returns the sums of the rows in some spans. They are sorted by time if the query asks for a time, and otherwise
-// by requests. Violations with unknown paths come last.
+// totalsIn returns the sums of the rows in some spans. The sums are sorted by time if the query has a dimension of
+// time, and otherwise by the number of requests. Violations with unknown paths come last.
 func totalsIn(ctx context.Context, e engine, q *Query, spans []span) ([]Row, error) {
 	rows := []Row{}
 	text, by := q.statement(e, spans), len(q.By)

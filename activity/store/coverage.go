@@ -20,7 +20,7 @@ const (
 )
 
 // unrecorded holds the number of unrecorded requests, by hour. The value 0 means that an unknown number of requests may
-// be missing. That happens if the database was not closed properly, or was closed for long.
+// be missing. This is the case if the database was not closed properly, or was closed for a long time.
 type unrecorded map[int64]int64
 
 // unrecordedIn returns the numbers of unrecorded requests between two times, by hour.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store stores totals of requests in an embedded SQLite database: what crawlers did, by hour and day,
-// within limits on rows, bytes and days. It holds no client addresses.
+// Package store stores totals of the requests of crawlers, by hour and by day, in an embedded SQLite database. The
+// rows, the bytes and the days of the database are limited. The database holds no client addresses.
 //
-// Requests are summed in memory, and the sums are added to the database once a second, or less often if that takes
-// long: it may take a hundredth of the time. If the process is killed, the sums not yet added are lost. At the next
-// start, the time in between is recorded as a gap. One process at a time writes to a directory. Any number of processes
-// can read it.
+// Requests are summed in memory, and the sums are added to the database once a second. If this is slow, it happens less
+// often, so that it takes at most a hundredth of the time. If the process is killed, the sums that are not in the
+// database yet are lost. At the next start, the time since the last write is recorded as a gap. Only one process at a
+// time can write to a directory. Any number of processes can read from it.
 package store
 
 import (
@@ -16,22 +16,23 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// Options holds the limits of a store. A zero field has its default.
+// Options holds the limits of a store. Zero fields have default values.
 type Options struct {
-	// RowsPerHour is the number of rows with paths in an hour, 50,000. Further requests are summed under
-	// [OtherPath]. The rows with the most requests stay. A day has the same number.
+	// RowsPerHour is the maximum number of rows with paths in an hour, and also in a day. The default is 50,000. The
+	// rows with the most requests are kept. All other requests are summed under [OtherPath].
 	RowsPerHour int
-	Hours       time.Duration // how long hourly totals are stored: 90 days
-	Days        time.Duration // how long daily totals are stored: 396 days
-	// MaxBytes limits the size of the database, 512 MiB. When it is reached, the oldest hours with paths are
-	// deleted first, except the last week, then days with paths, then the other totals.
+	Hours       time.Duration // how long hourly totals are stored; default 90 days
+	Days        time.Duration // how long daily totals are stored; default 396 days
+	// MaxBytes limits the size of the database. The default is 512 MiB. If the database is larger, the oldest hours
+	// with paths are deleted first, but not the last week. Then days with paths are deleted, and finally other totals.
 	MaxBytes int64
-	Queue    int              // the most requests that may wait to be summed, 16,384
-	Now      func() time.Time // the clock, time.Now
-	// Report is called with an error when writing begins to fail, and with nil when it works again. It may be nil.
+	Queue    int              // maximum number of requests that may wait to be summed; default 16,384
+	Now      func() time.Time // the clock; default time.Now
+	// Report is called with an error when writing begins to fail, and with nil when writing works again. Report may be
+	// nil.
 	Report func(error)
-	// Shrinking is called, once a day at most, when rows are deleted because the
-	// database is too large: it has size bytes, and limit bytes are allowed. It may be nil.
+	// Shrinking is called, at most once a day, when rows are deleted because the database is too large. size is the
+	// size of the database in bytes, and limit is the allowed size. Shrinking may be nil.
 	Shrinking func(size, limit int64)
 
 	writeInterval, maintainInterval time.Duration // a second and a minute, except in tests

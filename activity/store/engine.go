@@ -12,8 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 )
 
-// engine answers SQL statements about the tables of this package. A [Reader] has them in SQLite, and a [FleetReader] in
-// ClickHouse. Both answer the same statements, except for the differences in their dialects.
+// engine executes SQL statements on the tables of this package. A [Reader] has these tables in SQLite, and a
+// [FleetReader] has them in ClickHouse. Both execute the same statements, except for the differences between the two
+// dialects.
 type engine interface {
 	dialect() *dialect
 	// query calls each with every row, both as texts and as numbers. The number of a field that is not numeric is 0.
@@ -26,7 +27,7 @@ type engine interface {
 type dialect struct {
 	final    string // follows the name of a table, to read only the last revision of each row
 	quotient string // format for a quotient of two whole numbers
-	text     string // format for the text of a column. SQLite stores the numbers of texts.
+	text     string // format for the text of a column; the SQLite tables have numbers in place of texts
 	value    string // format of a text in a comparison with such a column
 	join     string
 	crawlers string // format for a subquery with the columns crawler, category, since and until
@@ -51,7 +52,7 @@ var (
 	}
 )
 
-// quoteForSQLite returns a text as an expression. Unlike in a string literal, any byte is possible in it.
+// quoteForSQLite returns an SQL expression for a text. In contrast to a string literal, it can represent any byte.
 func quoteForSQLite(text string) string { return fmt.Sprintf("CAST(x'%x' AS TEXT)", text) }
 
 // after returns the first text, in byte order, that is greater than all texts with a prefix.
@@ -120,7 +121,8 @@ func (r *Reader) query(ctx context.Context, text string, fields int, row func(f 
 
 func (*FleetReader) dialect() *dialect { return &clickhouseDialect }
 
-// where also selects the server, if one is chosen. Rows that a server sent under an earlier name belong to it, too.
+// where also selects the rows of r.Node, if a server is chosen. These include the rows that the server sent under an
+// earlier name.
 func (r *FleetReader) where(and ...string) string {
 	if r.Node != "" {
 		and = append([]string{"store IN (SELECT store FROM servers FINAL WHERE server_name = " + clickhouse.Quote(r.Node) + ")"}, and...)

@@ -45,8 +45,8 @@ func explain(dir string, err error) error {
 	return err
 }
 
-// checkWritable creates a directory if it is missing, and tries to write a file in it. Its error contains the cause,
-// unlike SQLite's errors.
+// checkWritable creates a directory if it is missing, and tries to write a file there. In contrast to SQLite's errors,
+// the error of checkWritable contains the cause.
 func checkWritable(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -29,7 +29,8 @@ func (n *Node) Silent() bool { return !n.Ended && n.Heard > n.Every+max(n.Every/
 // SentUntil returns how long ago the fleet's database had all rows of the server. known is false for a silent server.
 func (n *Node) SentUntil() (ago time.Duration, known bool) { return n.Heard + n.Behind, !n.Silent() }
 
-// gaps returns the gaps for servers that have not sent their rows, since the time from.
+// gaps returns the gaps for servers that have not sent all of their rows, and for servers whose clocks are wrong. from
+// is the start of the period that the reader looks at.
 func gaps(nodes []Node, now, from time.Time) (all []claim.Gap) {
 	heard := map[string]bool{} // servers that are not silent, even if they have a new database now
 	for i := range nodes {

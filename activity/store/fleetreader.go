@@ -39,18 +39,18 @@ type FleetReader struct {
 // Node is the activity database of a server in a fleet.
 type Node struct {
 	Name   string
-	Heard  time.Duration // time since its last message, by the clock of ClickHouse
-	Behind time.Duration // time since everything was sent, by its last message; 0 if nothing is left to send
+	Heard  time.Duration // time since the server's last message, by the clock of ClickHouse
+	Behind time.Duration // time since the server had sent everything, according to its last message; 0 if nothing is left to send
 	Every  time.Duration // interval between the server's messages
-	Skew   time.Duration // difference between its clock and the clock of ClickHouse
+	Skew   time.Duration // difference between the server's clock and the clock of ClickHouse
 	Ended  bool          // the server announced that it stops
 	store  string
-	// rolled is the last day in path_days. last is the last hour.
+	// rolled is the last day in path_days. last is the last hour with totals.
 	rolled, last int64
 }
 
-// Nodes returns all databases that have sent something, sorted by name of the server. A server has several databases if
-// its directory was deleted.
+// Nodes returns all databases that have sent rows, sorted by the names of their servers. A server has several databases
+// if its directory was deleted.
 func (r *FleetReader) Nodes(ctx context.Context) (all []Node, err error) {
 	err = r.query(ctx, "SELECT server_name, store, toUInt32(now()) - toUInt32(at), behind, rolled, last, every, ended, toInt64(revision) - toInt64(toUInt32(at)) * 1000 FROM servers FINAL"+r.where()+" ORDER BY server_name, store", 9, func(f []string, n []int64) {
 		all = append(all, Node{
@@ -76,7 +76,7 @@ func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 	}
 	spans := q.spans(rolled)
 	for _, s := range slices.Clone(spans) {
-		for _, n := range nodes { // for these days, the paths of some servers exist only in the hourly totals
+		for _, n := range nodes { // for the days after n.rolled, the paths of this server exist only in the hourly totals
 			if from := max(s.from, n.rolled+1); s.hours == 24 && n.rolled < rolled {
 				spans = append(spans, span{pathHourTable, from * 24, min(s.to*24, n.last+1), "store = " + n.store})
 			}
@@ -162,7 +162,7 @@ func (r *FleetReader) Bounds(ctx context.Context) (Bounds, error) {
 // Crawlers returns the recorded crawlers, sorted by name.
 func (r *FleetReader) Crawlers(ctx context.Context) ([]Crawler, error) { return crawlersIn(ctx, r) }
 
-// Reads returns which crawlers have read which robots.txt, the latest first.
+// Reads returns the reads of robots.txt by crawlers, the latest first.
 func (r *FleetReader) Reads(ctx context.Context) ([]Read, error) { return readsIn(ctx, r) }
 
 // Publications is like [Reader.Publications]. The time of a publication is the time when the first server loaded it.

@@ -48,7 +48,8 @@ func (t *outgoingTable) dayOf() string {
 }
 
 // FleetPrune returns the statements that delete old rows from the tables of a fleet's database. They delete whole
-// months: hourly totals before hours, and all other rows before days.
+// months. hours is the time before which hourly totals are deleted. days is the time before which all other rows are
+// deleted.
 func FleetPrune(ctx context.Context, c *clickhouse.Client, hours, days time.Time) ([]string, error) {
 	var statements []string
 	for i := range outgoing {

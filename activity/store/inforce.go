@@ -20,7 +20,7 @@ type Period struct{ From, To time.Time }
 // which publication was in force, because the server was down or could not write.
 const maxPause = 3 * time.Minute
 
-// current is the publication of a source in force, with the time of the last record that says so.
+// current is the publication that is in force for a source, with the time of the last record that says so.
 type current struct {
 	hash, number string
 	since        time.Time

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Names in the table meta.
+// Names in the table "meta".
 const (
 	metaOpen     = "open"     // 1 while a process has the database open; the 1 remains if the process is killed
 	metaRolled   = "rolled"   // the last day in path_days
@@ -32,7 +32,7 @@ func meta(ctx context.Context, q querier, name string) (int64, error) {
 }
 
 // change calls do with a transaction, and with a revision that is greater than all earlier ones. The revision is a
-// time, so that it does not go back if an older copy of the database is restored.
+// time, so that revisions do not decrease if an older copy of the database is restored.
 func (s *Store) change(ctx context.Context, do func(tx *sql.Tx, revision int64) error) error {
 	return within(ctx, s.db, func(tx *sql.Tx) error {
 		last, err := meta(ctx, tx, metaRevision)
@@ -142,14 +142,14 @@ func fillTables(ctx context.Context, tx *sql.Tx, add *sums) error {
 // otherPath is an SQL expression for the number of [OtherPath].
 const otherPath = "(SELECT id FROM strings WHERE text = '" + OtherPath + "')"
 
-// verifiedSearch is an SQL condition for rows of verified search crawlers. Such rows are folded last.
+// verifiedSearch is an SQL condition for rows of verified search crawlers. fold adds up such rows last.
 const verifiedSearch = "(identity = (SELECT id FROM strings WHERE text = 'verified') AND crawler IN" +
 	" (SELECT crawler FROM crawlers WHERE category = (SELECT id FROM strings WHERE text = 'search')))"
 
-// fold limits the rows with paths in one hour or day. If there are more than limit rows, it keeps the keep rows with
-// the most requests, and adds up the others under [OtherPath]. Rows that were already sent completely to a fleet's
-// database remain unchanged there. If the rows were sent only in part, the folded rows remain here as empty rows until
-// those have been sent, too.
+// fold limits the rows with paths in one hour or day. If there are more than limit rows, it keeps the rows with the
+// most requests, and adds up the others under [OtherPath]. keep is the number of kept rows. If the rows of this hour or
+// day were already sent completely to a fleet's database, they remain unchanged in that database. If only some of the
+// rows were sent, the folded rows remain here as empty rows until they have been sent, too.
 func (t table) fold(ctx context.Context, tx *sql.Tx, at int64, limit, keep int, revision int64) error {
 	var n int
 	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM "+t.name+" WHERE "+t.bucket+" = ? AND requests > 0", at).Scan(&n); err != nil || n <= limit {

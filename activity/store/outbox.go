@@ -18,10 +18,10 @@ import (
 
 // outgoingTable is a table whose rows are sent to a fleet's database.
 type outgoingTable struct {
-	name, bucket string // bucket is the column of the time; a table without it is sent whole
+	name, bucket string // bucket is the column of the time; a table without such a column is sent as a whole
 	keys, others string // columns with texts; keys and bucket form the key
 	numbers      string
-	interned     bool   // the table stores numbers of texts instead of texts
+	interned     bool   // in place of each text, the table has the number of the text
 	order        string // sort order of the fleet's table, without the columns that make it unique
 }
 
@@ -81,8 +81,8 @@ func (t *outgoingTable) end(ctx context.Context, db querier, p pendingBucket) er
 	return err
 }
 
-// origin identifies the database that sends rows. If a server has a new database, its rows are added to the rows of the
-// earlier database, and do not replace them.
+// origin identifies the database that sends rows. If a server has a new database, the rows of the new database do not
+// replace the rows of the earlier one. Both are counted.
 type origin struct {
 	node  string
 	store int64
@@ -106,9 +106,9 @@ func (r *Reader) Sends(ctx context.Context) (bool, error) {
 	return n != 0, err
 }
 
-// rowKey returns a hash that distinguishes the rows of a table. It does not depend on the server's name, which can be
-// different at each start of a container. So a renamed server still replaces its own rows. Clients cannot cause
-// collisions, because they do not know the number of the database.
+// rowKey returns a hash that distinguishes the rows of a table. The hash does not depend on the server's name, because
+// a container can have a different name at each start. So a renamed server still replaces its own rows. Clients cannot
+// cause collisions, because they do not know the number of the database.
 func (o origin) rowKey(key []string) uint64 {
 	h := sha256.New()
 	for _, s := range append([]string{strconv.FormatInt(o.store, 10)}, key...) {

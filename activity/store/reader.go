@@ -69,22 +69,22 @@ func (d Dimension) hours() int64 { return [...]int64{ByHour: 1, ByDay: 24}[d] }
 
 // Query asks for totals of a period.
 type Query struct {
-	// From and To limit the period. Both are rounded to whole hours. From is included, To is not.
+	// From and To limit the period. Both are rounded to whole hours. The period includes From, but not To.
 	From, To time.Time
-	// Only selects rows by their values: in each dimension of the map, a row must have one of the values. The dimension
-	// must not be one of time.
+	// Only selects rows by their values. For each dimension in the map, a row must have one of the listed values. The
+	// map must not contain a dimension of time.
 	Only       map[Dimension][]string
 	PathPrefix string      // selects rows whose path begins with this prefix
 	By         []Dimension // the dimensions of the answer's rows
 	// Days is the number of days in a row if By contains ByDay. The first row begins with the day of From. 0 means 1.
 	Days int
-	// Limit is the maximum number of rows. The answer has the rows with the most requests. 0 means all rows. Limit is
-	// ignored if By contains a dimension of time; the rows are then sorted by time.
+	// Limit is the maximum number of rows. The answer has the rows with the most requests. 0 means all rows. If By
+	// contains a dimension of time, Limit is ignored, and the rows are sorted by time.
 	Limit int
 	// Violating leaves out rows without violations, and sorts the rows by the number of violations.
 	Violating bool
-	// Rough allows a [FleetReader] to count a row twice if a server sent it twice. The answer is then less exact, but
-	// takes a fraction of the time. Use it to find out which values are the most frequent.
+	// Rough allows a [FleetReader] to count a row twice if a server sent the row twice. The answer is less exact, but
+	// takes a fraction of the time. Use Rough to find out which values are the most frequent.
 	Rough bool
 }
 

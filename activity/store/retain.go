@@ -145,7 +145,7 @@ func (s *Store) sweep(ctx context.Context) error {
 	return err
 }
 
-// coarser is a factor: the number of rows with paths is divided by it before paths are deleted completely.
+// coarser is a factor. Before shrink deletes all paths, it divides the number of rows with paths by this factor.
 const coarser = 20
 
 // shrink makes the database smaller if it is too large, in this order. First it deletes published texts beyond an
@@ -203,8 +203,9 @@ func (s *Store) isSmall(ctx context.Context) (bool, error) {
 	return size <= s.options().MaxBytes*9/10, err
 }
 
-// deleteOldest deletes the oldest tenth of a table's buckets. It deletes that many at once because sweep must then read
-// all remaining rows. It keeps the last spare buckets. more is false if it deleted nothing.
+// deleteOldest deletes the oldest tenth of a table's buckets. It deletes that many buckets at once, because sweep must
+// read all remaining rows after each deletion. It keeps the last buckets, whose number is spare. more is false if it
+// deleted nothing.
 func (s *Store) deleteOldest(ctx context.Context, t table, spare int64) (more bool, err error) {
 	r, err := s.db.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s <= (SELECT min(%[2]s) + (max(%[2]s) - min(%[2]s)) / 10 FROM %[1]s)"+
 		" AND %[2]s <= (SELECT max(%[2]s) FROM %[1]s) - ?", t.name, t.bucket), spare)
@@ -215,7 +216,7 @@ func (s *Store) deleteOldest(ctx context.Context, t table, spare int64) (more bo
 	return n > 0, err
 }
 
-// foldOlder calls fold for all buckets of a table except the last spare ones.
+// foldOlder calls fold for all buckets of a table except the last ones, whose number is spare.
 func (s *Store) foldOlder(ctx context.Context, t table, spare int64) (more bool, err error) {
 	keep := max(1, s.options().RowsPerHour/coarser)
 	return false, s.change(ctx, func(tx *sql.Tx, revision int64) error {

@@ -18,8 +18,8 @@ import (
 // not opened.
 const schemaVersion = 8
 
-// table is one of the four tables of totals. Its rows contain the numbers of texts in the table strings. The rows are
-// ordered so that the rows of a period can be read, and the oldest rows deleted, quickly.
+// table is one of the four tables of totals. In its rows, each text is replaced by the number that the text has in the
+// table "strings". The rows are ordered so that the rows of a period can be read, and the oldest rows deleted, quickly.
 type table struct {
 	name, bucket string // bucket is the column of the time
 	hours        int64  // number of hours in a bucket
@@ -75,8 +75,8 @@ CREATE TABLE documents (
 CREATE TABLE not_recorded (hour INTEGER PRIMARY KEY, requests INTEGER NOT NULL, ` + changedColumn + `);
 `
 	// The outbox has a row for each hour or day of a table, and a row with bucket 0 for a table without time. changed
-	// is the revision of the last change, and sent is the revision that was last sent completely. begun is 1 after
-	// sending has begun, because some rows may have arrived.
+	// is the revision of the last change, and sent is the revision that was last sent completely. begun is 1 if sending
+	// has begun, so some of the rows may already have arrived.
 	outboxTable = `
 CREATE TABLE outbox (
 	name TEXT NOT NULL, bucket INTEGER NOT NULL, changed INTEGER NOT NULL, begun INTEGER NOT NULL, sent INTEGER NOT NULL,
@@ -99,7 +99,8 @@ func (t table) insert() string {
 	return fmt.Sprintf("INSERT INTO %s (%s, %s, %s, changed)", t.name, t.bucket, t.texts, countColumns)
 }
 
-// addExcluded is the end of a statement that inserts rows. If a row already exists, the new counts are added to it.
+// addExcluded is the end of an SQL statement that inserts rows. If a row already exists, the statement adds the new
+// counts to this row.
 const addExcluded = " ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, bytes = bytes + excluded.bytes," +
 	" violations = violations + excluded.violations, queries = queries + excluded.queries, unread = unread + excluded.unread," +
 	" changed = max(changed, excluded.changed)"

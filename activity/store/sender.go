@@ -20,12 +20,12 @@ type Fleet struct {
 	Client clickhouse.Client // if its URL is empty, nothing is sent
 	Node   string            // name of this server
 	Every  time.Duration     // interval between sends; default 30 seconds
-	// Report is called with an error when sending fails, and with nil when it works again.
+	// Report is called with an error when sending fails, and with nil when sending works again.
 	Report func(error)
 }
 
 // sender sends changed rows to a fleet's database. Rows that cannot be sent stay in the outbox and are sent later. If a
-// row is sent twice, it replaces itself, so that no request is counted twice.
+// row is sent twice, the second copy replaces the first, so that no request is counted twice.
 type sender struct {
 	store  *Store
 	db     *sql.DB // opened for reading
@@ -40,10 +40,10 @@ const (
 	insertBytes  = 4 << 20 // maximum number of bytes of rows in a statement
 	insertPause  = 200 * time.Millisecond
 	insertLimit  = 2 * time.Minute // maximum time for a statement
-	roundInserts = 50              // after this many statements, the sender tells the fleet about its progress
+	roundInserts = 50              // the sender tells the fleet about its progress after this many statements
 )
 
-// SendTo sets the database that totals are sent to. It does not wait.
+// SendTo sets the database to which totals are sent. It does not wait until they are sent.
 func (s *Store) SendTo(f Fleet) {
 	f.Every = cmp.Or(f.Every, 30*time.Second)
 	s.sender.fleet.Store(&f)
@@ -73,8 +73,8 @@ func (d *sender) stop() {
 // lastSend limits the time for sending when a server stops.
 const lastSend = 5 * time.Second
 
-// finish sends the remaining rows, and announces that the server stops, so that the fleet does not report it as silent.
-// Rows that cannot be sent now are sent after the next start.
+// finish sends the remaining rows, and announces that the server stops, so that the fleet does not report the server as
+// silent. Rows that cannot be sent now are sent after the next start.
 func (d *sender) finish() {
 	f := d.fleet.Load()
 	if f == nil || f.Client.URL == "" {
@@ -203,8 +203,8 @@ func insert(ctx context.Context, f *Fleet, table string, columns []string, rows 
 	return f.Client.Insert(ctx, table, columns, rows)
 }
 
-// sendNode tells the fleet three facts about this server: that it is running, the last day in path_days, and how long
-// ago everything had been sent.
+// sendNode tells the fleet that this server is running or, if ends is true, that it stops. It also sends the last day
+// in path_days, the last hour with totals, and the time since everything had been sent.
 func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin, ends bool) error {
 	var rolled, last int64
 	if err := d.db.QueryRowContext(ctx, "SELECT min(coalesce((SELECT value FROM meta WHERE name = '"+metaRolled+"'), 0),"+

@@ -37,15 +37,15 @@ type Store struct {
 	inForce   map[string]current // keys are names of sources; protected by inForceMu
 }
 
-// written is the result of a write. If it failed, in holds the sums that must be written again.
+// written is the result of a write. If the write failed, in holds the sums that must be written again.
 type written struct {
 	again *sums
 	took  time.Duration
 	err   error
 }
 
-// Open opens or creates the database in a directory. It returns an error if another process has it open for writing, or
-// [ErrDamaged] if a file is damaged.
+// Open opens or creates the database in a directory. It returns an error if another process has opened the database for
+// writing. It returns [ErrDamaged] if a file is damaged.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	o.setDefaults()
 	if err := checkWritable(dir); err != nil {
@@ -76,12 +76,13 @@ func (s *Store) take(v activity.Request) {
 	s.waiting.addVisit(&v)
 }
 
-// maxClosed is the longest time during which the database can be closed for a normal restart. If it was closed for
-// longer, the server may have run without its database, or an older copy was restored.
+// maxClosed is the longest time during which the database can be closed for a normal restart. If the database was
+// closed for longer, the server may have run without its database, or someone may have restored an older copy.
 const maxClosed = time.Hour
 
-// noteClosed records that the database is open. If it was not closed properly, or was closed for longer than maxClosed,
-// noteClosed also records that an unknown number of requests is missing since the last change.
+// noteClosed records that the database is open. If the database was not closed properly, or was closed for longer than
+// maxClosed, some requests since its last change may be missing. In these cases, noteClosed also records that an
+// unknown number of requests may be missing.
 func (s *Store) noteClosed(ctx context.Context) error {
 	killed, err := meta(ctx, s.db, metaOpen)
 	if err != nil {
@@ -130,7 +131,7 @@ func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
 // Reader returns a reader of the database. The reader works until Close.
 func (s *Store) Reader() *Reader { return &Reader{s.dir, s.sender.db} }
 
-// Close writes the sums in memory to the database and closes it.
+// Close writes the sums in memory to the database, and closes the database.
 func (s *Store) Close() error {
 	s.queue.Close()
 	ctx := context.Background()
@@ -148,7 +149,7 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.sender.db.Close(), s.db.Close(), s.lock.Close())
 }
 
-// tick runs once a second. It starts a write when one is due.
+// tick runs once a second. It starts a write when the next write is due.
 func (s *Store) tick() {
 	if n := s.missed.Swap(0); n > 0 {
 		s.waiting.lost[s.options().Now().Unix()/3600] += n

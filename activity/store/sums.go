@@ -62,7 +62,7 @@ type readKey struct {
 	Host, Crawler, Identity, Version, Form, Publication, Number string
 }
 
-// times holds when something first and last happened, in seconds since 1970, and how often.
+// times holds the first and the last time of an event, in seconds since 1970, and how often the event happened.
 type times struct {
 	First, Last, Count int64
 }
@@ -76,7 +76,7 @@ func (t *times) add(u times) {
 	t.Count += u.Count
 }
 
-// sums holds totals in memory. It has at most twice as many rows with paths as its limit.
+// sums holds totals in memory. The number of its rows with paths is at most twice its limit.
 type sums struct {
 	limit int
 	paths int // number of rows with paths
@@ -122,9 +122,9 @@ func (s *sums) add(k sumKey, c Counts) {
 	row.add(c)
 }
 
-// limitOf returns a number of rows. When a key has that many rows, its new paths are counted under [OtherPath]. A
-// quarter of all rows is reserved for verified search crawlers, so that a client that requests many paths cannot
-// displace the requests of search engines.
+// limitOf returns the maximum number of rows for a key. If there are already that many rows, new paths of the key are
+// counted under [OtherPath]. A quarter of all rows is reserved for verified search crawlers, so that a client that
+// requests many paths cannot displace the requests of search engines.
 func (s *sums) limitOf(k *sumKey) int {
 	if k.Kind == "search" && k.Identity == string(activity.Verified) {
 		return 2 * s.limit

@@ -26,9 +26,9 @@ func init() {
 }
 
 // least does the least work that has the effect of a policy on the requests and pages of this benchmark, and answers
-// with the same header fields. It would be wrong on other requests: it does not make decisions, looks for a single
-// crawler's name, and treats every page like the pages of the benchmark. It shows the lowest possible cost of a handler
-// in Caddy's chain.
+// with the same header fields. For other requests, its answers would be wrong: it makes no decisions, looks for the
+// name of a single crawler, and treats every page like the pages of the benchmark. Its cost is the lowest possible cost
+// of a handler in Caddy's chain.
 type least struct {
 	robots, packed []byte
 }

@@ -30,7 +30,7 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("bench_answer", httpcaddyfile.Before, "reverse_proxy")
 }
 
-// answering is a handler that answers from memory, in the same way as reverse_proxy passes the answer on.
+// answering is a handler that answers from memory. It writes an answer in the same way as reverse_proxy does.
 type answering struct{}
 
 // CaddyModule returns the Caddy module information.
@@ -53,7 +53,7 @@ func (*answering) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 		h["Content-Length"] = []string{strconv.Itoa(len(b.Data))}
 	}
 	w.WriteHeader(http.StatusOK)
-	size := 4 << 10 // what the transport reads with the header
+	size := 4 << 10 // the bytes that the transport reads together with the header
 	for data := b.Data; len(data) > 0; {
 		n, err := w.Write(data[:min(size, len(data))])
 		if err != nil {
@@ -70,13 +70,13 @@ func (*answering) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 	return nil
 }
 
-// handler is one row's server.
+// handler is the server of one row.
 type handler struct {
 	row *workload.ChainRow
 	http.Handler
 }
 
-// load starts a Caddy that has the servers of rows.
+// load starts Caddy with one server for each row.
 func load(dir string, rows []workload.ChainRow) ([]handler, error) {
 	apps, servers := map[string]any{}, map[string]any{}
 	for i := range rows {
@@ -146,7 +146,7 @@ func adapt(row *workload.ChainRow, dir string, apps, servers map[string]any) err
 	for name, app := range parts.Apps {
 		apps[name] = app
 	}
-	for _, server := range web.Servers { // there is one
+	for _, server := range web.Servers { // the app has exactly one server
 		servers[row.Name] = server
 	}
 	return nil

@@ -21,7 +21,7 @@ type client struct {
 	next     int
 
 	sent, got    http.Header
-	status, size int // of the last answer
+	status, size int // status and body size of the last answer
 }
 
 func newClient(s *workload.Scenario) *client {
@@ -42,7 +42,7 @@ func (c *client) prepare(etag string) {
 	}
 }
 
-// learn requests the entity tag that a client would know.
+// learn sends a request to find the entity tag, which a client that revalidates would know.
 func (c *client) learn(h handler) {
 	c.ask(h)
 	if c.s.Revalidate {
@@ -50,7 +50,7 @@ func (c *client) learn(h handler) {
 	}
 }
 
-// ask sends one request in the form that a server creates.
+// ask sends one request to a handler, in the same form as the server of net/http.
 func (c *client) ask(h handler) {
 	like := c.requests[c.next%len(c.requests)]
 	c.next++
@@ -78,7 +78,7 @@ func (c *client) batch(h handler, n int) sample {
 	return sample{float64(took.Nanoseconds()) / f, float64(after.Mallocs-before.Mallocs) / f, float64(after.TotalAlloc-before.TotalAlloc) / f}
 }
 
-// The rest is the http.ResponseWriter of a connection, without the connection.
+// The following methods make client an http.ResponseWriter without a connection.
 
 func (c *client) Header() http.Header { return c.got }
 

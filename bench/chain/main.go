@@ -5,7 +5,7 @@
 // batches. The command can detect differences of about 50 ns, whereas proxies under load only show differences of
 // microseconds. It does not include the costs of the kernel and the connections.
 //
-// It prints its results as JSON. The command bench runs it.
+// It prints its results as JSON. The command `bench` runs this command.
 package main
 
 import (
@@ -82,7 +82,7 @@ func profile(h handler, scenarios []workload.Scenario, dir string) error {
 		if err := pprof.StartCPUProfile(f); err != nil {
 			return err
 		}
-		for end := cpuNow() + 5*time.Second; cpuNow() < end; { // of CPU time, as samples are
+		for end := cpuNow() + 5*time.Second; cpuNow() < end; { // five seconds of CPU time, because a profile samples CPU time
 			c.batch(h, 20)
 		}
 		pprof.StopCPUProfile()
@@ -112,7 +112,7 @@ func measure(handlers []handler, s *workload.Scenario, rounds int, batch time.Du
 		runtime.GC()
 		for n := range handlers {
 			i := (n + round) % len(handlers)
-			clients[i].batch(handlers[i], max(1, sizes[i]/20)) // into the caches
+			clients[i].batch(handlers[i], max(1, sizes[i]/20)) // fills the caches before the measurement
 			samples[i] = append(samples[i], clients[i].batch(handlers[i], sizes[i]))
 		}
 	}
@@ -128,8 +128,8 @@ func measure(handlers []handler, s *workload.Scenario, rounds int, batch time.Du
 	return results
 }
 
-// summary returns the lower quartile of the times, because other programs only make them longer, and the median of all
-// other numbers.
+// summary returns the lower quartile of the times, because other programs can only make the times longer. For all other
+// numbers, it returns the median.
 func summary(samples []sample) sample {
 	at := func(q float64, value func(sample) float64) float64 {
 		var values []float64

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command replay compares `caddy robots-policy replay` with GoAccess and DuckDB on the
-// same generated logs, and holds every number of its report against what the logs were
-// made of:
+// Command replay compares `caddy robots-policy replay` with GoAccess and DuckDB on the same generated logs. It also
+// checks every number of the report against the requests that the logs were made from:
 //
 //	go -C bench run ./replay -mb 1000 -node-modules DIR
 //
-// DIR has the npm package @duckdb/node-api. Tools that are missing are left out of the
-// table. With nginx installed, it also replays the log of a real nginx.
+// DIR has the npm package @duckdb/node-api. Tools that are not installed are left out of the table. If nginx is
+// installed, the command also replays the log of a real nginx.
 package main
 
 import (
@@ -37,7 +36,7 @@ func main() {
 	}
 }
 
-// bench is a folder with the logs and the policies.
+// bench holds the folder with the logs and policies, and the results.
 type bench struct {
 	dir, caddy, modules string
 	rows                []row
@@ -59,7 +58,7 @@ func run(mb int, seed uint64, modules string, visits int) error {
 	defer os.RemoveAll(dir)
 	b := &bench{dir: dir, caddy: filepath.Join(dir, "caddy"), modules: modules}
 	build := exec.Command("go", "build", "-o", b.caddy, "./cmd/caddy")
-	build.Dir = ".." // the module bench
+	build.Dir = ".." // the folder of the module bench
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building Caddy (run this in the folder bench): %w\n%s", err, out)
 	}
@@ -68,7 +67,7 @@ func run(mb int, seed uint64, modules string, visits int) error {
 			return err
 		}
 	}
-	const caddyLine, combinedLine = 1010, 205 // bytes, about
+	const caddyLine, combinedLine = 1010, 205 // approximate number of bytes
 	lines := mb * 1_000_000 / caddyLine
 	for _, l := range []struct {
 		name, goaccess string
@@ -125,7 +124,7 @@ const duckQuery = `const {DuckDBInstance} = require('@duckdb/node-api');
   if (r.getRows().length === 0) process.exit(1);
 })().catch(e => { console.error(e); process.exit(1) })`
 
-// replay measures our command on a log and checks its report.
+// replay measures `caddy robots-policy replay` on a log, and checks the report.
 func (b *bench) replay(name string, t *truth, flags ...string) error {
 	cmd := exec.Command(b.caddy, append([]string{"robots-policy", "replay", "new.yaml", "--against", "old.yaml", "--json", name}, flags...)...)
 	cmd.Dir = b.dir
@@ -150,7 +149,7 @@ func (b *bench) replay(name string, t *truth, flags ...string) error {
 // usage holds the time and memory of a command.
 type usage struct {
 	wall, cpu time.Duration
-	memory    int64 // bytes, the most at any time; 0 where the system does not tell
+	memory    int64 // peak memory in bytes; 0 if the system does not report it
 }
 
 func (b *bench) measure(tool, log string, cmd *exec.Cmd, note string) error {

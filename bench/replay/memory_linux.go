@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// peakMemory is the most memory that a process had, in bytes.
+// peakMemory returns the peak memory of a process that has ended, in bytes.
 func peakMemory(s *os.ProcessState) int64 {
 	if r, ok := s.SysUsage().(*syscall.Rusage); ok {
 		return r.Maxrss << 10

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// nginxConfig makes nginx log in its Combined format, with the address that a trusted
-// proxy says the client has.
+// nginxConfig makes nginx write its log in the Combined format. The client's address is the one in the header of a
+// trusted proxy.
 const nginxConfig = `worker_processes 1;
 daemon off;
 pid %[1]s/nginx.pid;
@@ -33,7 +33,7 @@ http {
 }
 `
 
-// nginx sends traffic to a real nginx on loopback, and replays its log.
+// nginx sends traffic to a real nginx on loopback, and replays the log of that nginx.
 func (b *bench) nginx(seed uint64, n int) error {
 	path, err := exec.LookPath("nginx")
 	if err != nil {
@@ -52,7 +52,7 @@ func (b *bench) nginx(seed uint64, n int) error {
 	if err := os.WriteFile(config, fmt.Appendf(nil, nginxConfig, b.dir, addr), 0o600); err != nil {
 		return err
 	}
-	if err := os.Chmod(b.dir, 0o755); err != nil { // nginx's worker is another user
+	if err := os.Chmod(b.dir, 0o755); err != nil { // nginx's worker runs as another user
 		return err
 	}
 	cmd := exec.Command(path, "-c", config)
@@ -60,7 +60,7 @@ func (b *bench) nginx(seed uint64, n int) error {
 		return err
 	}
 	t, err := send(addr, seed, n)
-	_ = cmd.Process.Signal(os.Interrupt) // it writes its log and ends
+	_ = cmd.Process.Signal(os.Interrupt) // nginx writes the rest of its log and ends
 	_ = cmd.Wait()
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (b *bench) nginx(seed uint64, n int) error {
 // send sends the traffic and returns the truth about it.
 func send(addr string, seed uint64, n int) (*truth, error) {
 	t, client := newTruth(true), &http.Client{Timeout: 10 * time.Second}
-	t.stale = true // the requests are of today
+	t.stale = true // the requests have today's date
 	var failed error
 	traffic(seed, n, func(r *request) {
 		if failed != nil {
@@ -87,7 +87,7 @@ func send(addr string, seed uint64, n int) (*truth, error) {
 		req.Header.Set("X-Forwarded-For", r.agent.address)
 		r.at, r.bytes = time.Now(), 10
 		resp, err := client.Do(req)
-		for tries := 0; err != nil && tries < 100 && len(t.cells) == 0; tries++ { // it is starting
+		for tries := 0; err != nil && tries < 100 && len(t.cells) == 0; tries++ { // nginx is still starting
 			time.Sleep(50 * time.Millisecond)
 			resp, err = client.Do(req)
 		}

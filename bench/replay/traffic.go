@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The compared policies. decide repeats their meaning for the traffic by hand, so that the
-// truth does not come from the tested code.
+// The compared policies. The function decide repeats their effect on the traffic in handwritten code, so that the truth
+// does not depend on the tested code.
 const (
 	oldPolicy = `version: 1
 enforcement: {mode: block}
@@ -43,12 +43,12 @@ rules:
 `
 )
 
-// agent is a kind of visitor, with its share of the traffic.
+// agent is a client with its share of the traffic.
 type agent struct {
 	ua, address   string
 	share         int
-	crawler, kind string // empty: a browser; kind unknown: an automated client
-	identity      string // verified, claimed or impostor, by the address lists that are built in
+	crawler, kind string // both are empty for a browser; kind is unlisted for an automated client that is not in the catalog
+	identity      string // verified, unverified or impostor, according to the built-in address lists
 	live          bool   // only DNS could have verified it
 }
 
@@ -68,10 +68,10 @@ var agents = []agent{
 
 var sections = []string{"/news/", "/shop/", "/private/", "/about/"}
 
-// pathsPerSection is below the number of paths that a report counts exactly.
+// pathsPerSection is small enough that a report counts every path exactly.
 const pathsPerSection = 2000
 
-// decide returns the effect of each policy on a request, from the texts above.
+// decide returns the effect of the old and of the new policy on a request.
 func decide(a *agent, section string) (before, now string) {
 	before, now = "allowed", "allowed"
 	if section == "/private/" {
@@ -97,20 +97,20 @@ type request struct {
 	host    string
 }
 
-// path is the target without its query.
+// path returns the target without its query.
 func (r *request) path() string {
 	p, _, _ := strings.Cut(r.target, "?")
 	return p
 }
 
-// traffic makes up n requests from a seed, over a week.
+// traffic generates n requests from a seed. Their times are within one week.
 func traffic(seed uint64, n int, each func(*request)) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	total := 0
 	for _, a := range agents {
 		total += a.share
 	}
-	begin := time.Date(2026, 5, 6, 0, 0, 0, 0, time.UTC) // a day after the address lists that are built in
+	begin := time.Date(2026, 5, 6, 0, 0, 0, 0, time.UTC) // one day after the date of the built-in address lists
 	hosts := []string{"www.example.com", "shop.example.com", "example.org"}
 	for i := range n {
 		r := request{at: begin.Add(time.Duration(int64(i) * int64(7*24*time.Hour) / int64(n))), bytes: 200 + rnd.IntN(50_000), host: hosts[rnd.IntN(len(hosts))]}
@@ -134,13 +134,13 @@ func traffic(seed uint64, n int, each func(*request)) {
 	}
 }
 
-// writeCaddy writes a line as Caddy logs it.
+// writeCaddy writes a line in the format of Caddy's access log.
 func writeCaddy(w *bufio.Writer, r *request) {
 	fmt.Fprintf(w, `{"level":"info","ts":%d.%06d,"logger":"http.log.access.log0","msg":"handled request","request":{"remote_ip":"%s","remote_port":"51234","client_ip":"%[3]s","proto":"HTTP/2.0","method":"GET","host":"%s","uri":"%s","headers":{"Accept":["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"],"Accept-Encoding":["gzip, deflate, br"],"User-Agent":["%s"]},"tls":{"resumed":false,"version":772,"cipher_suite":4865,"proto":"h2","server_name":"%[4]s","ech":false}},"bytes_read":0,"user_id":"","duration":0.000929675,"size":%[7]d,"status":200,"resp_headers":{"Server":["Caddy"],"Alt-Svc":["h3=\":443\"; ma=2592000"],"Content-Type":["text/html; charset=utf-8"],"Last-Modified":["Tue, 05 May 2026 08:00:00 GMT"],"Etag":["\"d5sf8ssj7ps4p\""],"Vary":["Accept-Encoding"],"Content-Encoding":["gzip"]}}`+"\n",
 		r.at.Unix(), r.at.Nanosecond()/1000, r.agent.address, r.host, r.target, r.agent.ua, r.bytes)
 }
 
-// writeCombined writes a line in the Combined format, as Apache and nginx do.
+// writeCombined writes a line in the Combined format of Apache and nginx.
 func writeCombined(w *bufio.Writer, r *request) {
 	fmt.Fprintf(w, "%s - - [%s] \"GET %s HTTP/1.1\" 200 %d \"-\" \"%s\"\n", r.agent.address, r.at.Format("02/Jan/2006:15:04:05 -0700"), r.target, r.bytes, r.agent.ua)
 }

@@ -16,7 +16,8 @@ import (
 // truth describes the requests of a log.
 type truth struct {
 	plain bool // the log has no headers and no hosts
-	// stale: the address lists that are built in are too old by then to accuse anyone.
+	// stale is true if the built-in address lists are too old, at the time of the requests, to show that a client is an
+	// impostor.
 	stale bool
 	cells map[cell]*counted
 }
@@ -53,7 +54,7 @@ func (t *truth) identity(a *agent) string {
 	return a.identity
 }
 
-// crawlers sums up the requests of known crawlers that fit, as a report does.
+// crawlers adds up the requests of known crawlers for which fits returns true, in the form of a report.
 func (t *truth) crawlers(fits func(a *agent, before, now string) bool, paths bool) []replay.CrawlerCount {
 	sums, byPath := map[string]*replay.CrawlerCount{}, map[string]map[string]int64{}
 	for k, c := range t.cells {
@@ -79,7 +80,7 @@ func (t *truth) crawlers(fits func(a *agent, before, now string) bool, paths boo
 		if now == "blocked" {
 			s.Blocked += c.requests
 		}
-		if before != now || now != "allowed" { // a report has the paths of these requests
+		if before != now || now != "allowed" { // reports show the paths of these requests
 			byPath[k.agent.crawler][k.path] += c.requests
 		}
 	}
@@ -111,8 +112,8 @@ func (t *truth) sum(fits func(k *cell, before, now string) bool) (n int64) {
 	return n
 }
 
-// expected is the report as it should be: every number in it is counted here from what
-// was written. rules are taken from the report where they are words.
+// expected returns the report as it should be. It counts every number from the requests that were written. File names
+// and times are copied from the report got.
 func (t *truth) expected(got *replay.Report) *replay.Report {
 	all := t.sum(func(*cell, string, string) bool { return true })
 	ofCrawler := func(k *cell) bool { return k.agent.known() }
@@ -155,8 +156,8 @@ func (t *truth) expected(got *replay.Report) *replay.Report {
 	return w
 }
 
-// rules counts what decided, by hand: a narrower rule before the one for everyone, and
-// none for robots.txt, which is always open.
+// rules counts the requests that each rule decided, in handwritten code. A narrower rule decides before the rule for
+// everyone. No rule decides about robots.txt, which every crawler may always fetch.
 func (t *truth) rules(w *replay.Report) {
 	for _, r := range []struct {
 		name, place string
@@ -216,7 +217,7 @@ func (t *truth) unknownAndDays(w *replay.Report) {
 // check compares a report with the truth, number by number.
 func (t *truth) check(got *replay.Report) error {
 	want := t.expected(got)
-	words := func(r *replay.Report) *replay.Report { // not a number
+	words := func(r *replay.Report) *replay.Report { // leaves out texts, which are not compared
 		c := *r
 		c.SearchLoss = replay.SearchLoss{Requests: r.SearchLoss.Requests + r.SearchLoss.Intended}
 		c.NotReplayed = slices.Clone(r.NotReplayed)

@@ -46,8 +46,8 @@ var listsCurrent = claim.Register("lists-current", func(s listsSubject) claim.Fi
 	return f
 })
 
-// ListsCurrent judges the age of the lists and keys in use. It ignores lists that neither have a date nor should have
-// one.
+// ListsCurrent judges the age of the lists and keys in use. It ignores a list without a date, unless fetching this list
+// has failed.
 func (s *Status) ListsCurrent() claim.Claim {
 	subject, used := listsSubject{Stale: len(s.Stale())}, 0
 	for i := range s.Lists {

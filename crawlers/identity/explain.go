@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// An Explainer returns the identity of a client at a fixed address that claims to be the crawler with these facts. The
-// second result is a sentence with the reason.
+// An Explainer returns the identity of a client that claims to be the crawler with these facts. The client's address is
+// fixed. The second result is a sentence with the reason.
 type Explainer = func(crawlers.Verification) (policy.Identity, string)
 
 // ExplainEmbedded returns an Explainer that uses only embedded address lists whose URLs are in urls. It does not use
@@ -46,8 +46,8 @@ func ExplainRunning(addr netip.Addr) Explainer {
 	}
 }
 
-// CardOf returns the signer's description of itself, or an empty Card if it has not been fetched. facts contain the
-// signer's key directory.
+// CardOf returns the signer's description of itself, or an empty Card if the description has not been fetched. facts
+// contain the signer's key directory.
 func CardOf(facts crawlers.Verification) (card webbotauth.Card) {
 	for _, e := range engines.All() {
 		card = cmp.Or(card, e.card(facts))
@@ -86,7 +86,7 @@ func explain(e *engine, facts crawlers.Verification, addr netip.Addr) (policy.Id
 	return policy.Unknown, text + whyUndecided(facts.AddressLists, addr, lists)
 }
 
-// whyUndecided returns why the lists do not prove that the address belongs to an impostor.
+// whyUndecided returns a clause that says why the lists do not prove that the address belongs to an impostor.
 func whyUndecided(urls []string, addr netip.Addr, lists []verify.ListStatus) string {
 	for _, l := range lists {
 		if slices.Contains(urls, l.URL) && l.Prefixes > 0 && l.Fresh && l.Incomplete != "" {

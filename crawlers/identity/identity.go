@@ -27,7 +27,8 @@ import (
 type Server interface {
 	// ClientIP returns the IP address of the client, or "" if the address is not known.
 	ClientIP(r *http.Request) string
-	// TrustsProxy reports whether the request comes from a trusted proxy. If so, the forwarding headers are used.
+	// TrustsProxy reports whether the request comes from a trusted proxy. If so, the verifier uses the forwarding
+	// headers of the request.
 	TrustsProxy(r *http.Request) bool
 	// Vars returns a map for values that belong to the request, or nil if the server has no such map.
 	Vars(r *http.Request) map[string]any
@@ -43,9 +44,9 @@ type Verifier struct {
 }
 
 // New returns a verifier that uses the lists of the embedded catalog and of the policies passed to [Ask]. It returns
-// nil if verification is off. Call Close when the verifier is no longer used. logger returns the logger to use at the
-// moment; it may change, because verifiers with the same methods share their data. If it returns nil, nothing is
-// logged.
+// nil if verification is off. Call Close when the verifier is no longer used. logger returns the present logger. The
+// present logger can change, because verifiers with the same methods share their data. If logger returns nil, nothing
+// is logged.
 func New(m Methods, logger func() *zap.Logger) *Verifier {
 	if !m.Enabled {
 		return nil
@@ -111,8 +112,8 @@ type Client[T comparable] struct {
 	proof    proof
 }
 
-// proof is the proof that verified a client. by is the field by of a [verify.Result], or bySignature if evidence is
-// a key.
+// proof is the proof that verified a client. by is the field By of a [verify.Result], or bySignature if evidence is a
+// key.
 type proof struct{ by, evidence string }
 
 const bySignature = "signature"
@@ -120,8 +121,8 @@ const bySignature = "signature"
 // Ask identifies the client of a request. It appends to clients the crawlers whose rules apply to the request. If the
 // request proves which crawler sent it, Ask appends only the proven crawler. Otherwise it appends the crawlers that the
 // User-Agent names. If the policy names the signer of the request (signed:HOST), Ask also appends the signer, unless
-// the signer is documented as the proven crawler. Ask also returns the signer's description of itself. Ask uses only
-// cached data. It looks up missing data in the background for later requests.
+// the catalog says that this signer is the proven crawler. Ask also returns the signer's description of itself. Ask
+// uses only cached data. It looks up missing data in the background for later requests.
 func Ask[T comparable](v *Verifier, r Request, known Known[T], named []T, clients []Client[T]) ([]Client[T], webbotauth.Card) {
 	var p proven
 	if v != nil {
@@ -170,7 +171,7 @@ func (v *Verifier) identify(r Request, addr netip.Addr, id *crawlers.Identities,
 	e := v.engine
 	e.start()
 	e.use(id)
-	undecided := false // true if the operator may have made the signature
+	undecided := false // true if the signature may be from the operator, but this is not decided yet
 	if facts.WebBotAuth != "" && webbotauth.Signed(r.Header) {
 		undecided = e.signatures == nil
 		if !undecided {
@@ -294,8 +295,9 @@ func ClientScheme(s Server, r *http.Request) string {
 }
 
 // Proof describes the evidence that verified a client as the crawler with these facts, so that others can check the
-// evidence. The text names a key, an address list with its date, or the suffix of a host name. It omits the rest of the
-// host name, which would contain the client's address. Proof returns "" for an unverified client.
+// evidence. The text names a key, an address list with its date, or the suffix of a host name. The text does not
+// contain the rest of the host name, because that rest may contain the client's address. Proof returns "" for an
+// unverified client.
 func (c *Client[T]) Proof(v *Verifier, facts crawlers.Verification) string {
 	switch c.proof.by {
 	case bySignature:

@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Lack describes a proof of identity that a policy demands and that clients cannot give, or can give only for a limited
-// time.
+// Lack describes a proof of identity that a policy demands. Clients cannot give this proof, or can give it only for a
+// limited time.
 type Lack struct {
 	Why string `json:"why"` // the reason and the remedy
 	// the rules that demand the proof, with their places and hosts; empty if a setting demands the proof
@@ -100,9 +100,9 @@ func (m Methods) lacksOf(r *policy.Rule, catalog *crawlers.Catalog) (why []strin
 // refreshes reports whether the methods use more than the built-in lists.
 func (m Methods) refreshes() bool { return m.Lists || m.DNS || m.Signatures }
 
-// lacks returns the method that must be configured to verify a crawler with these facts permanently. method is "" if
-// such a method is configured. builtIn reports whether a built-in address list verifies the crawler until the list
-// expires.
+// lacks returns the method that must be configured to verify a crawler with these facts permanently. If such a method
+// is already configured, method is "". builtIn reports whether a built-in address list verifies the crawler until the
+// list expires.
 func (m Methods) lacks(facts crawlers.Verification) (method string, builtIn bool) {
 	switch {
 	case len(facts.AddressLists) > 0 && m.Lists, len(facts.ReverseDNS) > 0 && m.DNS, facts.WebBotAuth != "" && m.Signatures:

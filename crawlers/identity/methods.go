@@ -15,7 +15,7 @@ var methodNames = []string{"embedded", "lists", "dns", "signatures", "off"}
 // Methods are the methods of verification that `verify` and `verify_from` select. The zero value leaves all clients
 // unverified.
 type Methods struct {
-	// Enabled is false for `verify off`. The embedded address lists are used whenever it is true.
+	// Enabled is false for `verify off`. If Enabled is true, the embedded address lists are always used.
 	Enabled       bool
 	Lists         bool           // fetch the address lists that operators publish
 	DNS           bool           // look up the client's address in DNS (forward-confirmed reverse DNS)
@@ -52,12 +52,12 @@ func ParseMethods(names, ranges []string) (Methods, error) {
 	return m, nil
 }
 
-// DetectsImpostors reports whether impostors can be detected permanently. Without the methods lists and dns, impostors
-// are detected only until the embedded address lists are too old.
+// DetectsImpostors reports whether impostors can be detected permanently. Without the methods "lists" and "dns",
+// impostors are detected only until the embedded address lists are too old.
 func (m Methods) DetectsImpostors() bool { return m.Lists || m.DNS }
 
-// askable returns those facts about addresses that the methods can check. all reports whether the methods can check
-// every fact. If all is false, clients must not be treated as impostors.
+// askable returns the facts about addresses that the methods can check. all reports whether the methods can check every
+// fact. If all is false, clients must not be treated as impostors.
 func (m Methods) askable(facts crawlers.Verification) (_ crawlers.Verification, all bool) {
 	if m.DNS || len(facts.ReverseDNS) == 0 {
 		return facts, true

@@ -21,7 +21,7 @@ const (
 )
 
 // sources tracks failed fetches of lists, keys and DNS answers. It writes one log line when a source starts to fail or
-// works again, instead of one line for each request. It exists as long as its engine.
+// works again, instead of one line for each request. Each engine has its own sources.
 type sources struct {
 	logger func() *zap.Logger // nil disables logging
 
@@ -138,8 +138,8 @@ func (s *sources) lookedUp(err error) {
 	}
 }
 
-// recordLookup counts a DNS lookup with this error. failing reports whether the resolver fails. log reports whether the
-// caller must log this state.
+// recordLookup counts a DNS lookup. err is the error of the lookup, or nil. failing reports whether the resolver fails.
+// log reports whether the caller must log this state.
 func (s *sources) recordLookup(err error, now time.Time) (failing, log bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,7 +31,7 @@ type ListStatus struct {
 	Fresh     bool       `json:"fresh"` // true while the list is recent enough to detect impostors
 	// describes what the list cannot prove, now or soon, because of its age
 	Old        string     `json:"old,omitempty"`
-	Incomplete string     `json:"incomplete,omitempty"` // the reason why a fresh list does not detect impostors
+	Incomplete string     `json:"incomplete,omitempty"` // the reason why the list does not detect impostors even if it is fresh
 	Error      string     `json:"error,omitempty"`      // the error of the last fetch
 	ErrorSince *time.Time `json:"error_since,omitempty"`
 }
@@ -81,7 +81,8 @@ func CurrentStatus() Status {
 	return s
 }
 
-// RenewLists starts to use the address lists of another catalog. Call it after the catalog was installed.
+// RenewLists starts to use the address lists of a newly installed catalog. Call RenewLists after the catalog was
+// installed.
 func RenewLists() {
 	for _, e := range engines.All() {
 		e.lists.Renew()

@@ -20,8 +20,8 @@ var probes = []struct{ addr, suffix string }{
 }
 
 // health tracks whether a resolver answers correctly. Some resolvers wrongly answer "not found" or always give the same
-// name, at least for a while. So a negative answer is used only after a later probe received the correct answer. A
-// negative answer is never used if a probe failed around the same time.
+// name, at least for a while. Therefore a negative answer is used only after a later probe has received the correct
+// answer. If a probe failed around the same time, the negative answer is never used.
 type health struct {
 	resolver Resolver
 
@@ -34,8 +34,8 @@ type health struct {
 	period  int       // number of probes that did not receive a correct answer
 }
 
-// now returns the current time and period, to be stored with an answer that has just arrived. working is false while
-// probes fail.
+// now returns the current time and period. Callers store both with an answer that has just arrived. working is false
+// while probes fail.
 func (h *health) now() (at time.Time, period int, working bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -37,7 +37,7 @@ const (
 	maxVerifyAge = 30 * maxAge
 )
 
-// warnAge is the age of a list when warnings begin to say that the list will soon be too old.
+// warnAge is the age from which warnings say that a list will soon be too old.
 const warnAge = 180 * 24 * time.Hour
 
 // Old returns a phrase for the end of a sentence that describes what a list cannot prove because of its age, now or
@@ -135,8 +135,9 @@ func NewLists(urls []string, options ListOptions) *Lists {
 }
 
 // Acquire adds the lists with these URLs. If a list exists already, Acquire adds a reference to it. A fetched list with
-// more than limit prefixes is rejected. If there would be too many lists, Acquire returns ErrTooManyLists and does not
-// add lists. For each call of Acquire, the caller must later call Release with the same URLs.
+// more than limit prefixes is rejected. If the total number of lists would be too large, Acquire returns
+// ErrTooManyLists and does not add any list. For each call of Acquire, the caller must later call Release with the same
+// URLs.
 func (l *Lists) Acquire(urls []string, limit int) error {
 	urls = unique(urls)
 	l.mu.Lock()
@@ -213,8 +214,8 @@ func (l *Lists) all() []*source {
 }
 
 // Start begins to refresh the lists in the background and returns at once. It has no effect if refreshing has already
-// begun. Reloads of a configuration should keep the same Lists, because each Start fetches every list, and operators
-// ask for at most one fetch per hour.
+// begun. A reload of the configuration should keep the same Lists. Each Start fetches every list, and operators ask for
+// at most one fetch per hour.
 func (l *Lists) Start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -75,7 +75,7 @@ type question struct {
 	patterns string
 }
 
-// entry is the cached answer for an address. names.mu protects its fields.
+// entry holds the cached answer for an address. Its fields are protected by names.mu.
 type entry struct {
 	answer  answer
 	host    string
@@ -189,8 +189,8 @@ func blocks(a netip.Addr) [2]block {
 }
 
 // reserve reserves a lookup for an address. It returns false if too many lookups are in progress, or if too many
-// lookups for the networks of the address are in progress or began recently. The limits for networks prevent one
-// network from using all lookups.
+// lookups for the networks of the address are in progress or began recently. The limits for networks prevent a single
+// network from using up all lookups.
 func (n *names) reserve(a netip.Addr) bool {
 	if n.inFlight >= maxLookups {
 		return false
@@ -233,7 +233,7 @@ func (n *names) lookUp(e *entry, patterns []string, a netip.Addr) {
 		if !working {
 			found = silent
 		}
-		n.health.probe(ctx) // the probe follows the answer, which is used only if the resolver works at that time
+		n.health.probe(ctx) // probe after the answer, because a negative answer is used only if the resolver still works
 	}
 	n.store(e, a, entry{answer: found, host: host, at: at, period: period})
 	if n.options.Report != nil {

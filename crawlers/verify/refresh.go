@@ -5,7 +5,6 @@ package verify
 import (
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"net/netip"
@@ -42,13 +41,13 @@ const (
 type fetched struct {
 	source   *source
 	list     *list
-	prefixes []netip.Prefix // prefixes of the list; nil if it was not modified
+	prefixes []netip.Prefix // prefixes of the list; nil if the list was not modified
 	wait     time.Duration  // the time before the next fetch that the server requests, or zero
 	err      error
 }
 
-// watch starts to fetch a list periodically in the background, for the first time after wait. It ends when the lists
-// are stopped or the source is released. The caller must hold l.mu.
+// watch starts to fetch a list periodically in the background, for the first time after wait. Fetching ends when the
+// lists are stopped or the source is released. The caller must hold l.mu.
 func (l *Lists) watch(s *source, wait time.Duration) {
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(l.ctx)
@@ -133,24 +132,18 @@ func (l *Lists) request(ctx context.Context, s *source, limit int) (f fetched) {
 			f.err = fmt.Errorf("fetching %s: panic: %v\n%s", s.url, p, debug.Stack())
 		}
 	}()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
-	if err != nil {
-		f.err = err
-		return f
-	}
-	req.Header.Set("User-Agent", "caddy-robots-policy (address lists of crawlers)")
+	header := map[string]string{"User-Agent": "caddy-robots-policy (address lists of crawlers)"}
 	if old.fetched && old.etag != "" {
-		req.Header.Set("If-None-Match", old.etag)
+		header["If-None-Match"] = old.etag
 	}
 	if old.fetched && old.lastModified != "" {
-		req.Header.Set("If-Modified-Since", old.lastModified)
+		header["If-Modified-Since"] = old.lastModified
 	}
-	resp, err := l.options.Client.Do(req)
+	resp, err := outbound.Get(ctx, l.options.Client, s.url, header, maxListBytes+1)
 	if err != nil {
 		f.err = err
 		return f
 	}
-	defer resp.Body.Close()
 	f.wait, _ = outbound.MaxAge(resp.Header)
 	f.wait = min(f.wait, maxWait)
 	if resp.StatusCode == http.StatusNotModified && old.fetched {
@@ -164,18 +157,13 @@ func (l *Lists) request(ctx context.Context, s *source, limit int) (f fetched) {
 	return f
 }
 
-func (f *fetched) read(resp *http.Response, limit int, now time.Time) {
+func (f *fetched) read(resp outbound.Response, limit int, now time.Time) {
 	url := f.source.url
 	if resp.StatusCode != http.StatusOK {
 		f.err = fmt.Errorf("fetching %s: status %d", url, resp.StatusCode)
 		return
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxListBytes+1))
-	if err != nil {
-		f.err = fmt.Errorf("fetching %s: %w", url, err)
-		return
-	}
-	parsed, err := parseList(data)
+	parsed, err := parseList(resp.Data)
 	if err == nil && len(parsed.prefixes) > limit {
 		err = fmt.Errorf("the list has %d prefixes; the limit is %d", len(parsed.prefixes), limit)
 	}
@@ -196,9 +184,9 @@ type shrunken struct {
 	since time.Time
 }
 
-// guard returns an error if a new list has lost more than half of its entries, until the server has returned such a
-// list for the time confirmFor. The loss may be a mistake, and with the shorter list, real crawlers would be treated as
-// impostors. During that time the new list may change, but must not shrink further.
+// guard returns an error if a new list has lost more than half of its entries. When the server has returned such a list
+// for the time confirmFor, guard returns nil. The loss may be a mistake, and with the shorter list, real crawlers would
+// be treated as impostors. During the time confirmFor, the new list may change, but must not shrink further.
 func (s *source) guard(old, new *list, now time.Time) error {
 	if !new.shrankFrom(old) {
 		s.shrunk = nil

@@ -38,8 +38,8 @@ func delivered(url string) *list {
 	return first
 }
 
-// Renew replaces the present lists by the lists of the catalog in use, if the latter are newer. A list that has lost
-// more than half of its entries is not used while the previous one can still verify clients.
+// Renew replaces each list by the list of the catalog in use if that list is newer. If the newer list has lost more
+// than half of the entries, it is not used while the older list can still verify clients.
 func (l *Lists) Renew() {
 	for _, s := range l.all() {
 		before, now := s.current.Load(), delivered(s.url)
@@ -95,16 +95,16 @@ func embeddedLines(url string) string {
 // IsBuiltIn reports whether there is an embedded list for this URL.
 func IsBuiltIn(url string) bool { return embeddedLines(url) != "" }
 
-// SetSnapshotDate changes the date of the embedded lists. Tests call it to be independent of the day of the build. It
-// must be called before a list is used.
+// SetSnapshotDate changes the date of the embedded lists. Tests call SetSnapshotDate so that they do not depend on the
+// day of the build. It must be called before a list is used.
 func SetSnapshotDate(date time.Time) {
 	for _, l := range snapshot() {
 		l.Date = date
 	}
 }
 
-// SnapshotDate returns the day when the embedded lists were collected. If the days differ, it returns the oldest,
-// because that list expires first.
+// SnapshotDate returns the day when the embedded lists were collected. If the days differ, it returns the oldest day,
+// because the list of that day expires first.
 func SnapshotDate() time.Time { return oldest(snapshot()) }
 
 func oldest(lists map[string]*list) (date time.Time) {

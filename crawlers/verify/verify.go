@@ -3,10 +3,10 @@
 // Package verify finds out whether a client that claims to be a crawler is that crawler. There are three answers:
 // verified, impostor and unknown.
 //
-// The package uses two kinds of facts that operators publish. The first kind are lists of addresses, which [Lists]
-// refreshes in the background. The second kind are host names: the addresses resolve to these names, and the names
-// resolve back. The package needs the IP address of the client. Behind a proxy, the caller must determine the client's
-// address first, because the proxy's address would make every crawler an impostor.
+// The package uses two kinds of facts that operators publish. The first kind is lists of addresses, which [Lists]
+// refreshes in the background. The second kind is host names: the crawler's addresses resolve to these names, and the
+// names resolve back to the addresses. The package needs the IP address of the client. Behind a proxy, the caller must
+// determine the client's address first, because the proxy's address would make every crawler an impostor.
 package verify
 
 import (
@@ -56,11 +56,11 @@ func New(lists *Lists, options DNSOptions) *Verifier {
 // already done, Check does not wait. It uses the cache, and looks up the address in the background.
 //
 // An address is verified if it is on a published list or passes reverse DNS. An address belongs to an impostor if it is
-// missing from every published list and fails reverse DNS, where these are published. A missing address is evidence
-// only if the list is fresh and complete (see [ListStatus.Fresh] and [ListStatus.Incomplete]) and has other addresses
-// of the same family (IPv4 or IPv6). A negative DNS answer is evidence only if the resolver is known to work. If a
-// matching host name does not resolve to any address, the answer is not evidence, because some operators do not
-// maintain these records.
+// missing from every published list and fails reverse DNS. If the operator publishes only one kind of facts, only that
+// kind is checked. A missing address is evidence only if the list is fresh and complete (see [ListStatus.Fresh] and
+// [ListStatus.Incomplete]) and has other addresses of the same family (IPv4 or IPv6). A negative DNS answer is evidence
+// only if the resolver is known to work. If a matching host name does not resolve to any address, the answer is not
+// evidence, because some operators do not maintain these records.
 func (v *Verifier) Check(ctx context.Context, facts crawlers.Verification, addr netip.Addr) Result {
 	addr = addr.Unmap().WithZone("")
 	if !isPublic(addr) {

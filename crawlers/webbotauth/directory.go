@@ -14,13 +14,13 @@ import (
 
 // These durations determine how long a directory is cached. The other constants limit fetches and the cache.
 const (
-	keepDefault = time.Hour          // after a response without a lifetime
+	keepDefault = time.Hour          // if the response has no lifetime
 	keepLeast   = 5 * time.Minute    // minimum, even if the response has a shorter lifetime
 	keepMost    = 24 * time.Hour     // maximum, even if the response has a longer lifetime
-	keepFailure = 5 * time.Minute    // after a failure, or if the key is missing (the draft allows 5 minutes)
+	keepFailure = 5 * time.Minute    // time until the next fetch after a failure, or if a key is missing (the draft allows 5 minutes)
 	keepStale   = 7 * 24 * time.Hour // how long keys are used while fetches fail
 	maxFetches  = 8                  // maximum number of concurrent fetches
-	maxCached   = 1000               // directories
+	maxCached   = 1000               // maximum number of cached directories
 )
 
 // directories caches the keys of key directories. Only a successful fetch replaces keys, so signatures can be checked
@@ -92,7 +92,7 @@ func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKe
 }
 
 // look returns a cached key. If the key is not cached, look returns an error and, during a fetch, a channel that is
-// closed when the fetch ends. look starts a fetch if one is due.
+// closed when the fetch ends. look starts a fetch if the next fetch is due.
 func (d *directories) look(url, id string) (ed25519.PublicKey, <-chan struct{}, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -66,39 +65,29 @@ func (f *fetcher) fetch(ctx context.Context, url string) (d document, keep time.
 }
 
 func (f *fetcher) get(ctx context.Context, url string) (data []byte, keep time.Duration, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	header := map[string]string{"Accept": mediaType + ", application/jwk-set+json;q=0.9, application/json;q=0.5", "User-Agent": "caddy-robots-policy (keys of crawlers)"}
+	resp, err := outbound.Get(ctx, f.client, url, header, maxDirectoryBytes+1)
 	if err != nil {
 		return nil, 0, err
 	}
-	r.Header.Set("Accept", mediaType+", application/jwk-set+json;q=0.9, application/json;q=0.5")
-	r.Header.Set("User-Agent", "caddy-robots-policy (keys of crawlers)")
-	resp, err := f.client.Do(r)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return nil, 0, fmt.Errorf("the response has status %d; it must be 200 (redirects are not followed)", resp.StatusCode)
 	}
-	if err := checkType(resp.Header.Get("Content-Type"), normalPath(r.URL.EscapedPath()) == wellKnown); err != nil {
+	if err := checkType(resp.Header.Get("Content-Type"), normalPath(resp.Request.URL.EscapedPath()) == wellKnown); err != nil {
 		return nil, 0, err
 	}
-	data, err = io.ReadAll(io.LimitReader(resp.Body, maxDirectoryBytes+1))
-	if err != nil {
-		return nil, 0, err
-	}
-	if len(data) > maxDirectoryBytes {
+	if len(resp.Data) > maxDirectoryBytes {
 		return nil, 0, fmt.Errorf("the response is larger than %d bytes", maxDirectoryBytes)
 	}
 	keep, ok := outbound.MaxAge(resp.Header)
 	if !ok {
 		keep = keepDefault
 	}
-	return data, keep, nil
+	return resp.Data, keep, nil
 }
 
-// checkType accepts the media type of key directories. At paths other than the well-known path, it also accepts the
-// media types of a JWK Set and of a card.
+// checkType returns an error if the media type is not the media type of key directories. At paths other than the
+// well-known path, it also accepts the media types of a JWK Set and of a card.
 func checkType(header string, atWellKnown bool) error {
 	t, _, err := mime.ParseMediaType(header)
 	switch {

@@ -35,7 +35,7 @@ type jwk struct {
 // publicKey is a key and its validity period.
 type publicKey struct {
 	key      ed25519.PublicKey
-	from, to time.Time // the zero time means that this side is not limited
+	from, to time.Time // a zero from or to means that the period has no start or no end
 }
 
 // thumbprint returns the keyid of a key, which is its SHA-256 thumbprint (RFC 7638, RFC 8037 section 2).
@@ -122,7 +122,7 @@ func (c Card) String() string {
 const maxCardText = 500
 
 // document is the content at the address of a key directory. It is a set of keys, or a card that contains the keys or
-// their address. In earlier drafts, it is a directory with the members of a card.
+// their address. In earlier drafts, it can also be a key directory that has the members of a card.
 type document struct {
 	keys map[string]publicKey
 	card Card

@@ -16,7 +16,7 @@ import (
 // Request holds the parts of a request that a signature can cover. They must be unchanged from the client's request.
 type Request struct {
 	Method string
-	Scheme string // http or https, of the client's connection
+	Scheme string // http or https, the scheme of the client's connection
 	Host   string // Host field or :authority, with the port
 	Target string // path and query
 	Header http.Header
@@ -131,8 +131,8 @@ func (s *signature) parameters(p *httpsfv.Params) error {
 }
 
 // agentOf returns the key directory that a signature names. The directory is the member of Signature-Agent that the
-// signature covers and that has the label of the signature. A signature that covers a single member may use another key
-// for it, like the examples of draft-meunier-webbotauth-httpsig-protocol.
+// signature covers and that has the label of the signature. If the signature covers only one member, this member may
+// have another label, as in the examples of draft-meunier-webbotauth-httpsig-protocol.
 func (m *message) agentOf(label string, list httpsfv.InnerList) (string, error) {
 	var covered []httpsfv.Item
 	for _, component := range list.Items {
@@ -192,8 +192,8 @@ func NamedDirectories(h http.Header, directories []string) (named []string) {
 	return named
 }
 
-// identifier returns the location.id of the address that a member of Signature-Agent names. The address may have a key
-// directory, a JWK Set or a card.
+// identifier returns the location.id of the address that a member of Signature-Agent names. The address may be the
+// address of a key directory, a JWK Set or a card.
 func identifier(agent httpsfv.Item) (string, error) {
 	for _, name := range agent.Params.Names() {
 		how, _ := agent.Params.Get(name)

@@ -33,7 +33,7 @@ func main() {
 
 func serve(listen, policy, folder string) error {
 	logger := zap.Must(zap.NewProduction())
-	var pool source.Pool // collects the state of its policies
+	var pool source.Pool // the loaded policies
 	policies, err := pool.Open(context.Background(), source.Options{Policy: policy, Logger: logger})
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package upstream fetches and caches the robots.txt and the rights documents of the sites behind a handler, so that
-// they can be merged with the policy's files. It fetches them through the next handlers.
+// they can be merged with the policy's files. It requests these files from the next handlers.
 package upstream
 
 import (
@@ -47,7 +47,7 @@ type Kind[T any] struct {
 	Path     string
 	Accept   string // media type to request
 	IsLikely func(contentType string, body []byte) bool
-	Cut      func([]byte) []byte // returns the part of a too large file that is used, or nil if no part can be used
+	Cut      func([]byte) []byte // returns the usable part of a file that is too large, or nil if there is none
 	Parse    func([]byte) *T
 	Partial  func(*T) bool // reports whether the file was so large that only a part was read; nil means never
 }
@@ -63,7 +63,7 @@ type Cache[T any] struct {
 	kind     Kind[T]
 	server   Server
 	logger   *zap.Logger
-	slots    *semaphore.Weighted // limits the fetches to maxFetches
+	slots    *semaphore.Weighted // limits the fetches at the same time to maxFetches
 	wrong    logsample.Once      // limits log lines about lines that are left out
 	failures logsample.Sampler[struct{}]
 

@@ -16,8 +16,8 @@ type Document struct {
 	site rights.SiteDocument // empty if the document cannot be parsed
 
 	mu     sync.Mutex
-	merged map[*rights.Document]*rights.Document // by the policy's document; sites with equal documents share them
-	noted  bool                                  // Notes were returned once
+	merged map[*rights.Document]*rights.Document // by the policy's document; sites with equal documents share the results
+	noted  bool                                  // Notes have been returned
 }
 
 // KindOf returns the Kind of a rights document that a site may also serve itself.

@@ -27,7 +27,7 @@ var errNone = errors.New("there is no such file")
 // sends the request in the name of a client, so the upstream may have denied only this client.
 var errDenied = errors.New("access denied")
 
-// errPage means that the upstream answered with something else, such as a maintenance page.
+// errPage means that the upstream did not answer with the file, but for example with a maintenance page.
 var errPage = errors.New("the response is something else")
 
 // maxRedirects is the number of redirects that crawlers follow (RFC 9309 section 2.3.1.2).

@@ -40,8 +40,8 @@ const maxHostField = 300
 
 // newRequest returns the request for the upstream's file, or for the target of a redirect. The response is served to
 // all clients. So the request contains nothing from the present client: no headers, query or cookies, and no special
-// spelling of the host. It does contain what a trusted proxy says about the site, and the query of a rewrite if the
-// client's request had no query.
+// spelling of the host. It does contain the header fields in which a trusted proxy names the site. It also contains
+// the query that a rewrite has added, if the client's request had no query.
 func (c *Cache[T]) newRequest(ctx context.Context, client *http.Request, to *url.URL) *http.Request {
 	query := ""
 	_, original := c.server.Original(client)

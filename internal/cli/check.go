@@ -116,7 +116,7 @@ func checkCommand() *cobra.Command {
 // checkReport is the JSON output of the check command.
 type checkReport struct {
 	Diagnostics policyfile.Diagnostics `json:"diagnostics"`
-	Policies    []checkedPolicy        `json:"policies"` // the policies that load
+	Policies    []checkedPolicy        `json:"policies"` // the policies that could be loaded
 	Robots      []checkedRobots        `json:"robots_txt,omitempty"`
 }
 

@@ -48,7 +48,7 @@ func configuredMethods(config, adapter string) (all []identity.Methods, err erro
 	return all, nil
 }
 
-// verifyValues returns the values of the option verify for each handler in a configuration.
+// verifyValues returns the values of the option "verify" for each handler in a configuration.
 func verifyValues(tree any) (all [][]string) {
 	for _, h := range handlersIn(nil, tree) {
 		values, _ := h["verify"].([]any)
@@ -61,7 +61,7 @@ func verifyValues(tree any) (all [][]string) {
 	return all
 }
 
-// handlersIn collects the handlers robots_policy of a configuration.
+// handlersIn collects the robots_policy handlers of a configuration.
 func handlersIn(all []map[string]any, node any) []map[string]any {
 	switch node := node.(type) {
 	case []any:

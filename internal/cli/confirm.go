@@ -25,7 +25,7 @@ import (
 
 // confirmation asks servers whether they have loaded a version.
 type confirmation struct {
-	address string        // address of the admin API; "" for the configuration's
+	address string        // address of the admin API; "" means the address in the configuration
 	wait    time.Duration // how long servers are asked
 }
 
@@ -117,7 +117,7 @@ func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) 
 		switch {
 		case err != nil:
 			return s.unreachable(address, err)
-		case status.SHA256 == sum && (status.Error == "" || reloaded): // otherwise the server has not noticed that its text is back
+		case status.SHA256 == sum && (status.Error == "" || reloaded): // else the server has not noticed that its text is back
 			return nil
 		case reloaded && status.Error != "":
 			return fmt.Errorf("the server at %s did not load the version: %s", address, status.Error)

@@ -58,7 +58,7 @@ func evidenceCommand() *cobra.Command {
 			}
 			result := struct {
 				*evidence.Answer
-				Whole    []claim.Claim `json:"whole"` // of each log
+				Whole    []claim.Claim `json:"whole"` // a claim about each log
 				Gaps     []string      `json:"gaps"`
 				Problems []string      `json:"problems"`
 			}{answer, wholes(logs), check.Gaps, check.Problems}

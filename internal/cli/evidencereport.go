@@ -44,7 +44,7 @@ type evidenceReport struct {
 	evidence.Question
 	*evidence.Answer
 	Check                *evidence.Check
-	Whole                []claim.Claim // of each log
+	Whole                []claim.Claim // a claim about each log
 	ByKey, ByAuthority   bool
 	Done                 time.Time
 	LeftOut              string
@@ -102,7 +102,7 @@ func (*evidenceReport) Notes() map[string]string {
 	return map[string]string{"fine": "", "warning": "open", "alert": "bad"}
 }
 
-// Subject is the subject of the report.
+// Subject returns the subject of the report.
 func (r *evidenceReport) Subject() string {
 	return cmp.Or(r.Crawler, "all crawlers") + " on " + cmp.Or(r.Host, "all hosts of the server")
 }

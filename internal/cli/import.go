@@ -64,7 +64,8 @@ Reads a robots.txt in the same way as Google's crawlers, and prints a policy fil
 the same meaning for every crawler. The policy keeps the comments, and has tests for search
 engines. The command reports each line that a policy cannot express. At the end, an
 independent reader compares the robots.txt with the robots.txt of the new policy. The
-command prints the number of different answers, and the lines that cause them.
+command prints the number of different answers, and the lines that cause them. It counts
+answers separately that differ only for a spelling of a path, such as /%7Ejoe/ for /~joe/.
 
 If you give the URL of a site, the command reads its /robots.txt. It follows redirects.
 

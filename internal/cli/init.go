@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 )
 
-// initFlags holds the values of the flags of init.
+// initFlags holds the values of the flags of the command "init".
 type initFlags struct {
 	topics          [len(firstpolicy.Topics)]string
 	host, from, out string

@@ -97,7 +97,7 @@ The exit code is:
 type publication struct {
 	undo, dryRun bool
 	version      string
-	number       int // of version, or 0 if there is none
+	number       int // the number of version, or 0 if there is none
 	file         string
 	text         []byte
 	key          string
@@ -254,8 +254,8 @@ func (p *publication) saveDraft(ctx context.Context, s *storage, people int) err
 	return fmt.Errorf("not published, because approval %d is set; saved as a draft for %s, which other people can approve in the console", people, s.place(p.key))
 }
 
-// undoElsewhere prints how to undo a change of a policy outside Caddy's storage. Its error is that the command did not
-// write anything.
+// undoElsewhere prints how to undo a change of a policy outside Caddy's storage. The returned error tells that the
+// command did not write anything.
 func (p *publication) undoElsewhere(cmd *cobra.Command, name string) error {
 	which := "the text that was served directly before"
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})

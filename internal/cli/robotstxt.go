@@ -114,7 +114,7 @@ type robotsAnswer struct {
 	File       string  `json:"file"`
 	URL        string  `json:"url"`
 	Agent      string  `json:"agent"`
-	Group      string  `json:"group,omitempty"` // "" where no group is for the crawler
+	Group      string  `json:"group,omitempty"` // "" if no group is for the crawler
 	Allowed    bool    `json:"allowed"`
 	Line       int     `json:"line,omitempty"` // the line that decides
 	Rule       string  `json:"rule,omitempty"`

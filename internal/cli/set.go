@@ -95,7 +95,8 @@ The exit code is also 1 if search engines would lose something and --yes is not 
 	return cmd
 }
 
-// decisionIn reads a decision and its path or rate. A usage or a number is a word of the decision.
+// decisionIn reads a decision, and the path or rate after it. The decision may have a second word, as in "ask
+// train-ai" and "snippet 160".
 func decisionIn(args []string) (do edit.Action, place string, err error) {
 	word, rest := args[0], args[1:]
 	if len(rest) > 0 {

@@ -153,7 +153,7 @@ const caddyUser = "caddy"
 // mayCreate returns an error if root would create the directory of the storage, although Caddy runs as another user.
 func mayCreate(path string) error {
 	if _, err := user.Lookup(caddyUser); err != nil || os.Geteuid() != 0 {
-		return nil //nolint:nilerr // without that user, Caddy runs as the one that runs this
+		return nil //nolint:nilerr // without that user, Caddy runs as the user who runs this command
 	}
 	return fmt.Errorf("not written: the storage %s does not exist yet, and Caddy could not read a directory that belongs to root. Start Caddy first, or run: sudo -u %s %s",
 		path, caddyUser, commandLine())

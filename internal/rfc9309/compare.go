@@ -10,7 +10,7 @@ import (
 )
 
 type Comparison struct {
-	Crawlers    int          // number of crawlers that were asked about
+	Crawlers    int          // number of crawlers in the questions
 	Questions   int          // number of pairs of a crawler and a path
 	Differ      int          // number of questions with different answers
 	Differences []Difference // in the order of the first file's lines
@@ -20,7 +20,7 @@ type Comparison struct {
 type Difference struct {
 	Crawlers []string
 	Sent     bool   // the paths are compared as they are sent, not in normal form
-	Path     string // one of the paths, without "%" if there is such a one
+	Path     string // one of the paths, preferably one without "%"
 	Paths    int    // the number of paths
 	Asked    []string
 	Old, New Answer
@@ -35,9 +35,9 @@ const Other = "crawler-that-no-file-names"
 
 // Compare asks two files about many paths and reports different answers. It makes paths from each pattern of both
 // files: as written, decoded, encoded, with one more byte, and with one byte less. It adds paths that match both a
-// pattern with "*" and another pattern. It asks for each crawler that one of the files names, and for crawlers that
-// obey a named crawler's group or ignore "*". It also asks for an unknown crawler. The paths of patterns that are not in
-// normal form are asked about twice: in normal form, and as a URL that is not normalized, as for Google's parser.
+// pattern with "*" and another pattern. It asks for each crawler that one of the files names, for crawlers that obey a
+// named crawler's group or ignore "*", and for an unknown crawler. If a pattern is not in normal form, Compare asks
+// about its paths twice: once in normal form, and once unchanged, as Google's parser compares them.
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	c := &Comparison{Complete: true}
 	paths := questions(old, now)
@@ -64,7 +64,7 @@ func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	return c
 }
 
-// question is a path in normal form, or as it is sent.
+// question is a path in normal form or, if sent is true, the path of a URL that is not normalized.
 type question struct {
 	path string
 	sent bool
@@ -189,6 +189,11 @@ func questions(files ...*File) (all []question) {
 		}
 	}
 	return all
+}
+
+// Respelled reports whether the path in a line is not written in normal form.
+func (f *File) Respelled(line int) bool {
+	return slices.ContainsFunc(f.rules, func(r *rule) bool { return r.line == line && r.respelled() })
 }
 
 // respelled reports whether a rule is not written in normal form.

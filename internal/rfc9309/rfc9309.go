@@ -37,7 +37,7 @@ type block struct{ rules []*rule }
 type rule struct {
 	allow bool
 	pattern
-	sent pattern // for URLs that are compared as they are sent
+	sent pattern // for URLs that are not normalized
 	size int     // the length in bytes that Google's parser compares: as written, with non-ASCII bytes encoded
 	line int
 }
@@ -52,13 +52,14 @@ func newRule(allow bool, value string, line int) *rule {
 	return &rule{allow, newPattern(normalize(value, true)), newPattern(asSent(value)), size, line}
 }
 
-// Crawler holds the names by which a crawler finds its group.
+// Crawler holds the names with which a crawler looks for its group.
 type Crawler struct {
 	Names       []string // the crawler's name, followed by the names whose groups it obeys if it has no group
-	IgnoresStar bool     // says that it does not obey the group of "*"
+	IgnoresStar bool     // the crawler is documented not to obey the group of "*"
 }
 
-// Parse reads a file. whole reports whether a name in a User-agent line is used unchanged. It may be nil.
+// Parse reads a file. The function whole reports whether a name in a User-agent line is used unchanged; otherwise,
+// only its product token is used. whole may be nil.
 func Parse(data []byte, whole func(name string) bool) *File {
 	for _, c := range []byte("\xef\xbb\xbf") { // Google's parser also skips a part of this mark
 		rest, ok := bytes.CutPrefix(data, []byte{c})
@@ -236,8 +237,8 @@ func (g *group) ask(q question) Answer {
 // pattern is the value of a rule, in normal form or as Google's parser compares it.
 type pattern struct {
 	text     string
-	parts    []string // between its "*"
-	anchored bool     // it ends with "$"
+	parts    []string // the texts between the "*" of the pattern
+	anchored bool     // the pattern ends with "$"
 }
 
 func newPattern(text string) pattern {
@@ -245,8 +246,8 @@ func newPattern(text string) pattern {
 	return pattern{text, strings.Split(open, "*"), anchored}
 }
 
-// asSent returns a pattern as Google's parser compares it with URLs that are not normalized: bytes beyond ASCII are
-// encoded, and the digits of escapes are in upper case.
+// asSent returns a pattern as Google's parser compares it with URLs that are not normalized. It encodes bytes beyond
+// ASCII, and writes the digits of escapes in upper case.
 func asSent(value string) string {
 	var b strings.Builder
 	for i := 0; i < len(value); i++ {

@@ -111,7 +111,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// URLs that are compared as they are sent get the answers of Google's parser.
+// Raw URLs get the answers of Google's parser.
 func TestAsSent(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 9))

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// The budget of reading what comes from elsewhere, for any input within the limits of size.
+// The limits for reading input from outside, such as a file or a response, if the input is within its size limit.
 const (
 	BudgetMemory = 64 << 20
 	BudgetCPU    = 2 * time.Second
 )
 
-// Budget calls f a few times, and fails a test if it needs more memory than BudgetMemory at
-// any moment, or more time of an idle machine's processor than BudgetCPU. The test must not
-// run in parallel. Under the race detector f is called once, and nothing is measured.
+// Budget calls f a few times. The test fails if f at any moment needs more memory than BudgetMemory, or if it needs
+// more processor time on an idle machine than BudgetCPU. The test must not run in parallel. Under the race detector, f
+// is called once, and nothing is measured.
 func Budget(t *testing.T, f func()) {
 	t.Helper()
 	Within(t, BudgetMemory, BudgetCPU, f)
 }
 
-// Within is Budget with other limits.
+// Within is like Budget, with other limits: limit is in bytes, and most is processor time.
 func Within(t *testing.T, limit int64, most time.Duration, f func()) {
 	t.Helper()
 	if raceEnabled {
@@ -39,7 +39,7 @@ func Within(t *testing.T, limit int64, most time.Duration, f func()) {
 	cpu = time.Duration(float64(cpu) / max(1, (slow+slowness())/2)).Round(time.Millisecond)
 	used := memory(f, 30)
 	if used > limit {
-		used = memory(f, 5) // so that garbage hardly counts
+		used = memory(f, 5) // so that garbage hardly adds to the result
 	}
 	t.Logf("%.1f MB, %s of a processor", float64(used)/1e6, cpu)
 	if used > limit {
@@ -50,8 +50,8 @@ func Within(t *testing.T, limit int64, most time.Duration, f func()) {
 	}
 }
 
-// memory returns the most bytes of the heap that f needs, garbage included: up to that
-// percentage of the memory in use.
+// memory returns the maximum number of heap bytes in use while f runs. This includes garbage, which garbage limits to
+// a percentage of the memory in use.
 func memory(f func(), garbage int) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	runtime.GC()
@@ -74,8 +74,8 @@ func memory(f func(), garbage int) int64 {
 	return int64(max(most, before) - before)
 }
 
-// slowness returns how much longer than on an idle machine a fixed task takes now, because
-// other programs may share the processor.
+// slowness returns the time of a fixed task now, divided by its time on an idle machine. It is more than 1 if other
+// programs share the processor.
 func slowness() float64 {
 	const idle = 45 * time.Millisecond
 	began := cpuTime()
@@ -91,7 +91,7 @@ func slowness() float64 {
 	return float64(cpuTime()-began) / float64(idle)
 }
 
-// heap returns the bytes of the heap in use.
+// heap returns the number of heap bytes in use.
 func heap() uint64 {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)

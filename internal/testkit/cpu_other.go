@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// cpuTime returns the time that goroutines have run.
+// cpuTime returns the time during which goroutines have run.
 func cpuTime() time.Duration {
-	runtime.GC() // it brings the figure up to date
+	runtime.GC() // a collection updates the metric
 	s := []metrics.Sample{{Name: "/cpu/classes/user:cpu-seconds"}}
 	metrics.Read(s)
 	return time.Duration(s[0].Value.Float64() * float64(time.Second))

@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// cpuTime returns the processor time of the process, without the time that other processes
-// took.
+// cpuTime returns the processor time that this process has used.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // never for the process itself
+		panic(err) // cannot happen for the current process
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

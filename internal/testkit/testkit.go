@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testkit holds what tests of all packages share.
+// Package testkit has helpers for the tests of all packages.
 package testkit
 
 import (
@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// Long reports whether ROBOTSPOLICY_LONG is set, as it is every night: random tests then
-// do many more rounds, and tests of many combinations try all of them.
+// Long reports whether ROBOTSPOLICY_LONG is set, as in the nightly run. If so, random tests do many more rounds, and
+// tests of many combinations try all of them.
 func Long() bool { return os.Getenv("ROBOTSPOLICY_LONG") != "" }
 
-// Nightly skips a test that takes minutes, or that others make unlikely to fail, unless
-// ROBOTSPOLICY_LONG is set. The nightly run looks for the tests that call it.
+// Nightly skips a test unless ROBOTSPOLICY_LONG is set. Use it for tests that take minutes, or that are unlikely to
+// fail if all other tests pass. The nightly run searches for the tests that call Nightly.
 func Nightly(t testing.TB) {
 	t.Helper()
 	if !Long() {
@@ -21,11 +21,11 @@ func Nightly(t testing.TB) {
 	}
 }
 
-// Thorough reports whether ROBOTSPOLICY_SLOW is set, as .ci/run does, or ROBOTSPOLICY_LONG.
+// Thorough reports whether ROBOTSPOLICY_SLOW or ROBOTSPOLICY_LONG is set. The script .ci/run sets ROBOTSPOLICY_SLOW.
 func Thorough() bool { return os.Getenv("ROBOTSPOLICY_SLOW") != "" || Long() }
 
-// Rounds returns the number of rounds of a random test, or of cases that a test tries: n in Thorough
-// runs and with the race detector, and few otherwise. At night, random tests have four times n rounds.
+// Rounds returns the number of rounds of a random test, or of cases that a test tries. This is n in Thorough runs and
+// with the race detector, and few otherwise. In the nightly run, it is four times n if n is greater than few.
 func Rounds(few, n int) int {
 	switch {
 	case Long() && n > few:
@@ -36,7 +36,7 @@ func Rounds(few, n int) int {
 	return few
 }
 
-// Slow skips a test that takes as long as many others, unless the run is Thorough.
+// Slow skips a test unless the run is Thorough. Use it for a test that takes as long as many others together.
 func Slow(t testing.TB) {
 	t.Helper()
 	if !Thorough() {

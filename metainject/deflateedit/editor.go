@@ -75,9 +75,9 @@ func (e *Editor) resetOutput() {
 	e.toks, e.text, e.tail, e.dst, e.edits, e.shifts = e.toks[:0], e.text[:0], e.tail[:0], nil, nil, e.shifts[:0]
 }
 
-// Start begins to write the edited stream to dst. stream is the part of the old stream that has arrived. text is
-// the text that Peek returned for it, and must reach the end of the last edit. There must be at least one edit.
-// Start keeps neither slice.
+// Start begins to write the edited stream to dst. stream is the part of the old stream that has arrived. text is the
+// text that Peek returned for it, and must reach the end of the last edit. There must be at least one edit. Start does
+// not keep the slices stream and text.
 func (e *Editor) Start(dst io.Writer, stream, text []byte, edits []Edit) error {
 	e.resetOutput()
 	e.dst, e.edits = dst, edits

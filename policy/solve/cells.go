@@ -12,7 +12,7 @@ import (
 // maxCells is the default limit for the number of patterns that Cells adds to the given patterns.
 const maxCells = 500
 
-// Cell is a pattern with a value. The value applies to the paths whose longest matching pattern it is.
+// Cell is a pattern with a value. The value applies to the paths whose longest matching pattern is the cell's pattern.
 type Cell[V any] struct {
 	Pattern pathpattern.Pattern
 	Value   V
@@ -26,8 +26,8 @@ type Form[V any] struct {
 	Value func(pathpattern.Pattern) V
 	Same  func(a, b V) bool // whether two values are the same
 	Alike func(a, b V) bool // whether two values also have the same reason; nil means Same
-	// Matters reports whether a given pattern can change the value of the paths that both it and the cell match. If
-	// Matters is nil, it always can.
+	// Matters reports whether a given pattern can change the value of the paths that both this pattern and the cell
+	// match. If Matters is nil, every given pattern can.
 	Matters func(c *Cell[V], given pathpattern.Pattern) bool
 	// Beats reports whether every reader uses x, and not y, for the paths that both match. If Beats is nil, readers use
 	// the longer pattern.
@@ -189,7 +189,8 @@ func (s *solver[V]) unsaid(i int, m *Cell[V]) {
 	s.gone[i] = s.Unsaid(&s.cells[i], m) || s.gone[i]
 }
 
-// needed drops redundant cells until there are no more or the budget is used up. It returns the other cells, sorted.
+// needed drops redundant cells until no cell is redundant or the budget is used up. It returns the other cells,
+// sorted.
 func (s *solver[V]) needed() (left []Cell[V]) {
 	var all Set
 	for i := range s.cells {

@@ -27,8 +27,8 @@
 // patterns that Cross returns for them. It returns the smallest set of patterns with values in which the longest
 // matching pattern has the value of the path.
 //
-// Cross may need a very large number of patterns for two patterns with many wildcards. A Budget limits the work. If the
-// budget is used up, the caller must write a stricter text.
+// Cross may need a very large number of patterns for two patterns with many wildcards. A Budget limits the work. If
+// the budget is used up, the caller must write a text that is stricter than the policy.
 package solve
 
 import (
@@ -80,7 +80,8 @@ func (b *Budget) Cross(p, q pathpattern.Pattern) ([]pathpattern.Pattern, bool) {
 }
 
 // Pairs calls visit for every overlapping pair of the n() items. i is the index of the later item, and j the index of
-// the earlier one. visit may add items, which Pairs then includes. Pairs returns false if the budget was used up.
+// the earlier one. visit may add items, which Pairs then includes. For example, visit may add the result of Cross for
+// a pair. Pairs returns false if the budget was used up.
 func (b *Budget) Pairs(n func() int, overlapping func(i int) []int, visit func(i, j int)) bool {
 	for i := 0; i < n(); i++ {
 		for _, j := range overlapping(i) {

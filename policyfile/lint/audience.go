@@ -69,8 +69,8 @@ func (l *linter) isFamily(id policy.CrawlerID, token string) bool {
 	return head != 0 && strings.EqualFold(l.Policy.CrawlerInfo(head).Token, token)
 }
 
-// namedAmong returns the indexes in r.For of the crawlers shut. It returns nil unless the rule names each of these
-// crawlers, and other audiences, too.
+// namedAmong returns the indexes in r.For of the crawlers in shut. If the rule does not name all of these crawlers, or
+// has no other audience, namedAmong returns nil.
 func (l *linter) namedAmong(r *policy.Rule, shut []policy.CrawlerID) (places []int) {
 	for _, id := range shut {
 		n, by := l.Policy.NamedBy(r, id)

@@ -132,7 +132,7 @@ func unknownToSearch(u policy.Usage, q *policy.Qualifiers) (lost []string) {
 }
 
 // exemptions reports permissions for some crawlers that headers and meta tags cannot express, because the rules for
-// everyone in them also apply to these crawlers.
+// everyone in headers and meta tags also apply to these crawlers.
 func (l *linter) exemptions() {
 	l.each(func(rule int, s *policy.Statement) {
 		if !s.Allow || s.Usage == policy.Crawl || l.reported[s.Pos] || l.reach[rule].everyone {

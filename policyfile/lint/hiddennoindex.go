@@ -29,8 +29,8 @@ func (l *linter) hiddenNoindex() {
 	}
 }
 
-// hidden reports a noindex if search engines of the rule may not fetch the pages. word is the key of the noindex in the
-// policy file.
+// hidden reports a noindex if search engines to which the rule applies may not fetch the pages. word is the key of the
+// noindex in the policy file.
 func (l *linter) hidden(rule int, at policy.Pos, pattern pathpattern.Pattern, word string) {
 	if l.reported[at] || !l.spend(1) {
 		return
@@ -55,8 +55,8 @@ func (l *linter) hidden(rule int, at policy.Pos, pattern pathpattern.Pattern, wo
 	}
 }
 
-// shutsOut reports whether another check reports the deciding rule, because it disallows a whole host for search
-// engines.
+// shutsOut reports whether another check reports the deciding rule, because that rule disallows a whole host for
+// search engines.
 func shutsOut(d policy.Decision) bool {
 	r := d.Rule
 	return d.Statement.Pattern.IsAll() && len(r.Hosts) > 0 && !r.Intended && !effect.Waives(r.IntendedChecks, effect.SafetyDisallows)

@@ -19,7 +19,7 @@ type obstacle struct {
 	allow   placed
 	deny    placed
 	host    string
-	region  []pathpattern.Pattern // patterns of the paths that both match
+	region  []pathpattern.Pattern // patterns of the paths that both the permission and the prohibition match
 	blocked []policy.CrawlerID
 }
 
@@ -83,8 +83,8 @@ func (l *linter) stands(o *obstacle, id policy.CrawlerID) bool {
 }
 
 // obstacleCode returns the code for the reason why a permission does not override a prohibition. It returns "" if
-// authors expect that: the prohibition names the crawler more closely, or it is for the same crawlers and has a longer
-// path or a narrower host.
+// authors expect this result. They expect it if the prohibition names the crawler more closely, or if it is for the
+// same crawlers and has a longer path or a narrower host.
 func (l *linter) obstacleCode(o *obstacle, id policy.CrawlerID) string {
 	ra, rd := &l.rules[o.allow.rule], &l.rules[o.deny.rule]
 	allowed, by := l.Policy.NamedBy(ra, id)

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Input is a policy with further places in its file, which the Spec of the policy lacks.
+// Input is a policy with places in its file that the policy's Spec does not contain.
 type Input struct {
 	Policy      *policy.Policy
 	Effect      *effect.Engine    // the effects of Policy
@@ -40,8 +40,8 @@ type Code struct {
 // Codes lists the kinds of problems. The most severe ones come first.
 func Codes() []Code { return slices.Clone(codes) }
 
-// checks holds all checks. They are independent. Each check has the whole budget, so that an expensive check does not
-// prevent others from finding problems.
+// checks holds all checks. They are independent. Each check starts with the full budget, so that an expensive check
+// does not prevent others from finding problems.
 var checks = []func(*linter){
 	(*linter).emptyRules, (*linter).enforcement, (*linter).crawlDelay, (*linter).searchLimits, (*linter).timeLimits, (*linter).purposes, (*linter).regexps, (*linter).enforcedEnds,
 	(*linter).notPublished, (*linter).noElements, (*linter).lostQualifiers, (*linter).exemptions,
@@ -71,7 +71,7 @@ type linter struct {
 	problems     []policy.Problem
 	searching    map[policy.CrawlerID]bool
 	allSearchers []policy.CrawlerID
-	through      map[policy.CrawlerID][]policy.CrawlerID // by the crawler that they depend on; see searchers
+	through      map[policy.CrawlerID][]policy.CrawlerID // by the crawler that the search engines depend on; see searchers
 	reported     map[policy.Pos]bool                     // places that the current check has reported
 	budget       int
 	cost         int // the cost of a decision in steps of the budget

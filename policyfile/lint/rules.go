@@ -21,7 +21,7 @@ func (l *linter) emptyRules() {
 	}
 }
 
-// enforcement reports enforce and enforcement keys that do not let the server block any request.
+// enforcement reports keys "enforce" and "enforcement" that do not make the server block any request.
 func (l *linter) enforcement() {
 	nothing := func(at policy.Pos, why string) { l.report("nothing-to-enforce", at, why) }
 	refused := false
@@ -80,8 +80,8 @@ func (l *linter) crawlDelay() {
 	}
 }
 
-// searchLimits reports rate limits in rules for search engines, because rate limits do not apply to search engines
-// unless the rule has the key intended.
+// searchLimits reports rate limits in rules for search engines, because rate limits apply to search engines only if
+// the rule has the key "intended".
 func (l *linter) searchLimits() {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -110,8 +110,9 @@ func (l *linter) searchLimits() {
 	}
 }
 
-// purposes reports, for each rule for a purpose, which crawlers it applies to: the crawlers that the server knows, and
-// other crawlers by robots.txt (draft-illyes-rep-purpose-00).
+// purposes reports, for each rule for a purpose, which crawlers get it. These are the crawlers that the server knows
+// to declare the purpose. If User-Agent-Purpose lines are published, other crawlers that read these lines in
+// robots.txt also get the rule (draft-illyes-rep-purpose-00). purposes also reports rules that no crawler gets.
 func (l *linter) purposes() {
 	published := l.Policy.Spec().Publish.UserAgentPurpose == policy.On
 	for i := range l.rules {

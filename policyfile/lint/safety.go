@@ -340,8 +340,8 @@ func (l *linter) onlyFollows(r *policy.Rule, id policy.CrawlerID) bool {
 	return tier == policy.NotNamed && l.caughtBy(r, []policy.CrawlerID{id}) == ""
 }
 
-// caughtBy returns the token of a crawler in the rule, if the server recognizes the requests of the crawlers shut as
-// that crawler's. It returns "" if the rule itself names one of them.
+// caughtBy returns the token of a crawler that the rule names, if the server recognizes the requests of the crawlers
+// in shut as requests by that crawler. It returns "" if the rule names a crawler in shut itself.
 func (l *linter) caughtBy(r *policy.Rule, shut []policy.CrawlerID) (by string) {
 	for _, id := range shut {
 		if tier, _ := l.Policy.NamedBy(r, id); tier < policy.NotNamed {

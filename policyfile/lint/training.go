@@ -32,8 +32,8 @@ var rightsUses = []rightsUse{
 	{policy.AIUse, []policy.Audience{ofCategory(crawlers.CategoryAIInput), ofCategory(crawlers.CategoryAIAssistant)}, "ai-may-crawl", "not to answer from it with AI"},
 }
 
-// aiCategories lists the categories of crawlers for AI. Each has the usage that a policy disallows to ask crawlers not
-// to do the same.
+// aiCategories lists the categories of crawlers for AI. Each category has the usage that a policy can disallow to ask
+// other crawlers not to use pages in the same way.
 var aiCategories = []struct {
 	category crawlers.Category
 	usage    policy.Usage
@@ -126,9 +126,9 @@ func (l *linter) audiencesOf(s *policy.Statement, host string) (all []policy.Aud
 	return all
 }
 
-// leftOpenTo lists the usages to disallow so that a crawler is asked not to serve AI in the same way as crawlers of the
-// audiences. It returns nil if the crawler does not serve AI in this way, if a rule names the crawler, or if the policy
-// already asks it.
+// leftOpenTo lists the usages that the policy would have to disallow to ask a crawler not to serve AI in the same way
+// as crawlers of the audiences. It returns nil if the crawler does not serve AI in this way, if a rule names the
+// crawler, or if the policy already asks the crawler not to do so.
 func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []policy.Audience, s *policy.Statement, host, path string) (open []policy.Usage) {
 	if c.RobotsOnly || c.FromPolicy || l.isNamed(c.Token) {
 		return nil

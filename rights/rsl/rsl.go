@@ -65,8 +65,8 @@ type copyright struct {
 	Name         string `xml:",chardata"`
 }
 
-// New returns the RSL document of a view, or nil if the view states nothing. exact is
-// false if the document is stricter than the view.
+// New returns the RSL document of a view, or nil if the view has no decision to state. exact is false if the document
+// is stricter than the view.
 func New(v *rights.View, r *policy.Rights) (d *rights.Document, exact bool) {
 	cells, exact := v.Cells()
 	var doc document
@@ -89,9 +89,9 @@ func New(v *rights.View, r *policy.Rights) (d *rights.Document, exact bool) {
 	return rights.NewDocument([]byte(xml.Header+string(body)+"\n"), MediaType), exact
 }
 
-// licenses returns the free license and the licenses for offers. In RSL, a license that permits some usages
-// implicitly prohibits all others. A license that only prohibits some usages does not restrict the others. Therefore
-// licenses writes prohibitions only if it neither permits nor offers any usage.
+// licenses returns the free license and the licenses for offers. In RSL, a license that permits some usages implicitly
+// prohibits all others. A license that only prohibits some usages does not restrict the others. Therefore licenses
+// writes prohibitions only if it does not permit or offer any usage.
 func licenses(verdicts rights.Verdicts, offers []policy.Offer) (all []license) {
 	var permitted, prohibited []string
 	var offered []policy.Offer

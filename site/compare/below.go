@@ -84,7 +84,8 @@ func (d *Diff) join(o *Diff) {
 	l.Complete = l.Complete && o.Losses.Complete
 }
 
-// unread adds the search engines that lose something on a host with the strictest file, but not by the policy alone.
+// unread adds the search engines that lose something on a host with the strictest file, but do not lose it because of
+// the policy alone.
 func (l *Losses) unread(h policy.Host, strictest *Diff) {
 	u := Unread{Host: h}
 	for _, f := range strictest.Losses.Found {

@@ -100,9 +100,9 @@ type side struct {
 	p          *policy.Policy
 	q          policy.Query
 	statements []policy.Applied
-	lines      map[string]*policy.Applied                // statements by the texts that line returns
+	lines      map[string]*policy.Applied                // statements by the texts that the method line returns
 	at         map[pathpattern.Pattern][]*policy.Applied // statements by their rooted patterns
-	other      bool                                      // some statements are for the usage other
+	other      bool                                      // some statements are for the usage "other"
 }
 
 func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
@@ -134,7 +134,7 @@ func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
 	return s
 }
 
-// index fills s.at, which matters needs, and returns the patterns of all statements.
+// index fills s.at, which the method matters reads, and returns the patterns of all statements.
 func (s *side) index() (patterns []pathpattern.Pattern) {
 	s.at = map[pathpattern.Pattern][]*policy.Applied{}
 	for i := range s.statements {
@@ -147,9 +147,9 @@ func (s *side) index() (patterns []pathpattern.Pattern) {
 	return patterns
 }
 
-// adds reports whether an allow entry with the pattern at, which the side to does not have, can change the effect of a
-// statement with the pattern given. Other statements that only one side has are compared with allowed paths in their
-// own cells.
+// adds reports whether an allow entry with the pattern at can change the effect of a statement with the pattern given.
+// The side s has this allow entry, but the side to does not. Other statements that only one side has are compared with
+// allowed paths in their own cells.
 func (s *side) adds(at, given pathpattern.Pattern, to *side) bool {
 	return slices.ContainsFunc(s.at[at], func(a *policy.Applied) bool {
 		return s.allows(a.Statement) && to.lines[s.line(a)] == nil && slices.ContainsFunc(s.at[given], func(x *policy.Applied) bool {
@@ -169,28 +169,23 @@ func (s *side) matters(is state, given pathpattern.Pattern) bool {
 		case s.other:
 			return true
 		case is.closed() && allows:
-			return s.overrides(st.Statement, is.by)
+			return s.overrides(st, &is.by)
 		case is.closed():
 			return s.p.Mode(policy.Decision{Rule: st.Rule}) > is.mode
 		case !allows:
-			return !s.overrides(is.by, st.Statement)
+			return !s.overrides(&is.by, st)
 		}
 		return st.Statement.Qualifiers != nil || is.limits != "" || is.verdict == policy.Unstated
 	})
 }
 
-// overrides reports whether an allow entry may override a disallow entry.
-func (s *side) overrides(a, d *policy.Statement) bool {
-	if a == nil || d == nil {
+// overrides reports whether an allow entry overrides a disallow entry. An allow entry whose date has passed is treated
+// as a disallow entry.
+func (s *side) overrides(a, d *policy.Applied) bool {
+	if a.Statement == nil || d.Statement == nil {
 		return false
 	}
-	of := func(st *policy.Statement) []*policy.Applied {
-		return slices.DeleteFunc(slices.Clone(s.at[st.Pattern.Rooted()[0].Plain()]), func(x *policy.Applied) bool { return x.Statement != st })
-	}
-	denials := of(d)
-	return slices.ContainsFunc(of(a), func(a *policy.Applied) bool {
-		return slices.ContainsFunc(denials, func(d *policy.Applied) bool { return d.Statement.Allow || s.p.Overrides(a, d) })
-	})
+	return d.Statement.Allow || s.p.Overrides(a, d)
 }
 
 // line describes a statement, to compare it with statements of another policy.
@@ -214,19 +209,19 @@ func (s *side) isOver(st *policy.Statement) bool {
 type state struct {
 	verdict policy.Verdict
 	limits  string
-	mode    policy.Mode       // the mode for a disallowed path
-	by      *policy.Statement // the deciding statement
+	mode    policy.Mode    // the mode for a disallowed path
+	by      policy.Applied // the deciding statement
 }
 
 func (s *side) state(at pathpattern.Pattern) state {
 	d := s.p.DecideAt(s.q, at)
 	if d.Verdict == policy.Disallowed {
-		return state{verdict: d.Verdict, mode: s.p.Mode(d), by: d.Statement}
+		return state{verdict: d.Verdict, mode: s.p.Mode(d), by: d.Applied()}
 	}
 	if s.q.Usage == policy.Crawl {
 		d.Verdict = policy.Allowed // crawling is allowed unless a statement disallows it
 	}
-	return state{verdict: d.Verdict, limits: strings.Join(d.Qualifiers().Strings(), ", "), by: d.Statement}
+	return state{verdict: d.Verdict, limits: strings.Join(d.Qualifiers().Strings(), ", "), by: d.Applied()}
 }
 
 // String returns the state in words, such as "allowed, max-snippet=50".

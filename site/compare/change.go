@@ -20,7 +20,7 @@ const (
 	Loss   Effect = "loss"     // newly disallowed, or with new limits
 	Gain   Effect = "gain"     // no longer disallowed, or with fewer limits
 	Stated Effect = "stated"   // expressly allowed instead of unstated, or the reverse
-	Edge   Effect = "blocking" // other requests are blocked or logged
+	Edge   Effect = "blocking" // the server blocks or logs other requests than before
 	Line   Effect = "line"     // other statements in robots.txt or headers change
 )
 
@@ -59,7 +59,7 @@ type Change struct {
 	Paths   []string `json:"paths,omitempty"`
 	Except  []string `json:"except,omitempty"`
 	Already []string `json:"already,omitempty"` // parts of Paths where the old policy had the same result
-	// Lost and Intended are the losses of search engines because of the change; see Sites.
+	// Lost and Intended are the losses that the change causes for search engines; see Sites.
 	Lost     effect.Loss `json:"search_loss,omitempty"`
 	Intended effect.Loss `json:"intended_search_loss,omitempty"`
 	everyone string      // Crawlers in words if they are nearly all: "everyone except Bingbot"

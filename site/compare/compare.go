@@ -30,9 +30,9 @@ type Options struct {
 // maxHosts limits the number of compared hosts, because a policy may be hostile. The budget also limits the cost.
 const maxHosts = 500
 
-// Decisions returns the decisions that change when the policy now replaces old. It compares every class of crawlers,
-// usage, host and set of paths that a policy distinguishes. complete reports whether all of them were compared. Sites
-// also returns other changes.
+// Decisions returns the decisions that change when the policy old is replaced with the policy now. It compares every
+// class of crawlers, usage, host and set of paths that a policy distinguishes. complete reports whether all of these
+// were compared. Sites also returns other changes.
 //
 //	old: disallow /a/        gain  crawl  everyone  /a/  except /a/b/
 //	new: disallow /a/b/   →
@@ -94,7 +94,7 @@ type subject struct {
 	ids      [2]policy.CrawlerID // the IDs of one of the crawlers in both policies
 }
 
-// nameOf returns an example of a host. The rules of h apply to it, and no rules of a narrower host.
+// nameOf returns an example of a host. The rules for h apply to this host, but no rules for a narrower host do.
 func nameOf(h policy.Host) string { return cmp.Or(h.Example(), "host.invalid") }
 
 func (c *comparison) subjects(host string) []subject {

@@ -341,6 +341,14 @@ crawlers: {AlphaBot: {operator: Alpha}}
 `,
 			[]string{"[everyone-else] [/*ab] [/ab /a*ab]", "[AlphaBot] [/*ab] [/a*aba /a*bab /a*ab*ba /a*ba*ab]", "[AlphaBot] [/a*b] [/a*ba]"},
 		},
+		"a disallow entry for two audiences with different exceptions": {
+			`  - {for: everyone, intended: true, allow: {crawl: "/a*b"}}
+  - {for: "operator:Alpha", intended: true, allow: {crawl: "/*a$"}}
+  - {for: [everyone-else, "operator:Alpha"], intended: true, disallow: {crawl: "/*ab"}}
+crawlers: {AlphaBot: {operator: Alpha}}
+`,
+			[]string{"[everyone-else] [/*ab] [/ab /a*ab]", "[AlphaBot] [/*ab] [/ab*a$ /a*ab*a$]"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changes, _ := compare.Decisions(load(t, "").Policy, load(t, "rules:\n"+c.rules).Policy, compare.Options{})

@@ -29,7 +29,8 @@ func (c *comparison) lines(s *subject, host string, id policy.Identity, purpose 
 	if purpose != "" {
 		q.Purposes = []string{purpose}
 	}
-	// compare adds a record if the results of says differ. The result is "" if a policy has no such line.
+	// compare adds a record if the function "says" returns different values for the two policies. The value is "" if a
+	// policy has no such line.
 	compare := func(name string, patterns []pathpattern.Pattern, says func(*policy.Policy, policy.Query) string) {
 		for _, x := range solved(c, patterns, func(at pathpattern.Pattern) (both values) {
 			q.Path = sample(at, c.fill)
@@ -98,7 +99,7 @@ func (c *comparison) lines(s *subject, host string, id policy.Identity, purpose 
 	return all
 }
 
-// patterns lists the patterns that of returns for the rules of both policies.
+// patterns lists the patterns that the function "of" returns for the rules of both policies.
 func (c *comparison) patterns(of func(*policy.Rule) []pathpattern.Pattern) (all []pathpattern.Pattern) {
 	for _, p := range []*policy.Policy{c.old, c.now} {
 		for i := range p.Spec().Rules {

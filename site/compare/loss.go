@@ -20,14 +20,14 @@ import (
 
 const kindSearch = "search"
 
-// Losses holds the losses of search engines when a policy replaces another. They are found without traffic. Losses that
-// a rule intends are not included.
+// Losses holds the losses of search engines when a policy replaces another. They are found by comparing the policies,
+// without recorded requests. Losses that a rule intends are not included.
 type Losses struct {
 	Found    []Found
 	AI       []Found // losses of search engines whose results are AI answers; they are reported, but not counted
 	Complete bool    // false if the policies are too large to find all losses
-	// Reverified are search engines that the new policy verifies by other proofs. If their requests fail the
-	// verification, the policy blocks or restricts them. The number of such requests is not known.
+	// Reverified are search engines that the new policy verifies with other proofs than the old policy. If their
+	// requests fail the verification, the policy blocks or restricts them. The number of such requests is not known.
 	Reverified []string
 	// Unread are the hosts whose own robots.txt is not known, with the search engines that may lose something because
 	// of it.
@@ -48,8 +48,9 @@ type Found struct {
 // maxLossQueries limits the number of pages to ask about.
 const maxLossQueries = 100_000
 
-// Sites returns the changes when the site now replaces old: decisions, with the losses of search engines by each
-// decision, and settings. old may be nil, which means an empty policy.
+// Sites returns the changes when the site old is replaced with the site now. These are the changed decisions, each
+// with the losses that it causes for search engines, and the changed settings. old may be nil, which means an empty
+// policy.
 func Sites(old, now *site.Site, o Options) *Diff {
 	if old == nil {
 		old, _ = site.Load("nothing", []byte("version: 1\n"))
@@ -104,8 +105,8 @@ type asker struct {
 	seen     map[page]*effect.Taken
 }
 
-// ask finds the losses of search engines among the crawlers tokens on the pages of a change. It only adds losses in
-// rows to the change.
+// ask finds the losses of search engines on the pages of a change. It asks only about the crawlers in tokens, and adds
+// only the kinds of losses in rows to the change.
 func (a *asker) ask(c *Change, tokens []string, rows effect.Loss) {
 	for _, token := range tokens {
 		if !a.old.Searches(a.old.Policy.Crawler(token)) && !a.now.Searches(a.now.Policy.Crawler(token)) {
@@ -189,9 +190,9 @@ func (a *asker) indirect(changes []Change) (all []Change) {
 	})
 }
 
-// changesBehind lists the changes that do not include a search engine, but affect a crawler that it depends on. If the
-// new policy is the first to recognize the engine's requests as some crawler's, all places where rules may disallow
-// something for that crawler are included.
+// changesBehind lists the changes that do not include a search engine, but affect a crawler that it depends on. If
+// only the new policy recognizes the engine's requests as requests by some crawler, the result includes all places
+// where rules may disallow something for that crawler.
 func (a *asker) changesBehind(id policy.CrawlerID, info policy.Crawler, changes []Change) (all []Change) {
 	behind := func(token string, effect Effect) {
 		for i := range changes {
@@ -378,7 +379,7 @@ func (l *Losses) WithQuery(crawler, host, path string) bool {
 	})
 }
 
-// OnHosts reports whether a crawler may lose something by a rule that only applies to some hosts.
+// OnHosts reports whether a crawler may lose something because of a rule that only applies to some hosts.
 func (l *Losses) OnHosts(crawler string) bool {
 	return !l.Complete || slices.ContainsFunc(l.Found, func(f Found) bool { return f.Host != "" && strings.EqualFold(f.Crawler, crawler) })
 }

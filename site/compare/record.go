@@ -95,7 +95,7 @@ func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 		}
 		return Loss
 	})
-	if blocks { // blocking changes with the decision, or with the mode alone
+	if blocks { // blocking may change because of the decision, or only because of the mode
 		says := func(s state) string { return max(s.mode, policy.ModeOff).String() }
 		add(func(x cell) bool { return says(x.Value.old) != says(x.Value.now) }, says, func(*record, cell) Effect { return Edge })
 	}
@@ -175,8 +175,8 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 	return apart
 }
 
-// apart splits a record if an exception from one path crosses another path. A reader would take the exception as one
-// from that path, too, but the paths that match both do change.
+// apart splits a record if an exception from one path crosses another path. A reader would think that the exception
+// also applies to that other path, although the paths that match both do change.
 func (r *record) apart() (parts []record) {
 	all := slices.Concat(r.except, r.already)
 	var set solve.Set

@@ -80,7 +80,8 @@ func differing(prefix string, old, now policyfile.Keys) (all []Setting) {
 	return all
 }
 
-// without returns the elements of a that are not in b. It compares the numbers of equal elements.
+// without returns the elements of a that are not in b. If an element occurs more often in a than in b, the extra
+// occurrences are returned.
 func without(a, b []string) (left []string) {
 	count := map[string]int{}
 	for _, v := range b {

@@ -50,8 +50,8 @@ type changesSubject struct {
 	Diff claim.Known[*Diff] `gap:"comparison" what:"the two policies were not compared"`
 }
 
-// nothingChanges is the claim that two policies have the same effect. It is also true if only the text of robots.txt
-// differs, but then its words say so.
+// nothingChanges is the claim that two policies have the same effect. The claim is also true if only the text of
+// robots.txt differs. In this case, its words mention the difference.
 var nothingChanges = claim.Register("nothing-changes", func(s changesSubject) claim.Finding {
 	d, _ := s.Diff.Get()
 	f := claim.Finding{Text: "nothing changes", Unjudged: "it cannot be judged whether anything changes"}

@@ -8,8 +8,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Whole returns the losses of search engines that lose nearly a whole host, if the old policy did not take it away
-// already.
+// Whole returns the losses of search engines that lose nearly a whole host. It leaves out hosts that the old policy
+// already took away from them.
 func (l *Losses) Whole() []Found { return l.whole }
 
 // findWhole finds the losses for Whole among all losses.

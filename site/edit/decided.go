@@ -15,10 +15,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Unmet holds crawlers whose access to a host another rule decides, instead of a choice.
+// Unmet holds chosen crawlers for which something else than the choice decides on a host, usually another rule.
 type Unmet struct {
 	Crawlers []string     // product tokens, and "" for unknown crawlers
-	Host     string       // "" for any that the policy does not name
+	Host     string       // "" for any host that the policy does not name
 	Stays    string       // the actual decision, such as "allowed"
 	Rule     *policy.Rule // the rule that decides instead, or nil
 }

@@ -20,7 +20,7 @@ import (
 	"strings"
 )
 
-// leftOut are folders without production code.
+// leftOut lists the folders without production code.
 var leftOut = []string{"bench", "tools", "integration_test", "internal/testkit"}
 
 type count struct{ files, all, code int }

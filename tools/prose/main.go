@@ -29,7 +29,7 @@ type place struct {
 	paragraph
 }
 
-// found maps rules and kinds to the places of the matches.
+// found maps the IDs of rules and the kinds of text to the places of the matches.
 type found map[string]map[kind][]place
 
 func main() {

@@ -71,8 +71,8 @@ var transport = func() *http.Transport {
 // maxError limits the length of an error message in bytes.
 const maxError = 2000
 
-// do sends a statement, followed by data if data is not nil. The server sends its answer only after the statement has
-// ended, so that do always gets the errors of the statement.
+// do sends a statement, followed by data if data is not nil. The server sends its response only after the statement has
+// ended, so do always gets the errors of the statement.
 func (c *Client) do(ctx context.Context, statement string, data io.Reader) (io.ReadCloser, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {

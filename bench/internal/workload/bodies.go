@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Body is a body that the upstream answers with.
+// Body is the body of a response of the upstream.
 type Body struct {
 	Type     string
 	Encoding string // Content-Encoding, or ""
@@ -27,7 +27,7 @@ const ChunkSize = 16 << 10
 const OriginRobots = "User-agent: *\nAllow: /\n"
 
 // Bodies returns the bodies by the first segment of the path, and "/robots.txt". They are made at the first call,
-// because a measured proxy must not hold them: the more memory a process holds, the less often it collects garbage.
+// because a measured proxy must not hold them. If a process holds more memory, it collects garbage less often.
 var Bodies = sync.OnceValue(makeBodies)
 
 // packed is the body of "/packed/" for clients that accept gzip.

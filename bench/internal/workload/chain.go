@@ -6,10 +6,10 @@ package workload
 type ChainRow struct {
 	Name     string
 	Template string
-	Policy   *PolicySize // nil: none
+	Policy   *PolicySize // nil for a configuration without a policy
 }
 
-// ChainRows are the compared rows. The first is the base of all.
+// ChainRows are the compared rows. The first row is the base of all other rows.
 var ChainRows = []ChainRow{
 	{Name: "caddy", Template: "bare.Caddyfile"},
 	{Name: "caddy-again", Template: "bare.Caddyfile"},
@@ -18,7 +18,8 @@ var ChainRows = []ChainRow{
 	{Name: "caddy-recipe", Template: "recipe.Caddyfile"},
 }
 
-// ChainResult is the cost of a request in one row. More is the difference from the base.
+// ChainResult is the cost of a request in one row. The fields whose names begin with More are differences from the
+// base.
 type ChainResult struct {
 	Scenario   string  `json:"scenario"`
 	Row        string  `json:"row"`
@@ -26,7 +27,7 @@ type ChainResult struct {
 	More       float64 `json:"more_ns"`
 	Allocs     float64 `json:"allocs"`
 	MoreAllocs float64 `json:"more_allocs"`
-	MoreOctets float64 `json:"more_octets"` // allocated
+	MoreOctets float64 `json:"more_octets"` // additional allocated octets
 	Status     int     `json:"status"`
-	Size       int     `json:"size"` // of the body
+	Size       int     `json:"size"` // size of the body
 }

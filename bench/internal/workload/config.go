@@ -13,15 +13,15 @@ var configs embed.FS
 
 // Config holds the inputs of a row's configuration.
 type Config struct {
-	Template string // a file of configs
-	Port     int    // where the row listens, on 127.0.0.1
+	Template string // name of a file in the folder configs
+	Port     int    // port on 127.0.0.1 where the row listens
 	Answer   string // the Caddyfile directive that answers requests
 	Origin   string // host:port of the upstream, for nginx
-	Policy   string // the policy file
-	Dir      string // a folder of the row's own
+	Policy   string // path of the policy file
+	Dir      string // folder that only this row uses
 }
 
-// Tokens returns the crawlers that recipes block, as a regular expression.
+// Tokens returns a regular expression for the crawlers that recipes block.
 func (Config) Tokens() string { return strings.Join(Refused(), "|") }
 
 // Robots returns the robots.txt that recipes serve.

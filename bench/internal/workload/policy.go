@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// The sizes of the two policies: Small fits a newspaper, Large a publishing house with many
-// titles.
+// The sizes of the two policies. Small is typical of a newspaper, and Large of a publishing house with many titles.
 var (
 	Small = PolicySize{Crawlers: 150, Rules: 60}
 	Large = PolicySize{Crawlers: 1500, Rules: 10000}
@@ -20,7 +19,7 @@ type PolicySize struct {
 	Crawlers, Rules int
 }
 
-// realCrawlers are crawlers that the catalog knows.
+// realCrawlers are crawlers of the catalog.
 var realCrawlers = []string{
 	"GPTBot", "CCBot", "ClaudeBot", "Bytespider", "Google-Extended", "Applebot-Extended", "AI2Bot", "Ai2Bot-Dolma",
 	"anthropic-ai", "cohere-training-data-crawler", "Cotoyogi", "DeepSeekBot", "FacebookBot", "ICC-Crawler", "Kangaroo Bot",
@@ -43,9 +42,9 @@ func madeUp(from, to int) (names []string) {
 	return names
 }
 
-// Policy writes a policy file. The larger one contains the smaller one. It has more crawlers
-// and more rules, for sections of this site, for partners, and for other hosts. None of them
-// changes the measured answers.
+// Policy returns a policy file of a certain size. The larger policy contains all rules of the smaller one. It has more
+// crawlers, and more rules for sections of this site, for partners, and for other hosts. The additional rules do not
+// change the measured answers.
 func Policy(size PolicySize) string {
 	var b strings.Builder
 	b.WriteString("version: 1\ncrawlers:\n")
@@ -65,8 +64,8 @@ func Policy(size PolicySize) string {
 	return b.String()
 }
 
-// rule writes one of the many rules. In addition to the small policy, a third of the rules is for partners' own pages,
-// and a third for other hosts.
+// rule returns one of the many rules. Among the rules that only the larger policy has, a third is for partners' own
+// pages, and a third for other hosts.
 func rule(r *rand.Rand, i int, partners []string) string {
 	usage := []string{"index", "follow", "present-snippet", "present-thumbnail"}[r.IntN(4)]
 	path := fmt.Sprintf("/%s/section-%d/part-%d/", []string{"api", "pages", "packed", "long"}[r.IntN(4)], r.IntN(variety), i)

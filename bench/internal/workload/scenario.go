@@ -21,9 +21,9 @@ const GPTBot = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; G
 // Scenario is one kind of request.
 type Scenario struct {
 	Name string
-	What string // one line for readers
-	// Path is the target of the requests, with %d for a number that varies, if they go to many
-	// pages.
+	What string // description in one line, for readers of the report
+	// Path is the target of the requests. If the requests are for many pages, Path contains %d for a number that
+	// varies.
 	Path string
 	// Crawler is the User-Agent of a crawler. If it is empty, the requests have the User-Agents of many browsers.
 	Crawler string
@@ -33,15 +33,15 @@ type Scenario struct {
 	Revalidate bool
 	// Conns is the number of connections that send requests at the same time.
 	Conns int
-	// Stream means that the bodies are so large that octets are counted instead of requests.
+	// Stream is true if the bodies are so large that octets are counted instead of requests.
 	Stream bool
-	// Target is the CPU time per request to aim at, compared with the same program without
-	// robots_policy in its Caddyfile, or with "respond 403" where requests are blocked. It is a
-	// factor, or an additional number of microseconds where TargetMicros is not 0.
+	// Target is the desired CPU time per request, as a factor. It is compared with the same program without
+	// robots_policy in its Caddyfile. If requests are blocked, it is compared with "respond 403". If TargetMicros is
+	// not 0, the target is this additional number of microseconds instead.
 	Target, TargetMicros float64
 }
 
-// Scenarios are all of them, in the order of reports.
+// Scenarios lists all scenarios, in the order of reports.
 var Scenarios = []Scenario{
 	{Name: "json", What: "1 KB of JSON: headers only", Path: "/api/section-%d/item.json", Conns: 16, Target: 1.015},
 	{Name: "page", What: "50 KB page with a head of 3 KB: headers and meta tag", Path: "/pages/section-%d/story.html", Conns: 16, Target: 1.025},
@@ -98,7 +98,7 @@ func (s *Scenario) Request(i int, etag string) *http.Request {
 	return &http.Request{Method: http.MethodGet, RequestURI: path, Host: Host, Header: h}
 }
 
-// browser is the User-Agent of one of many browsers.
+// browser returns the User-Agent of one of many browsers.
 func browser(i int) string {
 	r := rand.New(rand.NewPCG(1, uint64(i)))
 	systems := []string{"Windows NT 10.0; Win64; x64", "Macintosh; Intel Mac OS X 10_15_7", "X11; Linux x86_64", "Linux; Android 10; K"}
@@ -106,7 +106,7 @@ func browser(i int) string {
 		systems[i%len(systems)], 100+r.IntN(40), r.IntN(7000), r.IntN(200))
 }
 
-// ByName returns the scenarios with these names, or an error that lists all.
+// ByName returns the scenarios with these names. For an unknown name, it returns an error that lists all names.
 func ByName(names []string) ([]Scenario, error) {
 	var found []Scenario
 	for _, name := range names {

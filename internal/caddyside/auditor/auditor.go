@@ -33,11 +33,11 @@ type Config struct {
 
 const (
 	minInterval = 10 * time.Minute
-	firstDelay  = time.Minute // gives the server time to start, and skips short-lived configurations
+	firstDelay  = time.Minute // so that the server can start, and short-lived configurations are not audited
 	event       = "robots_policy.audited"
 )
 
-// Parse reads the arguments of the Caddyfile's subdirective audit.
+// Parse reads the arguments of the Caddyfile's subdirective "audit".
 func Parse(args []string) (*Config, error) {
 	if len(args) != 2 {
 		return nil, errors.New("audit takes an interval and the public address of the site, as in: audit 1h https://www.example.com/")

@@ -8,13 +8,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -40,11 +40,6 @@ func Fetch(ctx context.Context, address string) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("User-Agent", "caddy-robots-policy (catalog of crawlers)")
 	client := &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > maxRedirects {
 			return fmt.Errorf("more than %d redirects", maxRedirects)
@@ -52,19 +47,15 @@ func Fetch(ctx context.Context, address string) ([]byte, error) {
 		_, err := source.WebAddress(r.URL.String())
 		return err
 	}}
-	resp, err := client.Do(r)
+	agent := map[string]string{"User-Agent": "caddy-robots-policy (catalog of crawlers)"}
+	resp, err := outbound.Get(ctx, client, u.String(), agent, crawlers.MaxFile+maxSignature+1)
 	if err != nil {
 		return nil, fmt.Errorf("fetching the catalog: %w", err)
 	}
-	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("fetching the catalog: %s answers %s", u, resp.Status)
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, crawlers.MaxFile+maxSignature+1))
-	if err != nil {
-		return nil, fmt.Errorf("fetching the catalog: %w", err)
-	}
-	return data, nil
+	return resp.Data, nil
 }
 
 // Open checks the signature of a signed catalog and returns its text.

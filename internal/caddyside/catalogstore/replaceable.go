@@ -13,8 +13,8 @@ import (
 // maxShrink is the percentage of crawlers that an update may remove from the catalog.
 const maxShrink = 5
 
-// CheckDate returns an error if the date of a catalog is in the future. No other catalog would be newer, so such a
-// catalog would never be replaced.
+// CheckDate returns an error if the date of a catalog is in the future. No released catalog would be newer, so such a
+// catalog would not be replaced.
 func CheckDate(c *crawlers.Catalog, now time.Time) error {
 	if c.AsOf() <= latestDate(now) {
 		return nil
@@ -60,7 +60,7 @@ func Changes(before, after *crawlers.Catalog) (added, removed []string) {
 	return lacking(after, before), lacking(before, after)
 }
 
-// maxAge is an age of catalogs. Aged returns a warning about older catalogs.
+// maxAge is the age above which Aged returns a warning about a catalog.
 const maxAge = 90 * 24 * time.Hour
 
 // Aged returns a warning about an old catalog, or "".

@@ -122,8 +122,8 @@ func (w *Watcher) Start() {
 	}
 }
 
-// repeat calls do after wait. Then it calls do again and again, each time after the duration that next returns. The
-// durations vary at random, so that the servers of a fleet do not act at the same moment.
+// repeat calls do after wait. After that, it calls do repeatedly, and waits before each call for the duration that
+// next returns. The durations vary at random, so that the servers of a fleet do not act at the same moment.
 func repeat(ctx context.Context, wait time.Duration, next func() time.Duration, do func(context.Context)) {
 	for {
 		select {
@@ -194,9 +194,10 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// stored returns the catalog in a storage, or the embedded catalog if that is newer or the storage has none.
+// stored returns the catalog in the data from a storage. It returns the built-in catalog if that catalog is newer, or
+// if there are no data.
 func stored(data []byte) (c *crawlers.Catalog, err error) {
-	embedded, _ := crawlers.Embedded() // the embedded catalog is valid
+	embedded, _ := crawlers.Embedded() // the built-in catalog is valid
 	if data != nil {
 		c, err = parseOnce(data)
 	}

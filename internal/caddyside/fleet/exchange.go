@@ -30,13 +30,13 @@ type exchange struct {
 	state    *optional.State
 	cancel   context.CancelFunc
 	done     chan struct{}
-	busy     *semaphore.Weighted // taken while the storage works
+	busy     *semaphore.Weighted // held while the storage works
 
 	// restored holds what crawlers had read on this server before its last start. It is nil until it was read from the
 	// storage.
 	restored []site.Reading
 	sequence int64
-	told     map[string]string     // the policies that this server serves, as written last
+	told     map[string]string     // the policies in the last message that this server wrote
 	older    map[string]*site.Site // versions that this server does not serve; nil if not in the history
 
 	mu    sync.Mutex // protects peers
@@ -62,7 +62,7 @@ func (x *exchange) close(f *Fleet) {
 	<-x.done
 	ctx, cancel := context.WithTimeout(context.Background(), lastWrite)
 	defer cancel()
-	_ = x.write(ctx, f) // if this fails, the next start only knows less about what crawlers have read
+	_ = x.write(ctx, f) // if this fails, the server knows less about what crawlers have read after its next start
 	x.state.Remove()
 }
 
@@ -186,9 +186,9 @@ func (x *exchange) read(ctx context.Context, f *Fleet) error {
 			failed = append(failed, x.forget(ctx, f, node))
 		}
 	}
-	for _, node := range slices.Collect(maps.Keys(x.peers)) { // only this goroutine changes it
+	for _, node := range slices.Collect(maps.Keys(x.peers)) { // only this goroutine changes x.peers
 		if !there[node] && x.heard(node, nil) >= missingAfter {
-			x.remove(node) // its key was deleted by another server or a person
+			x.remove(node) // the node's key was deleted by another server or a person
 		}
 	}
 	return errors.Join(failed...)

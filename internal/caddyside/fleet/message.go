@@ -27,7 +27,7 @@ const (
 // that this server is running, even if its clock is wrong.
 type message struct {
 	Sequence int64             `json:"sequence"`
-	Policies map[string]string `json:"policies,omitempty"` // the SHA-256 of each policy that it serves, by name
+	Policies map[string]string `json:"policies,omitempty"` // the SHA-256 of each policy that the server serves, by name
 	Readings []site.Reading    `json:"readings"`
 }
 

@@ -17,7 +17,7 @@ import (
 // Node is a server of a fleet according to its last message in the storage.
 type Node struct {
 	Name     string
-	Policies map[string]string // the SHA-256 of each policy that it serves, by name
+	Policies map[string]string // the SHA-256 of each policy that the server serves, by name
 	Wrote    time.Time         // time of the message by the storage's clock, or zero
 }
 

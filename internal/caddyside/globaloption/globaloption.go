@@ -32,8 +32,8 @@ func init() {
 // recorders of requests. The global option `robots_policy` configures it.
 type App struct {
 	// The recorders of requests, by name. `crawler_log` writes one line per request to the log
-	// `http.robots_policy.crawler_log`. `evidence` writes a tamper-evident event log. `metrics` counts for Prometheus.
-	// `activity` stores totals in a database (in builds with the console).
+	// `http.robots_policy.crawler_log`. `evidence` writes a tamper-evident event log. `metrics` counts requests for
+	// Prometheus. `activity` stores totals in a database (in builds with the console).
 	RecordersRaw caddy.ModuleMap `json:"recorders,omitempty" caddy:"namespace=robots_policy.recorders"`
 
 	// Options that other packages add, by name. `fleet` tells servers with the same storage what crawlers have

@@ -19,7 +19,7 @@ import (
 const (
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
-	settled    = time.Hour       // if a part has worked for this time, its next failure begins with a short interval
+	settled    = time.Hour       // if a part has worked for this time, the interval after its next failure is short again
 	slow       = 5 * time.Second // if opening a part takes longer than this, the delay is reported
 	closing    = 10 * time.Second
 )
@@ -58,7 +58,7 @@ type Opening struct {
 func (o *Opening) Broken(err error) {
 	select {
 	case o.broken <- err:
-	default: // an error was reported before, and was not handled yet
+	default: // an earlier error has not been handled yet
 	}
 }
 
@@ -68,7 +68,7 @@ func Open[T io.Closer](name string, funcs Funcs[T]) *Part[T] {
 		State: add(&State{name: name, tried: make(chan struct{})}), funcs: funcs, done: make(chan struct{}),
 		changed: make(chan struct{}, 1),
 	}
-	p.closed, p.stop = context.WithCancel(context.Background()) //nolint:gosec // Close calls it
+	p.closed, p.stop = context.WithCancel(context.Background()) //nolint:gosec // Close calls stop
 	p.opening.Store(true)
 	go p.run()
 	return p

@@ -11,7 +11,7 @@ import (
 // Approvals holds the number of people who must approve a version, for each running configuration.
 var Approvals optional.Latest[int]
 
-// Approval returns the number of people who must approve a version before it is published. It is at least 1.
+// Approval returns the number of people who must approve a version before it is published. The number is at least 1.
 func Approval() int {
 	if n := Approvals.Get(); n != nil {
 		return max(*n, 1)

@@ -71,7 +71,7 @@ func (*CrawlerLog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 func (l *CrawlerLog) Record(v activity.Request) { l.queue.Record(v) }
 
-// Dropped returns the number of unlogged requests: the queue was full.
+// Dropped returns the number of requests that were not logged because the queue was full.
 func (l *CrawlerLog) Dropped() uint64 { return l.queue.Dropped() }
 
 func (l *CrawlerLog) write(v activity.Request) {

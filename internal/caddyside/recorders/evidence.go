@@ -37,8 +37,8 @@ type Evidence struct {
 	// A file with an Ed25519 private key (PEM), which signs the log as it is written. Make one with `openssl genpkey -algorithm ed25519`. Without a key nothing is signed.
 	Key string `json:"key,omitempty"`
 
-	// The address of a time-stamping authority (RFC 3161). It stamps the log once in every hour in which something
-	// is written. Default: no time stamps.
+	// The address of a time-stamping authority (RFC 3161). It stamps the log once in each hour in which new lines are
+	// written. Default: no time stamps.
 	Timestamps string `json:"timestamps,omitempty"`
 
 	// A key in Caddy's storage, such as `storage:robots_policy/evidence/web-1`. Once an hour, the server stores the
@@ -52,7 +52,7 @@ type Evidence struct {
 	name string                                    // key in the pool: the directory
 	log  *optional.Shared[Evidence, *evidence.Log] // nil before Start
 	lost evidence.Omissions                        // events left out while the log was not open
-	stop chan struct{}                             // ends the watch
+	stop chan struct{}                             // closed to end the watch
 
 	storage certmagic.Storage // storage with copyKey
 	copyKey string            // key for the copy of the last line; "" if there is no copy

@@ -55,11 +55,11 @@ type Violations struct {
 	Violations []Violation `json:"violations"`         // one page of violations
 	Rows       int         `json:"rows"`               // number of rows on all pages
 	All        int64       `json:"violating_requests"` // number of requests in the rows of all pages
-	Next       int         `json:"next,omitempty"`     // the parameter skip of the next page; 0 if there is none
+	Next       int         `json:"next,omitempty"`     // the parameter "skip" of the next page; 0 if there is none
 	Requests   int64       `json:"requests"`           // all requests by crawlers
 	// Undecided counts requests by crawlers that have not read a robots.txt, as far as the server knows.
 	Undecided int64          `json:"undecided"`
-	Coverage  claim.Coverage `json:"coverage"` // what these numbers include, and what is missing
+	Coverage  claim.Coverage `json:"coverage"` // the data that these numbers include, and the missing data
 }
 
 // Violation is a request that violates the robots.txt that the crawler had read.

@@ -26,7 +26,7 @@ type walk struct {
 	server   *caddyhttp.Server
 	request  *http.Request
 	policies []reached // handlers that the request reaches, in this order, until it ends
-	executed bool      // templates comes before the first handler in policies
+	executed bool      // the directive "templates" comes before the first handler in policies
 	answerer string    // directive of the handler that ends the request
 	own      bool      // answerer is in a route for /robots.txt
 	late     bool      // robots_policy comes only after the handler that ends the request

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package routecheck warns about routes in which the handler robots_policy probably does not do what the author
-// expects. Requests for /robots.txt or for pages may not reach it, two handlers may apply to the same request, or
-// the directive templates may execute the handler's output.
+// expects. Requests for /robots.txt or for pages may not reach it, two handlers may apply to the same request, or the
+// directive "templates" may execute the handler's output.
 package routecheck
 
 import (

@@ -40,8 +40,8 @@ func searchers(which func(*crawlers.Crawler) bool) (tokens []string) {
 	return tokens
 }
 
-// writeAnswerEngines is for a site that does not want AI answers. It writes the names of the AI search engines that may
-// still read the site, and how to disallow them.
+// writeAnswerEngines writes the names of the AI search engines that may still read the site, and how to disallow them.
+// It is used for a site that does not want AI answers.
 func (b *Built) writeAnswerEngines(w io.Writer, q policy.Query) error {
 	if b.answers.To[AIAnswers] != No {
 		return nil

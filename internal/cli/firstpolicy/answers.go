@@ -47,8 +47,8 @@ const (
 
 const topicCount = int(Previews) + 1
 
-// Topics has the flag, the question and the default answer of each topic. A question is asked only if the answer to the
-// topic After was no. If After is the topic itself, the question is always asked.
+// Topics has the flag, the question and the default answer of each topic. A question is asked only if the user has
+// answered "no" to the question of the topic After. If After is the topic itself, the question is always asked.
 var Topics = [topicCount]struct {
 	Flag, Question string
 	Default        Answer

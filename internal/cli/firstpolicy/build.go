@@ -32,8 +32,8 @@ type builder struct {
 // ErrContradictory means that the answers contradict each other, so that a policy cannot satisfy all of them.
 var ErrContradictory = errors.New("the answers contradict each other")
 
-// Contradiction is a test that an existing robots.txt and the answers contradict each other about. The policy does not
-// contain this test.
+// Contradiction is a test that fails because an existing robots.txt and the answers contradict each other. The policy
+// does not contain this test.
 type Contradiction struct {
 	Test     string
 	Instead  string // the actual decision with its line: "GPTBot may crawl /, because of line 38"
@@ -169,7 +169,7 @@ func (b *builder) yes(t Topic) {
 	may := func(agent string, u policy.Usage) { b.expect(agent, true, u, host, "/") }
 	switch t {
 	case Search:
-		if b.answers.To[AIAnswers] == No || b.answers.To[Images] == No { // not all of them
+		if b.answers.To[AIAnswers] == No || b.answers.To[Images] == No { // not every crawler of the category is allowed
 			may("Googlebot", policy.Crawl)
 			may("Bingbot", policy.Crawl)
 		} else {

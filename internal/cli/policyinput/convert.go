@@ -70,7 +70,7 @@ type converter struct {
 	im     *robotstxt.Imported
 	text   []byte
 	file   *policyfile.File
-	needed bool // true if statements with the warning changes-nothing could not be removed safely
+	needed bool // true if statements with the warning "changes-nothing" could not be removed safely
 }
 
 // statement is a statement and the index of its rule.
@@ -208,9 +208,9 @@ func (c *converter) at(pos policy.Pos) (int, *policy.Statement) {
 	return found, nil
 }
 
-// expectations returns tests that describe the present access of crawlers. The tests cover the well-known search
-// engines, and crawlers in rules that are disallowed everywhere. If some crawlers are disallowed, they also cover other
-// search engines in rules.
+// expectations returns tests that describe the present access of crawlers. The tests cover Googlebot and Bingbot, and
+// the crawlers that rules name and that may not crawl "/". If unlisted clients may not crawl "/", the tests also cover
+// other search engines that rules name.
 func expectations(p *policy.Policy) (tests []policy.Expectation) {
 	named := map[policy.CrawlerID]bool{}
 	for _, r := range p.Spec().Rules {

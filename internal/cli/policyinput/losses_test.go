@@ -91,8 +91,8 @@ func TestSpellingsOfOtherGroupsOpenNothing(t *testing.T) {
 	}
 }
 
-// Questions about URLs that are not normalized are in the comparison: further spellings of a disallowed path are spellings, and
-// a path whose spelling an Allow line has is lost.
+// The comparison asks about raw URLs, too. It counts further spellings of a disallowed path separately. A path is lost if an
+// Allow line has its spelling.
 func TestSpellingsAsSent(t *testing.T) {
 	for robots, want := range map[string]struct {
 		spellings bool

@@ -36,7 +36,7 @@ type Input struct {
 	Notes []robotstxt.Note
 }
 
-// Over puts a site's own robots.txt below the policy.
+// Over makes a site's own robots.txt the fallback of the policy.
 func (in *Input) Over(below *robotstxt.File) {
 	in.Site = in.Site.Over(below)
 	in.Policy = in.Site.Policy
@@ -52,7 +52,7 @@ var errPolicy = errors.New("this is a policy file, not a robots.txt; to read it,
 type Raw struct {
 	Name string
 	Data []byte
-	Note string // of the fetch, or ""
+	Note string // a note about the fetch, or ""
 	None bool   // true if the site does not have a robots.txt (RFC 9309 section 2.3.1.3)
 }
 
@@ -105,7 +105,7 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 			s, ds = site.New(c.File)
 		}
 	}
-	if s == nil && ds == nil { // limits in time may have passed, and tests fail, of a policy that is compared
+	if s == nil && ds == nil { // a policy may be compared although its dates have passed and its tests fail
 		s, ds = site.LoadWith(raw.Name, text, policyfile.Options{Accepted: true})
 	}
 	if s == nil {
@@ -148,8 +148,8 @@ func (r *Raw) Robots() (*robotstxt.File, error) {
 	return f, nil
 }
 
-// ReadFile reads a policy file, or the standard input if name is "-". Its errors are in plain words. ReadFile returns an
-// error if the file is too large.
+// ReadFile reads a policy file, or the standard input if name is "-". Its errors are for readers who are not
+// engineers. ReadFile returns an error if the file is too large.
 func ReadFile(name string, stdin io.Reader) ([]byte, error) {
 	return readFile(name, stdin, "site-policy.yaml")
 }

@@ -27,7 +27,7 @@ type Questions struct {
 	Spellings int
 
 	old, now string          // the names of the files
-	lost     []string        // a path of each difference that is lost in every spelling, or ""
+	lost     []string        // for each difference, a path that is lost in every spelling, or ""
 	searches map[string]bool // the crawlers of search engines
 }
 
@@ -67,7 +67,7 @@ func AskBoth(old, now *Input, host string) *Questions {
 		for _, path := range d.Asked {
 			switch {
 			case d.Sent && d.Laxer():
-			case d.Sent && d.Old.Line > 0 && strings.Contains(x.Line(d.Old.Line), "%"): // an Allow line with this spelling
+			case d.Sent && x.Respelled(d.Old.Line): // an Allow line has this spelling
 				lost = cmp.Or(lost, path)
 			case d.Sent, spelled(path, func(other string) bool { return x.Ask(who, other).Allowed == y.Ask(who, other).Allowed }):
 				q.Spellings += len(d.Crawlers)
@@ -118,8 +118,8 @@ func (q *Questions) Same() claim.Claim {
 	return claim.Judge(sameFile, sameSubject{claim.Read(q, c)})
 }
 
-// Sentence returns a sentence with the number of different answers. The sentence also mentions the parts that could not
-// be compared.
+// Sentence returns a sentence with the number of questions that the two files answer differently. The sentence also
+// mentions the parts that could not be compared.
 func (q *Questions) Sentence() string {
 	c := q.Same()
 	return strings.TrimSuffix(c.Text()+"; "+c.Missing(), "; ")

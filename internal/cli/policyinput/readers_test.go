@@ -20,6 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
@@ -160,6 +161,12 @@ func TestImportedFilesReadTheSame(t *testing.T) {
 			counts["files that lose a path for a search engine"]++
 			t.Logf("%s: %d losses, %s", name, len(losses), losses[0].Says)
 		}
+		if class, lost := lossClass(c), lostPlainPaths(q, data); len(lost) > 0 {
+			counts["lost plain paths, "+class] += len(lost)
+			if class == "neither" {
+				t.Errorf("%s: search engines lose %q, which lines of the file name", name, lost)
+			}
+		}
 		if google != nil {
 			askGoogle(t, google, c, q, name, data, counts)
 		}
@@ -168,6 +175,43 @@ func TestImportedFilesReadTheSame(t *testing.T) {
 	if counts["questions"] == 0 {
 		t.Error("nothing was asked")
 	}
+}
+
+// lossClass says why the policy of a file may disallow more than crawlers read in the file.
+func lossClass(c *Converted) string {
+	switch {
+	case c.Imported.HasRecords():
+		return "ACAP"
+	case strings.Contains(c.Imported.Stricter, "UTF-16"):
+		return "UTF-16"
+	}
+	return "neither"
+}
+
+// lostPlainPaths lists the plain paths that some search engine may fetch by the file and not by its policy. A plain path is one
+// that an Allow or Disallow line of the file names without a wildcard.
+func lostPlainPaths(q *Questions, data []byte) (lost []string) {
+	plain := map[string]bool{}
+	for line := range strings.FieldsFuncSeq(string(acap.Decode(data)), func(r rune) bool { return r == '\r' || r == '\n' }) {
+		key, value, _ := strings.Cut(line, ":")
+		value, _, _ = strings.Cut(value, "#")
+		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
+		if strings.HasSuffix(key, "allow") && strings.HasPrefix(value, "/") && !strings.ContainsAny(value, "*$") {
+			plain[pathpattern.NormalizePath(value)] = true
+		}
+	}
+	for i := range q.Differences {
+		d := &q.Differences[i]
+		if d.Laxer() || q.lost[i] == "" || !slices.ContainsFunc(d.Crawlers, func(name string) bool { return q.searches[name] }) {
+			continue
+		}
+		for _, path := range d.Asked {
+			if path = pathpattern.NormalizePath(path); plain[path] && !slices.Contains(lost, path) {
+				lost = append(lost, path)
+			}
+		}
+	}
+	return lost
 }
 
 // askGoogle asks Google's parser about both, for each name that a group of the file has.

@@ -19,7 +19,7 @@ import (
 
 const clickHouseAddress = "http[s]://HOST:PORT/DATABASE?user=NAME&password_file=FILE"
 
-// schemaCommand creates and prunes the tables of a fleet.
+// schemaCommand creates and prunes the tables of a fleet database.
 func schemaCommand() *cobra.Command {
 	var run, prune bool
 	var hourly, daily int

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ascii compares ASCII text and ignores case. Unlike package strings, it ignores case only for ASCII letters,
-// like HTML, HTTP and robots.txt.
+// as HTML, HTTP and robots.txt require.
 package ascii
 
 import "strings"
@@ -37,7 +37,7 @@ func Lower(s string) string {
 	return string(b)
 }
 
-// IsSpace reports whether c is white space by the HTML standard.
+// IsSpace reports whether c is white space according to the HTML standard.
 func IsSpace(c byte) bool {
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f'
 }

@@ -30,7 +30,7 @@ func Number(n int64) string {
 	return s
 }
 
-// List joins words to a phrase such as "a, b and c". last is the conjunction before the last word, such as "and".
+// List joins words to a phrase such as "a, b and c". last is the word before the last item, such as "and".
 func List[S ~string](words []S, last string) string {
 	var b strings.Builder
 	for i, w := range words {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// In each window of time, the first few lines of each kind are logged. After that, one in many lines is logged.
+// In each window of time, the first few lines of each kind are logged. After these, only one in many lines is logged.
 const (
 	window  = time.Minute
 	first   = 10

@@ -5,8 +5,10 @@
 package outbound
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -38,8 +40,8 @@ func check(address string, allowed []netip.Prefix) error {
 	return fmt.Errorf("%s is not a public address", a)
 }
 
-// special lists address ranges that, like private ones, are not on the public internet or may lead out of it (IANA
-// special-purpose address registries).
+// special lists address ranges that are not on the public internet, or through which packets may leave the public
+// internet (IANA special-purpose address registries).
 var special = func() (ps []netip.Prefix) {
 	for p := range strings.FieldsSeq(`0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15
 		198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 ::/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23
@@ -64,13 +66,41 @@ func MaxAge(h http.Header) (age time.Duration, ok bool) {
 				return 0, true
 			case "max-age":
 				seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31)
-				if err == nil || errors.Is(err, strconv.ErrRange) { // then seconds is the largest number
+				if err == nil || errors.Is(err, strconv.ErrRange) { // if too large, seconds is the largest number
 					return time.Duration(seconds) * time.Second, true
 				}
 			}
 		}
 	}
 	return 0, false
+}
+
+// Response is an HTTP response with the beginning of its body.
+type Response struct {
+	*http.Response
+	Data []byte
+}
+
+// Get requests a URL with the header fields. It reads at most limit bytes of the body, and closes the body. If the
+// status is not 200, Get ignores errors in the body.
+func Get(ctx context.Context, client *http.Client, url string, header map[string]string, limit int64) (Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return Response{}, err
+	}
+	for name, value := range header {
+		r.Header.Set(name, value)
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return Response{}, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, limit))
+	if err != nil && resp.StatusCode == http.StatusOK {
+		return Response{}, fmt.Errorf("reading the response: %w", err)
+	}
+	return Response{resp, data}, nil
 }
 
 // CheckRedirect is a function for http.Client.CheckRedirect. It follows at most three redirects, and only to https

@@ -17,8 +17,7 @@ import (
 	"time"
 )
 
-// Server is a ClickHouse with a directory of its own. User "reader", with the password
-// "secret", may only read.
+// Server is a ClickHouse server with its own directory. The user "reader", with the password "secret", may only read.
 type Server struct {
 	t    testing.TB
 	dir  string
@@ -45,7 +44,8 @@ const users = `<?xml version="1.0"?>
 	</users>
 </yandex>`
 
-// Start starts a server, which ends with the test. Without the program the test is skipped.
+// Start starts a server, which is stopped when the test ends. If the program clickhouse-server is not installed, Start
+// skips the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	if _, err := exec.LookPath("clickhouse-server"); err != nil {
@@ -92,20 +92,20 @@ func (s *Server) Run() {
 	s.t.Fatalf("clickhouse-server does not start: %s", errors.Join(err, errors.New(string(text))))
 }
 
-// Kill ends the server at once, as kill -9 does.
+// Kill ends the server at once, like kill -9.
 func (s *Server) Kill() {
 	if s.cmd == nil {
 		return
 	}
 	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait() // it was killed
+	_ = s.cmd.Wait() // the error says that it was killed
 	s.cmd = nil
 }
 
-// Hang stops the server where it is, with its connections open, until Resume.
+// Hang pauses the server until Resume is called. Its connections stay open.
 func (s *Server) Hang() { s.signal("STOP") }
 
-// Resume ends Hang.
+// Resume continues a server that Hang has paused.
 func (s *Server) Resume() { s.signal("CONT") }
 
 func (s *Server) signal(name string) {
@@ -117,7 +117,7 @@ func (s *Server) signal(name string) {
 
 func (s *Server) address() string { return fmt.Sprintf("http://127.0.0.1:%d", s.port) }
 
-// URL is the address of a database.
+// URL returns the address of a database.
 func (s *Server) URL(database string) string { return s.address() + "/" + database }
 
 func freePort(t testing.TB) int {

@@ -11,10 +11,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 )
 
-// Rows is the number of rows of one server that FillMonth makes.
+// Rows holds the numbers of rows that FillMonth makes for each server and each hour or day.
 type Rows struct {
-	Hour, Day         int // by the hour and the day
-	PathHour, PathDay int // with paths
+	Hour, Day         int // rows for each hour and for each day
+	PathHour, PathDay int // rows with a path for each hour and for each day
 }
 
 // crawlers are the crawlers of a made-up month, with their categories.
@@ -41,9 +41,8 @@ var crawlers = [][2]string{
 	{"DataForSeoBot", "seo"},
 }
 
-// FillMonth fills the tables of a fleet with made-up rows of the 30 days up to a time. The rows
-// by day cover all days, and the rows by hour the last three, because the pages do not read
-// others.
+// FillMonth fills the tables of a fleet with made-up rows for the 30 days that end at until. The rows for days cover
+// all 30 days. The rows for hours cover only the last three days, because the console's pages do not read older ones.
 func FillMonth(t testing.TB, c *clickhouse.Client, nodes int, n Rows, until time.Time) {
 	t.Helper()
 	today := until.Unix() / 86400
@@ -54,7 +53,8 @@ func FillMonth(t testing.TB, c *clickhouse.Client, nodes int, n Rows, until time
 	pick := func(of string, values ...string) string {
 		return fmt.Sprintf("arrayElement([%s], toUInt32(%s %% %d) + 1)", strings.Join(values, ", "), of, len(values))
 	}
-	// row is the number of a row in its hour or day, of a server.
+	// fill inserts the rows of one table. In the statement, row is the number of a row within its server and its hour
+	// or day.
 	var fill func(table, bucket string, first, buckets int64, rows int, path string)
 	fill = func(table, bucket string, first, buckets int64, rows int, path string) {
 		if most := max(1, 500_000/int64(rows*nodes)); buckets > most { // a statement must not take a minute

@@ -4,10 +4,9 @@ package crawlertest
 
 import "strings"
 
-// Google answers as Google's robots.txt parser (github.com/google/robotstxt) does,
-// written from its behavior and compared with it where GoogleCheckout names a
-// checkout. Unlike RobotsTxt, it has the tolerances of that parser and none of
-// RFC 9309's normal form of paths.
+// Google reads robots.txt like Google's parser (github.com/google/robotstxt). It was written from the behavior of that
+// parser. If GoogleCheckout names a checkout, tests compare both. Unlike RobotsTxt, Google accepts the same mistakes
+// as that parser, and does not convert paths to the normal form of RFC 9309.
 type Google struct{ lines []googleLine }
 
 type googleLine struct{ key, value, pattern string }
@@ -50,10 +49,10 @@ func ReadGoogle(body string) *Google {
 	return g
 }
 
-// Allowed answers for an agent and a path, as it is sent.
+// Allowed reports whether an agent may fetch a path, which must be in the form in which it is sent.
 func (g *Google) Allowed(agent, path string) bool {
 	specific, global, ever, separator := false, false, false, false
-	best := map[string]int{} // "allow" and "disallow", of "*" with a "*" before
+	best := map[string]int{} // the keys are "allow" and "disallow", or "*allow" and "*disallow" for the group of "*"
 	for _, l := range g.lines {
 		if l.key == "user-agent" {
 			if separator {
@@ -94,7 +93,8 @@ func (g *Google) Allowed(agent, path string) bool {
 	return best["*allow"] >= best["*disallow"]
 }
 
-// googleEscaped writes bytes beyond ASCII and the digits of "%" as that parser does.
+// googleEscaped returns a text in the form that Google's parser compares: bytes beyond ASCII are encoded, and the
+// digits after "%" are in upper case.
 func googleEscaped(s string) string {
 	const hex = "0123456789ABCDEF"
 	isHex := func(c byte) bool { return strings.IndexByte(hex+"abcdef", c) >= 0 }
@@ -113,7 +113,7 @@ func googleEscaped(s string) string {
 	return b.String()
 }
 
-// googleMatch matches a pattern with "*" and a "$" at its end.
+// googleMatch reports whether a pattern, which may contain "*" and end in "$", matches a path.
 func googleMatch(pattern, path string) bool {
 	start, _, wild := strings.Cut(pattern, "*")
 	if !wild {

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// GoogleCheckout names the environment variable whose value is a checkout of Google's
-// C++ parser (github.com/google/robotstxt). It is compiled with the system's g++ and
-// Abseil; where one is missing, tests do without that reader.
+// GoogleCheckout names the environment variable whose value is a checkout of Google's C++ parser
+// (github.com/google/robotstxt). The parser is compiled with the system's g++ and Abseil. If one of these is missing,
+// tests leave out this parser.
 const GoogleCheckout = "GOOGLE_ROBOTSTXT"
 
-// googleLoad compiles the parser once for each state of the checkout, and loads it.
+// googleLoad is a Python script that compiles the parser once for each state of the checkout, and loads it.
 const googleLoad = `
 import sys, os, ctypes, hashlib, subprocess, tempfile
 d = os.environ["` + GoogleCheckout + `"]
@@ -72,12 +72,11 @@ lib.costs.argtypes = types + [ctypes.c_double, ctypes.POINTER(ctypes.c_double)]
 
 const googleProbe = googleLoad
 
-// Costs are the time and memory of one call of a parser.
+// Costs holds the time and memory that one call of a parser takes.
 type Costs struct{ Nanoseconds, Allocations, Bytes float64 }
 
-// GoogleCosts has Google's parser read a file and answer about a URL again and again for a
-// time, in a process of its own that is running by then. It returns nil where that parser is
-// not there.
+// GoogleCosts measures how long Google's parser takes to read a file and decide about a URL. It repeats the call for
+// the time took in a separate process, whose start is not measured. If no checkout is configured, it returns nil.
 func GoogleCosts(body, token, url string, took time.Duration) (*Costs, error) {
 	if os.Getenv(GoogleCheckout) == "" {
 		return nil, nil

@@ -10,10 +10,9 @@ import (
 	"strings"
 )
 
-// NormalPath is a path and query in the form in which RFC 9309 section 2.2.2 compares them.
-// Letters, digits and marks are plain and everything else is encoded, including "*" and "$",
-// which are special in a pattern. %2F and %3F are not "/" and "?" before the query, where those
-// separate.
+// NormalPath returns a path and query in the form in which RFC 9309 section 2.2.2 compares them. Letters, digits and
+// marks are not encoded, and everything else is, including "*" and "$", which are special in a pattern. Before the
+// query, "/" and "?" are separators, so %2F and %3F stay encoded there.
 func NormalPath(p string) string {
 	name, query, asked := strings.Cut(p, "?")
 	if !strings.HasPrefix(name, "/") {
@@ -26,7 +25,8 @@ func NormalPath(p string) string {
 	return name
 }
 
-// respell spells what came plainly and is among separators plainly too.
+// respell decodes plain characters and encodes all others. It leaves a separator as it is unless the separator is
+// encoded.
 func respell(p, separators string) string {
 	var b strings.Builder
 	for i := 0; i < len(p); i++ {
@@ -61,8 +61,8 @@ var (
 	above      = regexp.MustCompile(`/[^/]*/\.\.(/|$)`)
 )
 
-// ServedPaths are the paths for which a chain of servers may take one that was
-// sent, the one that was sent first. See "Who is blocked" in docs/concepts/asking-and-blocking.md.
+// ServedPaths returns the paths that a chain of servers may read a sent path as. The first one is the sent path in
+// normal form. See "Who is blocked" in docs/concepts/asking-and-blocking.md.
 func ServedPaths(sent string) (paths []string) {
 	path, query, _ := strings.Cut(sent, "?")
 	inQuery, inPath := strings.IndexByte(query, '#'), strings.IndexByte(path, '#')
@@ -107,7 +107,7 @@ func served(sent string) (paths []string) {
 		func(p string) string { return parameters.ReplaceAllString(p, "") },
 		func(p string) string {
 			if after, ok := strings.CutPrefix(p, "///"); ok {
-				return "/" + after // the authority is empty
+				return "/" + after // "///" begins with an empty authority
 			}
 			return root(authority.ReplaceAllString(p, ""))
 		},
@@ -120,7 +120,7 @@ func served(sent string) (paths []string) {
 		},
 	}
 	raw := []string{"/" + strings.TrimPrefix(name, "/")}
-	if hidden.MatchString(name) { // "." and ";" that a server may leave as they are
+	if hidden.MatchString(name) { // encoded "." and ";", which a server may leave encoded
 		raw = closure(raw, steps[:3])
 	}
 	var names []string
@@ -138,12 +138,13 @@ func served(sent string) (paths []string) {
 	return paths
 }
 
-// inNoHost are the bytes that end a host for url.parse of Node.
+// inNoHost holds the bytes that end a host for Node's url.parse.
 const inNoHost = " \"%';<>^`{|}"
 
 var hostAndRest = regexp.MustCompile(`^[/\\]{2,}((?:[^/\\#]*@)?)([^/\\#]*)(.*)$`)
 
-// afterHost is the path after a host that one of the bytes ends, or else the path itself.
+// afterHost returns the part of a path after a host, if the path begins with a host that one of the bytes in ends
+// ends. This byte belongs to the result. Otherwise, afterHost returns the path itself.
 func afterHost(path, ends string) string {
 	m := hostAndRest.FindStringSubmatch(path)
 	if m == nil {
@@ -156,7 +157,7 @@ func afterHost(path, ends string) string {
 	return NormalPath(m[2][end:] + m[3])
 }
 
-// closure adds what steps make of names, to 64 in all.
+// closure adds the results of the steps to names, and the results of the steps for these, up to 64 names.
 func closure(names []string, steps []func(string) string) []string {
 	for i := 0; i < len(names) && len(names) < 64; i++ {
 		for _, step := range steps {
@@ -168,7 +169,7 @@ func closure(names []string, steps []func(string) string) []string {
 	return names
 }
 
-// root is a path that may be empty, which stands for "/".
+// root returns the path, or "/" if the path is empty.
 func root(path string) string {
 	if path == "" {
 		return "/"
@@ -176,7 +177,7 @@ func root(path string) string {
 	return path
 }
 
-// undot removes dot segments as RFC 3986 section 5.2.4 has it.
+// undot removes dot segments according to RFC 3986 section 5.2.4.
 func undot(name string) string {
 	for {
 		before := name
@@ -194,8 +195,8 @@ func undot(name string) string {
 	}
 }
 
-// RemoveDotSegments is the algorithm of RFC 3986 section 5.2.4. Go's ResolveReference loses a
-// slash behind a ".." that leads above the root.
+// RemoveDotSegments implements the algorithm of RFC 3986 section 5.2.4. It does not use Go's ResolveReference, which
+// loses a slash after a ".." that leads above the root.
 func RemoveDotSegments(in string) (out string) {
 	for in != "" {
 		switch {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// OddDates are dates in forms that a reader may or may not know.
+// OddDates lists dates in formats that a reader may or may not know.
 var OddDates = []string{
 	"20261226T120000Z", "20261226T1200Z", "20261226", "2026-W52-6", "2026-360", "2026-12-26t12:00:00z", "2026-12-26T12:00:00 Europe/Berlin", "2026/12/26", "26.12.2026", "12/26/2026", "1798286400",
 	"Sat Dec 26 12:00:00 2026", "Sat Dec 26 12:00:00 CET 2026", "Sat Dec 26 12:00:00 XYZ 2026", "December 26, 2026", "Saturday, December 26, 2026", "Dec. 26, 2026 12:00", "December 26th, 2026", "26 décembre 2026", "26 dec 2026", "26. Dezember 2026",
@@ -18,7 +18,7 @@ var OddDates = []string{
 	"26 Dec 2026 at noon", "end of 2026", "tomorrow", "2026", "Samstag, 26. Dezember 2026", "31 Feb 2026", "0000-00-00", "+002026-12-26", `"26 Dec 2026 12:00 IST"`, "26 Dec 2026 12:00 PM", "26Dec2026", "2026-12-26 12h",
 }
 
-// oddRules are rules in spellings that a reader may or may not know, and texts that are not rules.
+// oddRules lists robots control rules in spellings that a reader may or may not know, and texts that are not rules.
 var oddRules = []string{
 	"noindex nofollow", "noindex; nosnippet", "noindex ; nosnippet ;", "noindex|nosnippet", "noindex/nofollow", "noindex.", "(noindex)", "(noindex nosnippet)", `"noindex"`, "'nosnippet'", "<noindex>", "noindex\u00a0nofollow", "noindex&nofollow", "noindex\tnosnippet",
 	"noindex=1", "noindex:true", "noindex=?0", "noindex=", "noindex:", "noindex:nofollow", "noindex = nosnippet", "NOINDEX", "nOiNdEx=ON", "none!", "none;", "all noindex", "index;noindex", "ACAP noindex", "a b c: nofollow", "noindex 42", "42 noindex",
@@ -28,7 +28,7 @@ var oddRules = []string{
 	"*", "42", "=", ":", ";", "?1", "@5", `"`, "(", `\`, "ümlaut", `x="a`, "noindex, (", `noindex, "`, `x="a;b", noindex`,
 }
 
-// OddRules are the odd rules, with each odd date in an unavailable_after.
+// OddRules returns oddRules, and an unavailable_after rule with each of OddDates.
 func OddRules() []string {
 	odd := slices.Clone(oddRules)
 	for _, date := range OddDates {
@@ -37,7 +37,7 @@ func OddRules() []string {
 	return odd
 }
 
-// OddUsages are values of Content-Usage that a reader may or may not know.
+// OddUsages returns values of Content-Usage that a reader may or may not know.
 func OddUsages() (odd []string) {
 	members := []string{"train-ai=n", "train-ai = n", "train-ai= n", "train-ai =n", "train-ai:n", "Train-AI=N", `train-ai="n"`, "'train-ai'='n'", `"train-ai"="n"`, "train-ai=(n)", "train-ai=n;q=1", "train-ai=n.", "train-ai=no", "TRAIN-AI: no", "train-ai=?0", "train-ai", "train-ai=", "train-ai==n", "*train-ai=n"}
 	for _, m := range members {
@@ -48,14 +48,15 @@ func OddUsages() (odd []string) {
 	return odd
 }
 
-// A Reader reads the lines of a field as an engine might, for an agent in lower case, without any code of the writer.
+// A Reader reads the lines of a header field as a search engine might. The name of the agent is in lower case. A
+// Reader shares no code with the packages that write the field.
 type Reader struct {
 	Name string
 	Read func(lines []string, agent string) Rights
 }
 
-// XReaders read X-Robots-Tag, or as everyone the content of meta tags: by the documents, at each delimiter, and
-// by words alone.
+// XReaders read X-Robots-Tag. For everyone, they also read the content of meta tags. The first reader follows the
+// search engines' documents, the second one splits the text at each delimiter, and the third one only looks for words.
 var XReaders = []Reader{
 	{"document", EvaluateX},
 	{"splitter", func(lines []string, agent string) Rights {
@@ -79,7 +80,8 @@ var XReaders = []Reader{
 	{"words", func(lines []string, _ string) Rights { return Evaluate(wordRules(lines)) }},
 }
 
-// TagReaders read Robots-Tag: as a List that an error voids, at each delimiter, and by words alone.
+// TagReaders read Robots-Tag. The first reader parses a List, and ignores the whole field if it is invalid. The second
+// one splits the text at each delimiter, and the third one only looks for words.
 var TagReaders = []Reader{
 	{"list", func(lines []string, agent string) Rights {
 		found := map[string][][2]string{}
@@ -143,8 +145,8 @@ func wordRules(lines []string) (rules [][2]string) {
 	return rules
 }
 
-// DateLost reports whether a date of an upstream is missing from the merged lines, in its original spelling,
-// and not made needless by an earlier date.
+// DateLost reports whether the merged lines lack a date from an upstream. The date is not lost if the lines contain it
+// in its original spelling, or contain an earlier date.
 func DateLost(date string, merged []string) bool {
 	if at, ok := readDate(date); ok {
 		for _, text := range afterDates(merged) {
@@ -160,7 +162,7 @@ func DateLost(date string, merged []string) bool {
 	return !strings.Contains(squeezed(after), squeezed(date))
 }
 
-// afterDates are the texts that follow each unavailable_after.
+// afterDates returns the text after each unavailable_after.
 func afterDates(lines []string) (texts []string) {
 	for _, line := range lines {
 		for i, text := range strings.Split(line, "unavailable_after") {
@@ -194,8 +196,9 @@ func readDate(text string) (int64, bool) {
 	return 0, false
 }
 
-// UsageReaders read what Content-Usage disallows: as a Dictionary that an error voids, at each delimiter, and by
-// the first letter behind each label.
+// UsageReaders read which usages Content-Usage disallows. The first reader parses a Dictionary, and ignores the whole
+// field if it is invalid. The second one splits the text at each delimiter, and the third one only looks at the first
+// letter after each label.
 var UsageReaders = []struct {
 	Name string
 	Read func(lines []string) map[string]bool
@@ -237,7 +240,7 @@ var (
 	usageWords       = regexp.MustCompile(`(train-ai|search)["' :=()]*[:=]["' :=(]*no?\b`)
 )
 
-// Words returns the rules among lines that are in no Rights, each once.
+// Words returns the rules in the lines for which Rights has no field, each once.
 func Words(lines []string) (words []string) {
 	for _, r := range wordRules(lines) {
 		if slices.Contains([]string{"noai", "noimageai", "noodp", "nositelinkssearchbox"}, r[0]) {

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/net/html"
 )
 
-// PageRules are the rules of the robots meta tags in the head of a page, by
-// audience in lower case; "robots" is everyone.
+// PageRules holds the rules of the robots meta tags in the head of a page. The keys are the audiences in lower case,
+// with "robots" for everyone.
 type PageRules map[string][][2]string
 
-// Elements reads a page like the HTML standard. Every named meta tag of its head might address
-// a crawler.
+// Elements reads a page according to the HTML standard. It returns every meta tag with a name in the head, because any
+// name might be a crawler's.
 func Elements(page string) (PageRules, error) {
 	doc, err := html.Parse(strings.NewReader(page))
 	if err != nil {
@@ -38,8 +38,8 @@ func Elements(page string) (PageRules, error) {
 	return found, nil
 }
 
-// To returns the rules of the elements for a crawler: those for everyone and its own add up
-// (draft-illyes-repext-03).
+// To returns the rights that the meta tags leave to a crawler. The rules for everyone and the rules for the crawler
+// apply together (draft-illyes-repext-03).
 func (p PageRules) To(crawler string) Rights {
 	rules := append([][2]string{}, p["robots"]...)
 	if crawler != "" {

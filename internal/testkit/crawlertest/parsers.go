@@ -20,20 +20,20 @@ import (
 // Parser is a reader of robots.txt in another language.
 type Parser struct {
 	Name string
-	// Programs run its script; the first that runs the probe is taken.
+	// Programs are the commands that can run Script. The first one that can run Probe is used.
 	Programs [][]string
 	Probe    string
 	Script   string
-	// Authority says that "//" at the start of a path begins a host.
+	// Authority means that the parser reads "//" at the start of a path as the start of a host.
 	Authority bool
-	// Resolves says that dot segments are taken out of a path before it is looked for.
+	// Resolves means that the parser removes dot segments from a path before it compares the path.
 	Resolves bool
-	// Prefixes says that "*" and "$" are letters to it.
+	// Prefixes means that "*" and "$" have no special meaning for the parser.
 	Prefixes bool
-	// Rejects matches lines that make it reject a whole file, or nil if there is none.
+	// Rejects matches lines that make the parser reject a whole file. It is nil if there are no such lines.
 	Rejects *regexp.Regexp
-	// TimedOnly says that it does not claim to find the longest match: tests only ask
-	// whether it answers in time.
+	// TimedOnly means that the parser does not claim to find the longest match. Tests only check whether it answers in
+	// time.
 	TimedOnly bool
 }
 
@@ -46,14 +46,14 @@ var (
 	ruleLine   = regexp.MustCompile(`(?im)^(?:dis)?allow:[ \t]*(\S*)`)
 )
 
-// UnderstandsPath reports whether a parser claims to read a path as RFC 9309 does.
-// All differ in what they make of percent-encoding and of an empty query.
+// UnderstandsPath reports whether a parser claims to read a path according to RFC 9309. It returns false for paths
+// with percent-encoding or an empty query, because parsers read them in different ways.
 func (p *Parser) UnderstandsPath(path string) bool {
 	return plainPaths.MatchString(path) && !strings.HasSuffix(path, "?") &&
 		(!p.Authority || !strings.HasPrefix(path, "//")) && (!p.Resolves || !strings.Contains(path, "/."))
 }
 
-// UnderstandsFile reports whether a parser claims to read a file as RFC 9309 does.
+// UnderstandsFile reports whether a parser claims to read a file according to RFC 9309.
 func (p *Parser) UnderstandsFile(body string) bool {
 	if p.Rejects != nil && p.Rejects.MatchString(body) {
 		return false
@@ -66,15 +66,15 @@ func (p *Parser) UnderstandsFile(body string) bool {
 	return true
 }
 
-// A script reads files with questions as JSON, one a line, and writes the
-// answers likewise.
+// A script reads one JSON object per line, with a file and questions about this file. It writes the answers as one
+// JSON array per line.
 const pythonLoop = `
 for line in sys.stdin:
     f = json.loads(line)
     print(json.dumps(answers(f["body"], f["asks"] or [])), flush=True)
 `
 
-// Parsers are those that tests compare with where they are installed.
+// Parsers lists the parsers that tests compare with this program, if they are installed.
 var Parsers = []Parser{
 	{
 		Name: "urllib.robotparser", Programs: [][]string{{"python3", "-c"}}, Probe: "import urllib.robotparser",
@@ -122,7 +122,7 @@ STDIN.each_line do |line|
   puts JSON.generate((f['asks'] || []).map { |t, u| r.allow?(u, t) })
   STDOUT.flush
 end`,
-		// Its grammar has no record that starts with another line than User-agent.
+		// In the grammar of webrobots, a record always starts with a User-agent line.
 		Rejects: regexp.MustCompile(`(?m)^(License|ACAP-)`),
 	},
 	{
@@ -148,7 +148,7 @@ def answers(body, asks):
 	},
 }
 
-// Process is a parser that runs. It may be asked by several at once.
+// Process is a running parser. Several goroutines may call Ask at the same time.
 type Process struct {
 	mu   sync.Mutex
 	name string
@@ -157,7 +157,7 @@ type Process struct {
 	out  *bufio.Reader
 }
 
-// Start runs a parser. It returns nil where the parser is not installed.
+// Start starts a parser. It returns nil if the parser is not installed.
 func (p *Parser) Start() (*Process, error) {
 	for _, program := range p.Programs {
 		if exec.Command(program[0], append(slices.Clone(program[1:]), p.Probe)...).Run() != nil {
@@ -178,8 +178,8 @@ func (p *Parser) Start() (*Process, error) {
 	return nil, nil
 }
 
-// Ask has a parser read a file, and returns for each product token and path whether the
-// one may fetch the other. A parser that takes longer than AnswerTime is killed.
+// Ask passes a file to the parser. For each pair of a product token and a path, it returns whether the crawler may
+// fetch the path. It kills a parser that takes longer than AnswerTime.
 func (p *Process) Ask(body string, asks [][2]string) ([]bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// TDMRep is a tdmrep.json as a TDM agent reads it (W3C TDMRep final report, 10 May
-// 2024, "TDM File on the Origin Server").
+// TDMRep is a tdmrep.json file as a TDM agent reads it (W3C TDMRep final report, 10 May 2024, "TDM File on the Origin
+// Server").
 type TDMRep []TDMRule
 
 // TDMRule is one object of the file.
@@ -23,7 +23,7 @@ type TDMRule struct {
 	Policy      string `json:"tdm-policy"`
 }
 
-// ReadTDMRep reads a file and fails where it is not as the report asks for.
+// ReadTDMRep reads a file. It returns an error if the file does not conform to the TDMRep report.
 func ReadTDMRep(data string) (f TDMRep, err error) {
 	d := json.NewDecoder(strings.NewReader(data))
 	d.DisallowUnknownFields()
@@ -49,8 +49,8 @@ func (f TDMRep) At(path string) (reservation, policy string) {
 	return "", ""
 }
 
-// matchesAnyWay compares a pattern with a path by trying every way, as the report
-// ("Use of regular expressions") and RFC 9309 section 2.2.3 have it.
+// matchesAnyWay reports whether a pattern matches a path according to the report ("Use of regular expressions") and
+// RFC 9309 section 2.2.3. It tries every possible length for each "*".
 func matchesAnyWay(pattern, path string) bool {
 	switch {
 	case pattern == "":
@@ -73,7 +73,7 @@ type RSL struct {
 	Contents []RSLContent
 }
 
-// RSLContent is one <content>.
+// RSLContent is a <content> element.
 type RSLContent struct {
 	URL      string
 	Licenses []RSLLicense
@@ -82,7 +82,7 @@ type RSLContent struct {
 	Terms    string
 }
 
-// RSLLicense is one <license>. Types of permits and prohibits are "usage", "user" and
+// RSLLicense is a <license> element. The types of its <permits> and <prohibits> elements are "usage", "user" and
 // "geo".
 type RSLLicense struct {
 	Permits, Prohibits map[string][]string
@@ -106,8 +106,7 @@ var (
 
 const rslNamespace = "https://rslstandard.org/rsl"
 
-// ReadRSL reads a document, element by element, and fails where it is not as RSL 1.0
-// asks for.
+// ReadRSL reads a document element by element. It returns an error if the document does not conform to RSL 1.0.
 func ReadRSL(data string) (*RSL, error) {
 	d := xml.NewDecoder(strings.NewReader(data))
 	doc := &RSL{}
@@ -217,10 +216,9 @@ func (doc *RSL) end(name, text string, at map[string]string) error {
 	return nil
 }
 
-// At returns the document's decision on a usage of a path in normal form. It is "yes" if the
-// usage is permitted for free, "no" if it is prohibited, "license" if it is permitted for a
-// payment, and "" otherwise. The longest matching URL decides. A usage that any license
-// prohibits and no other offers is prohibited.
+// At returns the document's decision on a usage of a path in normal form. It is "yes" if the usage is permitted for
+// free, "no" if it is prohibited, "license" if it is permitted for a payment, and "" otherwise. The longest matching
+// URL decides. A usage is prohibited if at least one license prohibits it.
 func (doc *RSL) At(path, usage string) string {
 	best := -1
 	for i, c := range doc.Contents {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crawlertest reads what a site publishes the way the documents, or
-// other people's parsers, tell a crawler to. Tests hold the answers to the
-// policy: nothing here shares code with the packages that write.
+// Package crawlertest reads the files, headers and pages of a site like a crawler: according to the standards, or with
+// other projects' parsers. Tests compare the results with the policy. The package shares no code with the packages
+// that write these texts.
 package crawlertest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// RobotsTxt is a file as plainly as RFC 9309 can be read.
+// RobotsTxt is a robots.txt, read by the plainest implementation of RFC 9309.
 type RobotsTxt struct {
 	Groups map[string][]RobotsLine // by token in lower case
 }
@@ -20,16 +20,15 @@ type RobotsTxt struct {
 // that has one. Value is the rest.
 type RobotsLine struct{ Key, Path, Value string }
 
-// ReadRobotsTxt reads a file. Lines of a key that is in no group are left out.
+// ReadRobotsTxt reads a file. It leaves out lines whose key does not belong to groups.
 func ReadRobotsTxt(body string) *RobotsTxt { return read(body, false) }
 
-// ReadWithPurposes reads a file as crawlers do that know User-Agent-Purpose lines,
-// which begin a group as User-agent lines do (draft-illyes-rep-purpose-00 section
-// 2.1). The group of a purpose has its name in lower case behind PurposeGroup.
+// ReadWithPurposes reads a file like a crawler that knows User-Agent-Purpose lines. Such a line begins a group, like a
+// User-agent line (draft-illyes-rep-purpose-00 section 2.1). The key of a purpose's group is PurposeGroup, followed by
+// the name of the purpose in lower case.
 func ReadWithPurposes(body string) *RobotsTxt { return read(body, true) }
 
-// PurposeGroup comes before the name of a purpose in RobotsTxt.Groups. No token
-// begins with it.
+// PurposeGroup is the prefix of the keys of purposes in RobotsTxt.Groups. No product token begins with it.
 const PurposeGroup = "purpose:"
 
 func read(body string, purposes bool) *RobotsTxt {
@@ -67,7 +66,7 @@ func read(body string, purposes bool) *RobotsTxt {
 	return f
 }
 
-// groupLine is a line that belongs to a group.
+// groupLine returns a line with a key and a value. The result is false if the key does not belong to groups.
 func groupLine(key, value string) (RobotsLine, bool) {
 	r := RobotsLine{Key: key, Value: value}
 	switch key {
@@ -84,7 +83,7 @@ func groupLine(key, value string) (RobotsLine, bool) {
 	return r, true
 }
 
-// Group is the rules for a token; parsers look for it without case.
+// Group returns the lines for a token, or else for "*". Parsers ignore the case of the token.
 func (f *RobotsTxt) Group(token string) []RobotsLine {
 	if g, ok := f.Groups[strings.ToLower(token)]; ok {
 		return g
@@ -92,7 +91,8 @@ func (f *RobotsTxt) Group(token string) []RobotsLine {
 	return f.Groups["*"]
 }
 
-// Allowed is RFC 9309 section 2.2.2: the most bytes win, a tie allows.
+// Allowed reports whether a crawler may fetch a path. The longest matching line wins, and an Allow wins over a
+// Disallow of the same length (RFC 9309 section 2.2.2).
 func (f *RobotsTxt) Allowed(token, path string) bool {
 	best, allow := -1, true
 	for _, r := range f.Group(token) {
@@ -107,8 +107,8 @@ func (f *RobotsTxt) Allowed(token, path string) bool {
 	return allow
 }
 
-// Extension is the value of the longest path of an extension's lines, and how
-// many values lines of that length have.
+// Extension returns the value of an extension's line with the longest matching path. It also returns the number of
+// different values in lines of that length.
 func (f *RobotsTxt) Extension(key, token, path string) (value string, lines int) {
 	best := -1
 	for _, r := range f.Group(token) {
@@ -130,7 +130,8 @@ var (
 	naiveRe = map[string]*regexp.Regexp{}
 )
 
-// MatchPath tries a pattern of RFC 9309 section 2.2.3 as a regular expression.
+// MatchPath reports whether a pattern of RFC 9309 section 2.2.3 matches a path. It converts the pattern to a regular
+// expression.
 func MatchPath(pattern, path string) bool {
 	naiveMu.Lock()
 	defer naiveMu.Unlock()
@@ -147,10 +148,9 @@ func MatchPath(pattern, path string) bool {
 	return re.MatchString(path)
 }
 
-// ForPurposes returns the file for a client with these purposes that no group names. The groups
-// of all its purposes are combined. If there are none, it obeys the group of "*". The names
-// tell which purposes have a group. A client that a group names obeys that group
-// (draft-illyes-rep-purpose-00 section 2.1).
+// ForPurposes returns the file for a client that names purposes (draft-illyes-rep-purpose-00 section 2.1). If a group
+// names the client itself, the client obeys that group. Otherwise, it obeys the groups of all its purposes together
+// or, if there are none, the group of "*". names lists the purposes whose groups apply.
 func (f *RobotsTxt) ForPurposes(token string, purposes []string) (read *RobotsTxt, names []string) {
 	if _, named := f.Groups[strings.ToLower(token)]; named {
 		return f, nil

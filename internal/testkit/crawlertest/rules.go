@@ -16,12 +16,12 @@ import (
 // Member is an Item of an RFC 8941 List whose value is a Token.
 type Member struct {
 	Token  string
-	Params map[string]string // the bare items as text; strings unquoted
-	Order  []string          // of the parameters, in their original spelling
+	Params map[string]string // the bare items as text; strings have no quotes
+	Order  []string          // names of the parameters in their order, with repeated ones
 }
 
-// Read8941 reads a List of Tokens with parameters strictly by RFC 8941 §4.2,
-// which knows neither Dates nor Display Strings.
+// Read8941 reads a List of Tokens with parameters strictly by RFC 8941 §4.2, which does not have Dates and Display
+// Strings.
 func Read8941(s string) (list []Member, err error) {
 	p := &sfReader{s: s}
 	p.skip(" ")
@@ -128,17 +128,17 @@ func (p *sfReader) param() (key, value string, err error) {
 	return key, value, err
 }
 
-// Rights are the uses of a page that an engine still has, and for how long.
+// Rights holds the uses of a page that search engine rules leave to an engine, and their limits.
 type Rights struct {
 	Index, Embed, Follow, Archive, Translate, Images bool
 	Snippet, Video, Image, Until                     int64
-	NoCache                                          bool // Bing's, which noarchive goes before
+	NoCache                                          bool // Bing's nocache; it has no effect with noarchive
 }
 
-// Unlimited is a length, or a time, without a limit.
+// Unlimited is the value of a length or a time without a limit.
 const Unlimited = 1 << 60
 
-// AllRights are the rights to a page without rules.
+// AllRights returns the rights for a page without rules.
 func AllRights() Rights {
 	return Rights{
 		Index: true, Embed: true, Follow: true, Archive: true, Translate: true, Images: true,
@@ -171,10 +171,10 @@ func (r Rights) String() string {
 	return "no " + strings.Join(lacks, ", no ")
 }
 
-// Within reports whether nothing may be done by r that may not by s.
+// Within reports whether s includes all rights of r.
 func (r Rights) Within(s Rights) bool { return r.And(s) == r }
 
-// And returns the rights that both r and s give.
+// And returns the rights that are in both r and s.
 func (r Rights) And(s Rights) Rights {
 	return Rights{
 		r.Index && s.Index, r.Embed && s.Embed, r.Follow && s.Follow, r.Archive && s.Archive, r.Translate && s.Translate, r.Images && s.Images,
@@ -183,9 +183,8 @@ func (r Rights) And(s Rights) Rights {
 	}
 }
 
-// Evaluate applies rules, given by name and value, as the engines' pages say:
-// the more restrictive applies, negative rules add up, indexifembedded softens a
-// noindex.
+// Evaluate returns the rights that rules leave. Each rule is a name and a value. As the search engines document, the
+// most restrictive rule applies, negative rules add up, and indexifembedded weakens a noindex.
 func Evaluate(rules [][2]string) Rights {
 	r := AllRights()
 	number := func(v string) int64 {
@@ -237,8 +236,8 @@ func Evaluate(rules [][2]string) Rights {
 	return r
 }
 
-// XRules reads X-Robots-Tag, by agent. A line addresses everyone until it has a name and a
-// colon, and names of rules with values are not agents.
+// XRules reads X-Robots-Tag and returns the rules by agent. A line addresses everyone up to the first agent's name
+// with a colon. The name of a rule with a value is not an agent's name.
 func XRules(lines []string) map[string][][2]string {
 	found := map[string][][2]string{}
 	for _, line := range lines {
@@ -276,8 +275,8 @@ func EvaluateX(lines []string, agent string) Rights {
 	return EvaluateFor(XRules(lines), agent)
 }
 
-// TagRules reads Robots-Tag with three readers, which must agree, and returns the rules by
-// token. A text that a canonical field must not have is an error, too.
+// TagRules reads Robots-Tag with three parsers and returns the rules by token. It returns an error if the parsers do
+// not agree, or if the field is not in its canonical form.
 func TagRules(lines []string) (map[string][][2]string, error) {
 	found := map[string][][2]string{}
 	if len(lines) == 0 {
@@ -313,7 +312,7 @@ func TagRules(lines []string) (map[string][][2]string, error) {
 			found[m.Token] = append(found[m.Token], [2]string{k, v})
 		}
 		if i+1 < len(plain) && plain[i+1].Token == m.Token {
-			continue // a second value of a rule; a Dictionary has the last member
+			continue // the rule has a second value, and a Dictionary contains only the last one
 		}
 		entry, _ := dict.Get(m.Token)
 		if same, ok := entry.(httpsfv.Item); !ok || same.Value != true || !maps.Equal(paramTexts(item.Params), paramTexts(same.Params)) {
@@ -338,8 +337,8 @@ func EvaluateTag(lines []string, agent string) (Rights, error) {
 	return EvaluateFor(rules, agent), err
 }
 
-// EvaluateFor returns the rights that rules by agent leave to one agent, whose name is in lower
-// case. Those for "*" and its own add up.
+// EvaluateFor returns the rights that rules by agent leave to one agent, whose name is in lower case. The rules for
+// "*" and for the agent apply together.
 func EvaluateFor(rules map[string][][2]string, agent string) Rights {
 	return Evaluate(slices.Concat(rules["*"], rules[agent]))
 }

@@ -4,10 +4,10 @@ package crawlertest
 
 import "strings"
 
-// TemotoException names the difference between temoto/robotstxt and RFC 9309 that explains its
-// answer about a path. In a pattern with "*" or "$" it counts the bytes of a regular
-// expression, none for "*" at the end, and finds it anywhere in the path. Among equal lengths
-// the first in the file wins.
+// TemotoException names the difference from RFC 9309 that explains the answer of temoto/robotstxt about a path. For a
+// pattern with "*" or "$", temoto/robotstxt compares the length of the corresponding regular expression, without a "*"
+// at the end. It also finds such a pattern anywhere in the path. Among patterns of equal length, the first in the file
+// wins.
 func TemotoException(f *RobotsTxt, token, path string, got bool) string {
 	best, allow, anywhere := 0, true, false
 	for _, r := range f.Group(token) {

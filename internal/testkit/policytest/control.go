@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// crawler returns the entry of a token, or an empty one.
+// crawler returns the crawler with a token, or an empty Crawler.
 func crawler(spec *policy.Spec, token string) policy.Crawler {
 	for _, c := range spec.Crawlers {
 		if strings.EqualFold(c.Token, token) {
@@ -20,8 +20,9 @@ func crawler(spec *policy.Spec, token string) policy.Crawler {
 }
 
 // MayTrain reports whether the policy allows training to the operator of a control token. It does if training is
-// disallowed for neither the token nor its main crawler. If it is disallowed for only one of them, an allow entry for the
-// other wins if its rule names the other more closely.
+// allowed or unstated for both the token and its main crawler. If training is disallowed for only one of the two, the
+// allow entry wins if its rule names its crawler or token more closely than the disallow entry's rule does. An allow
+// entry that names the token itself always wins.
 func MayTrain(spec *policy.Spec, q Question) bool {
 	q.Usage, q.Identity = policy.TrainAI, policy.Verified
 	own := Decide(spec, q)
@@ -42,7 +43,7 @@ func MayTrain(spec *policy.Spec, q Question) bool {
 	return near == byToken || near < closestOf(spec, main, theirs.Statement)
 }
 
-// closestOf returns how closely the rule of a statement names the crawler of a question.
+// closestOf returns a number that is smaller the more closely the rule of a statement names the crawler of a question.
 func closestOf(spec *policy.Spec, q Question, s *policy.Statement) int {
 	best := byEveryone
 	for i := range spec.Rules {
@@ -60,7 +61,8 @@ func closestOf(spec *policy.Spec, q Question, s *policy.Statement) int {
 	return best
 }
 
-// controlled reports whether the own rules of an operator are sent to its crawler, for one identity.
+// controlled reports whether the operator's control rules are sent to the crawler of a question, for the question's
+// identity.
 func controlled(spec *policy.Spec, q Question) bool {
 	control := crawler(spec, q.Token).Control
 	if control == nil || spec.Publish.Controls == policy.Off {

@@ -17,8 +17,9 @@ type Everyone struct {
 	askers []Question
 }
 
-// NewEveryone returns who asks: one crawler of all those to which the same audiences
-// of rules about rights apply, with each purpose of the policy and without any.
+// NewEveryone returns an Everyone for a policy. It asks about one crawler of each set of crawlers to which the same
+// audiences of rules about rights apply. It asks about each of these crawlers with each purpose of the policy, and
+// without a purpose.
 func NewEveryone(full *policy.Spec) *Everyone {
 	e := &Everyone{}
 	spec := *full
@@ -69,8 +70,7 @@ func NewEveryone(full *policy.Spec) *Everyone {
 			e.askers = append(e.askers, Question{Token: token, Purposes: p})
 		}
 	}
-	// The evaluator looks crawlers up one by one: those that are not compared with any other
-	// are left out.
+	// The evaluator searches the crawlers one by one. To save time, crawlers that no question needs are left out.
 	var kept []policy.Crawler
 	for _, c := range spec.Crawlers {
 		if slices.Contains(reps, c.Token) || slices.ContainsFunc(reps, func(t string) bool {
@@ -90,8 +90,8 @@ func aboutRights(r *policy.Rule) bool {
 	})
 }
 
-// Verdict is Disallowed if the usage is disallowed for anyone, Allowed if it is allowed
-// for everyone.
+// Verdict returns Disallowed if the usage is disallowed for at least one client, and Allowed if it is allowed for all
+// clients. Otherwise, it returns Unstated.
 func (e *Everyone) Verdict(host, path string, u policy.Usage) policy.Verdict {
 	all := policy.Allowed
 	for _, q := range e.askers {

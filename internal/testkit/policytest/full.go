@@ -15,25 +15,25 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// PatternKind is the kind of patterns in a policy of Full.
+// PatternKind is the kind of the patterns in a policy that Full makes.
 type PatternKind string
 
 // The kinds of patterns.
 const (
-	AnyPatterns     PatternKind = "any"                      // of few letters, "*" and "$"
+	AnyPatterns     PatternKind = "any"                      // few letters, "*" and "$"
 	PlainPatterns   PatternKind = "plain"                    // prefixes of few letters
-	EncodedPatterns PatternKind = "percent-encoded and case" // of bytes that are written in several ways
+	EncodedPatterns PatternKind = "percent-encoded and case" // bytes that have several spellings
 	SitePatterns    PatternKind = "as on a site"
-	TiedPatterns    PatternKind = "ties" // of equal lengths, that match the same paths or stand at their end
+	TiedPatterns    PatternKind = "ties" // equal lengths, matching the same paths
 )
 
 var patternKinds = []PatternKind{AnyPatterns, PlainPatterns, PlainPatterns, EncodedPatterns, SitePatterns, SitePatterns, TiedPatterns}
 
-// RealTokens are crawlers of the built-in catalog that policies of Full name.
+// RealTokens lists the crawlers of the built-in catalog that policies made by Full name.
 var RealTokens = []string{"Googlebot", "Bingbot", "GPTBot", "CCBot", "Google-Extended", "Applebot", "Applebot-Extended", "Bytespider", "AhrefsBot"}
 
-// Full makes a policy of everything that a policy file can say and that holds
-// at any time: its time limits have long passed or are far off.
+// Full makes a random policy with all parts that a policy file can have. Its effect does not depend on the current
+// time: its time limits are far in the past or in the future.
 func Full(r *rand.Rand) (*policy.Spec, PatternKind) {
 	kind := patternKinds[r.IntN(len(patternKinds))]
 	o := Options{
@@ -46,7 +46,7 @@ func Full(r *rand.Rand) (*policy.Spec, PatternKind) {
 	case 1:
 		o.Usages = append(slices.Repeat(crawl, 8), policy.Usages()...)
 	}
-	if kind == TiedPatterns { // many rules must meet for ties to matter
+	if kind == TiedPatterns { // ties only matter if many rules match the same path
 		o.Usages, o.NoHosts, o.MaxRules = []policy.Usage{policy.Crawl}, true, 14
 	}
 	spec := Random(r, o)
@@ -67,7 +67,7 @@ func Full(r *rand.Rand) (*policy.Spec, PatternKind) {
 
 func oneOf[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// dress gives a rule what Random does not.
+// dress adds the parts to a rule that Random does not make.
 func dress(r *rand.Rand, kind PatternKind, rule *policy.Rule) {
 	if r.IntN(4) == 0 {
 		rule.For = append(rule.For, policy.Audience{Kind: policy.ForToken, Name: oneOf(r, RealTokens...)})
@@ -102,11 +102,11 @@ func dress(r *rand.Rand, kind PatternKind, rule *policy.Rule) {
 	}
 }
 
-// Purposes are the purposes in rules of Full, next to crawlers. Clients name them in any case.
+// Purposes lists the purposes for which Full makes rules. Clients may name them in any case.
 var Purposes = []string{"news", "research", "sport"}
 
-// repurpose gives the rules that are for a purpose one, two or three of them, and
-// rules that are for crawlers a purpose too.
+// repurpose replaces each purpose in rules by one of the first one, two or three of Purposes. It also adds a purpose
+// to the audiences of some rules.
 func repurpose(r *rand.Rand, spec *policy.Spec) {
 	names := Purposes[:1+r.IntN(len(Purposes))]
 	for i := range spec.Rules {
@@ -144,8 +144,8 @@ func qualified(r *rand.Rand, u policy.Usage) *policy.Qualifiers {
 	return q
 }
 
-// repattern gives the statements patterns of the kind. A policy file may not say
-// both of one pattern in one rule.
+// repattern gives the statements new patterns of a kind. In a rule, it drops statements with the same usage and
+// pattern as an earlier one, because a policy file must not both allow and disallow the same.
 func repattern(r *rand.Rand, kind PatternKind, spec *policy.Spec) {
 	for i := range spec.Rules {
 		seen := map[string]bool{}
@@ -206,8 +206,8 @@ func finish(r *rand.Rand, spec *policy.Spec) {
 	finishRights(spec)
 }
 
-// AddLifts has some permissions for everyone lift the site's own restrictions. What it draws depends on the rest of the policy,
-// like what finishRights draws.
+// AddLifts adds some permissions for everyone that lift the site's own restrictions. Like finishRights, it derives its
+// random numbers from the rest of the policy.
 func AddLifts(kind PatternKind, spec *policy.Spec) {
 	h := fnv.New64a()
 	fmt.Fprint(h, kind, spec.Publish, spec.Rights.Offers)
@@ -231,12 +231,11 @@ func AddLifts(kind PatternKind, spec *policy.Spec) {
 	spec.Rules = append(spec.Rules, rule)
 }
 
-// UsageTokens are the tokens of usages that policies of Full have. No crawler has a
-// name of which one is a part.
+// UsageTokens holds the usage tokens in policies that Full makes. None of them is a part of a crawler's name.
 var UsageTokens = policy.UsageTokens{"No-Training-Token", "No-Answers-Token", "No-Search-Token"}
 
-// finishRights switches registers on and off. What it draws depends on the rest of the
-// policy, so that policies of a seed stay as they were before there were registers.
+// finishRights switches rights documents and signals on and off. It derives its random numbers from the rest of the
+// policy, so that the other parts of a seed's policy do not change.
 func finishRights(spec *policy.Spec) {
 	h := fnv.New64a()
 	fmt.Fprint(h, spec.Publish, spec.Enforcement, spec.SitemapsOf(""), len(spec.Rules))
@@ -279,7 +278,7 @@ func finishRights(spec *policy.Spec) {
 	}
 }
 
-// AllRegisters switches every register of rights on.
+// AllRegisters switches on every rights document and signal.
 func AllRegisters(spec *policy.Spec) {
 	p := &spec.Publish
 	p.Controls, p.UsageTokens, p.TDMRep, p.ContentSignal, p.NoAI = policy.Auto, UsageTokens, policy.On, policy.On, policy.On
@@ -291,7 +290,7 @@ func AllRegisters(spec *policy.Spec) {
 	}
 }
 
-// AddDirectives gives the rules of a policy application directives at random.
+// AddDirectives adds random application directives to the rules of a policy.
 func AddDirectives(r *rand.Rand, spec *policy.Spec, plain bool) {
 	for i := range spec.Rules {
 		for j := range r.IntN(3) {
@@ -308,8 +307,7 @@ func AddDirectives(r *rand.Rand, spec *policy.Spec, plain bool) {
 	}
 }
 
-// PathFor makes a path, as a client sends it, that the patterns of a policy of
-// Full are likely to match.
+// PathFor makes a path in a form that clients send. The patterns of a policy that Full makes are likely to match it.
 func PathFor(r *rand.Rand, kind PatternKind) string {
 	var path string
 	switch kind {
@@ -326,7 +324,7 @@ func PathFor(r *rand.Rand, kind PatternKind) string {
 	}
 	switch r.IntN(24) {
 	case 0:
-		path = "/" + path // two slashes
+		path = "/" + path // the path begins with two slashes
 	case 1:
 		path = "/x/.." + path
 	case 2:

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Hostile returns policy files close to a size, each of a shape that makes some part
-// of loading do the most work.
+// Hostile returns policy files of nearly a given size. Each file makes one part of loading do as much work as
+// possible.
 func Hostile(size int) map[string][]byte {
 	shapes := map[string][]byte{}
 	build := func(name, head, tail string, line func(i int) string) {
@@ -61,8 +61,8 @@ func Hostile(size int) map[string][]byte {
 	return shapes
 }
 
-// ManyRules returns a policy with rules of three audiences and two hosts each. 2,400
-// of them make 454 KB, as a large publisher might have it.
+// ManyRules returns a policy file whose rules each have three audiences and two hosts. With 2,400 rules, the file has
+// 454 KB, which is realistic for a large publisher.
 func ManyRules(rules int) []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n")
@@ -73,7 +73,7 @@ func ManyRules(rules int) []byte {
 	return []byte(b.String())
 }
 
-// HostileName returns a name that resembles no known crawler and no word.
+// HostileName returns a name that is not similar to any known crawler or word.
 func HostileName(i int) string {
 	name := []byte("Qzjx-")
 	for n := i; n >= 0; n = n/26 - 1 {

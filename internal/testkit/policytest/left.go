@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Lost returns the losses of a search engine at one page when a policy replaces another, by the names of the rows of
-// the table of losses. It uses the rules alone. Texts are the robots.txt of hosts, and ends are the times when dates
-// pass.
+// Lost returns what a search engine loses on one page when the first policy is replaced by the second. The keys are
+// the names of rows in the table of losses. Lost only uses the rules. texts return the robots.txt of a host under each
+// policy, and ends are the times when dates in the policies pass.
 func Lost(specs [2]*policy.Spec, texts [2]func(host string) string, q Question, ends ...time.Time) map[string]bool {
 	lost := map[string]bool{}
 	for i, at := range append([]time.Time{q.Now}, ends...) {
@@ -36,7 +36,7 @@ func Lost(specs [2]*policy.Spec, texts [2]func(host string) string, q Question, 
 	return lost
 }
 
-// left holds the remaining value of each row, unless everything is left.
+// left returns the remaining value of each row. It leaves out rows in which nothing is lost.
 func left(spec *policy.Spec, q Question, text func(host string) string) map[string]int64 {
 	rest := map[string]int64{}
 	lower := func(word string, n int64) {
@@ -101,14 +101,15 @@ func left(spec *policy.Spec, q Question, text func(host string) string) map[stri
 	return rest
 }
 
-// shown are the rows that a usage takes away when a page says that it is disallowed.
+// shown lists the rows that are lost when a page states that a usage is disallowed.
 var shown = map[policy.Usage][]string{
 	policy.Index: {"index"}, policy.Follow: {"follow"}, policy.Preserve: {"copy"}, policy.PresentLink: {"link"}, policy.PresentSnippet: {"snippet"},
 	policy.PresentThumbnail: {"preview", "video"}, policy.PresentCurrentCopy: {"copy"}, policy.PresentOldCopy: {"copy"}, policy.PresentOldSnippet: {"copy"},
 	policy.PresentOldThumbnail: {"copy"},
 }
 
-// engineRule reads one rule as search engines document it.
+// engineRule applies one robots control rule as search engines document it. It calls lower for each row that the rule
+// limits.
 func engineRule(text string, now time.Time, lower func(string, int64)) {
 	name, value, _ := strings.Cut(text, ":")
 	value = strings.TrimSpace(value)
@@ -148,8 +149,8 @@ func engineRule(text string, now time.Time, lower func(string, int64)) {
 	}
 }
 
-// followsClosed reports whether a crawler that may crawl a page reads the group of another one in robots.txt, which
-// may not.
+// followsClosed reports whether a crawler may crawl a page by the policy's rules, but follows a group in robots.txt
+// that disallows the page because of another crawler.
 func followsClosed(spec *policy.Spec, q Question, text func(host string) string) bool {
 	follows := crawlerOf(spec, q.Token).Follows
 	closed := slices.ContainsFunc(follows, func(token string) bool {
@@ -167,8 +168,8 @@ func followsClosed(spec *policy.Spec, q Question, text func(host string) string)
 	return !file.Allowed("*", crawlertest.NormalPath(q.Path))
 }
 
-// limited returns the time that a search engine must wait between requests, 0 for no limit. The policies have
-// one limit at most.
+// limited returns the time that a search engine must wait between requests, or 0 if there is no limit. It assumes that
+// a policy has at most one rate limit.
 func limited(spec *policy.Spec, q Question) time.Duration {
 	for i := range spec.Rules {
 		r := &spec.Rules[i]

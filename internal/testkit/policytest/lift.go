@@ -6,7 +6,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Lifts reports whether a permission that decides a question lifts what the site itself says against its usage.
+// Lifts reports whether a question is decided by a permission that lifts the site's own restrictions of the usage.
 func Lifts(spec *policy.Spec, q Question) bool {
 	a := Decide(spec, q)
 	return a.Verdict == policy.Allowed && a.Statement.OverSite

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policytest holds the helpers that tests of several packages share: random policies,
-// and an evaluator. The evaluator is as slow and plain as the rule "when in doubt, disallow"
-// can be written down.
+// Package policytest has helpers for the tests of several packages: random policies, and an evaluator. The evaluator
+// is a plain and slow implementation of the precedence of rules.
 package policytest
 
 import (
@@ -17,9 +16,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Question is a query by names.
+// Question is like policy.Query, but names the crawler by its token.
 type Question struct {
-	Token    string // of the crawler; "" for an unlisted one
+	Token    string // the crawler's token; "" for an unlisted client
 	Identity policy.Identity
 	Purposes []string
 	Host     string
@@ -31,17 +30,17 @@ type Question struct {
 // Answer is a verdict with its reasons.
 type Answer struct {
 	Verdict   policy.Verdict
-	Statement *policy.Statement // the narrowest prohibition that stands, or else the narrowest permission
-	Mode      policy.Mode       // the strictest of the prohibitions that stand
+	Statement *policy.Statement // the narrowest prohibition that is not overridden, or else the narrowest permission
+	Mode      policy.Mode       // the strictest mode of the prohibitions that are not overridden
 	Limits    policy.Limits
 }
 
-// matching is a statement that matches a question, with how closely each part
-// of it fits: the smaller number is the narrower.
+// matching is a statement that matches a question. Its numbers tell how narrowly each part of the statement matches: a
+// smaller number is narrower.
 type matching struct {
 	rule      *policy.Rule
 	statement *policy.Statement
-	order     int // in the file
+	order     int // the statement's place in the file
 	audience  policy.Audience
 	closeness int // see closeness
 	host      int
@@ -49,7 +48,7 @@ type matching struct {
 	permits   bool // an allow whose date has not passed
 }
 
-// How closely an audience names a crawler.
+// Values of matching.closeness: how closely an audience names a crawler.
 const (
 	byToken = iota
 	byFamily
@@ -58,9 +57,8 @@ const (
 	byEveryone
 )
 
-// Decide answers from the rules alone: a question is disallowed if a
-// prohibition matches that no matching permission overrides, else allowed if a
-// permission matches, else unstated.
+// Decide answers a question. The verdict is Disallowed if a prohibition matches that no matching permission overrides.
+// Otherwise, it is Allowed if a permission matches, and Unstated if none does.
 func Decide(spec *policy.Spec, q Question) Answer {
 	if q.Usage == policy.Crawl && crawlertest.NormalPath(q.Path) == "/robots.txt" {
 		return Answer{Verdict: policy.Allowed}
@@ -107,8 +105,7 @@ func answer(spec *policy.Spec, all []matching) Answer {
 	return a
 }
 
-// opens reports whether permission a overrides d, which is a prohibition or a
-// permission that has passed.
+// opens reports whether permission a overrides d, which is a prohibition or a permission whose date has passed.
 func opens(a, d matching) bool {
 	if d.statement.Allow {
 		return setsAside(a, d)
@@ -116,7 +113,7 @@ func opens(a, d matching) bool {
 	return overrides(a, d)
 }
 
-// overrides is the rule itself.
+// overrides reports whether permission a overrides prohibition d.
 func overrides(a, d matching) bool {
 	if a.host > d.host || a.usage > d.usage {
 		return false
@@ -133,14 +130,14 @@ func overrides(a, d matching) bool {
 	return closeEnough(a, d) && pathNarrowEnough(a, d)
 }
 
-// missesAI reports whether d is for all crawlers for AI, and a for a group of others.
+// missesAI reports whether d is for all AI crawlers, and a is for a group that also has other crawlers.
 func missesAI(a, d matching) bool {
 	return d.closeness == byAI && a.closeness == byGroup &&
 		!slices.Contains([]string{"category:ai-training", "category:ai-input", "category:ai-assistant", "category:ai-agent"}, strings.ToLower(a.audience.String()))
 }
 
-// setsAside reports whether permission a is at least as narrow as permission b
-// in all four respects, and narrower in one.
+// setsAside reports whether permission a is at least as narrow as permission b in audience, host, usage and path, and
+// narrower in at least one of them.
 func setsAside(a, b matching) bool {
 	return a.host <= b.host && a.usage <= b.usage && closeEnough(a, b) && pathNarrowEnough(a, b) &&
 		(a.host < b.host || a.usage < b.usage || a.closeness < b.closeness || length(a) > length(b))
@@ -182,7 +179,7 @@ func slashed(m matching) string {
 
 func length(m matching) int { return len(slashed(m)) }
 
-// narrowest is the first by audience, host, usage, path and line.
+// narrowest returns the narrowest statement, compared by audience, host, usage, path and line.
 func narrowest(all []matching) *policy.Statement {
 	return slices.MinFunc(all, func(a, b matching) int {
 		return cmp.Or(a.closeness-b.closeness, a.host-b.host, a.usage-b.usage, length(b)-length(a), a.order-b.order)
@@ -250,7 +247,8 @@ func purposeOK(asked, named []string) bool {
 	return false
 }
 
-// closeness says how an audience names the question's crawler, if it does.
+// closeness returns how closely an audience names the crawler of a question. The result is false if it does not name
+// the crawler.
 func closeness(spec *policy.Spec, a policy.Audience, q Question) (int, bool) {
 	c := crawlerOf(spec, q.Token)
 	switch a.Kind {
@@ -286,8 +284,8 @@ func crawlerOf(spec *policy.Spec, token string) policy.Crawler {
 	return policy.Crawler{}
 }
 
-// family is the token of the crawler of the same operator whose group c is
-// documented to follow, or "" if there is none.
+// family returns the token of the crawler of the same operator whose robots.txt group c is documented to follow, or ""
+// if there is none.
 func family(spec *policy.Spec, c policy.Crawler) string {
 	for _, token := range c.Follows {
 		if head := crawlerOf(spec, token); head.Token != "" && strings.EqualFold(head.Operator, c.Operator) {
@@ -297,8 +295,8 @@ func family(spec *policy.Spec, c policy.Crawler) string {
 	return ""
 }
 
-// hostRanks says how a rule names a host, once for each way in which it does:
-// the exact name, then the longer suffix, then every host.
+// hostRanks returns a number for each of a rule's hosts that covers a host. The numbers are smaller for narrower
+// hosts: an exact name is narrower than a long suffix, then a short suffix, then every host.
 func hostRanks(hosts []policy.Host, host string) (ranks []int) {
 	if len(hosts) == 0 {
 		return []int{1000}
@@ -322,7 +320,8 @@ var (
 	inside   = map[[2]string]bool{}
 )
 
-// matchesPath tries a pattern in normal form as a regular expression.
+// matchesPath reports whether a pattern in normal form matches a path. It converts the pattern to a regular
+// expression.
 func matchesPath(pattern, path string) bool {
 	mu.Lock()
 	re := compiled[pattern]
@@ -339,7 +338,7 @@ func matchesPath(pattern, path string) bool {
 	return re.MatchString(path)
 }
 
-// contained reports whether every path that inner matches, outer matches too.
+// contained reports whether outer matches every path that inner matches.
 func contained(inner, outer string) bool {
 	key := [2]string{inner, outer}
 	mu.Lock()
@@ -352,8 +351,8 @@ func contained(inner, outer string) bool {
 	return in
 }
 
-// automaton is a pattern as it matches whole paths: the "$" that a pattern has
-// goes, and the "*" that one without it means comes.
+// automaton returns a pattern in a form that matches whole paths: it removes a "$" at the end or, if there is none,
+// appends a "*".
 func automaton(pattern string) string {
 	if body, anchored := strings.CutSuffix(pattern, "$"); anchored {
 		return body
@@ -361,9 +360,9 @@ func automaton(pattern string) string {
 	return pattern + "*"
 }
 
-// escapes looks for a path that inner matches and outer does not. Paths begin
-// with "/". It walks through inner one byte at a time, together with the set of
-// all places where outer may be by then.
+// escapes reports whether there is a path, which begins with "/", that inner matches and outer does not. It reads
+// possible paths byte by byte. For each of them, it keeps the place in inner and the set of all possible places in
+// outer.
 func escapes(inner, outer string) bool {
 	alphabet := "/\x01"
 	for _, c := range []byte(inner + outer) {
@@ -398,7 +397,7 @@ func escapes(inner, outer string) bool {
 		}
 		for _, c := range []byte(alphabet) {
 			if !s.begun && c != '/' {
-				break // "/" is the first of the alphabet
+				break // a path begins with "/", which is the first byte of the alphabet
 			}
 			switch inner[s.at] {
 			case '*':
@@ -411,10 +410,11 @@ func escapes(inner, outer string) bool {
 	return false
 }
 
-// place is a place in a pattern, as two bytes.
+// place returns a place in a pattern as two bytes.
 func place(i int) string { return string([]byte{byte(i >> 8), byte(i)}) }
 
-// step returns the places in a pattern after a byte, from the places before it.
+// step returns the possible places in a pattern after a byte of the path. places are the possible places before that
+// byte.
 func step(pattern, places string, c byte) string {
 	var next strings.Builder
 	for i := 0; i < len(places); i += 2 {
@@ -430,7 +430,7 @@ func step(pattern, places string, c byte) string {
 	return closure(pattern, next.String())
 }
 
-// closure adds the places behind each "*", which may stand for nothing.
+// closure adds the place after each "*", because a "*" may match the empty string.
 func closure(pattern, places string) string {
 	have := map[int]bool{}
 	for i := 0; i < len(places); i += 2 {

@@ -11,19 +11,19 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Options narrow what Random makes.
+// Options limits the policies that Random makes.
 type Options struct {
-	Usages      []policy.Usage // nil: all
+	Usages      []policy.Usage // nil means all
 	NoWildcards bool           // patterns are plain prefixes
 	NoHosts     bool
 	NoIdentity  bool
 	NoPurposes  bool
-	Modes       bool     // rules ask for an enforce mode of their own
-	MaxRules    int      // 0: 8
-	Limits      []string // time limits; nil: some around Now
+	Modes       bool     // rules have their own enforce modes
+	MaxRules    int      // 0 means 8
+	Limits      []string // time limits; nil means some around Now
 }
 
-// Crawlers is the small catalog of the policies that Random makes.
+// Crawlers is a small catalog for the policies that Random makes.
 var Crawlers = []policy.Crawler{
 	{Token: "AlphaBot", Operator: "Alpha", Category: "search", Purposes: []string{"news"}},
 	{Token: "AlphaBot-Image", Operator: "Alpha", Category: "search", Follows: []string{"AlphaBot"}},
@@ -35,11 +35,11 @@ var Crawlers = []policy.Crawler{
 	{Token: "IotaBot", Operator: "Beta", Category: "search", AI: true, Purposes: []string{"news"}},
 }
 
-// Tokens are the crawlers that questions about a policy of Random should name. EpsilonBot is
-// not in a catalog, "" is an unlisted crawler.
+// Tokens lists the crawlers to ask about for a policy that Random makes. EpsilonBot is not in the catalog, and "" is
+// an unlisted client.
 var Tokens = []string{"AlphaBot", "alphabot-image", "BetaBot", "Beta-Extended", "GammaBot", "DELTABOT", "EpsilonBot", "ZetaBot", "IotaBot", ""}
 
-// Hosts are hosts to ask about.
+// Hosts lists the hosts to ask about.
 var Hosts = []string{"www.example.com", "WWW.Example.Com:8080", "a.b.example.com", "b.example.com", "example.com", "example.org", ""}
 
 var audiences = []policy.Audience{
@@ -63,10 +63,10 @@ var audiences = []policy.Audience{
 
 var ruleHosts = []policy.Host{"www.example.com", "*.example.com", "*.b.example.com", "b.example.com", "example.org"}
 
-// Now is the time of the questions; the policies have time limits around it.
+// Now is the time to ask about. The time limits of the policies are around this time.
 var Now = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
-// Random makes a policy of few words, so that its rules meet often.
+// Random makes a policy with few different names and patterns, so that its rules often match the same questions.
 func Random(r *rand.Rand, o Options) *policy.Spec {
 	spec := &policy.Spec{File: "random.yaml", Crawlers: Crawlers}
 	if o.MaxRules == 0 {
@@ -134,7 +134,7 @@ func statement(r *rand.Rand, o Options, line int) policy.Statement {
 	return s
 }
 
-// Pattern makes a pattern over few letters.
+// Pattern makes a pattern with few different letters.
 func Pattern(r *rand.Rand, plain bool) string {
 	if r.IntN(4) == 0 {
 		return "/"
@@ -150,7 +150,7 @@ func Pattern(r *rand.Rand, plain bool) string {
 	return p
 }
 
-// Path makes a path that patterns of Pattern are likely to match.
+// Path makes a path that the patterns made by Pattern are likely to match.
 func Path(r *rand.Rand) string {
 	if r.IntN(30) == 0 {
 		return "/robots.txt"

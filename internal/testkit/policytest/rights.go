@@ -10,11 +10,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Identities are those that a client can have.
+// Identities lists the identities that a client can have.
 var Identities = []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified}
 
-// Rights returns the rights that the policy, asked usage by usage, leaves to a crawler. A
-// header cannot know who a client really is, so the strictest answer is used.
+// Rights returns the rights that the policy leaves to a crawler. It asks the policy about each usage and identity, and
+// combines the strictest answers, because a header is the same for all identities.
 func Rights(spec *policy.Spec, q Question) crawlertest.Rights {
 	r := crawlertest.AllRights()
 	for _, q.Identity = range Identities {
@@ -38,7 +38,7 @@ func Rights(spec *policy.Spec, q Question) crawlertest.Rights {
 	return r
 }
 
-// without is a page of which a usage is disallowed.
+// without returns the rights for a page if a usage is disallowed.
 func without(u policy.Usage) crawlertest.Rights {
 	r := crawlertest.AllRights()
 	switch u {
@@ -57,7 +57,7 @@ func without(u policy.Usage) crawlertest.Rights {
 	return r
 }
 
-// within is a page of which a usage is allowed with conditions.
+// within returns the rights for a page if a usage is allowed with qualifiers.
 func within(u policy.Usage, q *policy.Qualifiers) crawlertest.Rights {
 	r := crawlertest.AllRights()
 	if u == policy.Index && q.TimeLimit.Kind == policy.UntilDate {
@@ -68,7 +68,7 @@ func within(u policy.Usage, q *policy.Qualifiers) crawlertest.Rights {
 		case policy.Chars:
 			r.Snippet = n
 		case policy.Words:
-			r.Snippet = max(0, 2*n-1) // that many words and the spaces between them
+			r.Snippet = max(0, 2*n-1) // n words of at least one letter, and the spaces between them
 		}
 	}
 	r.Translate = !slices.Contains(q.ProhibitedModification, "any") && !slices.Contains(q.ProhibitedModification, "translation")
@@ -98,16 +98,15 @@ func Preference(spec *policy.Spec, q Question, u policy.Usage) string {
 	return u.String() + "=y"
 }
 
-// speaking is a rule that applies to a question, through one audience and one
-// host.
+// speaking is a rule that applies to a question because of one audience and one host.
 type speaking struct {
-	scope matching // but for statement and usage
+	scope matching // the fields statement and usage are not set
 	rule  *policy.Rule
 }
 
 func (s speaking) rank() [2]int { return [2]int{s.scope.closeness, s.scope.host} }
 
-// speakers lists the rules that apply to a question, by audience and host.
+// speakers lists the rules that apply to a question, sorted by audience and host, the narrowest first.
 func speakers(spec *policy.Spec, q Question) (all []speaking) {
 	for i := range spec.Rules {
 		r := &spec.Rules[i]
@@ -129,8 +128,8 @@ func speakers(spec *policy.Spec, q Question) (all []speaking) {
 	return all
 }
 
-// AppDirective returns the policy's directive for an application, or nil. The audience decides
-// first, then the host and the length. The first in the file wins among equals.
+// AppDirective returns the policy's directive for an application, or nil. If several directives match, the narrowest
+// audience wins, then the narrowest host, then the longest pattern, then the first in the file.
 func AppDirective(spec *policy.Spec, q Question, app string) (best *policy.AppDirective) {
 	path := crawlertest.NormalPath(q.Path)
 	var at [2]int
@@ -154,8 +153,8 @@ func AppDirective(spec *policy.Spec, q Question, app string) (best *policy.AppDi
 	return best
 }
 
-// EngineRules are the engines' own rules that apply to a question, without those that a
-// narrower one of the same name replaces.
+// EngineRules returns the search engines' own rules that apply to a question. It leaves out a rule if a narrower rule
+// of the same name sets it aside.
 func EngineRules(spec *policy.Spec, q Question) (hold []*policy.EngineRule) {
 	path := crawlertest.NormalPath(q.Path)
 	type match struct {
@@ -180,8 +179,8 @@ func EngineRules(spec *policy.Spec, q Question) (hold []*policy.EngineRule) {
 	return hold
 }
 
-// CrawlDelay is the pause that the policy asks a crawler for, by audience and
-// host; of several the longest.
+// CrawlDelay returns the crawl-delay for a crawler. The narrowest audience wins, then the narrowest host, then the
+// longest delay.
 func CrawlDelay(spec *policy.Spec, q Question) (delay time.Duration) {
 	var at *[2]int
 	for _, s := range speakers(spec, q) {

@@ -48,7 +48,7 @@ func (s *Scanner) rawEnd(b []byte) {
 	s.pos, s.end, s.state, s.attr = s.nameEnd, true, stateTag, beforeAttr
 }
 
-// tagAhead reports whether the bytes at s.pos are the text open, then the name of the current element, and then a
+// tagAhead reports whether the bytes at s.pos are the argument open, followed by the name of the current element and a
 // byte that ends a name.
 func (s *Scanner) tagAhead(b []byte, open string, eof bool) answer {
 	name, rest := b[s.name:s.nameEnd], b[s.pos:]
