@@ -15,6 +15,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
@@ -75,7 +76,7 @@ func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, o
 		if err != nil || host.Wildcard() {
 			return bad("", "invalid address %s: the host must be a name such as www.example.com", quote(place))
 		}
-		e.Host, e.Path = string(host), u.RequestURI()
+		e.Host, e.Path = string(host), pathpattern.Target(u)
 	default:
 		near := nearPath(place)
 		if hostAndPath.MatchString(place) {

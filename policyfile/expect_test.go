@@ -39,6 +39,22 @@ expect:
 	}
 }
 
+// An address keeps its spelling, also if it has letters that a URL should encode. An encoded slash is not a plain one
+// (RFC 3986 section 2.2).
+func TestExpectationOfAnAddress(t *testing.T) {
+	const rules = "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: \"/%2F*A\"}\n    intended: true\nexpect:\n"
+	for test, passes := range map[string]bool{
+		"GPTBot may not crawl https://www.example.com/%2F%41":  true,
+		"GPTBot may not crawl https://www.example.com/%2F%41é": true,
+		"GPTBot may crawl https://www.example.com/%2F%41é":     false,
+		"GPTBot may crawl https://www.example.com//Aé":         true,
+	} {
+		if f, ds := Load("address.yaml", []byte(rules+"  - "+test+"\n")); (f != nil) != passes {
+			t.Errorf("%s: %v", test, ds.Error())
+		}
+	}
+}
+
 // Tests that take too long to run do not stop a policy that was served before.
 func TestExpectationsThatTakeTooLong(t *testing.T) {
 	testkit.Nightly(t)

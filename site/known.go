@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
@@ -54,7 +55,7 @@ func newKnown(f *policyfile.File) *known {
 // readable returns a URL with its host unchanged, whereas url.URL would escape non-ASCII letters. It leaves out a user
 // name and password.
 func readable(u *url.URL) string {
-	return u.Scheme + "://" + u.Host + u.RequestURI()
+	return u.Scheme + "://" + u.Host + pathpattern.Target(u)
 }
 
 // meant returns the token of a crawler if an unknown agent may be a misspelling of it. Otherwise it returns "". In a

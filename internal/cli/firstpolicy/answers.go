@@ -148,7 +148,7 @@ func parseClosed(s string) (pathpattern.Pattern, error) {
 	path := s
 	switch u, err := url.Parse(s); {
 	case err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"):
-		path = u.RequestURI()
+		path = pathpattern.Target(u)
 	case !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "*"):
 		path = "/" + s
 	}
