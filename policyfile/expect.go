@@ -128,7 +128,7 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 		if near == "" && strings.ContainsAny(text, " ,") {
 			return a, p.refuse(n, "bad-expectation", "", "invalid name %s: a test is about one crawler, category:NAME, operator:NAME, purpose:NAME or everyone", quote(text))
 		}
-		return a, p.refuse(n, "bad-expectation", whole(near), "no crawler called %s is known; if it exists, list it under crawlers", quote(text))
+		return a, p.refuse(n, "bad-expectation", whole(near), "no crawler called %s is known; if it exists, list it under \"crawlers\"", quote(text))
 	case policy.ForEveryoneElse:
 	}
 	return a, p.refuse(n, "bad-expectation", whole("everyone"), "a test cannot be about %s; write everyone, or the name of a crawler", text)
