@@ -202,7 +202,7 @@ var newcomers = []struct {
 		"All but Google stay out.",
 		"  - for: [everyone, \"!Googlebot\"]\n    disallow: {crawl: /}\n",
 		[]string{"Bingbot may not crawl /", "Googlebot may crawl /"},
-		`write "{for: Googlebot, allow: {crawl: /}}" under rules`,
+		`write "{for: Googlebot, allow: {crawl: /}}" under "rules"`,
 		"  - for: everyone\n    disallow: {crawl: /}\n    intended: true\n  - {for: Googlebot, allow: {crawl: /}}\n",
 	},
 	{
