@@ -51,7 +51,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 		missing := finding("robots-missing", at.String(), "", "there is no robots.txt ("+r.outcome()+"): crawlers may fetch everything", "")
 		if a.o.Policy != nil {
 			missing = missing.as(Error)
-			missing.Fix = "let requests for /robots.txt reach the server that has the policy"
+			missing.Fix = "let requests for /robots.txt reach the server with the policy"
 		}
 		a.add(missing)
 		a.rules = readRobots(nil, nil)

@@ -150,7 +150,7 @@ func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 			if o.Accepted {
 				limit = notRun[1]
 			}
-			p.report(e.Pos, limit, "", "the tests ask about too many crawlers and hosts, so this test and all further ones are not run. Write an address with a host instead of a path")
+			p.report(e.Pos, limit, "", "the tests ask about too many crawlers and hosts, so this test and all tests after it are not run. Write an address with a host instead of a path")
 			return
 		}
 		if f != nil {
