@@ -41,7 +41,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 	f := func(code, message, fix string) { a.add(finding(code, at.String(), "", message, fix)) }
 	switch {
 	case r.err == errTooManyRedirects:
-		f("robots-redirect", "robots.txt redirects more than five times. Crawlers then give up, and treat the whole site as allowed (RFC 9309 section 2.3.1.2)", "answer /robots.txt on this host, without a redirect")
+		f("robots-redirect", "robots.txt redirects more than five times. In this case, crawlers give up, and treat the whole site as allowed (RFC 9309 section 2.3.1.2)", "answer /robots.txt on this host, without a redirect")
 		a.rules = readRobots(nil, nil)
 		return nil
 	case r.err != nil || r.status >= 500 || r.status == http.StatusTooManyRequests:

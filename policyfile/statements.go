@@ -209,9 +209,9 @@ func (p *parser) twice(first, s *policy.Statement) {
 	through := ""
 	switch {
 	case s.Resource != "":
-		through = " through the set " + quote(s.Resource)
+		through = " because of the set " + quote(s.Resource)
 	case s.Local != "":
-		through = " through the usage " + quote(s.Local)
+		through = " because of the usage " + quote(s.Local)
 	}
 	verdicts := map[bool]string{true: "allowed", false: "disallowed"}
 	switch {

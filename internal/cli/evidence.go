@@ -112,7 +112,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 	for _, p := range a.Published {
 		line("  %s of %s, in force from %s to %s%s%s", p.Label(), p.Name, stamp(p.From), until(p.Until), publishedBy(p.By, p.Note), inLog(p.Log))
 		for _, pause := range p.Pauses {
-			line("    not recorded from %s to %s, so it is not known whether the version was in force then", stamp(pause.From), stamp(pause.Until))
+			line("    not recorded from %s to %s, so it is not known whether the version was in force during this time", stamp(pause.From), stamp(pause.Until))
 		}
 		line("    version %s", p.ID)
 		line("    policy sha256 %s; %s; catalog of %s", p.SHA256, p.Program, p.Catalog)

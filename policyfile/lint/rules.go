@@ -41,7 +41,7 @@ func (l *linter) enforcement() {
 		}
 		for j, a := range r.For {
 			if c, ok := l.Catalog.Lookup(a.Name); ok && a.Kind == policy.ForToken && c.RobotsOnly && !crawlers.NamesBrowser(a.Name) {
-				l.report("control-token-enforced", source.Audiences[j], fmt.Sprintf("%s is a name that is used only in robots.txt. The rule works there, but no client sends this name, so enforce has no effect; delete enforce", c.Token))
+				l.report("control-token-enforced", source.Audiences[j], fmt.Sprintf("%s is a name that is used only in robots.txt. The rule works in robots.txt, but no client sends this name, so enforce has no effect; delete enforce", c.Token))
 			}
 		}
 	}
