@@ -319,7 +319,7 @@ func (s *fieldSolver) lost(from []*conditional, condition string, place pathpatt
 		}
 		code, why := "acap-undecidable", "ACAP crawlers cannot tell which of the matching patterns is the narrowest, so they treat these paths as disallowed"
 		if condition != "" {
-			code, why = "acap-purpose", "ACAP cannot express how the entries for a usage purpose and for all purposes combine there"
+			code, why = "acap-purpose", "ACAP cannot express how the entries for a usage purpose and for all purposes combine for these paths"
 		}
 		s.warn(f.Statement, code, fmt.Sprintf("the ACAP records disallow %s for paths that match %q, although the entry for %q allows it: %s; write one of the patterns differently",
 			s.usage, place, f.Statement.Pattern, why))

@@ -296,7 +296,7 @@ func (a *auditor) listDocuments(ctx context.Context) {
 			continue
 		}
 		if media, _, err := mime.ParseMediaType(r.header.Get("Content-Type")); err == nil && slices.Contains(d.types, media) {
-			a.add(finding("other-document", u.String(), "", fmt.Sprintf("the site has %s, which this program does not publish", d.path),
+			a.add(finding("other-document", u.String(), "", fmt.Sprintf("the site has %s, which robots_policy does not publish", d.path),
 				"check that it agrees with the policy"))
 		}
 	}

@@ -41,7 +41,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 	f := func(code, message, fix string) { a.add(finding(code, at.String(), "", message, fix)) }
 	switch {
 	case r.err == errTooManyRedirects:
-		f("robots-redirect", "robots.txt redirects more than five times. Crawlers then give up, and treat the whole site as allowed (RFC 9309 section 2.3.1.2)", "answer /robots.txt on this host, without a redirect")
+		f("robots-redirect", "robots.txt redirects more than five times. In this case, crawlers give up, and treat the whole site as allowed (RFC 9309 section 2.3.1.2)", "answer /robots.txt on this host, without a redirect")
 		a.rules = readRobots(nil, nil)
 		return nil
 	case r.err != nil || r.status >= 500 || r.status == http.StatusTooManyRequests:
@@ -51,7 +51,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 		missing := finding("robots-missing", at.String(), "", "there is no robots.txt ("+r.outcome()+"): crawlers may fetch everything", "")
 		if a.o.Policy != nil {
 			missing = missing.as(Error)
-			missing.Fix = "let requests for /robots.txt reach the server that has the policy"
+			missing.Fix = "let requests for /robots.txt reach the server with the policy"
 		}
 		a.add(missing)
 		a.rules = readRobots(nil, nil)

@@ -152,7 +152,7 @@ func means(r *policy.Rule) bool {
 
 // inForceSubject holds the data that [inForce] judges.
 type inForceSubject struct {
-	History claim.Known[*history] `gap:"history" what:"what was published cannot be read" close:"see Health"`
+	History claim.Known[*history] `gap:"history" what:"the stored versions could not be read" close:"see Health"`
 	File    string
 	Tests   claim.Claim `gap:"-"`
 }

@@ -140,7 +140,7 @@ func (n fleetNode) HeardAgo() string { return lag(max(n.Heard, time.Minute)) + "
 
 // sentSubject holds the data that [sentAll] judges.
 type sentSubject struct {
-	Behind claim.Known[time.Duration] `gap:"silent-server" what:"the server is silent" close:"start it with its database, or find out why it does not reach the fleet's database"`
+	Behind claim.Known[time.Duration] `gap:"silent-server" what:"the server is silent" close:"if it is stopped, start it with the activity database that it had. If it runs, find out why it does not reach the fleet's database"`
 	Ago    time.Duration              // the time since the fleet's database had all requests of the server
 }
 

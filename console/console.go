@@ -81,7 +81,7 @@ func (c *Console) Provision(ctx caddy.Context) error {
 		case roles[name] == stranger:
 			return fmt.Errorf("unrecognized role %q: must be viewer, editor or publisher", name)
 		case roles[name] > viewer && !c.Write:
-			return fmt.Errorf("the role %s needs the option write, because without it the console is read-only", name)
+			return fmt.Errorf("the role %s needs the option \"write\", because without it the console is read-only", name)
 		case len(people) == 0:
 			return fmt.Errorf("the role %s has no names; add people's names in the sign-in's spelling, or *", name)
 		}

@@ -258,7 +258,7 @@ func (v *view) listNotices() (all []notice) {
 		}
 		all = append(all, notice{
 			Screen: "health", Since: since, Heading: plural(len(stale), "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
-			Text:    english.Some(stale, 2) + ": the last good version stays in use, and " + effect + ". With verify lists in robots_policy, they are fetched every day. If the option is set, check whether this server can reach these addresses.",
+			Text:    english.Some(stale, 2) + ": the last good version stays in use, and " + effect + ". With “verify lists” in robots_policy, these lists are fetched every day. If the option is set, check whether this server can reach these addresses.",
 			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}},
 		})
 	}

@@ -70,7 +70,7 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		}
 		if !p.known().operator(a.Name) {
 			near := prefixed("operator:", Nearest(a.Name, p.catalog.Operators()))
-			p.report(posOf(n), "unknown-operator", near, "no crawler of the operator %s is known, so the rule has no effect; name the operator's crawlers, or list them under crawlers", quote(a.Name))
+			p.report(posOf(n), "unknown-operator", near, "no crawler of the operator %s is known, so the rule has no effect; name the operator's crawlers, or list them under \"crawlers\"", quote(a.Name))
 		}
 	case policy.ForPurpose:
 		if !policy.IsPurpose(a.Name) {
@@ -126,7 +126,7 @@ func (p *parser) otherToken(n *yaml.Node, text string) bool {
 		if bot := p.known().crawlerOf(text); bot != "" && strings.HasPrefix(near, "operator:") {
 			near = bot
 		}
-		return p.refuse(n, "bad-audience", near, "invalid name %s: %s; if this is really the name of a crawler, list it under crawlers", quote(text), what)
+		return p.refuse(n, "bad-audience", near, "invalid name %s: %s; if this is really the name of a crawler, list it under \"crawlers\"", quote(text), what)
 	}
 	if strings.ContainsAny(text, "#;\"'*$<>[]{}=?@\\`|~!%&^") || strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII }) || crawlers.CheckPattern(text) != nil {
 		if name, except := strings.CutPrefix(text, "!"); except && crawlers.ValidToken(strings.TrimSpace(name)) {
@@ -157,7 +157,7 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 		p.report(posOf(n), UnknownCrawler, "", "browsers also have %s in their User-Agent, so the rule works only in robots.txt, and the server does not enforce it. Find a name that only the crawler has", quote(text))
 		return
 	}
-	p.report(posOf(n), UnknownCrawler, "", "no crawler called %s is known; if the name is right, list it under crawlers", quote(text))
+	p.report(posOf(n), UnknownCrawler, "", "no crawler called %s is known; if the name is right, list it under \"crawlers\"", quote(text))
 	if !crawlers.ValidToken(text) { // some operators document names that are not valid tokens
 		reads := "nothing"
 		if short := crawlers.ReadAs(text); short != "" {
@@ -204,7 +204,7 @@ func (p *parser) misspelled() {
 		if mode == policy.ModeBlock && m.rule >= 0 {
 			code, effect = "misspelled-crawler-enforced", ", so this rule would not block any crawler"
 		}
-		p.report(posOf(m.n), code, m.near, "no crawler called %s is known%s; if it exists, list it under crawlers", quote(m.text), effect)
+		p.report(posOf(m.n), code, m.near, "no crawler called %s is known%s; if it exists, list it under \"crawlers\"", quote(m.text), effect)
 	}
 }
 

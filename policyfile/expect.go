@@ -129,7 +129,7 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 		if near == "" && strings.ContainsAny(text, " ,") {
 			return a, p.refuse(n, "bad-expectation", "", "invalid name %s: a test is about one crawler, category:NAME, operator:NAME, purpose:NAME or everyone", quote(text))
 		}
-		return a, p.refuse(n, "bad-expectation", whole(near), "no crawler called %s is known; if it exists, list it under crawlers", quote(text))
+		return a, p.refuse(n, "bad-expectation", whole(near), "no crawler called %s is known; if it exists, list it under \"crawlers\"", quote(text))
 	case policy.ForEveryoneElse:
 	}
 	return a, p.refuse(n, "bad-expectation", whole("everyone"), "a test cannot be about %s; write everyone, or the name of a crawler", text)
@@ -151,7 +151,7 @@ func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 			if o.Accepted {
 				limit = notRun[1]
 			}
-			p.report(e.Pos, limit, "", "the tests ask about too many crawlers and hosts, so this test and all further ones are not run. Write an address with a host instead of a path")
+			p.report(e.Pos, limit, "", "the tests ask about too many crawlers and hosts, so this test and all tests after it are not run. Write an address with a host instead of a path")
 			return
 		}
 		if f != nil {

@@ -146,7 +146,7 @@ sitemaps: /sitemap.xml`,
 		"hide one host", `
   - for: everyone
     disallow: {index: /}`,
-		"site-not-indexed", "write the hosts that you mean under hosts", "disallow: {index: /}", "hosts: staging.example.com\n    disallow: {index: /}", "all *",
+		"site-not-indexed", `write the hosts that you mean under "hosts"`, "disallow: {index: /}", "hosts: staging.example.com\n    disallow: {index: /}", "all *",
 	},
 	{
 		"a date that has passed, and a later one", `

@@ -195,14 +195,14 @@ var newcomers = []struct {
 		"Nobody but Google may read the archive.",
 		"  - for: everyone\n    disallow: {crawl: /archive/}\n    except: Googlebot\n",
 		[]string{"Bingbot may not crawl /archive/", "Googlebot may crawl /archive/"},
-		`write "{for: Googlebot, allow: {crawl: /}}" under rules, with the path that is disallowed`,
+		`write "{for: Googlebot, allow: {crawl: /}}" under "rules", with the path that is disallowed`,
 		"  - for: everyone\n    disallow: {crawl: /archive/}\n  - {for: Googlebot, allow: {crawl: /archive/}}\n",
 	},
 	{
 		"All but Google stay out.",
 		"  - for: [everyone, \"!Googlebot\"]\n    disallow: {crawl: /}\n",
 		[]string{"Bingbot may not crawl /", "Googlebot may crawl /"},
-		`write "{for: Googlebot, allow: {crawl: /}}" under rules`,
+		`write "{for: Googlebot, allow: {crawl: /}}" under "rules"`,
 		"  - for: everyone\n    disallow: {crawl: /}\n    intended: true\n  - {for: Googlebot, allow: {crawl: /}}\n",
 	},
 	{

@@ -124,7 +124,7 @@ var codeTable = []Code{
 	{"bad-path", policy.Error, "An invalid path"},
 	{"bad-host", policy.Error, "An invalid host"},
 	{"bad-address", policy.Error, "An invalid address"},
-	{"bad-audience", policy.Error, "An invalid name under for"},
+	{"bad-audience", policy.Error, "An invalid name under \"for\""},
 	{"unknown-category", policy.Error, "An unknown category"},
 	{"unknown-usage", policy.Error, "An unknown usage"},
 	{"bad-usage", policy.Error, "A usage that is not possible here"},

@@ -61,7 +61,7 @@ var ruleFields = fields[*ruleReader]{
 		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.SafetyChecks()...))}}, readIntended, printIntended),
 	subMap("requests", "requests to the crawler (ACAP 1.0, which calls this part not ready); published only with action-requests: on",
 		requestFields, func(r *ruleReader) *ruleReader { return r }),
-	textKey("permissions-reference", "the address of further ACAP records (ACAP 1.0); a rule with this key can only have the keys for, hosts and name",
+	textKey("permissions-reference", "the address of further ACAP records (ACAP 1.0); besides this key, the rule can only have the keys for, hosts and name",
 		textShape("a path or an address", `^(/|https?://)`), (*parser).addressOrPath,
 		func(r *ruleReader) *string { return &r.rule.PermissionsReference }),
 }

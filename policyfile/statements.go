@@ -121,7 +121,7 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 			p.report(first, "bad-qualifier", "", "a disallow entry cannot have qualifiers; instead, allow %s with the opposite qualifiers (ACAP 1.0 section 2.4.2)", parts[0].Usage)
 			return
 		case local != "":
-			p.report(first, "bad-qualifier", "", "%s already has qualifiers, so it cannot have others here; write all of its qualifiers under usages (ACAP 1.0 section 2.4.1.3)", quote(local))
+			p.report(first, "bad-qualifier", "", "%s already has qualifiers, so it cannot have others here; write all of its qualifiers under \"usages\" (ACAP 1.0 section 2.4.1.3)", quote(local))
 			return
 		}
 		parts = []policy.UsagePart{{Usage: parts[0].Usage, Qualifiers: p.qualifiers(parts[0].Usage, e.qualifiers)}}
@@ -166,7 +166,7 @@ func (p *parser) usageParts(key, value *yaml.Node, allow bool) (parts []policy.U
 		for i, part := range l.parts {
 			names = append(names[:i], part.Usage.String())
 		}
-		return nil, "", p.refuse(key, "bad-usage", "", "%s is defined under usages, and such usages can only be allowed (ACAP 1.0 section 2.4.2); disallow %s instead", quote(l.name), english.List(names, "and"))
+		return nil, "", p.refuse(key, "bad-usage", "", "%s is defined under \"usages\", and such usages can only be allowed (ACAP 1.0 section 2.4.2); disallow %s instead", quote(l.name), english.List(names, "and"))
 	}
 	return l.parts, l.name, len(l.parts) > 0
 }
@@ -209,9 +209,9 @@ func (p *parser) twice(first, s *policy.Statement) {
 	through := ""
 	switch {
 	case s.Resource != "":
-		through = " through the set " + quote(s.Resource)
+		through = " because of the set " + quote(s.Resource)
 	case s.Local != "":
-		through = " through the usage " + quote(s.Local)
+		through = " because of the usage " + quote(s.Local)
 	}
 	verdicts := map[bool]string{true: "allowed", false: "disallowed"}
 	switch {
@@ -336,9 +336,9 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 		if i := strings.IndexByte(rest, '/'); i >= 0 {
 			path = rest[i:]
 		}
-		p.report(posOf(n), "bad-path", path, "this is a whole address; write only the path, and if the rule is not for all hosts, put the host under hosts")
+		p.report(posOf(n), "bad-path", path, "this is a whole address; write only the path, and if the rule is not for all hosts, put the host under \"hosts\"")
 	case hostAndPath.MatchString(text) && p.sets[strings.ToLower(text)] == nil:
-		p.report(posOf(n), "bad-path", text[strings.IndexByte(text, '/'):], "this is a host with a path; write only the path, and if the rule is not for all hosts, put the host under hosts")
+		p.report(posOf(n), "bad-path", text[strings.IndexByte(text, '/'):], "this is a host with a path; write only the path, and if the rule is not for all hosts, put the host under \"hosts\"")
 	case containsFold(yesAndNo, text) && setsToo:
 		p.report(posOf(n), "bad-path", "", "invalid path %s: write paths, or / for the whole site; for the opposite, write allow instead of disallow or the other way round", quote(text))
 	case !setsToo && p.sets[strings.ToLower(text)] != nil:
@@ -352,7 +352,7 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 		} else {
 			near = nearPath(text)
 		}
-		p.report(posOf(n), "bad-path", near, `invalid path %s: a path must start with "/" or "*", or be the name of a set under resources`, quote(text))
+		p.report(posOf(n), "bad-path", near, `invalid path %s: a path must start with "/" or "*", or be the name of a set under "resources"`, quote(text))
 	}
 	return pathpattern.Pattern{}, false
 }

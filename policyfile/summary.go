@@ -135,7 +135,7 @@ func SummaryText(all []HostSummary, brief bool) string {
 	var b strings.Builder
 	for i, s := range all {
 		if brief && i == most {
-			fmt.Fprintf(&b, "and %s with other answers (--explain shows them)\n", english.Count(len(all)-most, "more host group"))
+			fmt.Fprintf(&b, "and %s with other rules (--explain lists them)\n", english.Count(len(all)-most, "more host group"))
 			break
 		}
 		hosts := english.Some(s.Hosts, 3)

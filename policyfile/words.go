@@ -166,7 +166,7 @@ func (p *parser) misplaced(within, key, value *yaml.Node, what string) string {
 	switch what {
 	case theFile:
 		if line := p.ruleInFile(key, value); line != "" {
-			return "it belongs in a rule, under rules: write " + quoteWhole("rules: ["+line+"]")
+			return "it belongs in a rule, under \"rules\": write " + quoteWhole("rules: ["+line+"]")
 		}
 		return writeInstead(p.settingLine(key.Value, value), "")
 	case aRule:
@@ -285,7 +285,7 @@ func namesIn(value *yaml.Node) string {
 
 // ownRule returns advice on how to exempt crawlers from a rule.
 func ownRule(names string) string {
-	return writeInstead("{for: "+names+", allow: {crawl: /}}", " under rules, with the path that is disallowed")
+	return writeInstead("{for: "+names+", allow: {crawl: /}}", " under \"rules\", with the path that is disallowed")
 }
 
 // pathsIn returns the paths in a value, as written, or "".
@@ -395,5 +395,5 @@ func (p *parser) unknownUsage(n, value *yaml.Node, text string, localToo bool, w
 			return
 		}
 	}
-	p.reportChoice(posOf(n), "unknown-usage", whole(cmp.Or(near, Nearest(text, candidates))), unknown, append(known, "a name under usages"))
+	p.reportChoice(posOf(n), "unknown-usage", whole(cmp.Or(near, Nearest(text, candidates))), unknown, append(known, "a name under \"usages\""))
 }

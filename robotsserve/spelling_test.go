@@ -18,7 +18,7 @@ func TestSecondSpellingsThatCloseMore(t *testing.T) {
 	for _, pattern := range []string{"/b%24$", "/b%24", "/b%24c$", "/b%2A$", "/b%2Ac", "/%24$", "/~e$"} {
 		p := compile(t, &policy.Spec{Rules: []policy.Rule{crawlRule(1, "everyone", false, pattern)}})
 		f, problems := Render(p, "", Options{})
-		asterisk := slices.ContainsFunc(problems, func(p policy.Problem) bool { return strings.Contains(p.Message, "if a URL has a plain *") })
+		asterisk := slices.ContainsFunc(problems, func(p policy.Problem) bool { return strings.Contains(p.Message, "if the URL has a plain *") })
 		google := crawlertest.ReadGoogle(string(f.Body))
 		for _, path := range []string{"/", "/b", "/b$", "/b$x", "/b$c", "/b$cx", "/b*", "/b*c", "/bx", "/bxc", "/$", "/$x", "/~e", "/~ex"} {
 			normal := crawlertest.NormalPath(path)
@@ -42,7 +42,7 @@ func TestSpellingsAreOneHint(t *testing.T) {
 	for _, h := range problems {
 		hints = append(hints, h.Message)
 	}
-	if len(hints) != 2 || !slices.ContainsFunc(hints, func(m string) bool { return strings.Contains(m, "and 2 other paths only as written") }) ||
+	if len(hints) != 2 || !slices.ContainsFunc(hints, func(m string) bool { return strings.Contains(m, "and 2 other paths only in the policy's spelling") }) ||
 		!slices.ContainsFunc(hints, func(m string) bool { return strings.Contains(m, `"/*?[args]" and 1 other path`) }) {
 		t.Errorf("%q\n%s", hints, f.Body)
 	}

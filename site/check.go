@@ -198,7 +198,7 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 			more = fmt.Sprintf(" (and %d more like this)", len(all)-1)
 		}
 		report(policy.NewProblem(policy.Hint, "rights-stricter", d.Statement.Pos,
-			"%s under publish cannot address single crawlers, so anything disallowed for one crawler is disallowed for all there. This line about %s is for %q%s; if that is too strict, write the rule for everyone, or switch these documents off",
+			"%s under publish cannot address single crawlers. If a usage is disallowed for one crawler, these documents disallow it for all crawlers. This line about %s is for %q%s; if that is too strict, write the rule for everyone, or switch these documents off",
 			on, d.Statement.Usage, s.RuleName(d.Rule), more))
 	}
 	cells, exact := view.Cells()
@@ -214,5 +214,5 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 		}
 	}
 	report(policy.NewProblem(policy.Warning, "rights-crossed", pos,
-		"the paths for train-ai, ai-use and search overlap in too many ways for %s under publish. So a usage that is disallowed for any path is disallowed for every path there; use paths without * and $", on))
+		"the paths for train-ai, ai-use and search overlap in too many ways for %s under publish. If a usage is disallowed for any path, these documents disallow it for every path; use paths without * and $", on))
 }

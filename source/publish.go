@@ -23,7 +23,7 @@ import (
 // Errors of publishing.
 var (
 	// errReadOnly means that the source is not a storage.
-	errReadOnly = errors.New("only a policy in Caddy's storage can be published from here; write its source as storage:KEY")
+	errReadOnly = errors.New("only a policy in Caddy's storage can be published by this server; write the source of the policy as storage:KEY")
 	// ErrOvertaken means that the storage has another version than the version to replace.
 	ErrOvertaken = errors.New("another version was published in the meantime")
 	// ErrStorage means that the storage failed during reading or writing.

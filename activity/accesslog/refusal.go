@@ -62,7 +62,7 @@ func refusal(first *badLine) error {
 	if start := strings.IndexByte(first.text, '{'); start >= 0 && (start == 0 || namesIn(first.text[start:]) != nil) {
 		const example = "--map time=ts,ip=client.ip,host=host,uri=path,agent=ua"
 		if strings.Contains(first.text, `"logger":`) && first.why == errNoRequest {
-			return errors.New("no line is about a request; turn on Caddy's access log with the directive log")
+			return errors.New("no line is about a request; turn on Caddy's access log with the directive \"log\"")
 		}
 		fields := ""
 		if names := namesIn(first.text[start:]); names != nil {

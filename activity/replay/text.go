@@ -95,7 +95,7 @@ func (t *textWriter) summary(r *Report) {
 
 func (t *textWriter) section(title string, counts []CrawlerCount) {
 	if len(counts) == 0 {
-		t.line("%s: no crawler", title)
+		t.line("%s: no requests of crawlers", title)
 		t.line("")
 		return
 	}

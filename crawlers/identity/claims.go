@@ -31,7 +31,7 @@ func (s *Status) Stale() (all []string) {
 
 // listsSubject holds the data that [listsCurrent] judges.
 type listsSubject struct {
-	Used  claim.Known[int] `gap:"no-lists" what:"address lists are not in use, so crawlers are not verified by their addresses" close:"write verify lists in robots_policy"`
+	Used  claim.Known[int] `gap:"no-lists" what:"address lists are not in use, so crawlers are not verified by their addresses" close:"write \"verify lists\" in robots_policy"`
 	Stale int
 }
 

@@ -105,7 +105,7 @@ func controlText(x crawlers.Control) string {
 	}[x.Kind]
 	takes := english.List(x.Takes, "and")
 	if x.Also != "" {
-		takes += "; it also takes " + x.Also
+		takes += "; it also takes away " + x.Also
 	}
 	return how + ": against " + takes
 }

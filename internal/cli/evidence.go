@@ -112,7 +112,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 	for _, p := range a.Published {
 		line("  %s of %s, in force from %s to %s%s%s", p.Label(), p.Name, stamp(p.From), until(p.Until), publishedBy(p.By, p.Note), inLog(p.Log))
 		for _, pause := range p.Pauses {
-			line("    not recorded from %s to %s, so it is not known whether the version was in force then", stamp(pause.From), stamp(pause.Until))
+			line("    not recorded from %s to %s, so it is not known whether the version was in force during this time", stamp(pause.From), stamp(pause.Until))
 		}
 		line("    version %s", p.ID)
 		line("    policy sha256 %s; %s; catalog of %s", p.SHA256, p.Program, p.Catalog)
@@ -129,12 +129,12 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 	}
 	line("\nRead by crawlers: %s", none(len(a.Reads)))
 	for _, r := range a.Reads {
-		line("  %s (%s) read %s %s of %s %s, first at %s, last at %s, under %s%s%s", r.Crawler, identityText(r.Identity), cmp.Or(r.Document, "robots.txt"), r.Robots, r.Host, times(r.Count), stamp(r.First), stamp(r.Last), publicationText(r.Published), forms(r.Forms), inLog(r.Log))
+		line("  %s (%s) read %s %s of %s %s, first at %s, last at %s, while %s was in force%s%s", r.Crawler, identityText(r.Identity), cmp.Or(r.Document, "robots.txt"), r.Robots, r.Host, times(r.Count), stamp(r.First), stamp(r.Last), publicationText(r.Published), forms(r.Forms), inLog(r.Log))
 		proofs(line, r.Proofs)
 	}
 	line("\nViolations: %s", none(len(a.Violations)))
 	for _, v := range a.Violations {
-		read := "read before this log begins"
+		read := "read before this log began"
 		if !v.Read.IsZero() {
 			read = "read at " + stamp(v.Read)
 		}

@@ -61,7 +61,7 @@ Changes by people:
   2026-11-20 12:00:00: version of site-policy.yaml by bob, ann, sha256 87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7
 
 Read by crawlers:
-  GPTBot (unverified) read robots.txt r1 of example.com once, first at 2026-11-20 12:00:00, last at 2026-11-20 12:00:00, under v3.1
+  GPTBot (unverified) read robots.txt r1 of example.com once, first at 2026-11-20 12:00:00, last at 2026-11-20 12:00:00, while v3.1 was in force
 
 Violations:
   GPTBot (unverified) on example.com, against robots.txt r1, read at 2026-11-20 12:00:00:
@@ -153,7 +153,7 @@ func TestEvidenceOfSeveralServers(t *testing.T) {
 	}
 	out, stderr, err := execute(evidenceCommand(), "", dirs[1], dirs[0])
 	for _, want := range []string{
-		"The log covers 2026-11-20 12:00:00 to 2026-11-20 13:00:00", "under v3, says " + dirs[0], "by editor 0, sha256 " + p.SHA256 + ", says " + dirs[0], "by editor 1, sha256 " + p.SHA256 + ", says " + dirs[1],
+		"The log covers 2026-11-20 12:00:00 to 2026-11-20 13:00:00", "while v3 was in force, says " + dirs[0], "by editor 0, sha256 " + p.SHA256 + ", says " + dirs[0], "by editor 1, sha256 " + p.SHA256 + ", says " + dirs[1],
 		"on example.com, against robots.txt r1, read at 2026-11-20 12:00:00:", "1 answered, 0 blocked, says " + dirs[1],
 	} {
 		if err != nil || !strings.Contains(out, want) {

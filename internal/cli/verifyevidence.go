@@ -244,7 +244,7 @@ func checkText(c *evidence.Check, last claim.Claim, byKey, byAuthority bool) str
 	}
 	if n := len(c.Stamps); n > 0 {
 		last := c.Stamps[n-1]
-		line("Time stamps: %d, the last of event %d at %s. According to %s, all lines up to this event existed then.", n, last.Seq, last.Time.Format(time.RFC3339), last.Authority)
+		line("Time stamps: %d, the last of event %d at %s. According to %s, all lines up to this event existed at that time.", n, last.Seq, last.Time.Format(time.RFC3339), last.Authority)
 		if !byAuthority {
 			line("The identity of the authority was not checked. To check it, name the authority's certificate with --authority FILE.")
 		}

@@ -41,7 +41,7 @@ func (l *linter) enforcement() {
 		}
 		for j, a := range r.For {
 			if c, ok := l.Catalog.Lookup(a.Name); ok && a.Kind == policy.ForToken && c.RobotsOnly && !crawlers.NamesBrowser(a.Name) {
-				l.report("control-token-enforced", source.Audiences[j], fmt.Sprintf("%s is a name that is used only in robots.txt. The rule works there, but no client sends this name, so enforce has no effect; delete enforce", c.Token))
+				l.report("control-token-enforced", source.Audiences[j], fmt.Sprintf("%s is a name that is used only in robots.txt. The rule works in robots.txt, but no client sends this name, so enforce has no effect; delete enforce", c.Token))
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (l *linter) purposes() {
 			}
 			known, at := l.crawlersOf(a), l.Sources[i].Audiences[j]
 			if len(known) == 0 && !published {
-				l.report("unknown-purpose", at, fmt.Sprintf(`no known crawler declares the purpose %s, and robots.txt does not name this purpose, so the rule has no effect. List crawlers with "purposes: %s" under crawlers, or write "user-agent-purpose: on" under publish`, quote(a.Name), a.Name))
+				l.report("unknown-purpose", at, fmt.Sprintf(`no known crawler declares the purpose %s, and robots.txt does not name this purpose, so the rule has no effect. List crawlers with "purposes: %s" under "crawlers", or write "user-agent-purpose: on" under publish`, quote(a.Name), a.Name))
 				continue
 			}
 			who, others := "no crawler", "find this rule only in robots.txt"
@@ -132,7 +132,7 @@ func (l *linter) purposes() {
 			if !published {
 				others = `do not get this rule, unless you write "user-agent-purpose: on" under publish`
 			}
-			l.report("purpose-of-known-crawlers", at, fmt.Sprintf(`the server knows that %s declares the purpose %s. Other crawlers that name this purpose %s; list crawlers that the server should know with "purposes: %s" under crawlers`, who, quote(a.Name), others, a.Name))
+			l.report("purpose-of-known-crawlers", at, fmt.Sprintf(`the server knows that %s declares the purpose %s. Other crawlers that name this purpose %s; list crawlers that the server should know with "purposes: %s" under "crawlers"`, who, quote(a.Name), others, a.Name))
 		}
 	}
 }

@@ -116,7 +116,7 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 		by := l.caughtBy(r, shut)
 		f.guard = effect.SafetyBlocks
 		f.message = fmt.Sprintf("this blocks every page%s for %s, because their requests have the user-agent that the policy gives %s, so %s", where, l.someTokens(shut), by, l.harm(shut))
-		f.fix = fmt.Sprintf("give %s a user-agent under crawlers that %s does not send", by, l.tokens(shut)[0])
+		f.fix = fmt.Sprintf("give %s a user-agent under \"crawlers\" that %s does not send", by, l.tokens(shut)[0])
 		return f, true
 	case len(shut) == 0:
 		f.guard = effect.SafetyBlocks
@@ -214,7 +214,7 @@ func (l *linter) siteNotIndexed(rule int) (finding, bool) {
 	return finding{
 		guard: effect.SafetyIndex, at: cause.Pos,
 		message: "this keeps every page on every host out of the results of " + l.someTokens(hidden),
-		fix:     "write the hosts that you mean under hosts",
+		fix:     "write the hosts that you mean under \"hosts\"",
 	}, true
 }
 
@@ -233,7 +233,7 @@ func (l *linter) includesWWW(rule int) (finding, bool) {
 			return finding{
 				guard: effect.SafetyWWW, at: cause.Pos,
 				message: fmt.Sprintf("%s includes %s, so this keeps the main site out of the results of %s", h, www, l.someTokens(hidden)),
-				fix:     fmt.Sprintf(`write the hosts that you mean under hosts, allow "index: /" in a rule with "hosts: %s"`, www),
+				fix:     fmt.Sprintf(`write the hosts that you mean under "hosts", allow "index: /" in a rule with "hosts: %s"`, www),
 			}, true
 		}
 	}

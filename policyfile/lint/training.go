@@ -92,7 +92,7 @@ func (l *linter) leftOpenBy(at policy.Pos, s *policy.Statement, host string) {
 	}
 	var parts []string
 	if len(include) > 0 {
-		parts = append(parts, "the categories of this rule do not include these crawlers that also serve AI: "+english.Some(l.tokens(include), 2*shown)+`; name them under for, or write "category:ai" for all crawlers for AI`)
+		parts = append(parts, "the categories of this rule do not include these crawlers that also serve AI: "+english.Some(l.tokens(include), 2*shown)+`; name them under "for", or write "category:ai" for all crawlers for AI`)
 	}
 	if len(web) > 0 {
 		no := "no"
@@ -190,7 +190,7 @@ func (l *linter) controls(usages []policy.Usage, ids []policy.CrawlerID) (text s
 			case x.Kind == crawlers.ControlToken && publish.Controls == policy.Off:
 				add(&more, `; delete "controls: off", so that the controls of operators are sent`)
 			case x.Kind == crawlers.ControlToken:
-				add(&more, fmt.Sprintf(`; to disallow %s, delete "%s: off" under controls`, x.Value, x.Value))
+				add(&more, fmt.Sprintf(`; to disallow %s, delete "%s: off" under "controls"`, x.Value, x.Value))
 			case !publish.SendsControl(token), len(x.Takes) > 1 && publish.ControlChoice(token) == "":
 				add(&more, fmt.Sprintf(`; for %s, write "controls: {%s: %s}" under publish`, token, token, x.Value))
 			default:

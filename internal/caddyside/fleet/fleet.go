@@ -57,12 +57,12 @@ func (f *Fleet) check() error {
 	if f.Node == "" {
 		name, err := os.Hostname()
 		if err != nil {
-			return fmt.Errorf("the name of this host cannot be found out; write a name after fleet (%w)", err)
+			return fmt.Errorf("the name of this host cannot be determined; write a name after \"fleet\" (%w)", err)
 		}
 		f.Node = name
 	}
 	if strings.ContainsAny(f.Node, "/\\:*?\"<>|") || strings.HasPrefix(f.Node, ".") || len(f.Node) > 100 {
-		return fmt.Errorf("invalid server name %q in fleet: must be a word such as web-17, because it becomes a part of a storage key", f.Node)
+		return fmt.Errorf("invalid server name %q after \"fleet\": must be a word such as web-17, because it becomes a part of a storage key", f.Node)
 	}
 	f.Interval = cmp.Or(f.Interval, caddy.Duration(20*time.Second))
 	if time.Duration(f.Interval) < time.Second {

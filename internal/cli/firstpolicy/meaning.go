@@ -148,7 +148,7 @@ func (b *Built) WriteRobotsTxt(w io.Writer) error {
 		out.WriteString("    " + line)
 	}
 	more()
-	_, err := fmt.Fprintf(w, "\nIts robots.txt:\n\n%s\n", out.String())
+	_, err := fmt.Fprintf(w, "\nThe robots.txt of this policy:\n\n%s\n", out.String())
 	return err
 }
 
