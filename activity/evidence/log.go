@@ -102,7 +102,7 @@ func Open(dir string, o Options) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600)) // the system releases it if the process is killed
+	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600)) // the system releases the lock if the process is killed
 	if locked, err := lock.TryLock(); err != nil {
 		return nil, err
 	} else if !locked {

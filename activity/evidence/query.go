@@ -46,7 +46,7 @@ type Publication struct {
 	By     string     `json:"by,omitempty"` // empty if not known
 	Note   string     `json:"note,omitempty"`
 	From   time.Time  `json:"from"`
-	Until  time.Time  `json:"until,omitzero"` // zero if it is still in force at the end of the log
+	Until  time.Time  `json:"until,omitzero"` // zero if the publication is still in force at the end of the log
 	Pauses []Pause    `json:"pauses"`         // periods when the server was down and recorded nothing
 	Served []Document `json:"served"`         // other documents that crawlers received, by time of the first request
 	Log    string     `json:"log,omitempty"`  // directory of the log, if several logs were read

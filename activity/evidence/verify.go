@@ -20,8 +20,8 @@ import (
 type Check struct {
 	Files, Events int
 	First, Last   time.Time
-	// FromStart reports whether the log still has its first line. If it is false, the log itself says that earlier
-	// files were deleted because of their age.
+	// FromStart reports whether the log still has its first line. If FromStart is false, the log itself says that
+	// earlier files were deleted because of their age.
 	FromStart bool
 	Signed    int       // number of completely signed files
 	Keys      []string  // public keys of all signatures, in base64
@@ -109,7 +109,7 @@ func (c *checking) gap(e *Event, format string, args ...any) {
 }
 
 // Verify checks the chain, the signatures and the time stamps of a log. If key is not nil, all signatures must be made
-// with that key. If roots is not nil, they must have issued the authority's certificate.
+// with that key. If roots is not nil, one of its certificates must have issued the authority's certificate.
 func Verify(dir string, key ed25519.PublicKey, roots *x509.CertPool) (*Check, error) {
 	c := &checking{Check: &Check{}, dir: dir, key: key, first: 1, roots: roots}
 	err := Read(dir, func(file string, e *Event, hash string) error {

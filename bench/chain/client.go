@@ -42,7 +42,7 @@ func (c *client) prepare(etag string) {
 	}
 }
 
-// learn sends a request to find the entity tag, which a client that revalidates would know.
+// learn sends a request. If the scenario revalidates, all later requests contain the entity tag of the answer.
 func (c *client) learn(h handler) {
 	c.ask(h)
 	if c.s.Revalidate {

@@ -49,7 +49,7 @@ type agent struct {
 	share         int
 	crawler, kind string // both are empty for a browser; kind is unlisted for an automated client that is not in the catalog
 	identity      string // verified, unverified or impostor, according to the built-in address lists
-	live          bool   // only DNS could have verified it
+	live          bool   // only DNS could have verified the client
 }
 
 var agents = []agent{
@@ -90,7 +90,7 @@ func decide(a *agent, section string) (before, now string) {
 // request is a line of the log.
 type request struct {
 	agent   *agent
-	section string // or /robots.txt
+	section string // an element of sections, or /robots.txt
 	target  string
 	at      time.Time
 	bytes   int

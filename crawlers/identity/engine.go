@@ -21,7 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/refcount"
 )
 
-// These limits protect the server from a policy with too many or too long address lists.
+// These limits protect the server from policies whose address lists are too many or too long.
 const (
 	maxPolicyLists    = 32
 	maxPolicyPrefixes = 20_000

@@ -62,8 +62,8 @@ func (e *engine) card(facts crawlers.Verification) webbotauth.Card {
 	return e.signatures.Card(facts.WebBotAuth)
 }
 
-// explain checks whether an address belongs to the crawler with these facts. It returns the identity and a sentence
-// that describes the result.
+// explain checks whether an address belongs to the crawler with these facts. It returns the identity of a client at
+// this address, and a sentence that describes the result.
 func explain(e *engine, facts crawlers.Verification, addr netip.Addr) (policy.Identity, string) {
 	facts, all := e.methods.askable(facts)
 	result, lists := e.verifier.Check(canceledCtx, facts, addr), e.lists.Status()
