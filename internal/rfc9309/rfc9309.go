@@ -37,7 +37,7 @@ type block struct{ rules []*rule }
 type rule struct {
 	allow bool
 	pattern
-	sent pattern // for URLs that are not normalized
+	sent pattern // for unnormalized URLs
 	size int     // the length in bytes that Google's parser compares: as written, with non-ASCII bytes encoded
 	line int
 }
@@ -246,8 +246,8 @@ func newPattern(text string) pattern {
 	return pattern{text, strings.Split(open, "*"), anchored}
 }
 
-// asSent returns a pattern as Google's parser compares it with URLs that are not normalized. It encodes bytes beyond
-// ASCII, and writes the digits of escapes in upper case.
+// asSent returns a pattern as Google's parser compares it with unnormalized URLs. It encodes bytes beyond ASCII, and
+// writes the digits of escapes in upper case.
 func asSent(value string) string {
 	var b strings.Builder
 	for i := 0; i < len(value); i++ {
