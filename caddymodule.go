@@ -99,10 +99,10 @@ type Handler struct {
 	Reload caddy.Duration `json:"reload,omitempty"`
 
 	// The methods that verify crawlers. `lists` uses operators' address lists, fetched daily. `dns` uses
-	// forward-confirmed reverse DNS. `signatures` uses Web Bot Auth, with keys fetched from the operators.
-	// `embedded` fetches nothing, and uses the address lists of the day when this version was built. `off` switches
-	// verification off. `embedded` and `off` cannot be combined with other values. The client's address is the one
-	// that Caddy determines, so set `trusted_proxies` behind a proxy. Default: `embedded`.
+	// forward-confirmed reverse DNS. `signatures` uses Web Bot Auth, with keys fetched from the operators. `embedded`
+	// fetches nothing, and uses the address lists that come with the program or with a newer crawler catalog. `off`
+	// switches verification off. `embedded` and `off` cannot be combined with other values. The client's address is the
+	// one that Caddy determines, so set `trusted_proxies` behind a proxy. Default: `embedded`.
 	Verify []string `json:"verify,omitempty"`
 
 	// Ranges of non-public addresses, in CIDR notation. Lists and keys may be fetched from these addresses. Use it for

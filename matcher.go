@@ -41,7 +41,7 @@ type MatchCrawler struct {
 
 	// The required identity of the client, in addition to its User-Agent. `any` requires nothing. `verified` requires
 	// proof that the client is the crawler. `impostor` requires proof that the client is not the crawler.
-	// `not-impostor` matches all clients except such impostors. Default: `any`.
+	// `not-impostor` matches every client that is not proven to be an impostor. Default: `any`.
 	Identity string `json:"identity,omitempty"`
 
 	// The methods that verify crawlers, with the values of the handler's `verify`. Default: `embedded`.
@@ -292,7 +292,7 @@ func (m *MatchCrawler) parseArgs(words []string) error {
 //	    verify_from <ranges...>
 //	}
 //
-// A crawler is a product token, category:NAME, operator:NAME, purpose:NAME, signed:HOST, any, or unlisted.
+// A crawler is a product token, category:NAME, operator:NAME, purpose:NAME, signed:HOST, "any" or "unlisted".
 func (m *MatchCrawler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	for d.Next() {
 		args := d.RemainingArgs()

@@ -49,8 +49,8 @@ func (server) InErrorRoute(r *http.Request) bool {
 }
 
 // IsInclude implements handler.Server. For a page with httpInclude, Caddy's directive templates sends a request for a
-// part of the page, with the header of the crawler that requested the page. IsInclude recognizes this request because
-// it has no target. A client can send the same header, but cannot send a request without a target.
+// part of the page, with the header of the crawler that requested the page. IsInclude recognizes such a request because
+// the request has no target. A client can send the same header, but cannot send a request without a target.
 func (server) IsInclude(r *http.Request) bool {
 	if r.Header["Caddy-Templates-Include"] == nil {
 		return false
@@ -82,7 +82,7 @@ func (server) ErrorStatus(err error) int {
 }
 
 // Publisher implements handler.Server. The returned function sets the placeholders {http.robots_policy.*} and the field
-// robots_policy of the access log.
+// "robots_policy" of the access log.
 func (server) Publisher(d *handler.Decision) func(*http.Request) {
 	if d == nil {
 		return func(r *http.Request) {

@@ -48,7 +48,7 @@ type Part struct {
 	Local      string // the name of the Usage that the part refers to, or ""
 }
 
-// Record is a record for some crawlers, or for any crawler if it names "*" (section 2.3).
+// Record is a record for some crawlers, or for any crawler if the record names "*" (section 2.3).
 type Record struct {
 	Line                 int // the line number of the first field
 	Crawlers             []string
@@ -85,7 +85,7 @@ type Field struct {
 	Local      string
 	Patterns   []string // one pattern, or all patterns of a set
 	Set        string
-	Unreadable bool // a permission with an invalid qualifier or a late definition; it does not permit anything
+	Unreadable bool // a permission with an invalid qualifier or a late definition; such a field permits nothing
 
 	folded []pathpattern.Pattern // the patterns in the form for comparisons
 }
@@ -149,8 +149,9 @@ const (
 )
 
 // Compare finds the narrower of two folded patterns (section 2.4.5). The first byte that differs decides. If one
-// pattern ends there, the other pattern is narrower. A "$" is less narrow than any other character, and a "*" is less
-// narrow than any character except "$". Between other characters, the order is undetermined.
+// pattern ends there, the other pattern is narrower. If one pattern has "$" there, the other pattern is narrower.
+// Otherwise, if one pattern has "*" there, the other pattern is narrower. In all other cases, the order is
+// undetermined.
 func Compare(a, b pathpattern.Pattern) Scope {
 	s, t := a.String(), b.String()
 	for i := 0; ; i++ {

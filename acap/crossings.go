@@ -76,8 +76,9 @@ func (s *fieldSolver) decidePair(i, j int) {
 	}
 }
 
-// join adds a permission for the paths that two permissions match, if it is needed. For these paths, the qualifiers of
-// both apply, and the two together may override prohibitions that neither overrides alone.
+// join adds a permission for the paths that two permissions match, if such a permission is needed. For these paths, the
+// qualifiers of both permissions apply. Together, the two permissions may override prohibitions that neither of them
+// overrides alone.
 func (s *fieldSolver) join(i, j int) {
 	a, b := &s.claims[i], &s.claims[j]
 	if !a.pattern.Overlaps(b.pattern) || len(a.from) == 0 || len(b.from) == 0 {
@@ -107,7 +108,8 @@ func (s *fieldSolver) join(i, j int) {
 	})
 }
 
-// needBoth reports whether each of two permissions overrides a prohibition that the other one does not override.
+// needBoth reports whether each of two permissions overrides some prohibition that the other permission does not
+// override.
 func (s *fieldSolver) needBoth(a, b *claim) bool {
 	mine, other := false, false
 	for k := range s.claims[:s.given] {
@@ -145,7 +147,8 @@ func (s *fieldSolver) addAt(p, q pathpattern.Pattern, allow bool, condition stri
 }
 
 // absorb removes the permissions with the same pattern and condition, because readers could not tell which permission
-// to obey. It returns the statements for the claim that replaces them, or nil if such a claim exists.
+// to obey. It returns the statements for the claim that replaces these permissions, or nil if such a claim already
+// exists.
 func (s *fieldSolver) absorb(p pathpattern.Pattern, allow bool, condition string, from []*conditional) []*conditional {
 	all := slices.Clone(from)
 	var same []*claim
@@ -273,8 +276,8 @@ func (s *fieldSolver) withdraw(permission *claim, place pathpattern.Pattern, con
 		return
 	}
 	// Without this permission, a wider claim may give the policy's decision. If the result still permits too much, the
-	// permission becomes a prohibition. It also becomes one if no other claim of this record applies, because then the
-	// record for any crawler would decide.
+	// permission becomes a prohibition. The permission also becomes a prohibition if no other claim of this record
+	// applies, because otherwise the record for any crawler would decide.
 	permission.gone = true
 	covered := slices.ContainsFunc(s.claims, func(c claim) bool { return !c.gone && c.appliesWith(permission) && c.folded.Covers(permission.folded) })
 	purpose, _, _ := strings.Cut(condition, "\n")

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Explain returns the records of a policy's robots.txt that apply to a query. differs describes where readers of the
-// records get a decision that differs from the policy's. Explain ignores the query's usage.
+// Explain returns the records of a policy's robots.txt that apply to a query. differs describes the cases in which
+// readers of the records come to another decision than the policy. Explain ignores the query's usage.
 func Explain(p *policy.Policy, file string, q policy.Query) (sends, differs []string) {
 	if !Published(p) {
 		return nil, nil

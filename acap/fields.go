@@ -15,7 +15,7 @@ import (
 // conditional is a statement that applies to all purposes, or only to some.
 type conditional struct {
 	policy.Applied
-	condition string // the purposes of its sub-record in lower case, one a line, or "" if there is none
+	condition string // the purposes of its sub-record in lower case, one on each line, or "" if there is none
 }
 
 // statements lists the statements about a usage for a class, with their conditions. A condition consists of the usage
@@ -75,9 +75,9 @@ func (c *claim) isFor(purpose string) bool {
 	return c.condition == "" || s.isFor(purpose)
 }
 
-// fieldSolver finds the claims about one usage in a record. They must have the same meaning as the policy for readers
-// that follow section 2.4.5 of ACAP. By this section, the claim with the narrowest scope decides. A usage is prohibited
-// if no claim is the narrowest.
+// fieldSolver finds the claims about one usage in a record. For readers that follow section 2.4.5 of ACAP, the claims
+// must have the same meaning as the policy. According to this section, the claim with the narrowest scope decides. A
+// usage is prohibited if no claim is the narrowest.
 //
 //	everyone:  disallow index /*/drafts/     ACAP-disallow-index: /*/drafts/
 //	everyone:  allow index /news/         →  ACAP-allow-index: /news/

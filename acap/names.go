@@ -60,7 +60,7 @@ func newNames(spec *policy.Spec) *names {
 
 func qualifierText(q *policy.Qualifiers) string { return strings.Join(q.Strings(), " ") }
 
-// isName reports whether s is a valid name by the grammar of section 3.
+// isName reports whether s is a valid name according to the grammar of section 3.
 func isName(s string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	return strings.Trim(s, letters+"0123456789-_.") == "" && strings.IndexAny(s, letters) == 0
@@ -222,7 +222,7 @@ func (d *names) sameSet(fields []field, members []int, s *policy.ResourceSet) bo
 	return len(got) == len(want) && len(got) > 1
 }
 
-// joinUsages combines the permissions of a resource into one item if they are all parts of a local usage.
+// joinUsages combines permissions of a resource into one item if together they are all parts of a local usage.
 func (d *names) joinUsages(items []item) {
 	type key struct{ local, resource, condition string }
 	groups := map[key][]int{}
@@ -296,7 +296,7 @@ func (s *fieldSolver) unready(quals string) bool {
 }
 
 // prohibitUnready changes permissions with such qualifiers to prohibitions, because readers are not expected to
-// understand the qualifiers, and would permit too much without them.
+// understand these qualifiers. If readers ignored the qualifiers, the permissions would permit too much.
 func (s *fieldSolver) prohibitUnready() {
 	for i := range s.claims {
 		c := &s.claims[i]

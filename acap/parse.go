@@ -23,8 +23,8 @@ const (
 	maxPatterns = 10000 // maximum number of patterns in a set
 )
 
-// Parse reads the ACAP fields of a robots.txt by section 3. It accepts lines that end in CR, LF or both, superfluous
-// white space, and field names in any letter case. It skips conventional fields.
+// Parse reads the ACAP fields of a robots.txt according to section 3. It accepts lines that end in CR, LF or both,
+// superfluous white space, and field names in any letter case. It skips conventional fields.
 func Parse(text []byte) *File {
 	p := parser{f: &File{}, sets: map[string]*Set{}, usages: map[string]*Usage{}}
 	text = Decode(text)
@@ -287,8 +287,8 @@ func joinQualifiers(words []string) []string {
 	return joined
 }
 
-// qualifiers parses the qualifiers of a usage. It reads until-recrawl, which section 2.4.1.2 uses, as until-recrawled
-// of section 2.5.3.1.
+// qualifiers parses the qualifiers of a usage. Section 2.4.1.2 writes "until-recrawl" where section 2.5.3.1 has
+// "until-recrawled". qualifiers accepts both.
 func qualifiers(u policy.Usage, words []string) (*policy.Qualifiers, error) {
 	q := &policy.Qualifiers{}
 	seen := map[string]bool{}

@@ -48,7 +48,7 @@ func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	w := all.writer(host)
 	records := append(w.records(), w.references()...)
 	if len(records) == 0 && w.full {
-		// The grammar requires at least one record. This one has no effect, because unstated usages are allowed.
+		// The grammar requires at least one record. This record has no effect, because unstated usages are allowed.
 		records = []*record{{crawlers: []string{"*"}, lines: []recordLine{{Line: Line{Text: "ACAP-allow-crawl: /"}}}}}
 	}
 	if len(records) == 0 {
@@ -69,7 +69,8 @@ func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	return lines, w.problems
 }
 
-// checkNames warns about crawler names that are not valid by the grammar of section 3. A name must start with a letter.
+// checkNames warns about crawler names that are not valid according to the grammar of section 3. A name must start with
+// a letter.
 func (w *writer) checkNames(rec *record) {
 	for _, c := range rec.crawlers {
 		if c == "*" || c[0] >= 'A' && c[0] <= 'Z' || c[0] >= 'a' && c[0] <= 'z' {
@@ -148,7 +149,7 @@ type record struct {
 // recordLine is a line of a record, with its condition if it has one.
 type recordLine struct {
 	Line
-	condition string // the purposes of its sub-record, one a line, or "" if there is none
+	condition string // the purposes of its sub-record, one on each line, or "" if there is none
 }
 
 func (rec *record) write() (lines []Line) {
@@ -228,8 +229,8 @@ func (w *writer) record(c, everyone *policy.Class) *record {
 	return rec
 }
 
-// usages lists the usages that have fields in the record of a class. A usage derived from present only has fields if a
-// rule mentions it.
+// usages lists the usages that have fields in the record of a class. A usage derived from "present" has fields only if
+// a rule mentions this usage.
 func (w *writer) usages(c, everyone *policy.Class) (all []policy.Usage) {
 	differs := map[policy.Usage]bool{}
 	present := c == everyone

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Publication is a version of a policy with all documents that one release of the program makes from it with one
-// crawler catalog.
+// Publication is a version of a policy, with all documents that the program makes from this version. Another release of
+// the program, or another crawler catalog, makes another Publication.
 type Publication struct {
 	ID string `json:"id"` // SHA-256 of all other fields except Number, Time, By and Note
 	// Number is the name that people see. It is the number of the policy's version. If the program or the catalog has
@@ -47,7 +47,7 @@ func (p *Publication) Identify() {
 // Label returns the name that people see; see the function Label.
 func (p *Publication) Label() string { return Label(p.ID, p.Number) }
 
-// Label returns the name of a publication: v3, v3.1 or, if it was not counted, the start of its ID.
+// Label returns the name of a publication: v3, v3.1 or, if the publication was not counted, the start of its ID.
 func Label(id, number string) string {
 	if number == "" {
 		return fmt.Sprintf("%.8s", id)

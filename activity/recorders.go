@@ -147,7 +147,8 @@ func (rs *Recorders) publish(pass func(Publisher)) {
 	}
 }
 
-// Dropped calls each for every recorder, with its name and the number of requests that it has dropped.
+// Dropped calls each for every recorder, with the recorder's name and the number of requests that the recorder has
+// dropped.
 func (rs *Recorders) Dropped(each func(name string, n uint64)) {
 	for _, r := range rs.all() {
 		if d, ok := r.Recorder.(interface{ Dropped() uint64 }); ok {

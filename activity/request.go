@@ -19,24 +19,24 @@ type Identity string
 // The identities.
 const (
 	Verified   Identity = "verified"   // an address list, DNS or a signature proves the identity
-	Unverified Identity = "unverified" // the User-Agent claims the identity, which is neither proven nor disproven
+	Unverified Identity = "unverified" // the User-Agent claims the identity, and no check has proven or disproven this claim
 	Impostor   Identity = "impostor"   // a check showed that the client is not the crawler
-	Audit      Identity = "audit"      // unverified, and the User-Agent also names this program's command audit
+	Audit      Identity = "audit"      // unverified, and the User-Agent also names the command `audit` of this program
 )
 
 // Decision is the server's decision on a request, including its effect.
 type Decision string
 
-// The decisions. If no rule applies to a request, the decision is Unstated in the placeholder and in the command
-// explain. Counters and recorders use Allowed for such requests.
+// The decisions. If no rule applies to a request, the decision is Unstated in the placeholder and in the output of the
+// command `explain`. Counters and recorders use Allowed for such requests.
 const (
 	Unstated   Decision = "unstated"    // no rule applies
 	Allowed    Decision = "allowed"     // a rule allows the request, or no rule applies
 	Disallowed Decision = "disallowed"  // disallowed, but answered like an allowed request
-	WouldBlock Decision = "would_block" // disallowed, but the rule is only logged (enforce: log)
+	WouldBlock Decision = "would_block" // disallowed, but the server only logs this (enforce: log)
 	Blocked    Decision = "blocked"     // disallowed, and blocked
 	Limited    Decision = "limited"     // answered with 429, because the request exceeds a rate limit
-	WouldLimit Decision = "would_limit" // allowed, although the request exceeds a rate limit that is only logged (enforce: log)
+	WouldLimit Decision = "would_limit" // the request exceeds a rate limit, but the server only logs this (enforce: log)
 )
 
 // CategoryUnlisted is the category of clients that look automated but are not in the catalog.
@@ -45,8 +45,8 @@ const CategoryUnlisted = "unlisted"
 // AuditProduct is the product in the User-Agent of every request that the command `audit` makes.
 const AuditProduct = "caddy-robots-policy-audit"
 
-// Request is the record of a request by a crawler, or by a client that looks like one, with the decision on it. It
-// never contains the client's address.
+// Request is the record of a request and the decision on it. The client is a crawler, or looks like an automated
+// client. A Request never contains the client's address.
 type Request struct {
 	Time time.Time
 	Host string // lower case, without a port

@@ -150,7 +150,7 @@ func (a *auditor) checkCachedRefusal(ctx context.Context) {
 			if second.refused() && second.status != http.StatusTooManyRequests {
 				a.add(finding("cached-for-another", p.url.String(), as.crawlerName(), "a cache stores the block of "+as.Name+" ("+first.outcome()+") and serves it to other clients"+because(second.cached()), "do not let the cache store responses with status 403"))
 			}
-			return // one page shows how the cache works
+			return // one page is enough to find out how the cache works
 		}
 	}
 }

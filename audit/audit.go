@@ -274,7 +274,7 @@ func (a *auditor) query(crawler policy.CrawlerID, u *url.URL) policy.Query {
 	return policy.Query{Crawler: crawler, Host: u.Host, Path: target(u), Usage: policy.Crawl, Now: a.now}
 }
 
-// documents lists files for AI crawlers and agents that this program does not publish.
+// documents lists files for AI crawlers and agents. This program does not publish such files.
 var documents = []struct {
 	path  string
 	types []string

@@ -27,7 +27,7 @@ func (e *closedError) Error() string {
 // audit continues on that host.
 var errOtherHost = errors.New("it redirects to another host")
 
-// get requests a URL, and follows redirects. Before each request, it checks that the robots.txt of the host allows the
+// get requests a page, and follows redirects. Before each request, it checks that the robots.txt of the host allows the
 // audit to fetch the URL.
 func (a *auditor) get(ctx context.Context, u *url.URL, as agent) *response {
 	return a.fetch.follow(ctx, u, as, func(next *url.URL) error {
@@ -69,7 +69,7 @@ func (a *auditor) rulesOf(ctx context.Context, u *url.URL) *robotsTxt {
 	return rules
 }
 
-// keepDelay increases the time between requests to the Crawl-delay in a robots.txt, if the latter is longer.
+// keepDelay increases the time between requests to the Crawl-delay in a robots.txt, if the Crawl-delay is longer.
 func (a *auditor) keepDelay(rules *robotsTxt) {
 	a.fetch.interval = max(a.fetch.interval, time.Duration(min(rules.delay(), maxInterval.Seconds())*float64(time.Second)))
 }

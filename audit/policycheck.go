@@ -37,7 +37,7 @@ func (a *auditor) crawler(as agent) policy.CrawlerID {
 
 type loss struct{ code, what string }
 
-// lost returns those rules and preferences of the policy for a page that are missing in a response.
+// lost returns the rules and preferences that the policy has for a page and that are missing in the response.
 func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	want, prefs := a.wanted(u, r.agent)
 	s, names := a.read(r), r.agent.names()

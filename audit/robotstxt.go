@@ -100,8 +100,8 @@ func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 	return f
 }
 
-// wrongPath returns the error in the path of a rule, or "". An empty path is valid in a Disallow line, and means that
-// the line has no effect.
+// wrongPath returns the error in the path of an Allow or Disallow line, or "". An empty path is valid in a Disallow
+// line, and means that the line has no effect.
 func wrongPath(value string) string {
 	if i := strings.IndexByte(value, '$'); i >= 0 && i < len(value)-1 {
 		return `has "$" before the end of the path, where it is an ordinary character`
@@ -120,8 +120,8 @@ func (f *robotsTxt) delay() float64 {
 	return f.delays[0]
 }
 
-// maxWork limits the work for the decisions of one file, in arbitrary units. Trying one rule costs ruleCost plus a cost
-// that depends on the length of the path.
+// maxWork limits the work for the decisions of one file, in arbitrary units. Comparing a path with one line costs
+// ruleCost, plus a cost that depends on the length of the path.
 const (
 	maxWork  = 250_000_000
 	ruleCost = 200

@@ -85,7 +85,7 @@ func (c *client) run(l *load) {
 		began = now
 	}
 	if l.stopping.Load() {
-		c.err = nil // the error is only that the connection was closed
+		c.err = nil // the error is only that stop has closed the connection
 	}
 }
 

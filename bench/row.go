@@ -191,7 +191,7 @@ func freePort() (port int, err error) {
 	return 0, err
 }
 
-// findNginx returns the path of the installed nginx, if it can replace text in pages.
+// findNginx returns the path of the installed nginx, if this nginx can replace text in pages.
 func findNginx() (string, error) {
 	path, err := exec.LookPath("nginx")
 	if err != nil {

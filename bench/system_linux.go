@@ -76,7 +76,7 @@ type cores struct {
 	own           bool // the proxies have a CPU that nothing else uses
 }
 
-// pinSelf finds the available CPUs. It reserves the last CPU for the proxies, and moves this process to the others.
+// pinSelf finds the available CPUs. It reserves the last CPU for the proxies, and moves this process to the other CPUs.
 func pinSelf() (c cores, err error) {
 	if err := unix.SchedGetaffinity(0, &c.rest); err != nil {
 		return c, err

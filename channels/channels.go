@@ -63,7 +63,7 @@ type Group struct {
 	// Reasons yields the texts of the lines about a host and path, with the rules and places that cause them. Reasons
 	// is nil if the decisions of the policy cause the lines.
 	Reasons func(*policy.Policy, policy.Query, func(r *policy.Rule, at policy.Pos, says string))
-	// Values returns texts that are not part of decisions. It is nil if there are none.
+	// Values describes texts that are not part of decisions. It is nil if the channel has no such texts.
 	Values *Values
 }
 
@@ -85,7 +85,7 @@ type Records struct {
 	// All reports whether the records express decisions about every usage.
 	All func(*policy.Publish) bool
 	// Explain returns the records of a robots.txt that apply to a query. differs describes the cases in which readers
-	// of the records do not get the policy's decision.
+	// of the records come to another decision than the policy.
 	Explain func(p *policy.Policy, file string, q policy.Query) (sends, differs []string)
 	// SwitchOn is the line under "publish" that switches on the channel.
 	SwitchOn string
@@ -174,7 +174,7 @@ func At(p *policy.Publish, path string) *Channel {
 }
 
 // Only returns the only channel that can express license requests, references to other records, purposes, the usage
-// other, and qualifiers that search engines have no rule for.
+// "other", and qualifiers for which search engines have no rule.
 func Only() *Channel { return &records }
 
 // Documents returns the channels with documents.

@@ -5,7 +5,7 @@
 //
 // A function that reads data returns a [Known] value. The value includes its [Coverage], which describes the available
 // and the missing data. The function [Judge] makes a [Claim] from a subject, which is a struct with Known values. A
-// Claim holds only if no gap in the subject's data could change the result. All code that prints a tick or a green
+// Claim never holds if a gap in the subject's data could change the result. All code that prints a tick or a green
 // line, or returns the exit code 0 of a safety check, must have a Claim for it.
 package claim
 

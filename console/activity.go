@@ -73,7 +73,7 @@ type Activity struct {
 	directory string                                // absolute
 	store     *optional.Shared[Activity, openStore] // nil before Start
 	lost      atomic.Uint64                         // number of requests that arrived while the store was not open
-	counted   atomic.Uint64                         // number of those requests that the store has counted
+	counted   atomic.Uint64                         // number of the requests in lost that the store has counted
 }
 
 // CaddyModule returns the Caddy module information.

@@ -66,7 +66,7 @@ type changeData struct {
 	Keywords  string
 }
 
-// changeLine describes what crawlers gain or lose by a change.
+// changeLine describes what crawlers gain or lose because of a change.
 type changeLine struct{ Effect, Text string }
 
 // robotsDiff holds the differences between a host's robots.txt before and after the change.
@@ -79,7 +79,7 @@ type robotsDiff struct {
 type publishBox struct {
 	Conditions []condition
 	Ready      bool
-	ReadOnly   string // the reason why the page has no button; empty if it has one
+	ReadOnly   string // the reason why the page has no publish button; empty if the page has the button
 	WhyNot     string
 	Token      string
 	MaySave    bool
@@ -305,7 +305,7 @@ func (v *view) ReplayDays() int {
 	return periods[0]
 }
 
-// changesInWords describes the gains and losses of crawlers. The losses of search engines are first.
+// changesInWords describes the gains and losses of crawlers. The losses of search engines come first.
 func changesInWords(d *compare.Diff) (all []changeLine) {
 	for i := range d.Changes {
 		c := &d.Changes[i]
@@ -363,7 +363,7 @@ func draftFile(w http.ResponseWriter, v *view) error {
 	return err
 }
 
-// stands returns the state of the policy in its storage: the text, and the published versions, newest first.
+// stands returns the text and the published versions of the policy in its storage. The newest version is first.
 func (v *view) stands() *source.Standing {
 	if v.Running == nil || v.Running.document == nil || !v.showsText() {
 		return new(source.Standing)
@@ -379,7 +379,7 @@ func (v *view) stands() *source.Standing {
 	return v.standing
 }
 
-// publishedAs returns the entry for a publication in the version history, or nil if the history does not have it. It
+// publishedAs returns the entry for a publication in the version history, or nil if the history has no such entry. It
 // compares version numbers, because several versions can have the same text.
 func (v *view) publishedAs(p *store.Publication) *source.Published {
 	number, _, _ := strings.Cut(p.Number, ".") // the part after the dot depends on the program and the catalog
@@ -401,8 +401,8 @@ func (v *view) signedOf(p *store.Publication) string {
 	return ""
 }
 
-// signedWords returns a phrase with the author of an action and the reason for it. The phrase follows the description
-// of the action.
+// signedWords returns a phrase with the author of an action and the reason for the action. The phrase follows the
+// description of the action.
 func signedWords(s source.Signed) (text string) {
 	if s.By != "" {
 		text = ", by " + english.List(shortenAll(append([]string{s.By}, s.Approved...)), "and")

@@ -137,7 +137,7 @@ func newSpark(counts []int64, unit string) (s spark) {
 	const width, height, edge, most = 84.0, 20.0, 2.0, 60 // more points would not be visible
 	texts := make([]string, len(counts))
 	by := max(1, (len(counts)+most-1)/most)
-	rest := len(counts) % by // number of counts to omit, so that each point is the sum of the same number of counts
+	rest := len(counts) % by // number of counts to omit at the start, so that every point is the sum of the same number of counts
 	sums, top := make([]int64, len(counts)/by), int64(1)
 	for i, n := range counts {
 		texts[i] = english.Number(n)

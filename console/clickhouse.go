@@ -18,8 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/block"
 )
 
-// ClickHouse is the database of a fleet. The servers send their totals to the database, and the console of each server
-// reads from it. `caddy robots-policy activity-schema` creates the tables.
+// ClickHouse is the database of a fleet. The servers send their totals to this database, and the console of each server
+// reads the totals of all servers. `caddy robots-policy activity-schema` creates the tables.
 type ClickHouse struct {
 	// The address of the HTTP interface, with the name of the database as the path, such as
 	// `https://clickhouse.example.net:8443/robots`.

@@ -90,8 +90,8 @@ func (v *view) traffic(name, prefix string) store.Query {
 	return q
 }
 
-// clients returns the clients in the result of the query that traffic returns. The client with the most requests is
-// first.
+// clients returns the clients in rows, which are the result of the query that traffic returns. The client with the most
+// requests is first.
 func (v *view) clients(rows []store.Row) []*client {
 	from, _ := v.span()
 	by := map[clientID]*client{}

@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/block"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
-	_ "github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd" // subcommands
+	_ "github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd" // registers the subcommands
 )
 
 func init() { caddy.RegisterModule(new(Console)) }

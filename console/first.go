@@ -23,7 +23,7 @@ type firstQuestions struct {
 // firstQuestion is a yes-or-no question of the form.
 type firstQuestion struct {
 	Name, Text, Answer string
-	More               bool // true if the question is asked only if the answer to the question above is "no"
+	More               bool // true if the question depends on the question above, and is asked only after the answer "no"
 }
 
 // openFirst fills in the page for a first policy, if the site does not have a policy yet.

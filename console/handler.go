@@ -20,9 +20,9 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("robots_policy_console", httpcaddyfile.Before, "respond")
 }
 
-// Handler serves the pages of the console on a site. Everyone who can request them sees the policy and the crawlers of
-// the site's hosts, so put `basic_auth` or `forward_auth` before this directive. Without authentication, the pages are
-// read-only.
+// Handler serves the pages of the console on a site. Everyone who can request these pages sees the policy and the
+// crawlers of the site's hosts, so put `basic_auth` or `forward_auth` before this directive. Without authentication,
+// the pages are read-only.
 type Handler struct {
 	// The hosts that the pages show and that users may make decisions about, or `*` for all hosts. Default: the host of
 	// the request.

@@ -26,7 +26,7 @@ type healthData struct {
 	Dropped    []droppedBy
 	Storage    *store.Bounds
 	MaxBytes   int64          // maximum size of the storage in bytes
-	Evidence   recorders.Look // zero if there is no evidence log, or if it was not verified yet
+	Evidence   recorders.Look // zero if there is no evidence log, or if the log was not verified yet
 	Write      bool
 	Nodes      []fleetNode
 	NodesError string // the reason why the servers are not known

@@ -21,8 +21,8 @@ import (
 )
 
 // Caddy's admin API rejects requests from browsers, so the console has a separate address on this machine. Like the
-// admin API, the console checks the Host header. For requests that change something, it also checks the Origin header
-// and a token.
+// admin API, the console checks the Host header. For requests that change policies or drafts, it also checks the Origin
+// header and a token.
 
 const (
 	defaultListen = "localhost:2020"

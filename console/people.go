@@ -102,7 +102,7 @@ func (v *view) SignedIn() string {
 	return "Signed in as " + shorten(v.person.Name) + map[role]string{editor: ", an editor.", publisher: ", a publisher."}[v.person.role]
 }
 
-// tokenKey is the key for the tokens in forms that change something. Each process creates a new key.
+// tokenKey is the key for the tokens in forms that change policies or drafts. Each process creates a new key.
 var tokenKey = func() (key [32]byte) {
 	_, _ = rand.Read(key[:]) // rand.Read never fails
 	return key
@@ -110,8 +110,8 @@ var tokenKey = func() (key [32]byte) {
 
 const tokenPeriod = 6 * time.Hour
 
-// token returns a value for a version and a person. A form must send this value back to change something. Pages of
-// other sites cannot read the value.
+// token returns a value for a version and a person. A form that changes policies or drafts must send this value back.
+// Pages of other sites cannot read the value.
 func token(at time.Time, version, name string) string {
 	mac := hmac.New(sha256.New, tokenKey[:])
 	fmt.Fprintf(mac, "%d %s %s", at.Unix()/int64(tokenPeriod.Seconds()), version, name)

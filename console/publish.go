@@ -62,7 +62,7 @@ func (v *view) publishBox(d *changeData) publishBox {
 }
 
 // searchLoss adds a condition about the losses of search engines to the form. An undo always meets the condition. For
-// an earlier version, the user must accept each loss by name.
+// an earlier version, the user must accept the losses of each search engine by the name of the search engine.
 func (d *changeData) searchLoss(b *publishBox, add func(passes bool, good, bad string)) {
 	text := strings.Join(append([]string{d.Keeps.Text()}, d.Keeps.Lines()...), "; ")
 	switch {

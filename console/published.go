@@ -55,8 +55,8 @@ func (r *versionRow) Recorded() []store.Period {
 type reader struct {
 	store.Read
 	Current bool
-	// time between the publication of the version in force and the crawler's reading; empty if the crawler has not read
-	// it
+	// how long after the publication of the version in force the crawler read this version; empty if the crawler has
+	// not read it
 	After string
 }
 

@@ -17,7 +17,7 @@ type readersSubject struct {
 	// number of crawlers whose last robots.txt is older than the robots.txt in force
 	Behind  claim.Known[int] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
 	Readers int
-	Lacking bool // true if readings since the publication may be missing
+	Lacking bool // true if some readings since the publication may not have been recorded
 }
 
 // hasRead is the claim that each crawler that reads robots.txt has read the version in force.

@@ -19,7 +19,7 @@ type running struct {
 	Name     string
 	document *source.Document // nil for a file that belongs to one host
 	below    site.Below
-	first    bool // true if there is no policy yet, so this one is empty
+	first    bool // true if this is an empty policy, because no policy has been published yet
 }
 
 // Spec returns the parsed policy.

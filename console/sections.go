@@ -175,7 +175,7 @@ type asker struct {
 	identity   policy.Identity
 }
 
-// impostor reports whether this is the row of all impostors.
+// impostor reports whether the row is for all impostors together.
 func (a *asker) impostor() bool { return a.identity == policy.Impostor }
 
 // recorded returns the identity in the form used for recorded requests.

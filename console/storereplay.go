@@ -73,7 +73,8 @@ func hostsOf(names []string) (hosts []policy.Host) {
 	return hosts
 }
 
-// since returns the start of the last days. The last day is the last 24 hours.
+// since returns the start of the period that ends now and has this number of days. If the number is 1, the period is
+// the last 24 hours, beginning at a full hour.
 func since(now time.Time, days int) time.Time {
 	if days == 1 {
 		return now.Truncate(time.Hour).Add(-23 * time.Hour)

@@ -36,7 +36,8 @@ func errNoStore() error {
 	return errors.New("this server does not store totals of requests; add the option activity to robots_policy")
 }
 
-// totals returns the answer to a query. Equal queries for a page share one answer, even while it is being computed.
+// totals returns the answer to a query. Equal queries for a page share one answer, even while the answer is being
+// computed.
 func (v *view) totals(q store.Query) ([]store.Row, error) {
 	if v.store == nil {
 		return nil, nil

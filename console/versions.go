@@ -83,7 +83,7 @@ func (v *view) readHistory() (*history, error) {
 	return h, err
 }
 
-// live returns the publication in force, or nil if the store does not have it.
+// live returns the publication in force, or nil if the history does not have this publication.
 func (h *history) live() *numbered {
 	for i := range h.publications {
 		if h.publications[i].Live {

@@ -13,10 +13,10 @@ import (
 )
 
 // Automated reports whether a User-Agent probably comes from an automated client. name is the product in the User-Agent
-// that gives the client away. Callers count the client under this name. Automated does not use the catalog. A client is
-// automated if one of these rules applies:
+// that shows this. Callers count the client under this name. Automated does not use the catalog. A client is automated
+// if one of these rules applies:
 //
-//   - There is no User-Agent. The name is then "(none)".
+//   - There is no User-Agent. In this case, the name is "(none)".
 //   - The User-Agent begins with the name of an HTTP library or a command-line client.
 //   - A word in the User-Agent is the name of an automated client, such as MyCrawler, examplebot or HeadlessChrome.
 //   - The User-Agent contains an address of the operator: a URL or an e-mail address.
@@ -267,7 +267,8 @@ func isPlatform(product string) bool {
 }
 
 // automatons lists automated programs that the other rules of [Automated] do not detect, with one name on each line.
-// The programs are tools, services that send requests for their customers, and crawlers without published information.
+// These programs are tools, services that send requests for their customers, and crawlers about which nothing is
+// published.
 //
 //go:embed automatons.txt
 var automatons string

@@ -206,7 +206,7 @@ var WellKnown = []string{
 	"PerplexityBot", "OAI-SearchBot", "Claude-SearchBot", "ChatGPT-User", "Claude-User", "Perplexity-User", "GoogleOther",
 }
 
-// SortWellKnown moves the names in [WellKnown] to the front of names. It does not change the order of the other names.
+// SortWellKnown moves the names in [WellKnown] to the front of names. The order of all other names does not change.
 func SortWellKnown(names []string) {
 	rank := func(name string) int {
 		if i := slices.Index(WellKnown, name); i >= 0 {

@@ -26,14 +26,14 @@ const (
 )
 
 // CategoryNone is the category of crawlers whose purpose is not documented by any source. A policy can name such a
-// crawler, and its requests are counted, but rules for a category do not apply to it.
+// crawler, and the crawler's requests are counted. But rules for a category do not apply to the crawler.
 const CategoryNone Category = "none"
 
 // CategoryOnDevice is a further category of link previews that an app fetches on its user's own device. Such a request
 // comes from the IP address of a person. CategoryOnDevice is never a main category.
 const CategoryOnDevice Category = "on-device"
 
-// CategoryAI stands for all crawlers for AI, see [Crawler.IsAI]. It is never stored as the category of a crawler.
+// CategoryAI stands for all crawlers for AI; see [Crawler.IsAI]. No crawler has CategoryAI as its stored category.
 const CategoryAI Category = "ai"
 
 // Results is the kind of search results that a search engine makes from the pages of a crawler.

@@ -43,7 +43,7 @@ func load(fsys fs.FS) (*Catalog, error) {
 	return checked(list, controls, asOf, errs, places)
 }
 
-// checked returns a catalog with these crawlers. If there are errors, it returns all of them joined, including the
+// checked returns a catalog with these crawlers. If it finds errors, it returns one error that joins them with the
 // earlier errors in errs. places holds the file and line of each crawler.
 func checked(list []*Crawler, controls []Control, asOf string, errs []error, places map[*Crawler]string) (*Catalog, error) {
 	errs = append(errs, checkAll(list, places)...)

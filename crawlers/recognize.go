@@ -161,8 +161,8 @@ func (r *Recognizer) each(dst []int, ua string) (_ []int, foreign bool) {
 	return dst, s.foreign()
 }
 
-// at returns the Index and the length of the longest token that begins at ua[i]. The length is 0 if no token begins
-// there.
+// at returns the Index and the length of the longest token that begins at ua[i]. The length is 0 if no token begins at
+// this position.
 func (r *Recognizer) at(ua string, i int) (index, length int) {
 	if r.isOther(ua, i) {
 		return 0, 0

@@ -31,9 +31,9 @@ func CheckSigner(token string) error {
 	return nil
 }
 
-// SignerRow returns the row for a signer. The catalog may have crawlers whose key directory is at the signer's host, or
-// at that host with the prefix "www.". The row then contains the facts that these crawlers share. Otherwise the row
-// expects the keys at the well-known path.
+// SignerRow returns the row for a signer. Crawlers of the catalog may have a key directory at the signer's host, or at
+// that host with the prefix "www.". In this case, the row contains the facts that these crawlers share. Otherwise the
+// row expects the keys at the well-known path.
 func (c *Catalog) SignerRow(token string) Row {
 	host := strings.ToLower(token[len(SignerPrefix):])
 	directory := "https://" + host

@@ -127,7 +127,7 @@ func plain(ua string) string {
 }
 
 // isAppName reports whether the name at the beginning of a User-Agent is the name of an app. On Apple's phones and
-// computers, the system writes the name of the app there, and a person uses the app.
+// computers, the system begins the User-Agent with the name of the app, and a person uses the app.
 func isAppName(ua string) bool {
 	_, rest, ok := strings.Cut(ua, " CFNetwork/")
 	return ok && strings.Contains(rest, " Darwin/")

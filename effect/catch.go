@@ -47,5 +47,5 @@ func (e *Engine) Catches(by, crawler policy.CrawlerID) bool {
 	return slices.Contains(e.catches[crawler], by)
 }
 
-// Caught lists those crawlers of the policy that the server may mistake a crawler for.
+// Caught lists the crawlers of the policy for which the server may mistake a crawler.
 func (e *Engine) Caught(crawler policy.CrawlerID) []policy.CrawlerID { return e.catches[crawler] }

@@ -97,8 +97,8 @@ type license struct {
 	path string // empty means that the license is not on the site
 }
 
-// licenseOf returns the host and path in the URL of the policy's license. It returns an empty license for the root of a
-// site, because a license there must not exempt the root from the rules.
+// licenseOf returns the host and path in the URL of the policy's license. For the root of a site, it returns an empty
+// license, because a license at the root must not exempt the root from the rules.
 func licenseOf(text string) license {
 	u, err := url.Parse(text)
 	if err != nil || text == "" || u.EscapedPath() == "" || u.EscapedPath() == "/" {
@@ -113,9 +113,9 @@ type Client struct {
 	Identity policy.Identity
 }
 
-// EdgeOfAll decides about a request that any of several crawlers may have sent. It returns the strictest verdict for
-// one of them, and the query for this verdict. If several verdicts are equally strict, it returns the first. If there
-// are no clients, it returns q and an empty verdict.
+// EdgeOfAll decides about a request that any of several crawlers may have sent. It returns the strictest of the
+// crawlers' verdicts, and the query for this verdict. If several verdicts are equally strict, it returns the first. If
+// there are no clients, it returns q and an empty verdict.
 func (e *Engine) EdgeOfAll(t *Target, clients []Client, q policy.Query) (policy.Query, Verdict) {
 	var strictest Verdict
 	by := q

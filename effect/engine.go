@@ -83,8 +83,8 @@ func (e *Engine) shows(t PolicyTarget) (shows bool) {
 	return shows
 }
 
-// maxEnds limits how many dates a comparison considers. If there are more, it considers the first dates and the last
-// one.
+// maxEnds limits how many dates a comparison considers. If the policy has more dates, the comparison considers the
+// first dates and the last date.
 const maxEnds = 16
 
 // endsOf lists the end times of a policy's permissions, at most maxEnds.

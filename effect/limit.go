@@ -36,7 +36,7 @@ func (e *Engine) limitsAt(dst []Limit, t *Target, q policy.Query) []Limit {
 	if !e.limits || q.Crawler == 0 || e.Open(e.Read(t)) {
 		return dst
 	}
-	// A client that falsely claims to be a search engine is not treated as one.
+	// A client that falsely claims to be a search engine is not treated like a search engine.
 	search := q.Identity != policy.Impostor && e.Searches(q.Crawler)
 	if r := e.Policy.Limit(q); r != nil && (!search || LimitsSearch(r)) {
 		if mode := e.limitMode(r); mode > policy.ModeOff {
@@ -69,8 +69,9 @@ func (e *Engine) LimitsOf(r *policy.Rule) (all []Limit) {
 	return all
 }
 
-// limitMode returns the mode for requests over a rule's limit. A limit has no effect unless the server enforces it.
-// Therefore the mode is ModeBlock, unless the rule sets another mode or the mode of the whole policy is ModeLog.
+// limitMode returns the mode for requests over a rule's limit. A limit that the server does not enforce has no effect.
+// Therefore the default mode is ModeBlock. The rule can set another mode, and if the mode of the whole policy is
+// ModeLog, the default is ModeLog.
 func (e *Engine) limitMode(r *policy.Rule) policy.Mode {
 	switch {
 	case r.Enforce != policy.ModeUnset:

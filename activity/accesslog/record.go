@@ -24,7 +24,7 @@ type Record struct {
 	Target    []byte // the request target, such as /a?b
 	UserAgent []byte // several User-Agents are separated by line breaks
 	Bytes     int64  // bytes of the response body
-	// Crawler and Identity are the results that the server recorded in the field robots_policy of Caddy's log, or
+	// Crawler and Identity are the results that the server recorded in the field "robots_policy" of Caddy's log, or
 	// empty.
 	Crawler, Identity []byte
 	Unsigned          bool // the log includes the request's header fields, and none of them is a signature

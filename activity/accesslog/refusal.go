@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// packed lists kinds of files that are not text. They are recognized by their first bytes. command converts them to
-// text.
+// packed lists kinds of files that are not text. Such files are recognized by their first bytes. command is a command
+// that converts them to text.
 var packed = []struct{ start, name, command string }{
 	{"\xfd7zXZ\x00", "packed with xz", "xz -dc FILE"},
 	{"BZh", "packed with bzip2", "bzip2 -dc FILE"},

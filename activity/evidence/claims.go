@@ -47,7 +47,7 @@ func (c *Check) Whole() claim.Claim {
 	switch {
 	case len(c.Keys) == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "anyone with write access to the files can make such a log", Close: "in the option evidence, name a key"})
-	// A log that is being written may end with unsigned lines. The claim then names the last signed line.
+	// A log that is being written may end with unsigned lines. In this case, the claim names the last signed line.
 	case c.Signed < c.Files && c.Tail == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the lines of a day are not signed, so that anyone with write access to them can have changed them", Close: "find out whether the signature of that day was removed"})
 	}

@@ -40,7 +40,7 @@ const (
 
 // The kinds of errors.
 const (
-	WriteFailed = "write"     // writing failed; Event.Count is the number of attempts until it worked again
+	WriteFailed = "write"     // writing failed; Event.Count is the number of failed attempts
 	ClockBack   = "clock"     // the clock was set back
 	FileChanged = "file"      // another program changed the file that was being written
 	NotSigned   = "signature" // lines of an earlier run are not signed, or were changed after signing
@@ -94,7 +94,7 @@ func hashOf(line []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// typeOf returns the type of event that a request causes, or "" if it causes none.
+// typeOf returns the type of event that a request causes, or "" if the request causes no event.
 func typeOf(v *activity.Request) string {
 	switch {
 	case v.Violation:

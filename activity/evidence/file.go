@@ -101,7 +101,7 @@ func (l *Log) resume() (found []*Event, err error) {
 	return nil, nil
 }
 
-// relearn remembers which texts the current day's file contains, so that they are not written to it again.
+// relearn remembers which texts the current day's file contains, so that these texts are not written to the file again.
 func (l *Log) relearn(e *Event) {
 	switch {
 	case e.Published != nil:

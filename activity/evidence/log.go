@@ -252,8 +252,8 @@ func (l *Log) count(reason string, err error) {
 	l.options.Report(reason, err)
 }
 
-// add appends an event to the pending lines. It returns false if the event is left out, because its crawler has used
-// its quota of the day or too many lines are pending.
+// add appends an event to the pending lines. It returns false if the event is left out, because the crawler has used up
+// its quota for the day or because too many lines are pending.
 func (l *Log) add(e *Event) bool {
 	l.watchClock()
 	l.turnDay()

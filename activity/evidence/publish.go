@@ -61,7 +61,7 @@ func (l *Log) publish(e *Event) {
 		}
 		if e.Time.After(l.now()) || l.now().Sub(e.Time) > time.Minute {
 			// The publication was loaded before this run, or comes into force again. The event must have the time when
-			// the log learned of it.
+			// the log receives the publication.
 			e.Time = l.now()
 		}
 		if before != nil {

@@ -103,7 +103,7 @@ type Violations struct {
 	Last   time.Time `json:"last"`
 	Count  int64     `json:"count"`
 	Served int64     `json:"served"` // requests answered with a status below 400
-	// Blocked counts blocked requests, including those over a rate limit. Requests that are neither in Served nor in
+	// Blocked counts blocked requests, including requests over a rate limit. Requests that are neither in Served nor in
 	// Blocked were answered with an error.
 	Blocked int64       `json:"blocked"`
 	Lines   []LineCount `json:"lines"` // the violated lines of robots.txt, if known

@@ -122,7 +122,7 @@ func (o *Omissions) add(k omission, n int64) {
 // Total returns the number of all omitted events, including the events that take has returned.
 func (o *Omissions) Total() uint64 { return o.total.Load() }
 
-// maxOmitted limits the number of events about omissions written in a minute. It is limited because clients can use
+// maxOmitted limits the number of events about omissions written in a minute. A limit is needed because clients can use
 // many names. The remaining counts are written later.
 const maxOmitted = 50
 

@@ -83,8 +83,8 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 	return f
 }
 
-// isStaging reports whether a first policy keeps the hosts that a rule names out of search results, and does nothing
-// else there. The safety checks at load allow such a rule.
+// isStaging reports whether the only effect of a rule in a first policy is to keep the hosts that the rule names out of
+// search results. The safety checks at load allow such a rule.
 func isStaging(f compare.Found) bool {
 	return f.Loss&(effect.LossBlocked|effect.LossCrawl) == 0 && f.Rule != nil && len(f.Rule.Hosts) > 0
 }
@@ -165,8 +165,9 @@ func listed(before string, words []string) (lines []string) {
 	return lines
 }
 
-// Keeps judges, without traffic, whether a policy makes search engines lose something. old is the previous policy, or
-// nil for the first one. below finds the site's own robots.txt; it is nil if the server does not merge that file.
+// Keeps judges whether search engines lose something because of a policy. It does not use traffic. old is the previous
+// policy, or nil for the first one. below finds the site's own robots.txt; it is nil if the server does not merge that
+// file.
 func Keeps(old, now *site.Site, below site.Below, accepted []string) claim.Claim {
 	return KeepsBy(compare.Sites(old, now, compare.Options{Below: below}).Losses, old == nil, accepted)
 }

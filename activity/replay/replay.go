@@ -43,8 +43,8 @@ type Options struct {
 	Hosts []policy.Host
 	// Below, if not nil, finds the robots.txt of the site itself, which applies where the policy has no rule.
 	Below site.Below
-	// Decided is called with each request of a crawler in a log, and with the new policy's decision on it. Calls may be
-	// concurrent. Decided may be nil.
+	// Decided is called with each request of a crawler in a log, and with the new policy's decision on this request.
+	// Calls may be concurrent. Decided may be nil.
 	Decided func(*accesslog.Record, Verdict)
 
 	losses func() *compare.Losses // returns the losses that a comparison of the policies finds
@@ -58,7 +58,7 @@ type Verdict struct {
 	Rule     string // name or audience of the rule, or enforcement.impostors; empty if no rule decided
 }
 
-// Run replays logs, or an activity database. It returns an error if they cannot be read.
+// Run replays logs, an activity database, or both. It returns an error if the logs or the database cannot be read.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)

@@ -47,7 +47,7 @@ type Report struct {
 	ByCrawler    []CrawlerCount `json:"crawlers"`
 	Rules        []RuleCount    `json:"rules"`
 	IdleRules    []RuleCount    `json:"idle_rules"` // rules that decided no request
-	// Unknown holds the most frequent automated clients that neither policy lists. They are never blocked.
+	// Unknown holds the most frequent automated clients that neither policy lists. Such clients are never blocked.
 	Unknown         []UnknownCount `json:"unlisted"`
 	UnknownClients  int64          `json:"unlisted_clients"`  // number of different unlisted clients
 	UnknownRequests int64          `json:"unlisted_requests"` // number of the requests of all unlisted clients

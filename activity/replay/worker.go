@@ -71,7 +71,7 @@ func (w *worker) with(file *robotstxt.File) *worker {
 	return over
 }
 
-// client holds what both policies know about a User-Agent.
+// client holds the crawlers that each of the two policies recognizes in a User-Agent.
 type client struct {
 	new, old  []policy.CrawlerID // the crawlers that the User-Agent names
 	purposes  [2][]string

@@ -19,13 +19,14 @@ type span struct {
 }
 
 // spans returns the parts of tables to read. For whole days, it uses the daily totals if the answer does not
-// distinguish hours. For the rest, it uses the hourly totals. rolled is the last day with daily totals of paths.
+// distinguish hours. For other parts of the period, it uses the hourly totals. rolled is the last day with daily totals
+// of paths.
 func (q *Query) spans(rolled int64) []span {
 	from, to := hoursOf(q.From, q.To)
 	hours, days := pathHourTable, pathDayTable
 	if !q.paths() {
 		hours, days = hourTable, dayTable
-		rolled = to // every write also updates the table days
+		rolled = to // every write also updates the table "days"
 	}
 	firstDay, lastDay := (from+23)/24, min(to/24, rolled+1)
 	if q.has(ByHour) || firstDay >= lastDay {
@@ -119,8 +120,8 @@ func (q *Query) most() string {
 	return fmt.Sprintf(" ORDER BY %s DESC LIMIT %d", map[bool]string{true: "v", false: "n"}[q.Violating], 4*q.Limit+100)
 }
 
-// totalsIn returns the sums of the rows in some spans. They are sorted by time if the query asks for a time, and otherwise
-// by requests. Violations with unknown paths come last.
+// totalsIn returns the sums of the rows in some spans. The sums are sorted by time if the query has a dimension of
+// time, and otherwise by the number of requests. Violations with unknown paths come last.
 func totalsIn(ctx context.Context, e engine, q *Query, spans []span) ([]Row, error) {
 	rows := []Row{}
 	text, by := q.statement(e, spans), len(q.By)

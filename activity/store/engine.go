@@ -12,8 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 )
 
-// engine answers SQL statements about the tables of this package. A [Reader] has them in SQLite, and a [FleetReader] in
-// ClickHouse. Both answer the same statements, except for the differences in their dialects.
+// engine executes SQL statements on the tables of this package. A [Reader] has these tables in SQLite, and a
+// [FleetReader] has them in ClickHouse. Both execute the same statements, except for the differences between the two
+// dialects.
 type engine interface {
 	dialect() *dialect
 	// query calls each with every row, both as texts and as numbers. The number of a field that is not numeric is 0.

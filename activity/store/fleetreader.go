@@ -49,8 +49,8 @@ type Node struct {
 	rolled, last int64
 }
 
-// Nodes returns all databases that have sent something, sorted by name of the server. A server has several databases if
-// its directory was deleted.
+// Nodes returns all databases that have sent rows, sorted by the names of their servers. A server has several databases
+// if its directory was deleted.
 func (r *FleetReader) Nodes(ctx context.Context) (all []Node, err error) {
 	err = r.query(ctx, "SELECT server_name, store, toUInt32(now()) - toUInt32(at), behind, rolled, last, every, ended, toInt64(revision) - toInt64(toUInt32(at)) * 1000 FROM servers FINAL"+r.where()+" ORDER BY server_name, store", 9, func(f []string, n []int64) {
 		all = append(all, Node{
@@ -162,7 +162,7 @@ func (r *FleetReader) Bounds(ctx context.Context) (Bounds, error) {
 // Crawlers returns the recorded crawlers, sorted by name.
 func (r *FleetReader) Crawlers(ctx context.Context) ([]Crawler, error) { return crawlersIn(ctx, r) }
 
-// Reads returns which crawlers have read which robots.txt, the latest first.
+// Reads returns the reads of robots.txt by crawlers, the latest first.
 func (r *FleetReader) Reads(ctx context.Context) ([]Read, error) { return readsIn(ctx, r) }
 
 // Publications is like [Reader.Publications]. The time of a publication is the time when the first server loaded it.

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Names in the table meta.
+// Names in the table "meta".
 const (
 	metaOpen     = "open"     // 1 while a process has the database open; the 1 remains if the process is killed
 	metaRolled   = "rolled"   // the last day in path_days
@@ -32,7 +32,7 @@ func meta(ctx context.Context, q querier, name string) (int64, error) {
 }
 
 // change calls do with a transaction, and with a revision that is greater than all earlier ones. The revision is a
-// time, so that it does not go back if an older copy of the database is restored.
+// time, so that revisions do not decrease if an older copy of the database is restored.
 func (s *Store) change(ctx context.Context, do func(tx *sql.Tx, revision int64) error) error {
 	return within(ctx, s.db, func(tx *sql.Tx) error {
 		last, err := meta(ctx, tx, metaRevision)

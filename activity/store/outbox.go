@@ -21,7 +21,7 @@ type outgoingTable struct {
 	name, bucket string // bucket is the column of the time; a table without such a column is sent as a whole
 	keys, others string // columns with texts; keys and bucket form the key
 	numbers      string
-	interned     bool   // the table stores numbers of texts instead of texts
+	interned     bool   // in place of each text, the table has the number of the text
 	order        string // sort order of the fleet's table, without the columns that make it unique
 }
 

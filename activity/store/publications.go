@@ -120,8 +120,8 @@ type Read struct {
 	Requests    int64
 }
 
-// Label returns the label of the publication that was in force then. If that publication is not known, it returns the
-// version of the robots.txt.
+// Label returns the label of the publication that was in force when the crawler read the robots.txt. If that
+// publication is not known, it returns the version of the robots.txt.
 func (r *Read) Label() string {
 	if r.Publication == "" {
 		return fmt.Sprintf("%.8s", r.Version)
@@ -129,7 +129,7 @@ func (r *Read) Label() string {
 	return activity.Label(r.Publication, r.Number)
 }
 
-// Reads returns which crawlers have read which robots.txt, the latest first.
+// Reads returns the reads of robots.txt by crawlers, the latest first.
 func (r *Reader) Reads(ctx context.Context) ([]Read, error) { return readsIn(ctx, r) }
 
 func readsIn(ctx context.Context, e engine) (all []Read, err error) {

@@ -78,8 +78,8 @@ type Query struct {
 	By         []Dimension // the dimensions of the answer's rows
 	// Days is the number of days in a row if By contains ByDay. The first row begins with the day of From. 0 means 1.
 	Days int
-	// Limit is the maximum number of rows. The answer has the rows with the most requests. 0 means all rows. Limit is
-	// ignored if By contains a dimension of time; the rows are then sorted by time.
+	// Limit is the maximum number of rows. The answer has the rows with the most requests. 0 means all rows. If By
+	// contains a dimension of time, Limit is ignored, and the rows are sorted by time.
 	Limit int
 	// Violating leaves out rows without violations, and sorts the rows by the number of violations.
 	Violating bool

@@ -18,8 +18,8 @@ import (
 // not opened.
 const schemaVersion = 8
 
-// table is one of the four tables of totals. Its rows contain the numbers of texts in the table strings. The rows are
-// ordered so that the rows of a period can be read, and the oldest rows deleted, quickly.
+// table is one of the four tables of totals. In its rows, each text is replaced by the number that the text has in the
+// table "strings". The rows are ordered so that the rows of a period can be read, and the oldest rows deleted, quickly.
 type table struct {
 	name, bucket string // bucket is the column of the time
 	hours        int64  // number of hours in a bucket

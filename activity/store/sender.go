@@ -40,7 +40,7 @@ const (
 	insertBytes  = 4 << 20 // maximum number of bytes of rows in a statement
 	insertPause  = 200 * time.Millisecond
 	insertLimit  = 2 * time.Minute // maximum time for a statement
-	roundInserts = 50              // after this many statements, the sender tells the fleet about its progress
+	roundInserts = 50              // the sender tells the fleet about its progress after this many statements
 )
 
 // SendTo sets the database to which totals are sent. It does not wait until they are sent.

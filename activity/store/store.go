@@ -76,12 +76,13 @@ func (s *Store) take(v activity.Request) {
 	s.waiting.addVisit(&v)
 }
 
-// maxClosed is the longest time during which the database can be closed for a normal restart. If it was closed for
-// longer, the server may have run without its database, or an older copy was restored.
+// maxClosed is the longest time during which the database can be closed for a normal restart. If the database was
+// closed for longer, the server may have run without its database, or someone may have restored an older copy.
 const maxClosed = time.Hour
 
-// noteClosed records that the database is open. If it was not closed properly, or was closed for longer than maxClosed,
-// noteClosed also records that an unknown number of requests is missing since the last change.
+// noteClosed records that the database is open. If the database was not closed properly, or was closed for longer than
+// maxClosed, some requests since its last change may be missing. In these cases, noteClosed also records that an
+// unknown number of requests may be missing.
 func (s *Store) noteClosed(ctx context.Context) error {
 	killed, err := meta(ctx, s.db, metaOpen)
 	if err != nil {
@@ -148,7 +149,7 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.sender.db.Close(), s.db.Close(), s.lock.Close())
 }
 
-// tick runs once a second. It starts a write when one is due.
+// tick runs once a second. It starts a write when the next write is due.
 func (s *Store) tick() {
 	if n := s.missed.Swap(0); n > 0 {
 		s.waiting.lost[s.options().Now().Unix()/3600] += n

@@ -62,7 +62,7 @@ type readKey struct {
 	Host, Crawler, Identity, Version, Form, Publication, Number string
 }
 
-// times holds when something first and last happened, in seconds since 1970, and how often.
+// times holds the first and the last time of an event, in seconds since 1970, and how often the event happened.
 type times struct {
 	First, Last, Count int64
 }

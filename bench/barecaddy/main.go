@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command barecaddy is Caddy with its standard modules, and with a handler for the row "least". The benchmark compares
-// Caddy with robots_policy with this program.
+// Command barecaddy is Caddy with its standard modules, and with a handler for the row "least". The benchmark uses it
+// as the base for Caddy with robots_policy.
 package main
 
 import (

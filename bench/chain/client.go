@@ -50,7 +50,7 @@ func (c *client) learn(h handler) {
 	}
 }
 
-// ask sends one request to a handler, in the form in which net/http's server would pass it.
+// ask sends one request to a handler, in the same form as the server of net/http.
 func (c *client) ask(h handler) {
 	like := c.requests[c.next%len(c.requests)]
 	c.next++

@@ -5,7 +5,7 @@
 // batches. The command can detect differences of about 50 ns, whereas proxies under load only show differences of
 // microseconds. It does not include the costs of the kernel and the connections.
 //
-// It prints its results as JSON. The command bench runs it.
+// It prints its results as JSON. The command `bench` runs this command.
 package main
 
 import (

@@ -43,7 +43,7 @@ rules:
 `
 )
 
-// agent is a kind of visitor, with its share of the traffic.
+// agent is a client with its share of the traffic.
 type agent struct {
 	ua, address   string
 	share         int
@@ -68,7 +68,7 @@ var agents = []agent{
 
 var sections = []string{"/news/", "/shop/", "/private/", "/about/"}
 
-// pathsPerSection is below the number of paths that a report counts exactly.
+// pathsPerSection is small enough that a report counts every path exactly.
 const pathsPerSection = 2000
 
 // decide returns the effect of the old and of the new policy on a request.

@@ -29,7 +29,7 @@ const (
 )
 
 // engines holds the engines in use, keyed by their methods. The variable is global because Caddy loads a new
-// configuration while the previous configuration is still running, and does not pass values between them.
+// configuration while the previous one is still running, and does not pass values from one to the other.
 var engines refcount.Pool[*engine]
 
 // engine verifies clients for all verifiers with the same methods. An engine survives reloads of the configuration, so

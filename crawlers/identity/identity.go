@@ -295,8 +295,9 @@ func ClientScheme(s Server, r *http.Request) string {
 }
 
 // Proof describes the evidence that verified a client as the crawler with these facts, so that others can check the
-// evidence. The text names a key, an address list with its date, or the suffix of a host name. It omits the rest of the
-// host name, which would contain the client's address. Proof returns "" for an unverified client.
+// evidence. The text names a key, an address list with its date, or the suffix of a host name. The text does not
+// contain the rest of the host name, because that rest may contain the client's address. Proof returns "" for an
+// unverified client.
 func (c *Client[T]) Proof(v *Verifier, facts crawlers.Verification) string {
 	switch c.proof.by {
 	case bySignature:

@@ -56,8 +56,8 @@ func ParseMethods(names, ranges []string) (Methods, error) {
 // impostors are detected only until the embedded address lists are too old.
 func (m Methods) DetectsImpostors() bool { return m.Lists || m.DNS }
 
-// askable returns those facts about addresses that the methods can check. all reports whether the methods can check
-// every fact. If all is false, clients must not be treated as impostors.
+// askable returns the facts about addresses that the methods can check. all reports whether the methods can check every
+// fact. If all is false, clients must not be treated as impostors.
 func (m Methods) askable(facts crawlers.Verification) (_ crawlers.Verification, all bool) {
 	if m.DNS || len(facts.ReverseDNS) == 0 {
 		return facts, true

@@ -46,7 +46,7 @@ func (l *Lists) Find(a netip.Addr) (found []string) {
 		}
 	}
 	a = a.Unmap().WithZone("")
-	if s == nil || !s.urls.Contains(a) { // Contains is faster, and most visitors are on no list
+	if s == nil || !s.urls.Contains(a) { // Contains is faster, and most addresses are not on any list
 		return nil
 	}
 	for _, urls := range s.urls.Supernets(netip.PrefixFrom(a, a.BitLen())) {

@@ -135,8 +135,9 @@ func NewLists(urls []string, options ListOptions) *Lists {
 }
 
 // Acquire adds the lists with these URLs. If a list exists already, Acquire adds a reference to it. A fetched list with
-// more than limit prefixes is rejected. If there would be too many lists, Acquire returns ErrTooManyLists and does not
-// add lists. For each call of Acquire, the caller must later call Release with the same URLs.
+// more than limit prefixes is rejected. If the total number of lists would be too large, Acquire returns
+// ErrTooManyLists and does not add any list. For each call of Acquire, the caller must later call Release with the same
+// URLs.
 func (l *Lists) Acquire(urls []string, limit int) error {
 	urls = unique(urls)
 	l.mu.Lock()

@@ -41,7 +41,7 @@ const (
 type fetched struct {
 	source   *source
 	list     *list
-	prefixes []netip.Prefix // prefixes of the list; nil if it was not modified
+	prefixes []netip.Prefix // prefixes of the list; nil if the list was not modified
 	wait     time.Duration  // the time before the next fetch that the server requests, or zero
 	err      error
 }

@@ -92,7 +92,7 @@ func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKe
 }
 
 // look returns a cached key. If the key is not cached, look returns an error and, during a fetch, a channel that is
-// closed when the fetch ends. look starts a fetch if one is due.
+// closed when the fetch ends. look starts a fetch if the next fetch is due.
 func (d *directories) look(url, id string) (ed25519.PublicKey, <-chan struct{}, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -86,8 +86,8 @@ func (f *fetcher) get(ctx context.Context, url string) (data []byte, keep time.D
 	return resp.Data, keep, nil
 }
 
-// checkType returns an error unless the media type is that for key directories. At other paths than the well-known
-// path, it also accepts the media types of a JWK Set and of a card.
+// checkType returns an error if the media type is not the media type of key directories. At paths other than the
+// well-known path, it also accepts the media types of a JWK Set and of a card.
 func checkType(header string, atWellKnown bool) error {
 	t, _, err := mime.ParseMediaType(header)
 	switch {

@@ -35,7 +35,7 @@ type jwk struct {
 // publicKey is a key and its validity period.
 type publicKey struct {
 	key      ed25519.PublicKey
-	from, to time.Time // the zero time means that this side is not limited
+	from, to time.Time // a zero from or to means that the period has no start or no end
 }
 
 // thumbprint returns the keyid of a key, which is its SHA-256 thumbprint (RFC 7638, RFC 8037 section 2).

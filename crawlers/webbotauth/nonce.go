@@ -30,7 +30,7 @@ type nonces struct {
 // signerNonces are the nonces of one signer.
 type signerNonces struct {
 	used map[[16]byte]nonceTimes
-	// forgotten is a time in Unix seconds. Signatures created at or before this time are rejected, because their nonces
+	// forgotten is a time in Unix seconds. A signature created at or before this time is rejected, because its nonce
 	// may have been forgotten.
 	forgotten int64
 }
@@ -39,7 +39,7 @@ type signerNonces struct {
 type nonceTimes struct{ created, expires int64 }
 
 // use records the nonce of a valid signature. It returns errReplayed if the nonce was used before. It returns
-// errForgotten if this cannot be decided, because nonces have been forgotten.
+// errForgotten if nonces have been forgotten, so that use cannot know whether the nonce was used before.
 func (n *nonces) use(signer, nonce string, now, created, expires time.Time) error {
 	sum := sha256.Sum256([]byte(nonce))
 	key := [16]byte(sum[:])

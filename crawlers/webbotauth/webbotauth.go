@@ -215,5 +215,6 @@ func (v *Verifier) checkOne(ctx context.Context, m *message, label string, list 
 	return Result{Status: Verified, KeyID: s.keyID, Card: v.Card(where.url)}
 }
 
-// testKeyID is the thumbprint of the Ed25519 key of RFC 9421 appendix B.1.4, whose private part is published there.
+// testKeyID is the thumbprint of the Ed25519 key of RFC 9421 appendix B.1.4, whose private part is published in that
+// appendix.
 const testKeyID = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
