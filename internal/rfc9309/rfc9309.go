@@ -52,7 +52,7 @@ func newRule(allow bool, value string, line int) *rule {
 	return &rule{allow, newPattern(normalize(value, true)), newPattern(asSent(value)), size, line}
 }
 
-// Crawler holds the names with which a crawler looks for its group.
+// Crawler holds the names that a crawler looks for to find its group.
 type Crawler struct {
 	Names       []string // the crawler's name, followed by the names whose groups it obeys if it has no group
 	IgnoresStar bool     // the crawler is documented not to obey the group of "*"
