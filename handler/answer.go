@@ -94,8 +94,8 @@ func (q *request) enforce() (refused bool, err error) {
 var noindexValues, _ = robotstag.Build(
 	[]robotstag.Member{{Token: robotstag.Everyone, Rules: robotsrule.Of("noindex")}}, robotstag.Usage{}, time.Time{})
 
-// messageType is text/plain in a spelling that Caddy's templates directive does not recognize, because it compares
-// types byte for byte. If it recognized the type, it would execute the message as a template. Types are
+// messageType is text/plain in a spelling that Caddy's "templates" directive does not recognize, because the directive
+// compares types byte for byte. If it recognized the type, it would execute the message as a template. Types are
 // case-insensitive (RFC 9110 section 8.3.1).
 const messageType = "Text/Plain; charset=utf-8"
 
@@ -154,9 +154,9 @@ func wholeSeconds(d time.Duration) int { return int((d + time.Second - 1) / time
 
 var errRefused = errors.New("the site's policy does not allow this crawler here")
 
-// refusalError returns the error that Caddy's placeholder {err.message} shows. An error route may put the message
-// into a page that Caddy's templates directive executes. So a space is put into each "{{", which would begin a
-// template action.
+// refusalError returns the error that Caddy's placeholder {err.message} shows. An error route may put the message into
+// a page that Caddy's "templates" directive executes. So a space is put into each "{{", which would begin a template
+// action.
 func refusalError(message string) error {
 	if message == "" {
 		return errRefused

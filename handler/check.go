@@ -48,7 +48,7 @@ const (
 // Decide answers another server. The other server must be a proxy that Server.TrustsProxy trusts. A request for
 // DecidePath asks about a request that the other server has received. If that request is allowed, the response has
 // status 200 and the header fields for the page. Otherwise, it is the response for the blocked client. Decide cannot
-// merge its fields with the page's own fields, because it does not know them.
+// merge its fields with the page's own fields, because Decide does not know the page.
 func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
 	if !h.Server.TrustsProxy(r) {
 		return h.reject(r, errors.New("the asking server is not a trusted proxy"))
@@ -62,7 +62,7 @@ func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
 	}
 	target, ok := site.PathOf(asked.RequestURI, asked.URL)
 	if !ok {
-		answerOpaque(w) // the same in every style, because it is not a block
+		answerOpaque(w) // the same in every style, because this response is not a block
 		return nil
 	}
 	c := &check{ResponseWriter: w, style: h.Options.Decide}

@@ -57,7 +57,7 @@ func (q *request) logRefusal() {
 	})
 }
 
-// refusalMessage returns a constant, because it is called for most requests, although few are logged.
+// refusalMessage returns a constant to save time: it is called for most requests, although few requests are logged.
 func refusalMessage(d *Decision) string {
 	switch {
 	case d.action == policy.ModeBlock && d.limited:

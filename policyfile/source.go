@@ -109,7 +109,7 @@ func unreadable(before []byte, c rune, n int) string {
 	return ""
 }
 
-// isProse reports whether a text is shown to people, because it is a comment, a message or a name.
+// isProse reports whether the text after before is part of a comment, a message or a name, which are shown to people.
 func isProse(before []byte) bool {
 	line := string(before[bytes.LastIndexAny(before, "\r\n")+1:])
 	if strings.Contains(line, " #") || strings.HasPrefix(line, "#") {

@@ -67,9 +67,9 @@ var (
 // maxSteps limits how often an invalid file is parsed again.
 const maxSteps = 8
 
-// errorLine returns the line of a syntax error. Errors of the scanner name it. For an error of the parser, it is the
-// last line of the shortest beginning of the text that still gives this error. At most maxSteps lines are removed to
-// find it.
+// errorLine returns the line of a syntax error. Errors of the scanner name the line. For an error of the parser, the
+// result is the last line of the shortest beginning of the text that still gives this error. At most maxSteps lines
+// are removed to find it.
 func (p *parser) errorLine(data string, err error) int {
 	if m := lineOf.FindStringSubmatch(err.Error()); m != nil && scanning.MatchString(err.Error()) {
 		n, _ := strconv.Atoi(m[1])

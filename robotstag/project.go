@@ -220,8 +220,8 @@ type PreferenceSource struct {
 	Decision policy.Decision
 }
 
-// PreferenceSources returns the results of Preferences with their reasons. "search" is only permitted by a
-// statement that names it, because it also permits training for search.
+// PreferenceSources returns the results of Preferences with their reasons. The usage "search" is only permitted by a
+// statement that names this usage, because the permission also includes training for search.
 func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSource, until time.Time) {
 	for _, q.Usage = range policy.RightsUsages() {
 		var strictest policy.Decision

@@ -211,8 +211,8 @@ func (im *importer) acapFields(audience []policy.Audience) iter.Seq2[*acap.Field
 }
 
 // repeat copies prohibitions from the records for any crawler to records of named crawlers that permit the same for
-// other purposes. Otherwise these permissions would override them in the policy. Only fields with the same purposes
-// override each other (section 2.2).
+// other purposes. Otherwise, these permissions would override the prohibitions in the policy. Only fields with the
+// same purposes override each other (section 2.2).
 func (im *importer) repeat() {
 	everyone := []policy.Audience{{}}
 	var added []acap.Record

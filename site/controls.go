@@ -21,7 +21,7 @@ type ControlState struct {
 	Usage    string   `json:"usage"`
 	Operator string   `json:"operator"`
 	Sent     string   `json:"sent,omitempty"`    // how the control is sent; empty if it is not sent
-	Where    []string `json:"where,omitempty"`   // patterns of the paths for which the control is sent
+	Where    []string `json:"where,omitempty"`   // patterns of the paths that the control is sent for
 	Costs    string   `json:"costs,omitempty"`   // usages that the control takes away but the policy does not disallow
 	ByHand   string   `json:"by_hand,omitempty"` // what the author of the policy has to do
 }

@@ -81,7 +81,7 @@ func (d *Document) settling(src *source, found content, err error) bool {
 const undecidedRetry = time.Minute
 
 // apply applies a state of the source. It compiles a new text and gives the version to the stores that watch or, if
-// all is set, to every store. If there is no text or it has an error, the stores keep their version.
+// all is set, to every store. If there is no text, or the text has an error, the stores keep their version.
 func (d *Document) apply(o *Options, src *source, found content, err error, all bool) Outcome {
 	before := d.Current()
 	state := src.state(found, err)

@@ -24,8 +24,8 @@ type Document struct {
 	Name   string // name of the source
 	counts *counters
 
-	// file is the file of a host, which Hosts polls. It is nil if the document applies to all hosts. The source is
-	// then in users.
+	// file is the file of a host, which Hosts polls. It is nil if the document applies to all hosts. In this case, the
+	// source is in users.
 	file *source
 	used atomic.Int64 // time of the last request that used the document, in Unix seconds
 

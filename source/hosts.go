@@ -238,7 +238,7 @@ func (h *Hosts) waitForTurn() bool {
 }
 
 func (h *Hosts) add(name string, d *Document) {
-	d.used.Store(time.Now().Unix()) // so that it is not dropped at once
+	d.used.Store(time.Now().Unix()) // so that the document is not dropped at once
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.files) >= maxFiles {

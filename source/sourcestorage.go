@@ -122,7 +122,7 @@ func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what str
 }
 
 // loadBeside reads a value stored next to a policy. It returns the zero value if the key does not exist. An empty
-// value is an error, except for a draft, because it indicates damage. A damaged history is an error as well. It is not
+// value indicates damage, so it is an error, except for a draft. A damaged history is an error as well. It is not
 // replaced with an empty history, because the version numbers would start at 1 again.
 func loadBeside[T any](ctx context.Context, s *storedPolicy, suffix, what string) (value T, err error) {
 	data, err := s.Load(ctx, s.key+suffix)

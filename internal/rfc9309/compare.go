@@ -64,7 +64,7 @@ func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	return c
 }
 
-// question is a path in normal form or, if sent is true, the path of a URL that is not normalized.
+// question is a path in normal form or, if sent is true, the path of an unnormalized URL.
 type question struct {
 	path string
 	sent bool

@@ -37,7 +37,7 @@ type block struct{ rules []*rule }
 type rule struct {
 	allow bool
 	pattern
-	sent pattern // for URLs that are not normalized
+	sent pattern // for unnormalized URLs
 	size int     // the length in bytes that Google's parser compares: as written, with non-ASCII bytes encoded
 	line int
 }
@@ -52,7 +52,7 @@ func newRule(allow bool, value string, line int) *rule {
 	return &rule{allow, newPattern(normalize(value, true)), newPattern(asSent(value)), size, line}
 }
 
-// Crawler holds the names with which a crawler looks for its group.
+// Crawler holds the names that a crawler looks for to find its group.
 type Crawler struct {
 	Names       []string // the crawler's name, followed by the names whose groups it obeys if it has no group
 	IgnoresStar bool     // the crawler is documented not to obey the group of "*"
@@ -246,8 +246,8 @@ func newPattern(text string) pattern {
 	return pattern{text, strings.Split(open, "*"), anchored}
 }
 
-// asSent returns a pattern as Google's parser compares it with URLs that are not normalized. It encodes bytes beyond
-// ASCII, and writes the digits of escapes in upper case.
+// asSent returns a pattern as Google's parser compares it with unnormalized URLs. It encodes bytes beyond ASCII, and
+// writes the digits of escapes in upper case.
 func asSent(value string) string {
 	var b strings.Builder
 	for i := 0; i < len(value); i++ {

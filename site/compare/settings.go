@@ -18,8 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Setting is a key of a policy file whose value changes. Changes of decisions do not show it, or not completely. If
-// both values are lists, a Setting only holds the items that one of them lacks.
+// Setting is a key of a policy file whose value changes. Changes of decisions do not show this change, or not
+// completely. If both values are lists, a Setting only holds the items that one of them lacks.
 type Setting struct {
 	Key string `json:"key"` // such as enforcement.status or rules[GPTBot].intended
 	Old string `json:"old"` // "" if the key was missing

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Unmet holds chosen crawlers for which something else than the choice decides on a host, usually another rule.
+// Unmet holds chosen crawlers and a host where the choice does not decide, usually because another rule does.
 type Unmet struct {
 	Crawlers []string     // product tokens, and "" for unknown crawlers
 	Host     string       // "" for any host that the policy does not name

@@ -119,9 +119,9 @@ type Result struct {
 // An InvalidError means that the file would have errors after the edit, for example because a safety check fails.
 type InvalidError struct{ policyfile.Diagnostics }
 
-// Apply edits the text of a policy file without errors so that it makes a choice. If the policy already makes this
-// decision, the text does not change. Apply returns an *InvalidError if the file would have errors after the edit. It
-// returns another error if it knows no edit that makes the choice for any crawler.
+// Apply edits the text of a policy file without errors so that the file makes a choice. If the policy already makes
+// this decision, the text does not change. Apply returns an *InvalidError if the file would have errors after the
+// edit. It returns another error if it knows no edit that makes the choice for any crawler.
 func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true})
 	if before == nil {
@@ -161,7 +161,7 @@ func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 }
 
 // UnknownCrawlers returns, as errors, the new diagnostics about names that no crawler has. A file may name such
-// crawlers, but a new decision about one is probably a mistake, because it affects no crawler.
+// crawlers, but a new decision about one is probably a mistake, because the decision does not affect any crawler.
 func UnknownCrawlers(now, earlier policyfile.Diagnostics) (all policyfile.Diagnostics) {
 	for _, d := range now {
 		old := slices.ContainsFunc(earlier, func(k policyfile.Diagnostic) bool { return k.Code == d.Code && k.Message == d.Message })

@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// answerEngines returns the search engines of the built-in catalog that feed AI answers, the best known first. It omits
-// search engines that also feed AI training, such as Googlebot. A site that disallowed these would no longer be found
-// in their search.
+// answerEngines returns the search engines of the built-in catalog that feed AI answers, the best known first. It
+// omits search engines that also feed AI training, such as Googlebot. A site that disallowed such an engine would no
+// longer be in the engine's search results.
 func answerEngines() []string {
 	return searchers(func(c *crawlers.Crawler) bool {
 		return c.Is(crawlers.CategoryAIInput) && !c.Is(crawlers.CategoryAITraining)

@@ -79,8 +79,8 @@ type statement struct {
 	policy.Statement
 }
 
-// guards are safety checks of policy files. A rule can state that their results are intended. A robots.txt cannot state
-// that, so the conversion adds it to the rules.
+// guards are safety checks of policy files. A rule can state that their results are intended. A robots.txt cannot
+// state this, so the conversion marks the results as intended in the rules.
 var guards = []string{"disallows-search", "site-not-indexed"}
 
 // maxRounds limits how often the text is rewritten to avoid warnings. maxSettled limits the total number of statements

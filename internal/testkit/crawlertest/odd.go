@@ -240,7 +240,7 @@ var (
 	usageWords       = regexp.MustCompile(`(train-ai|search)["' :=()]*[:=]["' :=(]*no?\b`)
 )
 
-// Words returns the rules in the lines for which Rights has no field, each once.
+// Words returns the rules in the lines that have no field in Rights, each once.
 func Words(lines []string) (words []string) {
 	for _, r := range wordRules(lines) {
 		if slices.Contains([]string{"noai", "noimageai", "noodp", "nositelinkssearchbox"}, r[0]) {

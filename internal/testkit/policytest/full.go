@@ -102,7 +102,7 @@ func dress(r *rand.Rand, kind PatternKind, rule *policy.Rule) {
 	}
 }
 
-// Purposes lists the purposes for which Full makes rules. Clients may name them in any case.
+// Purposes lists the purposes in the rules that Full makes. Clients may name them in any case.
 var Purposes = []string{"news", "research", "sport"}
 
 // repurpose replaces each purpose in rules by one of the first one, two or three of Purposes. It also adds a purpose
