@@ -163,8 +163,8 @@ func (s *Set) add(e element) bool {
 	return true
 }
 
-// noindex adds the rule noindex of a list. The method embedded adds indexifembedded. Both words have the same effect
-// in either order.
+// noindex adds the rule noindex of a list. The method embedded adds indexifembedded. The order of the two words
+// does not matter.
 func (s *Set) noindex() {
 	switch s.index {
 	case embeddedOnlyWord:

@@ -167,7 +167,7 @@ func (f *File) LeftOut(stated Stated) []Note {
 	}
 	for _, l := range f.others {
 		if l.other() == "" && l.value != "" {
-			add(l.number, "a line %s is left out: it is not text, or is longer than crawlers read", fileKeys[l.key])
+			add(l.number, "a %s line is left out: it has invalid or control characters, or is longer than crawlers read", fileKeys[l.key])
 		}
 	}
 	for _, l := range f.sitemaps {

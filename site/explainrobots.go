@@ -104,7 +104,7 @@ func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) stri
 			"which is recognized only by its signature; %s", d.Verdict, s.byEdge(d))
 	case info.NoToken && agent == "*":
 		return fmt.Sprintf("the policy decides that crawling is %s, and robots.txt does not name this crawler. "+
-			"Its token %q is not a valid product token (RFC 9309 section 2.2.1), and no operator documents that it works there; %s", d.Verdict, info.Token, s.byEdge(d))
+			"Its token %q is not a valid product token (RFC 9309 section 2.2.1), and its operator does not document that it works in robots.txt; %s", d.Verdict, info.Token, s.byEdge(d))
 	case same(verified):
 		return fmt.Sprintf("for a client that is not verified, crawling is %s: "+
 			"robots.txt cannot ask for an identity, and addresses every client with that name", d.Verdict)

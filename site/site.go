@@ -81,8 +81,8 @@ func (s *Site) Over(below *robotstxt.File) *Site {
 }
 
 // Below is a function that returns a host's own robots.txt in the version that a server with "robots_txt merge" has
-// last fetched. The file is nil if the host has none. known is false if the server has not fetched the file. The host
-// "" means all hosts that have answered.
+// last fetched. The file is nil if the host has none. known is false if the server has not fetched the file. For
+// the host "", it returns the file of all hosts that have answered, if these files are equal. Otherwise known is false.
 type Below func(host string) (file *robotstxt.File, known bool)
 
 // OverOf is like Over, with the file that below returns for a host. Without a file, it returns the site itself. It also

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command nethttp serves a folder with a policy for crawlers, without Caddy:
+// Command nethttp serves the pages of a folder, and applies a policy for crawlers to them, without Caddy:
 //
 //	go run ./examples/nethttp
 //	curl -A GPTBot localhost:8080/

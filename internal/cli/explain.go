@@ -20,7 +20,7 @@ import (
 func explainCommand() *cobra.Command {
 	var agent, address, merge string
 	var asJSON bool
-	cmd := Command("explain FILE|ROBOTS.TXT|URL --agent AGENT URL", "Explains what happens to a request in every channel, and which line of the policy file or the robots.txt decides",
+	cmd := Command("explain FILE|ROBOTS.TXT|URL --agent AGENT URL", "Explains what robots.txt, headers, meta tags and rights documents say about a request, whether the server blocks it, and which line decides",
 		exactly(2, "FILE --agent AGENT URL", func(cmd *cobra.Command, args []string) error {
 			u, err := url.Parse(args[1])
 			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

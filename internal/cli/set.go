@@ -82,7 +82,8 @@ WHO is everyone, the name of a crawler, category:NAME or operator:NAME. The deci
   ask USAGE PATH  WHO is asked not to use PATH in this way, as in: ask train-ai /news/
 Without a PATH, the decision is for the whole site.
 
-The exit code is also 1 if search engines would lose something and --yes is not given.`
+If search engines would lose something, --write changes the file only with --yes. Without
+--yes, the exit code is then 1.`
 	cmd.Example = `  caddy robots-policy set site-policy.yaml GPTBot block
   caddy robots-policy set site-policy.yaml category:search allow /members/ --write
   caddy robots-policy set site-policy.yaml AhrefsBot slow 60/m --write

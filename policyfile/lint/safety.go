@@ -116,7 +116,7 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 		by := l.caughtBy(r, shut)
 		f.guard = effect.SafetyBlocks
 		f.message = fmt.Sprintf("this blocks every page%s for %s, because their requests have the user-agent that the policy gives %s, so %s", where, l.someTokens(shut), by, l.harm(shut))
-		f.fix = fmt.Sprintf("give %s a user-agent under \"crawlers\" that %s does not send", by, l.tokens(shut)[0])
+		f.fix = fmt.Sprintf("under \"crawlers\", give %s a user-agent that %s does not send", by, l.tokens(shut)[0])
 		return f, true
 	case len(shut) == 0:
 		f.guard = effect.SafetyBlocks

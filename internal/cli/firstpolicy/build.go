@@ -223,7 +223,7 @@ func (b *builder) no(t Topic) {
 		mayNot("category:ai-training", policy.Crawl)
 		mayNot("everyone", policy.TrainAI)
 	case AIAnswers:
-		b.rule("No answers from AI products with the contents of this site.", policy.Rule{
+		b.rule("AI products may not use the contents of this site to answer questions.", policy.Rule{
 			Name: "no AI answers", For: everyone(), Statements: wholeSite(false, policy.AIUse),
 		})
 		if !b.closesAI() {
