@@ -340,7 +340,7 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 	case hostAndPath.MatchString(text) && p.sets[strings.ToLower(text)] == nil:
 		p.report(posOf(n), "bad-path", text[strings.IndexByte(text, '/'):], "this is a host with a path; write only the path, and if the rule is not for all hosts, put the host under \"hosts\"")
 	case containsFold(yesAndNo, text) && setsToo:
-		p.report(posOf(n), "bad-path", "", "invalid path %s: write paths, or / for the whole site; for the opposite, write allow instead of disallow or the other way round", quote(text))
+		p.report(posOf(n), "bad-path", "", "invalid path %s: write paths, or / for the whole site; to say the opposite, move this entry from disallow to allow, or from allow to disallow", quote(text))
 	case !setsToo && p.sets[strings.ToLower(text)] != nil:
 		p.report(posOf(n), "bad-path", "", "a set can only have paths, not other sets; repeat the paths of %s here", quote(text))
 	case !setsToo:

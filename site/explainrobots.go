@@ -121,7 +121,7 @@ func (s *Site) byEdge(d policy.Decision) string {
 	if d.Verdict == policy.Disallowed && s.Policy.Mode(d) == policy.ModeBlock {
 		return "the server blocks it"
 	}
-	return "only enforce: block makes the server block it"
+	return "the server would block it only with \"enforce: block\""
 }
 
 // explainOthers adds the lines of robots.txt about a query that are neither Allow nor Disallow lines.

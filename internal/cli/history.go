@@ -70,7 +70,7 @@ versions that were served.`
 func versionNumber(version string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimPrefix(version, "v"))
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("invalid version %q: must be a number such as v3, which the command history lists", version)
+		return 0, fmt.Errorf("invalid version %q: must be a number such as v3; the command \"history\" lists the versions", version)
 	}
 	return n, nil
 }

@@ -84,8 +84,8 @@ func (d *Diff) join(o *Diff) {
 	l.Complete = l.Complete && o.Losses.Complete
 }
 
-// unread adds the search engines that lose something on a host with the strictest file, but do not lose it because of
-// the policy alone.
+// unread adds host h to l.Unread if some search engines lose something there only with the strictest robots.txt. These
+// search engines are the Crawlers of the entry. strictest is the comparison of the policies with that robots.txt.
 func (l *Losses) unread(h policy.Host, strictest *Diff) {
 	u := Unread{Host: h}
 	for _, f := range strictest.Losses.Found {

@@ -233,7 +233,7 @@ func (e *editor) snippet() string {
 	return maxSnippet + ":" + e.choice.Rate
 }
 
-// tag returns that rule as an entry of "robots-tag".
+// tag returns an entry of "robots-tag" with the rule that snippet returns.
 func (e *editor) tag() string {
 	if e.choice.Path.String() == "/" {
 		return value(e.snippet())
