@@ -198,7 +198,7 @@ rules:
 }
 
 // A name close to a crawler's gets a suggestion; a browser does not. The
-// host is written as it was asked for.
+// URL is written as it was asked for.
 func TestExplainUnknownAgent(t *testing.T) {
 	s := load(t, "version: 1\nrules:\n  - for: HouseBot\n    disallow:\n      crawl: /x/\n")
 	for agent, meant := range map[string]string{
@@ -210,7 +210,7 @@ func TestExplainUnknownAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := s.Explain(site.Question{Agent: agent, URL: u, Now: june})
-		if e.Meant != meant || e.URL != "https://münchen.example:8443/%C3%A4?q=ö" {
+		if e.Meant != meant || e.URL != "https://münchen.example:8443/ä?q=ö" {
 			t.Errorf("%s: %q %s", agent, e.Meant, e.URL)
 		}
 	}

@@ -52,7 +52,7 @@ func newKnown(f *policyfile.File) *known {
 	return k
 }
 
-// readable returns a URL with its host unchanged, whereas url.URL would escape non-ASCII letters. It leaves out a user
+// readable returns a URL in its original spelling, whereas url.URL would escape non-ASCII letters. It leaves out a user
 // name and password.
 func readable(u *url.URL) string {
 	return u.Scheme + "://" + u.Host + pathpattern.Target(u)
