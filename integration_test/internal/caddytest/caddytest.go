@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	_ "github.com/caddyserver/caddy/v2/modules/standard" // what a Caddyfile needs
+	"github.com/gofrs/flock"
 
 	_ "github.com/robotspolicy/caddy-robots-policy"
 	_ "github.com/robotspolicy/caddy-robots-policy/console" // the module
@@ -32,11 +35,14 @@ func FreeAddr(t testing.TB) string {
 }
 
 // FreeAddrs returns n different addresses. Their ports are outside the range that systems use
-// for outgoing connections, where any program could take them before they are listened on.
+// for outgoing connections, where any program could take them before they are listened on. Test
+// programs that run at the same time get different ports, because Caddy can listen on a port that
+// another Caddy uses.
 func FreeAddrs(t testing.TB, n int) (addrs []string) {
 	t.Helper()
+	first := firstPort()
 	for tries := 0; len(addrs) < n; tries++ {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+int(nextPort.Add(1))%portsEach))
 		if err != nil {
 			if tries > 1000 {
 				t.Fatal(err)
@@ -48,6 +54,24 @@ func FreeAddrs(t testing.TB, n int) (addrs []string) {
 	}
 	return addrs
 }
+
+const portsEach = 2000 // the number of ports for a test program
+
+var (
+	nextPort atomic.Uint32
+	portLock *flock.Flock // held until the program ends
+)
+
+// firstPort returns the first port of this program. It is random if ten programs run at the same time.
+var firstPort = sync.OnceValue(func() int {
+	for i := range 10 {
+		portLock = flock.New(filepath.Join(os.TempDir(), fmt.Sprintf("robots-policy-test-ports-%d", i)))
+		if locked, err := portLock.TryLock(); locked && err == nil {
+			return 10_000 + i*portsEach
+		}
+	}
+	return 10_000 + rand.IntN(10)*portsEach
+})
 
 // Adapt returns the JSON of a Caddyfile and Caddy's warnings about it, without
 // those about formatting.
