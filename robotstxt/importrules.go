@@ -286,8 +286,8 @@ func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
 	}
 }
 
-// subjects returns the subjects of a line: its key, or for a list of
-// preferences such as "train-ai=n, search=y" the key with each name.
+// subjects returns what a line is about: its key or, for preferences such as "train-ai=n, search=y", its key with each
+// name.
 func (l line) subjects() []string {
 	if l.key != "content-usage" && l.key != "content-signal" {
 		return []string{l.key}
