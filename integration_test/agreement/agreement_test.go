@@ -27,6 +27,7 @@ var (
 	seed       = flag.Uint64("seed", 1, "seed of the policies and questions")
 	registers  = flag.Bool("registers", false, "policies at random have every register of rights on")
 	onlyPolicy = flag.Int("policy", -1, "examine one policy only, by its number in a report")
+	reports    = flag.Int64("reports", 1, "stop after this number of policies with disagreements")
 )
 
 // run is a run of the suite.
@@ -38,6 +39,7 @@ type run struct {
 	tally   *tally
 	next    atomic.Int64 // policy
 	asked   atomic.Int64 // number of decisions requested so far
+	failing atomic.Int64 // number of policies with disagreements
 	stop    atomic.Bool
 	end     time.Time
 }
@@ -159,9 +161,13 @@ func (r *run) through(at *running, number int, t *tally, p *loaded, qs []questio
 	t.policiesBy[at.door]++
 	t.visitsBy[at.door] += t.visits - before
 	t.countRegisters(&p.spec.Publish)
-	if len(found) > 0 && !r.stop.Swap(true) {
-		r.t.Error(r.reproduce(number, at, p, found))
+	if len(found) == 0 || r.stop.Load() {
+		return
 	}
+	if r.failing.Add(1) >= *reports {
+		r.stop.Store(true)
+	}
+	r.t.Error(r.reproduce(number, at, p, found))
 }
 
 func (r *run) fail(format string, args ...any) {

@@ -131,18 +131,25 @@ func concerns(c *compare.Change, token string) bool {
 		slices.ContainsFunc(c.Kinds, func(k compare.Kind) bool { return slices.ContainsFunc(k.Crawlers, is) })
 }
 
+// holdsFor reports whether a change is for clients of an identity. words is the Identity of the change.
 func holdsFor(words string, who policy.Identity) bool {
 	switch words {
+	case "":
+		return true
 	case "verified":
 		return who == policy.Verified
+	case "unverified":
+		return who == policy.Unknown
 	case "unverified or impostor":
 		return who != policy.Verified
 	case "impostor":
 		return who == policy.Impostor
 	case "not-impostor":
 		return who != policy.Impostor
+	case "verified or impostor":
+		return who != policy.Unknown
 	}
-	return true
+	panic("unknown identity " + words)
 }
 
 // holdsOn reports whether a host is one of a change's hosts: either listed, or covered by the hosts that no

@@ -48,8 +48,8 @@ type Change struct {
 	New      string   `json:"new"`
 	Crawlers []string `json:"crawlers"`             // product tokens, or Everyone or EveryoneElse
 	Kinds    []Kind   `json:"categories,omitempty"` // Crawlers by category, with the crawlers of EveryoneElse
-	// Identity of the clients that claim to be these crawlers: "" for any, "verified", "unverified or impostor",
-	// "impostor" or "not-impostor".
+	// Identity of the clients that claim to be these crawlers: "" for any, or "verified", "unverified", "impostor",
+	// "unverified or impostor", "verified or impostor" or "not-impostor".
 	Identity string `json:"identity,omitempty"`
 	Purpose  string `json:"purpose,omitempty"` // the change only affects clients that name this purpose
 	// Hosts are the affected hosts. "" means all hosts that neither policy names. If Hosts is nil, all hosts are

@@ -6,8 +6,8 @@ import "strings"
 
 // TemotoException names the difference from RFC 9309 that explains the answer of temoto/robotstxt about a path. For a
 // pattern with "*" or "$", temoto/robotstxt compares the length of the corresponding regular expression, without a "*"
-// at the end. It also finds such a pattern anywhere in the path. Among patterns of equal length, the first in the file
-// wins.
+// at the end. It also finds such a pattern anywhere in the path, and every "$" means the end of the path. Among
+// patterns of equal length, the first in the file wins.
 func TemotoException(f *RobotsTxt, token, path string, got bool) string {
 	best, allow, anywhere := 0, true, false
 	for _, r := range f.Group(token) {
@@ -18,7 +18,7 @@ func TemotoException(f *RobotsTxt, token, path string, got bool) string {
 		n, match := len(p), strings.HasPrefix(path, p)
 		if strings.ContainsAny(p, "*$") {
 			n = len(strings.NewReplacer("*", "xx", ".", "xx", "?", "xx", "+", "xx", "(", "xx", ")", "xx", "[", "xx", "]", "xx").Replace(p))
-			match = MatchPath("*"+p, path)
+			match = matchTemoto(p, path)
 			anywhere = anywhere || match && !MatchPath(p, path)
 		}
 		if match && n > best {
@@ -32,4 +32,16 @@ func TemotoException(f *RobotsTxt, token, path string, got bool) string {
 		return "patterns with wildcards match anywhere in the path"
 	}
 	return "lengths of patterns with wildcards"
+}
+
+// matchTemoto matches a pattern with "*" or "$" as temoto/robotstxt does.
+func matchTemoto(pattern, path string) bool {
+	start, atEnd := strings.TrimRight(pattern, "$"), strings.HasSuffix(pattern, "$")
+	if strings.Contains(start, "$") {
+		return false // something would have to follow the end of the path
+	}
+	if atEnd {
+		start += "$"
+	}
+	return MatchPath("*"+start, path)
 }
