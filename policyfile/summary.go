@@ -4,27 +4,37 @@ package policyfile
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// HostSummary summarizes the policy for some hosts, for pages that no rule mentions. It tells who may crawl and index
-// these pages, and who may use them for AI training or AI answers.
+// HostSummary summarizes what a policy decides on some hosts. The answers are those of the engine that the server asks.
+// Crawl, Index, Train and AIUse are about a page that no rule mentions, and Paths about the paths that rules mention.
 type HostSummary struct {
 	Hosts []string `json:"hosts"`          // hosts as in the policy, or "any other host" or "every host"
-	More  int      `json:"more,omitempty"` // hosts that are not in Hosts
+	More  int      `json:"more,omitempty"` // hosts that the policy names, but that the summary does not cover
 	Crawl Answers  `json:"crawl"`
 	Index Answers  `json:"index"`
 	Train Answers  `json:"train_ai"`
 	AIUse Answers  `json:"ai_use"`
+
+	Paths     []PathSummary `json:"paths,omitempty"`
+	MorePaths int           `json:"more_paths,omitempty"` // paths that rules mention, but that the summary does not cover
+
+	Google []Shown `json:"google_shows"` // first the page that no rule mentions
+
+	// AISearch lists crawlers of AI search engines that may not crawl the home page. Unclassified lists crawlers
+	// without a known purpose that may crawl it although the policy disallows the whole site for some category. In
+	// both, well-known crawlers are first.
+	AISearch     []string `json:"ai_search_may_not_crawl,omitempty"`
+	Unclassified []string `json:"no_category_may_crawl,omitempty"`
 }
 
 // Answers lists the crawlers that may do something and those that may not.
@@ -33,6 +43,8 @@ type Answers struct {
 	May     []CategoryCount `json:"may"`
 	MayNot  []CategoryCount `json:"may_not"`
 	Unknown bool            `json:"unlisted_may"` // an unlisted client may do it
+
+	who [sha256.Size]byte // equal for equal sets of clients that may do it
 }
 
 // CategoryCount is the number of crawlers of a category in one part of a summary.
@@ -43,68 +55,226 @@ type CategoryCount struct {
 	Names    []string `json:"names,omitempty"` // at most ten; empty if it is the whole category
 }
 
-const maxSummaryHosts = 50
+// PathSummary tells who may use the paths of a pattern, where the answer differs from the answer for a page that no
+// rule mentions.
+type PathSummary struct {
+	Path  string `json:"path"`  // a pattern of the policy, or of the site's own robots.txt
+	Usage string `json:"usage"` // such as "crawl"
+	// Disallows tells whether a rule disallows this usage of the pattern. If it is false, rules only allow it.
+	Disallows bool `json:"disallows"`
+	Answers
+}
+
+// Shown holds the robots control rules that headers and meta tags give to Googlebot.
+type Shown struct {
+	Path  string `json:"path,omitempty"` // a pattern of the policy; "" for a page that no rule mentions
+	Rules string `json:"rules"`          // such as "noindex" or "max-snippet:50"; "" if there are none
+
+	// Unread is true if Googlebot may not crawl the page, so that it sees neither the content nor the rules.
+	Unread bool `json:"may_not_crawl,omitempty"`
+}
+
+const (
+	maxSummaryHosts = 50
+	maxSummaryPaths = 10_000 // paths of all hosts together
+)
 
 // Summary returns a summary for each host that rules name, and for all other hosts. Hosts with the same answers are
 // together.
 func (f *File) Summary(now time.Time) []HostSummary {
-	var hosts []string
-	seen := map[string]bool{}
+	var hosts []policy.Host
 	for i := range f.Spec.Rules {
 		for _, h := range f.Spec.Rules[i].Hosts {
-			if !seen[string(h)] {
-				seen[string(h)] = true
-				hosts = append(hosts, string(h))
+			if !slices.Contains(hosts, h) {
+				hosts = append(hosts, h)
 			}
 		}
 	}
-	asked := append(slices.Clone(hosts[:min(len(hosts), maxSummaryHosts)]), "")
-	x := newEvaluator(f.Effect, now)
+	covered := append(slices.Clone(hosts[:min(len(hosts), maxSummaryHosts)]), "")
+	x := &summarizer{evaluator: newEvaluator(f.Effect, now), catalog: f.Catalog, paths: maxSummaryPaths / len(covered), known: map[string]Answers{}}
 	var all []HostSummary
 	at := map[string]int{}
-	for _, host := range asked {
-		example := policy.Host(host).Example()
-		of := func(u policy.Usage) Answers { return x.answers(example, plainPage, u) }
-		s := HostSummary{Crawl: of(policy.Crawl), Index: of(policy.Index), Train: of(policy.TrainAI), AIUse: of(policy.AIUse)}
-		key := fmt.Sprint(s)
-		i, ok := at[key]
-		if !ok {
-			i = len(all)
-			at[key] = i
-			all = append(all, s)
-		}
+	for _, host := range covered {
+		name := string(host)
 		switch {
-		case host != "":
-			all[i].Hosts = append(all[i].Hosts, host)
+		case name != "":
 		case len(hosts) > 0:
-			all[i].Hosts = append(all[i].Hosts, "any other host")
+			name = "any other host"
 		default:
-			all[i].Hosts = append(all[i].Hosts, "every host")
+			name = "every host"
 		}
+		s := x.host(host)
+		key := fmt.Sprint(s)
+		if i, ok := at[key]; ok {
+			all[i].Hosts = append(all[i].Hosts, name)
+			continue
+		}
+		at[key] = len(all)
+		s.Hosts = []string{name}
+		all = append(all, s)
 	}
-	all[len(all)-1].More = len(hosts) + 1 - len(asked)
+	all[len(all)-1].More = len(hosts) + 1 - len(covered)
 	return all
 }
 
 // plainPage is the path of a page that no rule mentions.
 var plainPage = pathpattern.All.Example()
 
-func (x *evaluator) answers(host, path string, u policy.Usage) (s Answers) {
+// summarizer asks the engine about hosts.
+type summarizer struct {
+	*evaluator
+	catalog *crawlers.Catalog
+	paths   int                // maximum number of paths for each host
+	known   map[string]Answers // see answers
+}
+
+// summarized are the usages that a summary is about.
+var summarized = []policy.Usage{policy.Crawl, policy.Index, policy.TrainAI, policy.AIUse}
+
+func (x *summarizer) host(h policy.Host) (s HostSummary) {
+	host := h.Example()
+	for _, u := range summarized {
+		*s.plain(u) = x.answers(host, plainPage, u)
+	}
+	var rules []*policy.Rule
+	all := x.policy.Spec().Rules
+	for i := range all {
+		if r := &all[i]; len(r.Hosts) == 0 || slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return h.Covers(host) }) {
+			rules = append(rules, r)
+		}
+	}
+	x.pathsOf(&s, host, rules)
+	x.shownOf(&s, host, rules)
+	s.AISearch = x.crawlersThat(crawlers.CategoryAI, host, func(c *crawlers.Crawler, may bool) bool {
+		return c.Category == crawlers.CategorySearch && !may
+	})
+	if slices.ContainsFunc(rules, disallowsCategory) {
+		s.Unclassified = x.crawlersThat(crawlers.CategoryNone, host, func(_ *crawlers.Crawler, may bool) bool { return may })
+	}
+	return s
+}
+
+// plain returns the answers about a usage for a page that no rule mentions.
+func (s *HostSummary) plain(u policy.Usage) *Answers {
+	switch u {
+	case policy.Index:
+		return &s.Index
+	case policy.TrainAI:
+		return &s.Train
+	case policy.AIUse:
+		return &s.AIUse
+	}
+	return &s.Crawl
+}
+
+// pathsOf summarizes the paths that rules mention.
+func (x *summarizer) pathsOf(s *HostSummary, host string, rules []*policy.Rule) {
+	at := map[pathUsage]int{}
+	var mentioned []PathSummary
+	for _, r := range rules {
+		for i := range r.Statements {
+			e := &r.Statements[i]
+			if e.Pattern.IsAll() || !slices.Contains(summarized, e.Usage) {
+				continue
+			}
+			key := pathUsage{e.Pattern.String(), e.Usage}
+			n, ok := at[key]
+			if !ok {
+				n = len(mentioned)
+				at[key] = n
+				p := PathSummary{Path: key.path, Usage: e.Usage.String()}
+				if n < x.paths {
+					p.Answers = x.answers(host, e.Pattern.Example(), e.Usage)
+				}
+				mentioned = append(mentioned, p)
+			}
+			mentioned[n].Disallows = mentioned[n].Disallows || !e.Allow
+		}
+	}
+	n := min(len(mentioned), x.paths)
+	s.MorePaths = len(mentioned) - n
+	for _, p := range mentioned[:n] {
+		if u, _ := policy.ParseUsage(p.Usage); p.who != s.plain(u).who {
+			s.Paths = append(s.Paths, p)
+		}
+	}
+}
+
+type pathUsage struct {
+	path  string
+	usage policy.Usage
+}
+
+// shownOf finds what Google's search may show: of a page that no rule mentions, and of paths where that differs.
+func (x *summarizer) shownOf(s *HostSummary, host string, rules []*policy.Rule) {
+	plain := x.shown(host, plainPage)
+	s.Google = []Shown{plain}
+	asked := map[string]bool{}
+	for _, r := range rules {
+		for pattern := range r.PagePatterns {
+			text := pattern.String()
+			if asked[text] || len(asked) == x.paths {
+				continue
+			}
+			asked[text] = true
+			if at := x.shown(host, pattern.Example()); at != plain {
+				at.Path = text
+				s.Google = append(s.Google, at)
+			}
+		}
+	}
+}
+
+func (x *summarizer) shown(host, path string) Shown {
+	q := policy.Query{Crawler: x.policy.Crawler("Googlebot"), Identity: policy.Verified, Host: host, Path: path, Usage: policy.Crawl, Now: x.now}
+	if x.effect.Answer(q).Disallowed {
+		return Shown{Unread: true}
+	}
+	rules := x.effect.Shown(q).WithoutUnknown()
+	if rules.Has("noindex") {
+		return Shown{Rules: "noindex"}
+	}
+	return Shown{Rules: rules.String()}
+}
+
+// answers asks about every crawler. On a host, the answers are computed once for each set of crawlers.
+func (x *summarizer) answers(host, path string, u policy.Usage) Answers {
+	members := x.ask(policy.Audience{Kind: policy.ForEveryone}, host)
+	may := make([]bool, len(members))
+	for i, m := range members {
+		q := policy.Query{Crawler: m.id, Identity: policy.Verified, Host: host, Path: path, Usage: u, Now: x.now}
+		may[i] = !x.effect.Answer(q).Disallowed
+	}
+	key := fmt.Sprint(host, may)
+	a, ok := x.known[key]
+	if !ok {
+		a = x.count(members, may)
+		x.known[key] = a
+	}
+	return a
+}
+
+// count counts the crawlers by category, where may tells for each member whether it may do something.
+func (x *summarizer) count(members []member, may []bool) (s Answers) {
 	total := map[string]int{}
 	names := map[bool]map[string][]string{true: {}, false: {}}
-	for _, m := range x.ask(policy.Audience{Kind: policy.ForEveryone}, host) {
-		q := policy.Query{Crawler: m.id, Identity: policy.Verified, Host: host, Path: path, Usage: u, Now: x.now}
-		may := !x.effect.Answer(q).Disallowed
+	var ids []policy.CrawlerID
+	for i, m := range members {
+		if may[i] {
+			ids = append(ids, m.alike...)
+		}
 		for _, id := range m.alike {
 			if id == 0 {
-				s.Unknown = may
+				s.Unknown = may[i]
 				continue
 			}
 			c := x.policy.CrawlerInfo(id)
 			total[c.Category]++
-			names[may][c.Category] = append(names[may][c.Category], c.Token)
+			names[may[i]][c.Category] = append(names[may[i]][c.Category], c.Token)
 		}
 	}
+	slices.Sort(ids)
+	s.who = sha256.Sum256(fmt.Append(nil, ids))
 	s.May, s.MayNot = counts(names[true], total), counts(names[false], total)
 	return s
 }
@@ -128,306 +298,21 @@ func counts(names map[string][]string, total map[string]int) []CategoryCount {
 	return counts
 }
 
-// SummaryText returns a summary as the command "check" prints it: the hosts, and two to five lines for them. If brief
-// is true, the longer list is replaced by "everyone else", and only two sets of hosts are shown.
-func SummaryText(all []HostSummary, brief bool) string {
-	const most = 2
-	var b strings.Builder
-	for i, s := range all {
-		if brief && i == most {
-			fmt.Fprintf(&b, "and %s with other rules (--explain lists them)\n", english.Count(len(all)-most, "more host group"))
-			break
-		}
-		hosts := english.Some(s.Hosts, 3)
-		if s.More > 0 {
-			hosts += fmt.Sprintf(" (and %d more hosts, which are not shown)", s.More)
-		}
-		may, mayNot := s.Crawl.texts(brief)
-		fmt.Fprintf(&b, "%s:\n", hosts)
-		for i, who := range []string{may, mayNot} {
-			if who != everyoneElse || len(all) == 1 {
-				b.WriteString(SummaryRow([]string{"may crawl:", "may not crawl:"}[i], who))
-			}
-		}
-		for _, more := range []struct {
-			what string
-			Answers
-		}{{"may not index:", s.Index}, {"may not train AI:", s.Train}, {"not in AI answers:", s.AIUse}} {
-			if len(more.MayNot) > 0 || !more.Unknown {
-				b.WriteString(SummaryRow(more.what, more.mayNot()))
-			}
+// crawlersThat returns the crawlers of a category for which the function "is" returns true. may tells whether the
+// crawler may crawl the home page.
+func (x *summarizer) crawlersThat(k crawlers.Category, host string, is func(c *crawlers.Crawler, may bool) bool) (names []string) {
+	for _, c := range x.catalog.OfCategory(k) {
+		q := policy.Query{Crawler: x.policy.Crawler(c.Token), Identity: policy.Verified, Host: host, Path: "/", Usage: policy.Crawl, Now: x.now}
+		if is(c, !x.effect.Answer(q).Disallowed) {
+			names = append(names, c.Token)
 		}
 	}
-	return b.String()
+	crawlers.SortWellKnown(names)
+	return names
 }
 
-// SummaryRow returns a row of the text of a summary.
-func SummaryRow(label, text string) string {
-	return fmt.Sprintf("  %-19s%s\n", label, text)
-}
-
-func (s *Answers) texts(brief bool) (may, mayNot string) {
-	may, mayNot = countText(s.May, s.Unknown), countText(s.MayNot, !s.Unknown)
-	switch {
-	case may == nobody:
-		mayNot = everyoneText(s.MayNot)
-	case mayNot == nobody:
-		may = everyoneText(s.May)
-	case brief && len(s.May) > len(s.MayNot):
-		may = everyoneElse
-	case brief:
-		mayNot = everyoneElse
-	}
-	return may, mayNot
-}
-
-const everyoneElse = "everyone else"
-
-const nobody = "nobody"
-
-func everyoneText(counts []CategoryCount) string {
-	n := 0
-	for _, c := range counts {
-		n += c.Count
-	}
-	return fmt.Sprintf("everyone (%d known crawlers, and unlisted clients)", n)
-}
-
-func countText(counts []CategoryCount, unknown bool) string {
-	var parts []string
-	for _, c := range counts {
-		switch {
-		case c.Count == c.Total:
-			parts = append(parts, fmt.Sprintf("%s (all %d)", c.Category, c.Count))
-		case c.Count <= len(c.Names):
-			parts = append(parts, fmt.Sprintf("%s (%d of %d: %s)", c.Category, c.Count, c.Total, english.Some(c.Names, 3)))
-		default:
-			parts = append(parts, fmt.Sprintf("%s (%d of %d)", c.Category, c.Count, c.Total))
-		}
-	}
-	if unknown {
-		parts = append(parts, "unlisted clients")
-	}
-	if len(parts) == 0 {
-		return nobody
-	}
-	return strings.Join(parts, ", ")
-}
-
-// Closed lists the paths and the enforced rules that a Summary leaves out.
-type Closed struct {
-	Crawl []string `json:"crawl,omitempty"` // patterns that some or all crawlers may not crawl, except for whole hosts
-	Index []string `json:"index,omitempty"` // patterns that some or all crawlers may not index
-	Train []string `json:"train_ai,omitempty"`
-	AIUse []string `json:"ai_use,omitempty"`
-	Open  []string `json:"allowed,omitempty"` // patterns that some or all crawlers may crawl
-	// Blocked are the lines of rules that disallow crawling with the mode "block". Logged are the lines of rules that
-	// do so with the mode "log". Asked are the lines of rules that only robots.txt states and the server does not
-	// enforce.
-	Blocked []int `json:"blocked_by_lines,omitempty"`
-	Logged  []int `json:"logged_by_lines,omitempty"`
-	Asked   []int `json:"asked_by_lines,omitempty"`
-}
-
-// Closed returns the paths that rules disallow or allow, and the enforced rules.
-func (f *File) Closed() (c Closed) {
-	add := func(list *[]string, s *policy.Statement) {
-		if text := s.Pattern.String(); !s.Pattern.IsAll() && !slices.Contains(*list, text) {
-			*list = append(*list, text)
-		}
-	}
-	for i := range f.Spec.Rules {
-		r := &f.Spec.Rules[i]
-		closes := false
-		for j := range r.Statements {
-			switch s := &r.Statements[j]; {
-			case s.Allow && s.Usage == policy.Crawl:
-				add(&c.Open, s)
-			case s.Allow:
-			case s.Usage == policy.Crawl:
-				closes = true
-				add(&c.Crawl, s)
-			case s.Usage == policy.Index:
-				add(&c.Index, s)
-			case s.Usage == policy.TrainAI:
-				add(&c.Train, s)
-			case s.Usage == policy.AIUse:
-				add(&c.AIUse, s)
-			}
-		}
-		if !closes {
-			continue
-		}
-		lines := &c.Asked
-		switch f.Policy.Mode(policy.Decision{Rule: r}) {
-		case policy.ModeBlock:
-			lines = &c.Blocked
-		case policy.ModeLog:
-			lines = &c.Logged
-		case policy.ModeOff, policy.ModeUnset:
-		}
-		*lines = append(*lines, r.Pos.Line)
-	}
-	return c
-}
-
-// ClosedText returns the result of Closed as the command "check" prints it. paths is the maximum number of paths. It
-// returns "" if there are no such paths and rules.
-func (f *File) ClosedText(now time.Time, paths int) string {
-	c := f.Closed()
-	x := newEvaluator(f.Effect, now)
-	answers := func(pattern string, u policy.Usage) Answers {
-		return x.answers(f.hostOf(pattern, u).Example(), pathpattern.MustParse(pattern).Example(), u)
-	}
-	open := slices.DeleteFunc(slices.Clone(c.Open), func(pattern string) bool {
-		plain := x.answers(f.hostOf(pattern, policy.Crawl).Example(), plainPage, policy.Crawl)
-		return slices.Contains(c.Crawl, pattern) || answers(pattern, policy.Crawl).may() == plain.may()
-	})
-	text := f.pathsText("may not crawl:", policy.Crawl, c.Crawl, paths, func(pattern string) string { return "for " + answers(pattern, policy.Crawl).mayNot() })
-	text += f.pathsText("may crawl:", policy.Crawl, open, paths, func(pattern string) string { return "for " + answers(pattern, policy.Crawl).may() })
-	text += f.pathsText("may not index:", policy.Index, c.Index, paths, func(pattern string) string { return "for " + answers(pattern, policy.Index).mayNot() })
-	text += f.pathsText("may not train AI:", policy.TrainAI, c.Train, paths, func(pattern string) string { return "for " + answers(pattern, policy.TrainAI).mayNot() })
-	text += f.pathsText("not in AI answers:", policy.AIUse, c.AIUse, paths, func(pattern string) string { return "for " + answers(pattern, policy.AIUse).mayNot() })
-	if refused := c.refused(f.Spec.Enforcement); refused != "" {
-		text += SummaryRow("blocked:", refused)
-	}
-	return text
-}
-
-// ShownText describes what search engines may show of a page that no rule mentions, on a host that no rule names. It
-// also names some pages that they may show differently. The argument most limits the number of these pages.
-func (f *File) ShownText(now time.Time, most int) string {
-	q := policy.Query{Crawler: f.Policy.Crawler("Googlebot"), Identity: policy.Verified, Path: plainPage, Now: now}
-	all := f.Effect.Shown(q).WithoutUnknown()
-	text := shownOf(all, "")
-	var others []string
-	seen := map[string]bool{}
-	for i := range f.Spec.Rules {
-		r := &f.Spec.Rules[i]
-		q.Host = ""
-		if len(r.Hosts) > 0 {
-			q.Host = r.Hosts[0].Example()
-		}
-		for pattern := range r.PagePatterns {
-			q.Path = pattern.Example()
-			where := pattern.String()
-			if q.Host != "" {
-				where += " on " + string(r.Hosts[0])
-			}
-			if part := f.Effect.Shown(q).WithoutUnknown(); part != all && !seen[where] {
-				seen[where] = true
-				others = append(others, shownOf(part, " of "+where))
-			}
-		}
-	}
-	if len(others) > most {
-		others = append(others[:most], "other rules for "+english.Count(len(others)-most, "more path"))
-	}
-	return strings.Join(append([]string{text}, others...), "; ")
-}
-
-func shownOf(rules robotsrule.Set, where string) string {
-	switch text := rules.String(); {
-	case rules.Has("noindex"):
-		return "no page" + where + " (noindex)"
-	case text != "":
-		return "pages" + where + " with " + text
-	case where == "":
-		return "all of a page"
-	}
-	return "all" + where
-}
-
-func (s Answers) may() string    { return side(s.May, s.MayNot, s.Unknown) }
-func (s Answers) mayNot() string { return side(s.MayNot, s.May, !s.Unknown) }
-
-func side(these, others []CategoryCount, unknown bool) string {
-	switch {
-	case !unknown:
-		return countText(these, false)
-	case len(others) > 0:
-		return "everyone except " + countText(others, false)
-	}
-	return "everyone"
-}
-
-func (f *File) pathsText(head string, u policy.Usage, patterns []string, most int, who func(pattern string) string) string {
-	var shown []string
-	left := 0
-	for _, pattern := range patterns {
-		if len(shown) == most {
-			left++
-		} else if text := who(pattern); text != "for nobody" {
-			shown = append(shown, pattern+", "+text)
-			if host := f.hostOf(pattern, u); host != "" {
-				shown[len(shown)-1] = pattern + " on " + string(host) + ", " + text
-			}
-		}
-	}
-	var b strings.Builder
-	for i, text := range shown {
-		if i == most-1 && left > 0 {
-			text += fmt.Sprintf(" (and %s)", english.Count(left, "more path"))
-		}
-		b.WriteString(SummaryRow(head, text))
-		head = ""
-	}
-	return b.String()
-}
-
-// hostOf returns a host of the first rule that has a pattern for a usage. It returns "" if that rule is for all hosts.
-func (f *File) hostOf(pattern string, u policy.Usage) policy.Host {
-	for i := range f.Spec.Rules {
-		r := &f.Spec.Rules[i]
-		if len(r.Hosts) > 0 && slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == u && s.Pattern.String() == pattern }) {
-			return r.Hosts[0]
-		}
-	}
-	return ""
-}
-
-func (c *Closed) refused(e policy.Enforcement) string {
-	answer := fmt.Sprintf("get %d", cmp.Or(e.Status, http.StatusForbidden))
-	if e.Close {
-		answer = "are disconnected"
-	}
-	who := nobody
-	if e.Impostors == policy.ModeBlock {
-		who = "only impostors"
-	}
-	switch {
-	case len(c.Blocked) > 0 && len(c.Logged)+len(c.Asked) == 0:
-		return "known crawlers " + answer + " wherever they may not crawl"
-	case len(c.Blocked) > 0:
-		return fmt.Sprintf("known crawlers %s by the %s; the other rules are not enforced", answer, rulesIn(c.Blocked))
-	case len(c.Logged) > 0:
-		return who + ` yet; the log says which ones would be. To answer 403, change "log" to "block"`
-	case len(c.Asked) > 0:
-		return who + `; robots.txt only asks crawlers to stay away. To answer 403, add "enforce: block" to a rule`
-	}
-	return ""
-}
-
-func rulesIn(lines []int) string {
-	words := make([]string, len(lines))
-	for i, n := range lines {
-		words[i] = fmt.Sprint(n)
-	}
-	if len(words) == 1 {
-		return "rule in line " + words[0]
-	}
-	return "rules in lines " + english.Some(words, 4)
-}
-
-// MaxMode returns the strictest mode that a server could apply under the policy. It considers the rules that disallow
-// crawling, and the setting for impostors. Without any of them, it returns ModeOff.
-func (f *File) MaxMode() policy.Mode {
-	mode := max(f.Spec.Enforcement.Impostors, policy.ModeOff)
-	closes := func(s policy.Statement) bool { return s.Usage == policy.Crawl && (!s.Allow || s.Qualifiers != nil) }
-	for i := range f.Spec.Rules {
-		if r := &f.Spec.Rules[i]; slices.ContainsFunc(r.Statements, closes) {
-			mode = max(mode, f.Policy.Mode(policy.Decision{Rule: r}))
-		}
-	}
-	return mode
+// disallowsCategory reports whether a rule disallows the whole site for the crawlers of a category.
+func disallowsCategory(r *policy.Rule) bool {
+	return slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == policy.ForCategory || a.Kind == policy.ForAI }) &&
+		slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return !s.Allow && s.Usage == policy.Crawl && s.Pattern.IsAll() })
 }

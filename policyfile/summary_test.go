@@ -5,9 +5,12 @@ package policyfile
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 func TestSummary(t *testing.T) {
@@ -30,26 +33,17 @@ rules:
 	if f == nil {
 		t.Fatal(ds.Error())
 	}
-	text := SummaryText(f.Summary(testNow), false)
-	lines := strings.Split(text, "\n")
-	if len(lines) != 11 {
-		t.Fatalf("%d lines:\n%s", len(lines), text)
-	}
-	for i, want := range map[int]string{
-		0: "a.example and b.example:",
-		2: "search (",
-		3: "*.staging.example:",
-		4: "  may crawl:         nobody",
-		6: "  may not index:     everyone",
-		7: "any other host:",
-		9: "  may not crawl:     ai-training (all ",
+	text := SummaryText(f.Summary(testNow), nil, false)
+	for _, want := range []string{
+		"a.example and b.example:\n  may crawl:         search (",
+		", unlisted clients\n  may not crawl:     ai-training (all ",
+		"\n*.staging.example:\n  may not crawl:     everyone (",
+		"  may not index:     everyone\n  Google shows:      no content",
+		"\nany other host:\n  may crawl:         search (all ",
 	} {
-		if !strings.Contains(lines[i], want) {
-			t.Errorf("line %d: %q, want %q\n%s", i, lines[i], want, text)
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
 		}
-	}
-	if !strings.Contains(lines[2], "other (all 1)") || !strings.HasSuffix(lines[1], "unlisted clients") || !strings.Contains(lines[5], "everyone (") {
-		t.Error(text)
 	}
 	// Every crawler is counted once on every host.
 	all := f.Catalog.Len()
@@ -61,22 +55,6 @@ rules:
 		if n != all {
 			t.Errorf("%v: %d crawlers of %d", s.Hosts, n, all)
 		}
-	}
-}
-
-// The summary leaves out a path that every crawler may crawl after all, so that it cannot hide another path.
-func TestSummaryOfPathsForNobody(t *testing.T) {
-	f, ds := Load("summary.yaml", []byte(`version: 1
-rules:
-  - for: everyone
-    allow: {crawl: "/x**yz"}
-    disallow: {crawl: ["/x*yz", /secret/]}
-`))
-	if f == nil {
-		t.Fatal(ds.Error())
-	}
-	if text := f.ClosedText(testNow, 1); strings.Contains(text, "for nobody") || !strings.Contains(text, "/secret/, for everyone") {
-		t.Error(text)
 	}
 }
 
@@ -94,7 +72,7 @@ func TestSummaryOfManyHosts(t *testing.T) {
 	}
 	all := f.Summary(testNow)
 	if len(all) != 2 || len(all[0].Hosts) != maxSummaryHosts || all[1].More != 150 {
-		t.Errorf("%d groups\n%s", len(all), SummaryText(all, false))
+		t.Errorf("%d groups\n%s", len(all), SummaryText(all, nil, false))
 	}
 }
 
@@ -111,8 +89,8 @@ func TestBriefSummary(t *testing.T) {
 		if f == nil {
 			continue
 		}
-		text := SummaryText(f.Summary(testNow), true) + "all of them:\n" + f.ClosedText(testNow, 1)
-		if n := strings.Count(text, "\n"); n > 15-2 { // limits, and what search shows
+		text := SummaryText(f.Summary(testNow), nil, true)
+		if n := strings.Count(text, "\n"); n > 15-2 { // 2 for the rows about blocking and rate limits
 			t.Errorf("%s: %d lines\n%s", path, n, text)
 		}
 	}
@@ -125,39 +103,127 @@ func TestSummaryOfPreferences(t *testing.T) {
 		"for: everyone, disallow: {train-ai: /}":                                          "  may not train AI:  everyone\n",
 		"for: everyone, disallow: {train-ai: /}}\n  - {for: GPTBot, allow: {train-ai: /}": "  may not train AI:  everyone except ai-training (1 of ",
 		"for: GPTBot, disallow: {ai-use: /}":                                              "  not in AI answers: ai-training (1 of ",
-		"for: Googlebot, hosts: a.example, disallow: {train-ai: /}":                       "a.example:\n  may crawl:         everyone (",
-		"for: GPTBot, disallow: {train-ai: /a/}":                                          "",
+		"for: Googlebot, hosts: a.example, disallow: {train-ai: /}":                       "a.example:\n  may not train AI:  search (",
+		"for: GPTBot, disallow: {train-ai: /a/}":                                          "  may not train AI:  /a/, for ai-training (1 of ",
 	} {
 		f, ds := Load("ai.yaml", []byte("version: 1\nrules:\n  - {"+rule+"}\n"))
 		if f == nil {
 			t.Fatal(ds.Error())
 		}
-		text := SummaryText(f.Summary(testNow), true)
-		if !strings.Contains(text, want) || strings.Contains(text, "may not train AI:") != strings.Contains(rule, "train-ai: /}") || strings.Contains(text, "not in AI answers:") != strings.Contains(rule, "ai-use") {
+		text := SummaryText(f.Summary(testNow), nil, true)
+		if !strings.Contains(text, want) || strings.Contains(text, "may not train AI:") != strings.Contains(rule, "train-ai") || strings.Contains(text, "not in AI answers:") != strings.Contains(rule, "ai-use") {
 			t.Errorf("%s:\n%s", rule, text)
 		}
 	}
 }
 
-// The lines about search come from the rules in headers, also for paths with their own rules.
-func TestShown(t *testing.T) {
+// Numbers of crawlers, which change with the catalog, are N.
+func TestSummaryText(t *testing.T) {
 	t.Parallel()
-	for rule, want := range map[string]string{
-		"for: everyone, disallow: {crawl: /x/}":                                                    "all of a page",
-		"for: everyone, robots-tag: 'noindex, indexifembedded'":                                    "no page (noindex)",
-		"for: everyone, robots-tag: 'max-snippet:50'":                                              "pages with max-snippet:50",
-		"for: everyone, robots-tag: [{paths: /x/, rules: noindex}]":                                "all of a page; no page of /x/ (noindex)",
-		"for: everyone, robots-tag: [{paths: [/x/, /y/], rules: 'max-snippet:50'}]":                "all of a page; pages of /x/ with max-snippet:50; other rules for 1 more path",
-		"for: everyone, hosts: a.example, robots-tag: ['unavailable_after: 2020-01-01T00:00:00Z']": "all of a page; no page of / on a.example (noindex)",
-		"for: everyone, disallow: {index: /}, allow: {index: /x/}":                                 "no page (noindex); all of /x/",
-		"for: Bingbot, robots-tag: [{paths: /x/, rules: noindex}]":                                 "all of a page",
+	number := regexp.MustCompile(`\d+`)
+	const everyone = "  may crawl:         everyone (N known crawlers, and unlisted clients)\n"
+	for _, c := range []struct{ name, rules, want string }{
+		{"nothing", "{for: everyone, allow: {crawl: /}}", "every host:\n" + everyone + "  Google shows:      all of a page\n"},
+		{
+			"paths", "{for: everyone, disallow: {crawl: [/premium/, /archive/]}}",
+			"every host:\n" + everyone + "  may not crawl:     /premium/, for everyone\n                     /archive/, for everyone\n  Google shows:      all of a page\n",
+		},
+		{
+			"a path for a category", "{for: category:archive, disallow: {crawl: /x/}}",
+			"every host:\n" + everyone + "  may not crawl:     /x/, for archive (all N)\n  Google shows:      all of a page\n",
+		},
+		{
+			"a path for everyone but one", "{for: everyone, disallow: {crawl: /x/}}\n  - {for: GPTBot, allow: {crawl: /x/}}",
+			"every host:\n" + everyone + "  may not crawl:     /x/, for everyone except ai-training (N of N: GPTBot)\n  Google shows:      all of a page\n",
+		},
+		{
+			"a path that every crawler may crawl after all", `{for: everyone, allow: {crawl: "/x**yz"}, disallow: {crawl: ["/x*yz", /secret/]}}`,
+			"every host:\n" + everyone + "  may not crawl:     /secret/, for everyone\n  Google shows:      all of a page\n",
+		},
+		{
+			"an allowed path in a disallowed site", "{for: everyone, disallow: {crawl: /}, allow: {crawl: /open/}, intended: true}",
+			"every host:\n  may crawl:         /open/, for everyone\n  may not crawl:     everyone (N known crawlers, and unlisted clients)\n" +
+				"  Google shows:      no content of a page, because Googlebot may not crawl it\n  AI search:         PerplexityBot, OAI-SearchBot and N more may not crawl, so their answers do not show the pages\n",
+		},
+		{
+			"an index rule for a path and for the site", "{for: everyone, disallow: {index: [/, /drafts/]}, allow: {index: /news/}, intended: true}",
+			"every host:\n" + everyone + "  may not index:     everyone\n  may index:         /news/, for everyone\n  Google shows:      no page (noindex)\n                     all of /news/\n",
+		},
+		{
+			"noindex on one host", "{for: everyone, disallow: {index: /tag/}}\n  - {for: everyone, hosts: [a.example, b.example], disallow: {index: /}, intended: true}",
+			"a.example and b.example:\n  may not index:     everyone\n  Google shows:      no page (noindex)\n" +
+				"any other host:\n  may not index:     /tag/, for everyone\n  Google shows:      all of a page\n                     no page of /tag/ (noindex)\nall of them:\n" + everyone,
+		},
+		{
+			"a path on one host, and the same path for one crawler", "{for: everyone, hosts: a.example, disallow: {crawl: /x/}}\n  - {for: GPTBot, disallow: {crawl: /x/}}",
+			"a.example:\n  may not crawl:     /x/, for everyone\nany other host:\n  may not crawl:     /x/, for ai-training (N of N: GPTBot)\nall of them:\n" + everyone + "  Google shows:      all of a page\n",
+		},
+		{
+			"a page that Google cannot crawl has no noindex", "{for: everyone, disallow: {crawl: /x/, index: /x/}}",
+			"every host:\n" + everyone + "  may not crawl:     /x/, for everyone\n  may not index:     /x/, for everyone\n" +
+				"  Google shows:      all of a page\n                     no content of /x/, because Googlebot may not crawl it\n",
+		},
+		{
+			"robots-tag", "{for: everyone, robots-tag: [{paths: [/x/, /y/], rules: 'max-snippet:50'}]}\n  - {for: Bingbot, robots-tag: [{paths: /z/, rules: noindex}]}",
+			"every host:\n" + everyone + "  Google shows:      all of a page\n                     pages of /x/ with max-snippet:N\n                     pages of /y/ with max-snippet:N\n",
+		},
+		{
+			"a date that has passed", "{for: everyone, robots-tag: 'unavailable_after: 2020-01-01T00:00:00Z'}",
+			"every host:\n  may crawl:         everyone (N known crawlers, and unlisted clients)\n  may not index:     everyone\n  Google shows:      no page (noindex)\n",
+		},
 	} {
-		f, ds := LoadWith("shown.yaml", []byte("version: 1\nrules:\n  - {"+rule+"}\n"), Options{Now: testNow})
-		if f == nil {
-			t.Fatal(ds.Error())
-		}
-		if got := f.ShownText(testNow, 1); got != want {
-			t.Errorf("%s: %q, want %q", rule, got, want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f, ds := LoadWith("p.yaml", []byte("version: 1\nrules:\n  - "+c.rules+"\n"), Options{Now: testNow})
+			if f == nil {
+				t.Fatal(ds.Text())
+			}
+			if got := number.ReplaceAllString(SummaryText(f.Summary(testNow), nil, false), "N"); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// In a brief summary, each label has one path, and common rows follow after the hosts.
+func TestBriefSummaryText(t *testing.T) {
+	t.Parallel()
+	f, ds := Load("p.yaml", []byte(`version: 1
+rules:
+  - {for: everyone, disallow: {crawl: [/x/, /y/]}}
+  - {for: everyone, hosts: a.example, disallow: {crawl: [/z/], index: /}, intended: true}
+  - {for: everyone, hosts: b.example, disallow: {train-ai: /}}
+  - {for: everyone, hosts: c.example, disallow: {ai-use: /}}
+`))
+	if f == nil {
+		t.Fatal(ds.Text())
+	}
+	want := `a.example:
+  may not crawl:     /z/, for everyone
+  may not index:     everyone
+  Google shows:      no page (noindex)
+b.example:
+  may not train AI:  everyone
+  Google shows:      all of a page
+and 2 more host groups with other rules (--explain lists them)
+all of them:
+  may not crawl:     /x/, for everyone (and 1 more path)
+  blocked:           nobody
+`
+	got := SummaryText(f.Summary(testNow), []SummaryRow{{Label: "blocked:", Text: "nobody"}}, true)
+	if got = regexp.MustCompile(`  may crawl: .*\n`).ReplaceAllString(got, ""); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// The lines of the site's own robots.txt are part of the summary.
+func TestSummaryOfMergedRobotsTxt(t *testing.T) {
+	t.Parallel()
+	f, ds := LoadWith("p.yaml", []byte("version: 1\n"), Options{Now: testNow, Below: robotstxt.Parse([]byte("User-agent: *\nDisallow: /theirs/\n"))})
+	if f == nil {
+		t.Fatal(ds.Text())
+	}
+	if text := SummaryText(f.Summary(testNow), nil, false); !strings.Contains(text, "  may not crawl:     /theirs/, for everyone except ads (") {
+		t.Error(text)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -122,12 +121,12 @@ type checkReport struct {
 
 // checkedPolicy holds the results for one policy, such as the crawlers that may crawl.
 type checkedPolicy struct {
-	File   string                   `json:"file"`
-	Tests  claim.Claim              `json:"tests,omitzero"` // the claim that the tests pass
-	Hosts  []policyfile.HostSummary `json:"hosts"`
-	Closed policyfile.Closed        `json:"disallowed"`
-	Limits []string                 `json:"limits,omitempty"`
-	Lacks  []identity.Lack          `json:"cannot_be_proven,omitempty"`
+	File     string                   `json:"file"`
+	Tests    claim.Claim              `json:"tests,omitzero"` // the claim that the tests pass
+	Hosts    []policyfile.HostSummary `json:"hosts"`
+	Enforced policyfile.Enforced      `json:"enforcement"`
+	Limits   []string                 `json:"limits,omitempty"`
+	Lacks    []identity.Lack          `json:"cannot_be_proven,omitempty"`
 
 	Controls []site.ControlState `json:"operators_controls,omitempty"`
 
@@ -138,7 +137,7 @@ func (c *checkReport) add(name string, s *site.Site, ds policyfile.Diagnostics) 
 	c.Diagnostics = append(c.Diagnostics, ds...)
 	if s != nil {
 		c.Policies = append(c.Policies, checkedPolicy{
-			File: name, Tests: policyfile.TestsPass(s.File.Spec.Expect, ds), Hosts: s.File.Summary(time.Now()), Closed: s.File.Closed(), Limits: s.LimitTexts(), Controls: s.ControlStates(site.ControlScope{}, time.Now()),
+			File: name, Tests: policyfile.TestsPass(s.File.Spec.Expect, ds), Hosts: s.File.Summary(time.Now()), Enforced: s.File.Enforced(), Limits: s.LimitTexts(), Controls: s.ControlStates(site.ControlScope{}, time.Now()),
 		})
 	}
 }
@@ -158,65 +157,20 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	if c := policyfile.TestsPass(s.File.Spec.Expect, ds); c.Made() {
 		counts += "; " + c.Text()
 	}
-	paths := 1
-	if long {
-		paths = 50
+	var common []policyfile.SummaryRow
+	if text := s.File.EnforcedText(); text != "" {
+		common = append(common, policyfile.SummaryRow{Label: "blocked:", Text: text})
 	}
-	hosts, closed := s.File.Summary(time.Now()), s.File.ClosedText(time.Now(), paths)
 	limits := s.LimitTexts()
 	if len(limits) > 1 && !long {
 		limits = []string{limits[0] + fmt.Sprintf(" (and %s)", english.Count(len(limits)-1, "more limit"))}
 	}
 	for _, limit := range limits {
-		closed += policyfile.SummaryRow("limited:", limit)
+		common = append(common, policyfile.SummaryRow{Label: "limited:", Text: limit})
 	}
-	closed += policyfile.SummaryRow("search shows:", s.File.ShownText(time.Now(), paths))
-	if names := closedAISearch(s.File); len(names) > 0 {
-		closed += policyfile.SummaryRow("AI search:", english.Some(names, 3)+" may not crawl, so their answers do not show the pages")
-	}
-	if names := openUnclassified(s.File); len(names) > 0 {
-		closed += policyfile.SummaryRow("no category:", english.Some(names, 3)+" remain allowed, because no source states their purpose; list them with \"caddy robots-policy crawlers none\"")
-	}
-	if len(hosts) > 1 {
-		closed = "all of them:\n" + closed
-	}
-	_, err := fmt.Fprintf(out, "%s: %s\n%s%s%s", name, counts, policyfile.SummaryText(hosts, !long), closed, site.ControlsText(s.ControlStates(site.ControlScope{}, time.Now())))
+	summary := policyfile.SummaryText(s.File.Summary(time.Now()), common, !long)
+	_, err := fmt.Fprintf(out, "%s: %s\n%s%s", name, counts, summary, site.ControlsText(s.ControlStates(site.ControlScope{}, time.Now())))
 	return err
-}
-
-// closedAISearch returns the disallowed crawlers of AI search engines. The safety checks do not cover these crawlers.
-func closedAISearch(f *policyfile.File) []string {
-	return crawlersThat(f, crawlers.CategoryAI, func(c *crawlers.Crawler, crawl policy.Verdict) bool {
-		return c.Category == crawlers.CategorySearch && crawl == policy.Disallowed
-	})
-}
-
-// crawlersThat returns the crawlers of a category for which the function "is" returns true. Well-known crawlers are
-// first. crawl is the decision about crawling "/".
-func crawlersThat(f *policyfile.File, k crawlers.Category, is func(c *crawlers.Crawler, crawl policy.Verdict) bool) (names []string) {
-	for _, c := range f.Catalog.OfCategory(k) {
-		d := f.Policy.Decide(policy.Query{Crawler: f.Policy.Crawler(c.Token), Path: "/", Usage: policy.Crawl, Now: time.Now()})
-		if is(c, d.Verdict) {
-			names = append(names, c.Token)
-		}
-	}
-	crawlers.SortWellKnown(names)
-	return names
-}
-
-// openUnclassified returns the allowed crawlers without a known purpose, if the policy disallows the whole site for
-// some category. These crawlers may belong to that category.
-func openUnclassified(f *policyfile.File) []string {
-	closes := slices.ContainsFunc(f.Spec.Rules, func(r policy.Rule) bool {
-		return slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == policy.ForCategory || a.Kind == policy.ForAI }) &&
-			slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
-				return !s.Allow && s.Usage == policy.Crawl && s.Pattern.IsAll()
-			})
-	})
-	if !closes {
-		return nil
-	}
-	return crawlersThat(f, crawlers.CategoryNone, func(_ *crawlers.Crawler, crawl policy.Verdict) bool { return crawl != policy.Disallowed })
 }
 
 func renderCommand() *cobra.Command {

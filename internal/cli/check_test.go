@@ -50,7 +50,7 @@ func TestCheck(t *testing.T) {
 		"error":            {args: []string{broken}, fails: true, has: []string{"[bad-path]", "broken.yaml: 1 error, no warnings and no hints\n"}},
 		"test fails":       {args: []string{failing}, fails: true, has: []string{"[expectation-failed]"}},
 		"several":          {args: []string{good, warns}, has: []string{"good.yaml: no errors", "warns.yaml: no errors"}},
-		"hosts":            {args: []string{"-"}, stdin: "version: 1\nrules:\n  - for: everyone\n    hosts: staging.example\n    disallow: {index: /, crawl: /x/}\n", has: []string{"  may not index:     everyone", "any other host:\n", "all of them:\n  may not crawl:     /x/ on staging.example, for everyone\n"}},
+		"hosts":            {args: []string{"-"}, stdin: "version: 1\nrules:\n  - for: everyone\n    hosts: staging.example\n    disallow: {index: /, crawl: /x/}\n", has: []string{"staging.example:\n  may not crawl:     /x/, for everyone\n  may not index:     everyone\n", "any other host:\n", "all of them:\n  may crawl:         everyone ("}},
 		"several, one bad": {args: []string{good, broken, warns}, fails: true, has: []string{"good.yaml: no errors", "broken.yaml: 1 error", "warns.yaml: no errors"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,9 +77,9 @@ func TestCheck(t *testing.T) {
 						Unknown bool `json:"unlisted_may"`
 					}
 				}
-				Closed struct {
+				Enforcement struct {
 					Asked []int `json:"asked_by_lines"`
-				} `json:"disallowed"`
+				}
 			}
 		}
 		out, _, err := runCheck(t, "", "--json", good, warns, broken)
@@ -88,7 +88,7 @@ func TestCheck(t *testing.T) {
 			t.Fatalf("%v %v %s", err, jerr, out)
 		}
 		if len(r.Policies) != 2 || r.Policies[0].File != good || r.Policies[0].Tests.Outcome != "holds" || len(r.Policies[0].Hosts) != 1 ||
-			!r.Policies[0].Hosts[0].Crawl.Unknown || !slices.Equal(r.Policies[0].Closed.Asked, []int{3}) {
+			!r.Policies[0].Hosts[0].Crawl.Unknown || !slices.Equal(r.Policies[0].Enforcement.Asked, []int{3}) {
 			t.Errorf("%+v", r.Policies)
 		}
 		if out, _, err := runCheck(t, "", "--json", good); err != nil || !strings.Contains(out, `"diagnostics": []`) {

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Enforced lists the rules that disallow crawling, by what the server does about it. Rules are given by their lines.
+type Enforced struct {
+	Blocked []int `json:"blocked_by_lines,omitempty"` // the server blocks the request
+	Logged  []int `json:"logged_by_lines,omitempty"`  // the server only logs that it would block the request
+	Asked   []int `json:"asked_by_lines,omitempty"`   // only robots.txt states the rule
+}
+
+// Enforced returns the rules of the policy that disallow crawling.
+func (f *File) Enforced() (e Enforced) {
+	for i := range f.Spec.Rules {
+		r := &f.Spec.Rules[i]
+		if !slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return !s.Allow && s.Usage == policy.Crawl }) {
+			continue
+		}
+		lines := &e.Asked
+		switch f.Policy.Mode(policy.Decision{Rule: r}) {
+		case policy.ModeBlock:
+			lines = &e.Blocked
+		case policy.ModeLog:
+			lines = &e.Logged
+		case policy.ModeOff, policy.ModeUnset:
+		}
+		*lines = append(*lines, r.Pos.Line)
+	}
+	return e
+}
+
+// EnforcedText returns the result of Enforced as the command "check" prints it. It returns "" if the policy does not
+// disallow crawling.
+func (f *File) EnforcedText() string {
+	e, how := f.Enforced(), f.Spec.Enforcement
+	answer := fmt.Sprintf("get %d", cmp.Or(how.Status, http.StatusForbidden))
+	if how.Close {
+		answer = "are disconnected"
+	}
+	who := nobody
+	if how.Impostors == policy.ModeBlock {
+		who = "only impostors"
+	}
+	switch {
+	case len(e.Blocked) > 0 && len(e.Logged)+len(e.Asked) == 0:
+		return "known crawlers " + answer + " wherever they may not crawl"
+	case len(e.Blocked) > 0:
+		return fmt.Sprintf("known crawlers %s by the %s; the other rules are not enforced", answer, rulesIn(e.Blocked))
+	case len(e.Logged) > 0:
+		return who + ` yet; the log says which ones would be. To answer 403, change "log" to "block"`
+	case len(e.Asked) > 0:
+		return who + `; robots.txt only asks crawlers to stay away. To answer 403, add "enforce: block" to a rule`
+	}
+	return ""
+}
+
+func rulesIn(lines []int) string {
+	words := make([]string, len(lines))
+	for i, n := range lines {
+		words[i] = fmt.Sprint(n)
+	}
+	if len(words) == 1 {
+		return "rule in line " + words[0]
+	}
+	return "rules in lines " + english.Some(words, 4)
+}
+
+// MaxMode returns the strictest mode that a server could apply under the policy. It considers the rules that disallow
+// crawling, and the setting for impostors. Without any of them, it returns ModeOff.
+func (f *File) MaxMode() policy.Mode {
+	mode := max(f.Spec.Enforcement.Impostors, policy.ModeOff)
+	closes := func(s policy.Statement) bool { return s.Usage == policy.Crawl && (!s.Allow || s.Qualifiers != nil) }
+	for i := range f.Spec.Rules {
+		if r := &f.Spec.Rules[i]; slices.ContainsFunc(r.Statements, closes) {
+			mode = max(mode, f.Policy.Mode(policy.Decision{Rule: r}))
+		}
+	}
+	return mode
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import "testing"
+
+// A policy that only asks crawlers to stay away must not read as if it blocked them.
+func TestEnforcedText(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing disallowed", "rules:\n  - for: everyone\n    allow: {crawl: /}\n", ""},
+		{"only asked", "rules:\n  - for: everyone\n    disallow: {crawl: /x/}\n", "nobody; robots.txt only asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule"},
+		{"not indexed", "rules:\n  - for: everyone\n    disallow: {index: /drafts/}\n", ""},
+		{
+			"blocked", "rules:\n  - for: GPTBot\n    disallow: {crawl: /}\n    enforce: block\n",
+			"known crawlers get 403 wherever they may not crawl",
+		},
+		{
+			"blocked with 402", "enforcement: {mode: block, status: 402}\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
+			"known crawlers get 402 wherever they may not crawl",
+		},
+		{
+			"disconnected", "enforcement: {mode: block, action: close}\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
+			"known crawlers are disconnected wherever they may not crawl",
+		},
+		{
+			"some blocked", "rules:\n  - for: GPTBot\n    disallow: {crawl: /}\n    enforce: block\n  - for: CCBot\n    disallow: {crawl: /}\n",
+			"known crawlers get 403 by the rule in line 3; the other rules are not enforced",
+		},
+		{
+			"impostors", "enforcement: {impostors: block}\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
+			"only impostors; robots.txt only asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule",
+		},
+		{
+			"dry run", "enforcement: log\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
+			"nobody yet; the log says which ones would be. To answer 403, change \"log\" to \"block\"",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f, ds := Load("p.yaml", []byte("version: 1\n"+c.text))
+			if f == nil {
+				t.Fatal(ds.Text())
+			}
+			if got := f.EnforcedText(); got != c.want {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// SummaryRow is a row of the text of a summary.
+type SummaryRow struct {
+	Label, Text string
+
+	path bool // the row is about a path, and is left out if there are too many of them
+}
+
+const (
+	everyoneElse = "everyone else"
+	nobody       = "nobody"
+)
+
+// SummaryText returns a summary as the command "check" prints it. It has a section for each set of hosts and, if there
+// are several, a section for their common rows. common are more rows for this section. If brief is true, lists are
+// abbreviated: each section has one path for each label, and sections of further hosts are left out.
+func SummaryText(all []HostSummary, common []SummaryRow, brief bool) string {
+	const mostHosts, mostPaths, mostPathsInFull = 2, 1, 50
+	most := mostPathsInFull
+	if brief {
+		most = mostPaths
+	}
+	rows := make([][]SummaryRow, len(all))
+	for i := range all {
+		rows[i] = all[i].rows(brief, len(all) == 1)
+	}
+	var b strings.Builder
+	if len(all) == 1 {
+		writeSection(&b, all[0].hostsText(), append(rows[0], common...), most)
+		return b.String()
+	}
+	everywhere := func(r SummaryRow) bool {
+		return !slices.ContainsFunc(rows, func(of []SummaryRow) bool { return !slices.Contains(of, r) })
+	}
+	shared := slices.Clone(rows[0])
+	shared = slices.DeleteFunc(shared, func(r SummaryRow) bool { return !everywhere(r) })
+	for i := range all {
+		if brief && i == mostHosts {
+			fmt.Fprintf(&b, "and %s with other rules (--explain lists them)\n", english.Count(len(all)-i, "more host group"))
+			break
+		}
+		own := slices.DeleteFunc(slices.Clone(rows[i]), func(r SummaryRow) bool { return slices.Contains(shared, r) })
+		writeSection(&b, all[i].hostsText(), own, most)
+	}
+	writeSection(&b, "all of them", append(shared, common...), most)
+	return b.String()
+}
+
+func (s *HostSummary) hostsText() string {
+	hosts := english.Some(s.Hosts, 3)
+	if s.More > 0 {
+		hosts += fmt.Sprintf(" (and %d more hosts, which are not shown)", s.More)
+	}
+	return hosts
+}
+
+// writeSection writes rows for some hosts, with at most a number of paths for each label. A repeated label is left out.
+// Without rows, writeSection writes nothing.
+func writeSection(b *strings.Builder, hosts string, rows []SummaryRow, most int) {
+	if len(rows) > 0 {
+		fmt.Fprintf(b, "%s:\n", hosts)
+	}
+	paths := map[string]int{}
+	for _, r := range rows {
+		if r.path {
+			paths[r.Label]++
+		}
+	}
+	label, shown := "", map[string]int{}
+	for _, r := range rows {
+		text := r.Text
+		if r.path {
+			if shown[r.Label]++; shown[r.Label] > most {
+				continue
+			}
+			if left := paths[r.Label] - most; left > 0 && shown[r.Label] == most {
+				text += fmt.Sprintf(" (and %s)", english.Count(left, "more path"))
+			}
+		}
+		head := r.Label
+		if head == label {
+			head = ""
+		}
+		label = r.Label
+		fmt.Fprintf(b, "  %-19s%s\n", head, text)
+	}
+}
+
+func (s *HostSummary) rows(brief, alone bool) (rows []SummaryRow) {
+	add := func(label, text string, path bool) { rows = append(rows, SummaryRow{label, text, path}) }
+	may, mayNot := s.Crawl.texts(brief)
+	for i, who := range []string{may, mayNot} {
+		if who != nobody && (who != everyoneElse || alone) {
+			add(usageLabel(policy.Crawl, i == 1), who, false)
+		}
+		s.addPaths(policy.Crawl, i == 1, add)
+	}
+	for _, u := range summarized[1:] {
+		if a := s.plain(u); len(a.MayNot) > 0 || !a.Unknown {
+			add(usageLabel(u, true), a.mayNot(), false)
+		}
+		s.addPaths(u, true, add)
+		s.addPaths(u, false, add)
+	}
+	if s.MorePaths > 0 {
+		add("not compared:", english.Count(s.MorePaths, "more path")+" in the rules", false)
+	}
+	for _, g := range s.Google {
+		add("Google shows:", g.text(), g.Path != "")
+	}
+	if len(s.AISearch) > 0 {
+		add("AI search:", english.Some(s.AISearch, 3)+" may not crawl, so their answers do not show the pages", false)
+	}
+	if len(s.Unclassified) > 0 {
+		add("no category:", english.Some(s.Unclassified, 3)+" remain allowed, because no source states their purpose; list them with \"caddy robots-policy crawlers none\"", false)
+	}
+	return rows
+}
+
+// addPaths adds the paths whose rules disallow a usage, or the paths whose rules only allow it.
+func (s *HostSummary) addPaths(u policy.Usage, disallows bool, add func(label, text string, path bool)) {
+	for i := range s.Paths {
+		p := &s.Paths[i]
+		if p.Usage != u.String() || p.Disallows != disallows {
+			continue
+		}
+		who := p.may()
+		if disallows {
+			who = p.mayNot()
+		}
+		add(usageLabel(u, disallows), p.Path+", for "+who, true)
+	}
+}
+
+func usageLabel(u policy.Usage, not bool) string {
+	switch u {
+	case policy.Index:
+		return may(not) + " index:"
+	case policy.TrainAI:
+		return may(not) + " train AI:"
+	case policy.AIUse:
+		if not {
+			return "not in AI answers:"
+		}
+		return "in AI answers:"
+	}
+	return may(not) + " crawl:"
+}
+
+func may(not bool) string {
+	if not {
+		return "may not"
+	}
+	return "may"
+}
+
+func (g *Shown) text() string {
+	where := ""
+	if g.Path != "" {
+		where = " of " + g.Path
+	}
+	switch {
+	case g.Unread && where == "":
+		return "no content of a page, because Googlebot may not crawl it"
+	case g.Unread:
+		return "no content" + where + ", because Googlebot may not crawl it"
+	case g.Rules == "noindex":
+		return "no page" + where + " (noindex)"
+	case g.Rules != "":
+		return "pages" + where + " with " + g.Rules
+	case where == "":
+		return "all of a page"
+	}
+	return "all" + where
+}
+
+func (a *Answers) texts(brief bool) (may, mayNot string) {
+	may, mayNot = countText(a.May, a.Unknown), countText(a.MayNot, !a.Unknown)
+	switch {
+	case may == nobody:
+		mayNot = everyoneText(a.MayNot)
+	case mayNot == nobody:
+		may = everyoneText(a.May)
+	case brief && len(a.May) > len(a.MayNot):
+		may = everyoneElse
+	case brief:
+		mayNot = everyoneElse
+	}
+	return may, mayNot
+}
+
+func (a *Answers) may() string    { return side(a.May, a.MayNot, a.Unknown) }
+func (a *Answers) mayNot() string { return side(a.MayNot, a.May, !a.Unknown) }
+
+func side(these, others []CategoryCount, unknown bool) string {
+	switch {
+	case !unknown:
+		return countText(these, false)
+	case len(others) > 0:
+		return "everyone except " + countText(others, false)
+	}
+	return "everyone"
+}
+
+func everyoneText(counts []CategoryCount) string {
+	n := 0
+	for _, c := range counts {
+		n += c.Count
+	}
+	return fmt.Sprintf("everyone (%d known crawlers, and unlisted clients)", n)
+}
+
+func countText(counts []CategoryCount, unknown bool) string {
+	var parts []string
+	for _, c := range counts {
+		switch {
+		case c.Count == c.Total:
+			parts = append(parts, fmt.Sprintf("%s (all %d)", c.Category, c.Count))
+		case c.Count <= len(c.Names):
+			parts = append(parts, fmt.Sprintf("%s (%d of %d: %s)", c.Category, c.Count, c.Total, english.Some(c.Names, 3)))
+		default:
+			parts = append(parts, fmt.Sprintf("%s (%d of %d)", c.Category, c.Count, c.Total))
+		}
+	}
+	if unknown {
+		parts = append(parts, "unlisted clients")
+	}
+	if len(parts) == 0 {
+		return nobody
+	}
+	return strings.Join(parts, ", ")
+}
