@@ -113,6 +113,9 @@ func (f *File) Summary(now time.Time) []HostSummary {
 		s.Hosts = []string{name}
 		all = append(all, s)
 	}
+	if len(all) == 1 && len(hosts) < len(covered) {
+		all[0].Hosts = []string{"every host"}
+	}
 	all[len(all)-1].More = len(hosts) + 1 - len(covered)
 	return all
 }

@@ -158,6 +158,7 @@ func TestSummaryText(t *testing.T) {
 			"a path on one host, and the same path for one crawler", "{for: everyone, hosts: a.example, disallow: {crawl: /x/}}\n  - {for: GPTBot, disallow: {crawl: /x/}}",
 			"a.example:\n  may not crawl:     /x/, for everyone\nany other host:\n  may not crawl:     /x/, for ai-training (N of N: GPTBot)\nall of them:\n" + everyone + "  Google shows:      all of a page\n",
 		},
+		{"a host without a difference", "{for: GPTBot, hosts: a.example, limit: 10/m}", "every host:\n" + everyone + "  Google shows:      all of a page\n"},
 		{
 			"a page that Google cannot crawl has no noindex", "{for: everyone, disallow: {crawl: /x/, index: /x/}}",
 			"every host:\n" + everyone + "  may not crawl:     /x/, for everyone\n  may not index:     /x/, for everyone\n" +

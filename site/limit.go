@@ -5,6 +5,8 @@ package site
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
@@ -55,29 +57,63 @@ func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID)
 	}
 }
 
-// LimitTexts describes the rate limits of the server. It returns a text for each limit and for each enforced
-// crawl-delay.
-func (s *Site) LimitTexts() (all []string) {
+// LimitTexts describes the rate limits of the server. It returns a text for each limit and each enforced crawl-delay
+// that applies to any crawler.
+func (s *Site) LimitTexts(now time.Time) (all []string) {
 	dryRun := map[policy.Mode]string{policy.ModeBlock: "", policy.ModeLog: " (in dry run)"}
 	for i := range s.File.Spec.Rules {
 		r := &s.File.Spec.Rules[i]
 		for _, l := range s.LimitsOf(r) {
 			if suffix, enforced := dryRun[l.Mode]; enforced {
-				all = append(all, fmt.Sprintf("%s to %s%s", limitedBy(r), l, suffix))
+				if who := s.limitedBy(r, l.Delay, now); who != "" {
+					all = append(all, fmt.Sprintf("%s to %s%s", who, l, suffix))
+				}
 			}
 		}
 	}
 	return all
 }
 
-func limitedBy(r *policy.Rule) string {
-	who := english.Some(lint.Audiences(r), 4)
-	everyone := slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Tier() == policy.TierEveryone })
-	if everyone && !effect.LimitsSearch(r) {
-		who += ", except search engines,"
+// limitedBy describes the crawlers and hosts that a rule limits. It returns "" if the rule does not limit any crawler.
+func (s *Site) limitedBy(r *policy.Rule, delay bool, now time.Time) string {
+	q := policy.Query{Identity: policy.Verified, Path: "/", Now: now}
+	if len(r.Hosts) > 0 {
+		q.Host = r.Hosts[0].Example()
 	}
-	if len(r.Hosts) == 0 {
-		return who
+	any, spares := false, ""
+	for id, c := range s.Policy.Crawlers {
+		if !names(r, c) {
+			continue
+		}
+		q.Crawler = id
+		limited := slices.ContainsFunc(s.Limits(nil, q), func(l Limit) bool { return l.Rule.Pos == r.Pos && l.Delay == delay })
+		any = any || limited
+		if !limited && s.Searches(id) {
+			spares = ", except search engines,"
+		}
 	}
-	return who + " on " + english.Some(r.Hosts, 4)
+	if !any {
+		return ""
+	}
+	who := lint.Audiences(r)
+	for i, a := range r.For {
+		switch a.Kind {
+		case policy.ForEveryone:
+			who[i] = "known crawlers"
+		case policy.ForEveryoneElse:
+			who[i] = "other known crawlers"
+		}
+	}
+	text := english.Some(who, 4) + spares
+	if len(r.Hosts) > 0 {
+		text += " on " + english.Some(r.Hosts, 4)
+	}
+	return text
+}
+
+// names reports whether the audiences of a rule include a crawler.
+func names(r *policy.Rule, c policy.Crawler) bool {
+	return slices.ContainsFunc(r.For, func(a policy.Audience) bool {
+		return a.Tier() == policy.TierEveryone || a.Includes(c) || a.Kind == policy.ForToken && strings.EqualFold(a.Name, c.Token)
+	})
 }

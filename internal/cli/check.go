@@ -137,7 +137,7 @@ func (c *checkReport) add(name string, s *site.Site, ds policyfile.Diagnostics) 
 	c.Diagnostics = append(c.Diagnostics, ds...)
 	if s != nil {
 		c.Policies = append(c.Policies, checkedPolicy{
-			File: name, Tests: policyfile.TestsPass(s.File.Spec.Expect, ds), Hosts: s.File.Summary(time.Now()), Enforced: s.File.Enforced(), Limits: s.LimitTexts(), Controls: s.ControlStates(site.ControlScope{}, time.Now()),
+			File: name, Tests: policyfile.TestsPass(s.File.Spec.Expect, ds), Hosts: s.File.Summary(time.Now()), Enforced: s.File.Enforced(), Limits: s.LimitTexts(time.Now()), Controls: s.ControlStates(site.ControlScope{}, time.Now()),
 		})
 	}
 }
@@ -161,7 +161,7 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	if text := s.File.EnforcedText(); text != "" {
 		common = append(common, policyfile.SummaryRow{Label: "blocked:", Text: text})
 	}
-	limits := s.LimitTexts()
+	limits := s.LimitTexts(time.Now())
 	if len(limits) > 1 && !long {
 		limits = []string{limits[0] + fmt.Sprintf(" (and %s)", english.Count(len(limits)-1, "more limit"))}
 	}
