@@ -150,6 +150,9 @@ func kept(r *record) string {
 	return ""
 }
 
+// byName compares names in the order of the catalog.
+func byName(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
+
 func (c *comparison) change(r *record) Change {
 	change := Change{
 		Effect: r.effect, Usages: r.usages, Old: r.old, New: r.now, Purpose: r.purpose, Hosts: slices.Clone(r.hosts),
@@ -165,8 +168,11 @@ func (c *comparison) change(r *record) Change {
 			byKind[c.kinds[t]] = append(byKind[c.kinds[t]], t)
 		}
 	}
+	// Hosts on which different crawlers share their rules must not differ in the order of the names.
+	slices.SortFunc(change.Crawlers, byName)
 	listed := 0
 	for _, kind := range sortedKeys(byKind) {
+		slices.SortFunc(byKind[kind], byName)
 		listed += len(byKind[kind])
 		change.Kinds = append(change.Kinds, Kind{kind, byKind[kind], kind != "" && len(byKind[kind]) == c.perKind[kind]})
 	}

@@ -103,6 +103,12 @@ func TestWords(t *testing.T) {
 			true,
 		},
 		{
+			"on two hosts, one of which has a rule for search engines",
+			base, base + "  - for: everyone\n    hosts: [a.example, b.example]\n    disallow: {crawl: /x/}\n  - for: Googlebot-Image\n    hosts: a.example\n    robots-tag: noindex\n",
+			[]string{"everyone may no longer crawl /x/ on a.example, b.example", "Googlebot-Image: noindex now applies to the whole site on a.example"},
+			true,
+		},
+		{
 			"where two patterns cross", "rules:\n  - for: everyone\n    disallow:\n      crawl: [/shop/, \"/*?\"]\n",
 			"rules:\n  - for: everyone\n    disallow:\n      crawl: [\"/*?\"]\n    allow:\n      crawl: /shop/open/\n",
 			[]string{"everyone may now crawl /shop/ (except /shop/*?)", "everyone may now crawl /shop/open/"},
@@ -317,7 +323,7 @@ func TestExceptionsThatCross(t *testing.T) {
 			`  - {for: Googlebot, intended: true, disallow: {crawl: "/*b$"}}
   - {for: everyone, intended: true, allow: {crawl: "/*ba"}, disallow: {crawl: "/a*b"}}
 `,
-			[]string{"[everyone] [/a*b] [/a*ba]", "[Google-InspectionTool Googlebot-Image Googlebot-Mobile Googlebot-News Googlebot-Video Googlebot] [/*b$] []"},
+			[]string{"[everyone] [/a*b] [/a*ba]", "[Google-InspectionTool Googlebot Googlebot-Image Googlebot-Mobile Googlebot-News Googlebot-Video] [/*b$] []"},
 		},
 		"an exception crosses a path within the change": {
 			`  - {for: AlphaBot, intended: true, disallow: {crawl: "/a*b"}}

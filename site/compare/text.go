@@ -144,6 +144,10 @@ func (c *Change) String() string {
 		return fmt.Sprintf("%s: requests for %s are now %s", who, where, does[c.New])
 	case c.Effect == Line && len(c.Paths) == 0:
 		return fmt.Sprintf("%s: %s is now %s (was %s)", who, c.Usages[0], c.New, c.Old)
+	case c.Effect == Line && c.Old == noValue && c.New == c.Usages[0]:
+		return fmt.Sprintf("%s: %s now applies to %s", who, c.New, where)
+	case c.Effect == Line && c.New == noValue && c.Old == c.Usages[0]:
+		return fmt.Sprintf("%s: %s no longer applies to %s", who, c.Old, where)
 	case c.Effect == Line:
 		return fmt.Sprintf("%s: %s of %s is now %s (was %s)", who, c.Usages[0], where, c.New, c.Old)
 	case c.New == "disallowed":
