@@ -4,6 +4,7 @@ package agreement
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -216,7 +217,7 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 				continue
 			}
 			want := stated.And(crawlertest.EvaluateFor(theirs[field], name))
-			if field == "Robots-Tag" && x.speaks(q, token, why, a.header["Robots-Tag"], page.header["Robots-Tag"]) {
+			if field == "Robots-Tag" && x.speaks(q, token, why, a, page) {
 				// A crawler that reads it may not look at the older name then.
 				want = want.And(crawlertest.EvaluateFor(theirs["X-Robots-Tag"], name))
 			}
@@ -253,15 +254,19 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 	}
 }
 
-// speaks reports whether the policy puts anything into the Robots-Tag of a page, for
-// whichever crawler; a tailored one is for the visitor alone, and may limit nothing, as
-// max-video-preview:-1 does.
-func (x *exam) speaks(q question, visitor string, why *explanation, sent, upstream []string) bool {
-	if x.at.tailored {
-		return x.rights(q, visitor, true) != crawlertest.AllRights() || !slices.Equal(sent, upstream)
+// speaks reports whether the policy puts anything into the Robots-Tag of a page, for any crawler. A tailored page is
+// for the visitor alone, and a rule for it may not limit anything, for example max-video-preview:-1. If the policy only
+// lifts rules of the upstream, it does not speak.
+func (x *exam) speaks(q question, visitor string, why *explanation, a answer, page *page) bool {
+	if !x.at.tailored {
+		_, line := why.channel(site.ChannelHeaders).line("Robots-Tag")
+		return line
 	}
-	_, line := why.channel(site.ChannelHeaders).line("Robots-Tag")
-	return line
+	if x.rights(q, visitor, true) != crawlertest.AllRights() {
+		return true
+	}
+	sent, theirs := fieldRules(x, q, a.header)["Robots-Tag"], x.lifted(q, fieldRules(x, q, page.header)["Robots-Tag"])
+	return !maps.EqualFunc(sent, theirs, slices.Equal)
 }
 
 // reported reports whether the check of the policy file gives a diagnostic.

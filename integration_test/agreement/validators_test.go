@@ -125,7 +125,7 @@ func (x *exam) changesPages(q question, a answer, page *page, why *explanation) 
 	case x.lifts(q, policy.Index), x.lifts(q, policy.PresentSnippet), x.servedReservation(q) != "":
 		return true
 	case x.at.tailored:
-		return x.speaks(q, x.p.visitor(q.token), why, a.header["Robots-Tag"], page.header["Robots-Tag"])
+		return x.speaks(q, x.p.visitor(q.token), why, a, page)
 	}
 	return len(why.page().Sends) > 0
 }
