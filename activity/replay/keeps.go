@@ -41,8 +41,15 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 		return slices.DeleteFunc(slices.Clone(all), func(f compare.Found) bool { return slices.Contains(s.Accepted, f.Crawler) })
 	}
 	found, whole := notAccepted(losses.Found), notAccepted(losses.Whole())
+	var staging []string
 	if s.First {
-		whole = slices.DeleteFunc(whole, isStaging)
+		whole = slices.DeleteFunc(whole, func(f compare.Found) bool {
+			named := isStaging(f)
+			if host := string(f.Host); named && !slices.Contains(staging, host) {
+				staging = append(staging, host)
+			}
+			return named
+		})
 	}
 	f := claim.Finding{
 		Unjudged: "It cannot be judged whether search engines lose anything",
@@ -62,6 +69,9 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 		}
 	case s.First:
 		f.Text, f.Details = "No search engine loses nearly a whole host", asked(losses.WordsOf(found))
+		if len(staging) > 0 {
+			f.Text += ", apart from hosts that a rule keeps out of search results: " + english.Some(staging, 3)
+		}
 		if covered.Items > 0 {
 			f.Details = traffic.details()
 		}
