@@ -49,7 +49,7 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		requests: counter(name("decisions_total", "Requests by crawlers, by channel, decision and the rule that decided."),
 			"crawler", "channel", "decision", "rule"),
-		violations: counter(name("violations_total", "Requests by crawlers for paths that the robots.txt they had fetched disallows, by the crawler's identity."),
+		violations: counter(name("violations_total", "Requests by crawlers that violated the robots.txt that the crawler had fetched, by identity and rule."),
 			"crawler", "identity", "rule"),
 		identities: counter(name("crawler_identity_total", "Requests by crawlers, by the result of verification: verified, impostor or unverified."),
 			"crawler", "identity"),

@@ -146,7 +146,7 @@ func BenchmarkExpectations(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	rules, _, _ := strings.Cut(string(paper), "# What this file is meant to do.")
+	rules, _, _ := strings.Cut(string(paper), "# Tests. If one of them fails")
 	var text strings.Builder
 	text.WriteString(rules + `
   - for: everyone

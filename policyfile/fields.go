@@ -148,7 +148,7 @@ var (
 	nameShape     = textShape("letters, digits, hyphens, underscores and dots", namePattern.String())
 	modeShape     = choiceShape("off", "log", "block")
 	usageShape    = shape{"type": "string", "enum": anys(usageNames())}
-	usagesShape   = namedShape("a usage with qualifiers, or a list of usages", nameShape, shape{"anyOf": []any{mapShape(qualifiedFields), oneOrMore(textShape("a usage, or the name of one with qualifiers", ""))}})
+	usagesShape   = namedShape("a usage with qualifiers, or a list of usages", nameShape, shape{"anyOf": []any{mapShape(qualifiedFields), oneOrMore(textShape("a usage, or the name of a usage with qualifiers", ""))}})
 )
 
 func textShape(about, pattern string) shape {

@@ -20,7 +20,7 @@ type crawlerRow struct {
 }
 
 var rowFields = fields[*crawlerRow]{
-	textKey("operator", "who runs the crawler", textShape("a name", ""), nil,
+	textKey("operator", "the company or person that runs the crawler", textShape("a name", ""), nil,
 		func(r *crawlerRow) *string { return &r.Operator }),
 	key("category", "the crawler's category: the purpose for which it fetches pages", choiceShape(kindNames()...),
 		func(p *parser, n *yaml.Node, r *crawlerRow) {

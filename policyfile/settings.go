@@ -27,27 +27,27 @@ var enforcementFields = fields[*policy.Enforcement]{
 		func(p *parser, n *yaml.Node, e *policy.Enforcement) {
 			e.Mode, p.enforcementAt = p.mode(n, "mode"), posOf(n)
 		}, func(w *printer, e *policy.Enforcement) { w.plain("mode", e.Mode.String()) }),
-	key("status", "the HTTP status of the answer to a blocked request; the default is 403", statusShape(),
+	key("status", "the HTTP status of the response to a blocked request; the default is 403", statusShape(),
 		func(p *parser, n *yaml.Node, e *policy.Enforcement) {
 			word, _ := p.choice(n, "status", statuses...)
 			e.Status, _ = strconv.Atoi(word)
 		}, func(w *printer, e *policy.Enforcement) {
 			w.plainIf(e.Status != defaultStatus, "status", strconv.Itoa(e.Status))
 		}),
-	key("impostors", "what the server does with impostors, which are clients with a false crawler name; the default is off", modeShape,
+	key("impostors", "what the server does with impostors, which are clients that falsely use the name of a crawler; the default is off", modeShape,
 		func(p *parser, n *yaml.Node, e *policy.Enforcement) { e.Impostors = p.mode(n, "impostors") },
 		func(w *printer, e *policy.Enforcement) {
 			w.plainIf(e.Impostors > policy.ModeOff, "impostors", e.Impostors.String())
 		}),
-	textKey("message", "the text of the answer to a blocked request", textShape("one line of text", ""), (*parser).message,
+	textKey("message", "the text of the response to a blocked request", textShape("one line of text", ""), (*parser).message,
 		func(e *policy.Enforcement) *string { return &e.Message }),
-	key("retry-after", "the seconds after which a blocked crawler may ask again",
+	key("retry-after", "the number of seconds after which a blocked crawler may try again",
 		shape{"type": "integer", "minimum": 1, "maximum": maxRetryAfter}, func(p *parser, n *yaml.Node, e *policy.Enforcement) {
 			e.RetryAfter = time.Duration(p.count(n, "retry-after", maxRetryAfter, "a whole number of seconds above 0 and up to a year, such as 3600")) * time.Second
 		}, func(w *printer, e *policy.Enforcement) {
 			w.plainIf(e.RetryAfter > 0, "retry-after", strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10))
 		}),
-	key("action", "close closes the connection without a response", choiceShape("close"),
+	key("action", "with close, Caddy closes the connection without a response", choiceShape("close"),
 		func(p *parser, n *yaml.Node, e *policy.Enforcement) { _, e.Close = p.choice(n, "action", "close") },
 		func(w *printer, e *policy.Enforcement) { w.plainIf(e.Close, "action", "close") }),
 }
@@ -98,7 +98,7 @@ func (p *parser) message(n *yaml.Node, _, text string) bool {
 }
 
 var publishFields = fields[*policy.Publish]{
-	switchKey("acap", "the records of ACAP 1.0: auto publishes only what no other channel can express, full publishes the whole policy",
+	switchKey("acap", "the records of ACAP 1.0: auto publishes only rules that no other channel can express, full publishes the whole policy",
 		func(b *policy.Publish) *policy.Switch { return &b.ACAP }, "auto", "full", "off"),
 	key("everyone", "how robots.txt addresses everyone: named also lists crawlers that ignore the group for everyone; the default is plain",
 		choiceShape("plain", "named"), func(p *parser, n *yaml.Node, b *policy.Publish) {

@@ -16,7 +16,7 @@ import (
 var fetches = func() *prometheus.CounterVec {
 	v := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "verification_fetches_total",
-		Help: "Fetches of address lists and key directories, and addresses looked up in DNS, by result.",
+		Help: "Fetches of address lists and key directories, and DNS lookups of addresses, by source and result.",
 	}, []string{"source", "result"})
 	for _, source := range []string{"address_list", "dns", "key_directory"} {
 		v.WithLabelValues(source, "ok")

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- http-request lua.robots_policy asks Caddy whether a request may pass. Fields for the
--- page are in variables for http-response set-header: see haproxy.cfg.
+-- http-request lua.robots_policy asks Caddy whether a request may pass. It stores the header fields
+-- for the page in variables, which http-response set-header uses (see haproxy.cfg).
 
 local caddy = "http://127.0.0.1:9180"
-local open_if_down = true -- false: if Caddy gives no answer, clients get 503
+local open_if_down = true -- false: if Caddy does not answer, clients get 503
 
 local fields = {
 	["robots-tag"] = "txn.robots_tag",
@@ -15,8 +15,8 @@ local fields = {
 	["tdm-policy"] = "txn.robots_tdm_policy",
 }
 
--- ask asks Caddy. After a request without an answer, which takes HAProxy 2.6 three seconds, it
--- does not ask for five seconds.
+-- ask sends a request to Caddy. If Caddy does not answer, which takes three seconds with HAProxy
+-- 2.6, ask does not send any request in the next five seconds.
 local down_since = -5
 
 local function ask(method, path, headers)
@@ -27,7 +27,7 @@ local function ask(method, path, headers)
 		local client = core.httpclient()
 		return client[method](client, {url = caddy .. path, headers = headers, timeout = 2000})
 	end)
-	-- HAProxy itself answers for a server that it cannot reach.
+	-- If HAProxy cannot reach Caddy, it makes a response itself.
 	if not ok or answer.status == 0 or answer.status >= 500 and not (answer.headers and answer.headers["server"]) then
 		down_since = core.now().sec
 		return {status = 0}
@@ -74,8 +74,8 @@ core.register_action("robots_policy", {"http-req"}, function(txn)
 end)
 
 -- http-request use-service lua.robots_policy_document sends robots.txt and other documents
--- from Caddy and, while Caddy gives no answer, the last one that it sent.
-local last, remembered, most = {}, 0, 100 -- documents, whatever hosts clients make up
+-- from Caddy. While Caddy does not answer, it sends the last document that Caddy sent.
+local last, remembered, most = {}, 0, 100 -- at most 100 documents, even if clients make up hosts
 
 core.register_service("robots_policy_document", "http", function(applet)
 	local headers, sent = {}, applet.headers

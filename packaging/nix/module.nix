@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# A NixOS module: Caddy with robots_policy. Nothing is released yet: until then, name a commit
-# after the @, in Go's form for versions without a tag.
+# A NixOS module: Caddy with robots_policy. Until the first release, name a commit after the @, in
+# the form that Go uses for versions without a tag.
 #
-# withPlugins pins a hash of all sources. Build once with lib.fakeHash, and put the hash that
-# the error shows in its place; do so again after each update.
+# withPlugins needs a hash of all sources. Build once with lib.fakeHash, and replace lib.fakeHash with
+# the hash that the error shows. Do this again after each update.
 { lib, pkgs, ... }:
 {
   services.caddy = {

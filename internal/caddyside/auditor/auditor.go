@@ -65,7 +65,7 @@ func (c *Config) address() (*url.URL, error) {
 var (
 	faults = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_errors",
-		Help: "Number of errors that the last audit of an address found, or -1 if the audit failed, or found none but could not read all pages.",
+		Help: "Number of errors that the last audit of an address found; -1 if the audit failed, or if it found no errors but could not read all pages.",
 	}, []string{"url"})
 	audited = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_timestamp_seconds",

@@ -93,7 +93,7 @@ var troubleDesc = prometheus.NewDesc("caddy_robots_policy_evidence_error_timesta
 	"Time of the last problem with the evidence log, by reason: write, clock, file, signature, killed, damaged or timestamp. 0 if there was none since the log was opened.", []string{"reason"}, nil)
 
 var behindDesc = prometheus.NewDesc("caddy_robots_policy_fleet_database_behind_seconds",
-	"Seconds since the fleet's ClickHouse last had everything that this server stored; 0 if it has everything now.", nil, nil)
+	"Seconds since ClickHouse last had all totals that this server has stored; 0 if it has all of them now.", nil, nil)
 
 var claimDesc = prometheus.NewDesc("caddy_robots_policy_claims",
 	"1 for the outcome of a claim: holds, fails, or cannot be judged. evidence-whole: the evidence log is complete and signed. evidence-last: the log has the line that its copy in the storage names. lists-current: no list of addresses or keys is out of date. none-unrecorded: no request is missing in the totals of this server. sent-all: ClickHouse has all totals of this server.", []string{"claim", "outcome"}, nil)
