@@ -94,7 +94,7 @@ func (tr *truth) checkClaims(s *saidClaims, console, admin string, had map[strin
 	blocked := tr.by["a.example Googlebot verified blocked"] + tr.by["b.example Googlebot verified blocked"]
 	s.judged("Overview", "none-blocked-unmeant", outcomeOf(overview, "None was blocked, except", `requests? of verified Googlebot (was|were) blocked`), claim.Fails, overview, english(blocked)+" requests of verified Googlebot were blocked")
 	s.judged("Overview", "no-alarm", outcomeOf(overview, "No alert and no warning", `\d+ (alert|warning)|is being blocked`), claim.Fails, overview, "")
-	s.judged("Overview", "in-force", outcomeOf(overview, "v3 of policy.yaml is in force since", "No policy is in force"), claim.Holds, overview, "v3")
+	s.judged("Overview", "in-force", outcomeOf(overview, "v3 of policy.yaml has been in force since", "No policy is in force"), claim.Holds, overview, "v3")
 	for _, c := range truthCrawlers[:4] {
 		for _, section := range []string{"/", "/news/", "/private/", "/quiet/"} {
 			want := claim.Holds
