@@ -64,7 +64,7 @@ func (b broken) PolicyVersions(ctx context.Context, _ string) ([]string, error) 
 
 func (b broken) Documents(ctx context.Context) ([]store.Document, error) { return nil, b.fail(ctx) }
 
-// withoutPublications and withoutDocuments are stores from which one part cannot be read.
+// withoutPublications and withoutDocuments are stores that fail to read one part of their data.
 type (
 	withoutPublications struct{ store.Queries }
 	withoutDocuments    struct{ store.Queries }

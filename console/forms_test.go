@@ -115,7 +115,7 @@ func TestRightsAreNotGrantedByASwitch(t *testing.T) {
 	}
 }
 
-// Only content that is reserved for everyone, on every host and path, is called reserved.
+// Content is called reserved only if it is reserved for everyone, on every host and path.
 func TestWhatIsReserved(t *testing.T) {
 	const all = "  - for: everyone\n    disallow: {train-ai: /}\n"
 	for _, tt := range []struct {
