@@ -45,7 +45,7 @@ rules:
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	// Every crawler is counted once on every host.
+	// On each host, every crawler is counted exactly once.
 	all := f.Catalog.Len()
 	for _, s := range f.Summary(testNow) {
 		n := 0
@@ -58,7 +58,7 @@ rules:
 	}
 }
 
-// TestSummaryOfManyHosts: the work does not grow with the hosts.
+// TestSummaryOfManyHosts checks that the summary of a policy with many hosts has few groups.
 func TestSummaryOfManyHosts(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -117,7 +117,7 @@ func TestSummaryOfPreferences(t *testing.T) {
 	}
 }
 
-// Numbers of crawlers, which change with the catalog, are N.
+// Numbers of crawlers change with the catalog, so the test replaces them with N.
 func TestSummaryText(t *testing.T) {
 	t.Parallel()
 	number := regexp.MustCompile(`\d+`)
