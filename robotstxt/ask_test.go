@@ -76,8 +76,8 @@ func agentFile(r *rand.Rand, rules int, parts ...string) string {
 	return b.String()
 }
 
-// This package gives the same answers as Google's parser, with the exceptions in the comments of Ask: unreserved octets
-// and the case of hexadecimal digits in URLs, "*" and "$" in URLs, and /robots.txt.
+// This package gives the same answers as Google's parser, with a few exceptions. They are described in the comments of
+// Ask: unreserved octets and the case of hexadecimal digits in URLs, "*" and "$" in URLs, and /robots.txt.
 func TestAgentAnswersAsGoogle(t *testing.T) {
 	t.Parallel()
 	parser := googleReader()
