@@ -51,7 +51,7 @@ func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	for usage := range robotstag.Lifts(lift) {
 		for _, name := range lifted[usage] {
 			if (s.x.forCrawler(names).has(name) || r.isHTML() && s.meta.forCrawler(names).has(name)) && !want.has(name) {
-				all = append(all, loss{"not-lifted", "the page says " + name})
+				all = append(all, loss{"not-lifted", "the page has " + name})
 			}
 		}
 	}

@@ -50,7 +50,7 @@ var obeyed = claim.Register("obeyed", func(s behaviorSubject) claim.Finding {
 	}
 	switch violations := plural(n.violations, "violation", "violations"); {
 	case n.violations > 0 && n.blocked == n.violations:
-		f.Fails, f.Text = true, "It asks for disallowed pages: "+violations+", all blocked"
+		f.Fails, f.Text = true, "It requests disallowed pages: "+violations+", all blocked"
 	case n.violations > 0:
 		f.Fails, f.Text = true, "It fetches disallowed pages: "+violations+", "+english.Number(n.blocked)+" of them blocked"
 	}

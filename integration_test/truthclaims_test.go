@@ -81,13 +81,13 @@ func (tr *truth) checkClaims(s *saidClaims, console, admin string, had map[strin
 		want, sentence := claim.CannotBeJudged, "Whether it obeyed cannot be judged"
 		switch n := violations[who]; {
 		case n > 0 && tr.blocked[who] == n:
-			want, sentence = claim.Fails, fmt.Sprintf("It asks for disallowed pages: %s violation", english(n))
+			want, sentence = claim.Fails, fmt.Sprintf("It requests disallowed pages: %s violation", english(n))
 		case n > 0:
 			want, sentence = claim.Fails, fmt.Sprintf("It fetches disallowed pages: %s violations, %s of them blocked", english(n), english(tr.blocked[who]))
 		case judged[who]:
 			want, sentence = claim.Holds, "It obeyed every robots.txt that it had read"
 		}
-		s.judged("the page of "+who, "obeyed", outcomeOf(page, `It obeyed every robots.txt that it had read\.`, "It (asks for|fetches) disallowed pages"), want, page, sentence)
+		s.judged("the page of "+who, "obeyed", outcomeOf(page, `It obeyed every robots.txt that it had read\.`, "It (requests|fetches) disallowed pages"), want, page, sentence)
 	}
 	overview := adminGet(s.t, console, "/")
 	s.health = adminGet(s.t, console, "/health")

@@ -76,8 +76,7 @@ func TestSummaryOfManyHosts(t *testing.T) {
 	}
 }
 
-// TestBriefSummary: however much a policy says, check says in at most 15 lines of it who may
-// come in.
+// TestBriefSummary checks that the summary of check has at most 15 lines, even for a long policy.
 func TestBriefSummary(t *testing.T) {
 	t.Parallel()
 	for _, path := range policiesOfRepository(t) {
@@ -96,7 +95,7 @@ func TestBriefSummary(t *testing.T) {
 	}
 }
 
-// The summary includes the uses for AI that crawlers are asked to refrain from.
+// The summary includes usages for AI that robots.txt asks crawlers to avoid.
 func TestSummaryOfPreferences(t *testing.T) {
 	t.Parallel()
 	for rule, want := range map[string]string{
