@@ -247,7 +247,7 @@ func chosenAmong(r *http.Request, all []*source.Document) ([]*source.Document, e
 	if i := slices.IndexFunc(all, func(d *source.Document) bool { return d.Name == name }); i >= 0 {
 		return all[i : i+1], nil
 	}
-	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; there are: %s", name, namesOf(all)))
+	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; the policies in use are: %s", name, namesOf(all)))
 }
 
 // served is a policy in use. Its method finds the upstream's robots.txt, which the site may merge into its own
@@ -309,7 +309,7 @@ func violations(w http.ResponseWriter, r *http.Request) error {
 	stored := recorders.RunningStore()
 	if stored == nil {
 		if !globaloption.HasStore() {
-			return apiError(http.StatusNotImplemented, errors.New("violations are stored in the activity database, which this build does not have:  "+globaloption.ConsoleMissing))
+			return apiError(http.StatusNotImplemented, errors.New("violations are stored in the activity database, which this build does not have: "+globaloption.ConsoleMissing))
 		}
 		return apiError(http.StatusNotFound, errors.New("violations are stored in the activity database, which is off; write `activity DIRECTORY` in the global option robots_policy"))
 	}

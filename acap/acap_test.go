@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// overview is a file in the manner of the document's section 2.1.
+// overview is a file that resembles the example in section 2.1 of the specification.
 const overview = `##ACAP version=1.0
 User-agent: *
 Disallow: /
@@ -79,7 +79,7 @@ func TestDecideOverview(t *testing.T) {
 		{"other", "News", "/public/x", policy.Preserve, policy.Allowed, "time-limit=until-recrawled"},
 		{"other", "http://news.search.example/uk", "/public/x", policy.Preserve, policy.Allowed, "time-limit=until-recrawled"},
 		{"other", "newsletter", "/public/x", policy.Preserve, policy.Unstated, ""},
-		{"other", "maps", "/public/x", policy.Index, policy.Disallowed, ""}, // equal patterns do not tell
+		{"other", "maps", "/public/x", policy.Index, policy.Disallowed, ""}, // for equal patterns, the order is undetermined
 	} {
 		got := f.Decide(Query{Crawler: c.crawler, Purpose: c.purpose, Path: c.path, Usage: c.usage})
 		texts := got.Qualifiers.Strings()
@@ -149,7 +149,7 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
-// Invalid text is reported and allows nothing.
+// Invalid lines are reported, and do not permit anything.
 func TestProblems(t *testing.T) {
 	for _, line := range []string{
 		"ACAP-allow-crawl /", "ACAP-allow-crawl:", "ACAP-allow-train-ai: /", "ACAP-allow-(nothing): /", "ACAP-disallow-(nothing): /",
@@ -174,7 +174,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// The number of names that a name stands for is bounded: exactly the bound is read.
+// The number of parts of a named usage or set is limited. A definition with exactly the maximum is valid.
 func TestLimits(t *testing.T) {
 	usages := func(n int) string { return "ACAP-composite-usage: x" + strings.Repeat(" index", n) + "\n" }
 	for _, c := range []struct {
@@ -232,7 +232,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// A byte order mark is not text. It shows how UTF-16 is to be read.
+// A byte order mark is not a part of the text. It determines how UTF-16 is decoded.
 func TestDecode(t *testing.T) {
 	for in, want := range map[string]string{
 		"a": "a", "\ufeffa": "a", "\xff\xfea\x00\xe9\x00": "a\u00e9", "\xfe\xff\x00a\x00\xe9": "a\u00e9", "\xff\xfea": "", "": "",
@@ -279,7 +279,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A line that breaks a rule of the document prohibits what it prohibits otherwise, and permits nothing.
+// If a line violates a rule of the specification, its prohibitions remain, but its permissions have no effect.
 func TestMisplacedLinesPermitNothing(t *testing.T) {
 	for _, c := range []struct {
 		name, text, crawler, path string

@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A File answers as a crawler does that conforms to ACAP 1.0.
+// A File gives the same answers as a crawler that conforms to ACAP 1.0.
 func ExampleFile_Decide() {
 	f := acap.Parse([]byte(`##ACAP version=1.0
 ACAP-crawler: *

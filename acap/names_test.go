@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A crawler-name starts with a letter (ACAP 1.0 section 3).
+// The name of a crawler must start with a letter (ACAP 1.0 section 3).
 func TestNamesOfCrawlersStartWithALetter(t *testing.T) {
 	for name, want := range map[string]int{"SpiderBot": 0, "360Spider": 1} {
 		p := policy.Compile(&policy.Spec{
@@ -27,8 +27,8 @@ func TestNamesOfCrawlersStartWithALetter(t *testing.T) {
 	}
 }
 
-// Among the-acap: URIs, must-use-resource has extract: with id, class and meta (section
-// 2.5.3.2), and must-include-resource has credit: and link: (section 2.5.5.2.5).
+// In URIs that begin with "the-acap:", must-use-resource accepts extract: with id, class and meta (section 2.5.3.2),
+// and must-include-resource accepts credit: and link: (section 2.5.5.2.5).
 func TestURIsOfACAPsOwnScheme(t *testing.T) {
 	for _, c := range []struct {
 		usage policy.Usage

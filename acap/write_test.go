@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// TestWrite is the records by example: rules, what they come to, and what is reported.
+// TestWrite has policies with the expected records and problems.
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, publish, rules, want string }{
@@ -299,8 +299,9 @@ warning acap-resource-disallowed 7
 	}
 }
 
-// Some readers treat a permission of present as a permission of each presentation, and find it narrower than a wider
-// prohibition of one (sections 2.4.5 and 2.5.5). So the prohibition is also there at the permission's paths.
+// Some readers treat a permission of "present" as a permission of each presentation. For them, this permission is
+// narrower than a wider prohibition of a presentation (sections 2.4.5 and 2.5.5). Therefore the prohibition is repeated
+// for the paths of the permission.
 func TestProhibitionIsRepeatedWherePresentIsAllowed(t *testing.T) {
 	statement := func(path string, allow bool, u policy.Usage) policy.Statement {
 		return policy.Statement{Usage: u, Pattern: pathpattern.MustParse(path), Allow: allow}
@@ -326,7 +327,8 @@ func TestProhibitionIsRepeatedWherePresentIsAllowed(t *testing.T) {
 	}
 }
 
-// The grammar of section 3 allows only characters of paths in RFC 3986, in which brackets are encoded, and no apostrophe.
+// The grammar of section 3 allows only the characters of paths in RFC 3986, without the apostrophe. In these paths,
+// brackets are encoded.
 func TestBracketsAreEncoded(t *testing.T) {
 	p := policy.Compile(&policy.Spec{Publish: policy.Publish{ACAP: policy.Auto}, Rules: []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{
 		{Usage: policy.Index, Pattern: pathpattern.MustParse("/a[b]/it's/{x}")},

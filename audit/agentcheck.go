@@ -41,7 +41,7 @@ func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 	case r.refused():
 		a.add(a.refusal(at.String(), as, "robots.txt is blocked for "+as.Name+" ("+r.outcome()+"). The crawler then treats the whole site as allowed", "let everyone read /robots.txt"))
 	case r.ok() && !bytes.Equal(r.body, a.robots.body):
-		a.add(finding("robots-varies", at.String(), as.crawlerName(), as.Name+" gets a different robots.txt from other clients"+because(r.cached()), "serve one robots.txt to everyone, with a group for each crawler"))
+		a.add(finding("robots-varies", at.String(), as.crawlerName(), as.Name+" gets a different robots.txt than other clients"+because(r.cached()), "serve one robots.txt to everyone, with a group for each crawler"))
 	}
 }
 
@@ -62,7 +62,7 @@ func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) {
 	switch {
 	case refused:
 		if other := a.letIn(p); other != "" {
-			a.add(a.refusal(p.url.String(), r.agent, r.agent.Name+" is blocked ("+r.outcome()+") where "+other+" is not, and "+allowedBy+" it", "look for a rule against this crawler in the settings of the CDN or firewall"))
+			a.add(a.refusal(p.url.String(), r.agent, r.agent.Name+" is blocked ("+r.outcome()+"), but "+other+" is not, and "+allowedBy+" this crawler", "look for a rule against this crawler in the settings of the CDN or firewall"))
 		}
 	case r.ok():
 		s := a.read(r)
@@ -121,7 +121,7 @@ func (a *auditor) checkVary() {
 		for _, as := range a.agents {
 			r := p.got[as.Name]
 			if r.ok() && r.storable() && !r.varies() && saysOther(a.read(own), a.read(r)) {
-				a.add(finding("vary-missing", p.url.String(), as.crawlerName(), "the headers or meta tags differ for "+as.Name+", but the response has no Vary: User-Agent. So caches may serve one crawler the version for another", "send Vary: User-Agent, or send the same to everyone"))
+				a.add(finding("vary-missing", p.url.String(), as.crawlerName(), "the headers or meta tags differ for "+as.Name+", but the response has no Vary: User-Agent. So caches may serve one crawler the version for another", "send Vary: User-Agent, or send the same headers and meta tags to everyone"))
 				break
 			}
 		}

@@ -167,7 +167,7 @@ func newAuditor(address *url.URL, o Options) (*auditor, error) {
 			return nil, fmt.Errorf("unknown crawler %q: must be a product token of the catalog or the policy, such as GPTBot", name)
 		}
 		if len(c.Patterns()) == 0 {
-			return nil, fmt.Errorf("%s only exists in robots.txt; no client sends requests in this name", c.Token)
+			return nil, fmt.Errorf("%s only exists in robots.txt; no client sends requests with this name", c.Token)
 		}
 		a.agents = append(a.agents, claimedAgent(c))
 	}

@@ -140,7 +140,7 @@ func (a *auditor) checkNoindex(p *page, s said, home bool, engines []*crawlers.C
 	switch {
 	case len(unlisted) == 0:
 	case p.inSitemap:
-		a.add(finding("sitemap-noindex", at, one(unlisted), "the sitemap asks search engines to list the page, and the page tells "+names(unlisted)+" not to (noindex)", "take it out of the sitemap, or remove the noindex"))
+		a.add(finding("sitemap-noindex", at, one(unlisted), "the sitemap asks search engines to list the page, but the page tells "+names(unlisted)+" not to (noindex)", "take it out of the sitemap, or remove the noindex"))
 	case home && len(unmeant) > 0:
 		a.add(finding("home-noindex", at, one(unmeant), "the home page tells "+names(unmeant)+" not to list it (noindex)", "remove the noindex, unless the site must not be found"))
 	}
@@ -152,7 +152,7 @@ func (a *auditor) checkContradictions(p *page, r *response, s said) {
 		for _, c := range [][2]channel{{{"a header", s.x[""]}, {"the page", s.meta[""]}}, {{"the page", s.meta[""]}, {"a header", s.x[""]}}} {
 			strict, lax := c[0], c[1]
 			if strict.rules.has(pair[0]) && !lax.rules.has(pair[0]) && (lax.rules.has(pair[1]) || lax.rules.has("all")) {
-				a.add(finding("channels-disagree", at, "", fmt.Sprintf("%s says %s and %s says %s; search engines take the stricter", strict.name, pair[0], lax.name, pair[1]), "say the same in both"))
+				a.add(finding("channels-disagree", at, "", fmt.Sprintf("%s says %s, but %s says %s; search engines obey the stricter rule", strict.name, pair[0], lax.name, pair[1]), "write the same rule in both"))
 			}
 		}
 	}
@@ -174,7 +174,7 @@ func (a *auditor) checkTags(at string, tags []metaTag) {
 		case m.misnamed:
 			report("meta-misnamed", fmt.Sprintf("no crawler reads the meta tag with the content %s, because its name is not \"robots\"", shorten(m.content)), `write <meta name="robots" content="…">`)
 		case m.body:
-			report("meta-in-body", fmt.Sprintf("the meta tag %q with the content %s is in the body of the page, where crawlers need not look for it", m.name, shorten(m.content)), "move it into the head; the head ends at the first element or text that belongs into the body")
+			report("meta-in-body", fmt.Sprintf("the meta tag %q with the content %s is in the body of the page, where crawlers do not have to look for it", m.name, shorten(m.content)), "move it into the head; the head ends at the first element or text that belongs in the body")
 		case len(unknown) > 0:
 			report("unknown-rule", fmt.Sprintf("no crawler documents the rule %q in the robots meta tags", unknown[0]), "check its spelling")
 		}

@@ -51,7 +51,7 @@ func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	for usage := range robotstag.Lifts(lift) {
 		for _, name := range lifted[usage] {
 			if (s.x.forCrawler(names).has(name) || r.isHTML() && s.meta.forCrawler(names).has(name)) && !want.has(name) {
-				all = append(all, loss{"not-lifted", "the page says " + name})
+				all = append(all, loss{"not-lifted", "the page has " + name})
 			}
 		}
 	}
@@ -121,10 +121,10 @@ func (a *auditor) reportCache(p *page, r *response, lost []loss) {
 		what[i] = l.what
 	}
 	if r.agent.Name == OwnToken {
-		a.add(finding("page-stale", p.url.String(), "", "a cache serves an old version of the page"+because(r.cached())+": "+strings.Join(what, "; "), "clear the cache after a change of the policy, or shorten its lifetime"))
+		a.add(finding("page-stale", p.url.String(), "", "a cache serves an old version of the page"+because(r.cached())+": "+strings.Join(what, "; "), "clear the cache after a change of the policy, or let the cache store pages for a shorter time"))
 		return
 	}
-	a.add(finding("cached-for-another", p.url.String(), r.agent.crawlerName(), "a cache serves "+r.agent.Name+" the version of another client"+because(r.cached())+": "+strings.Join(what, "; "), cacheFix))
+	a.add(finding("cached-for-another", p.url.String(), r.agent.crawlerName(), "a cache serves "+r.agent.Name+" the version for another client"+because(r.cached())+": "+strings.Join(what, "; "), cacheFix))
 }
 
 const cacheFix = "let the cache obey Vary: User-Agent, or let only the server answer crawlers"

@@ -57,7 +57,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 		a.rules = readRobots(nil, nil)
 		return nil
 	case !r.ok():
-		f("robots-forbidden", "robots.txt answers "+r.outcome()+": crawlers then fetch everything, because they treat the site as one without rules (RFC 9309 section 2.3.1.3)", "let everyone read /robots.txt, including crawlers blocked elsewhere")
+		f("robots-forbidden", "the response for robots.txt is "+r.outcome()+". Crawlers treat this like a site without rules, and fetch everything (RFC 9309 section 2.3.1.3)", "let everyone read /robots.txt, including crawlers blocked elsewhere")
 		a.rules = readRobots(nil, nil)
 		return nil
 	}
@@ -92,7 +92,7 @@ func (a *auditor) robotsResponse(r *response) (readable bool) {
 		if r.header.Get("Content-Type") == "" {
 			what = "robots.txt has no content type"
 		}
-		a.add(finding("robots-content-type", at, "", what+"; RFC 9309 section 2.3 requires text/plain, and some crawlers read nothing else", "send Content-Type: text/plain; charset=utf-8"))
+		a.add(finding("robots-content-type", at, "", what+"; RFC 9309 section 2.3 requires text/plain, and some crawlers do not read other types", "send Content-Type: text/plain; charset=utf-8"))
 	}
 	if len(r.body) > rfc9309.Limit || r.truncated {
 		line := 1 + bytes.Count(r.body[:min(len(r.body), rfc9309.Limit)], []byte("\n"))

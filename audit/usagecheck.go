@@ -17,7 +17,7 @@ func (a *auditor) checkUsage(p *page, r *response, s said) {
 	disagree := func(key, what string) {
 		if !reported[key] {
 			reported[key] = true
-			a.add(finding("usage-disagrees", p.url.String(), "", what, "say the same in both"))
+			a.add(finding("usage-disagrees", p.url.String(), "", what, "state the same preference in both"))
 		}
 	}
 	for _, l := range a.rules.usages {

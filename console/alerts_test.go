@@ -14,7 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// concluded names for each alert and each panel the claim that it shows, or the reason why it shows none.
+// concluded lists all alerts and all panels of the dashboard. For each, it has the claim that the alert or panel shows,
+// or the reason why it does not show a claim.
 var concluded = map[string]struct{ claim, why string }{
 	"RobotsPolicyBroken":                      {"", "the state of a source, which the source itself reports"},
 	"RobotsPolicyUndoCost":                    {"search-keeps", "the source judges the claim when it loads an undo, and the metric is whether it failed"},
@@ -55,7 +56,7 @@ var concluded = map[string]struct{ claim, why string }{
 	"panel: Claims and how they were judged":  {"", "it shows all claims that have a metric"},
 }
 
-// Each alert and panel that concludes something asks for a claim where there is one.
+// Each alert and each panel uses the metric of a claim if there is a claim about its subject.
 func TestAlertsShowClaims(t *testing.T) {
 	asked := map[string]string{}
 	var alerts struct {

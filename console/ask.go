@@ -97,7 +97,7 @@ func (a *answered) lead() string {
 		text += ": no rule disallows it"
 	}
 	if a.MayCrawl && a.MayNotIndex != nil {
-		text += fmt.Sprintf("; it may not index it (line %d)", lineIn(a.MayNotIndex.Place))
+		text += fmt.Sprintf("; it may not index the page (line %d)", lineIn(a.MayNotIndex.Place))
 	}
 	if a.Verdict == "blocked" {
 		text += "; the server blocks it"
@@ -124,7 +124,7 @@ func (v *view) askLead(host string) string {
 		text += ", and disallowed for " + english.List(closed, "and")
 	}
 	if unknown > 0 {
-		text += ". For " + plural(unknown, "of them", "of them") + " it cannot be judged, because the site's own robots.txt is not known yet"
+		text += ". For " + plural(unknown, "of them", "of them") + " this is not known yet, because the site's own robots.txt has not been read"
 	}
 	return text + ". Ask about another crawler or page."
 }
@@ -137,7 +137,7 @@ const maxQuestion = 4096
 // answer explains a request in every channel.
 func (v *view) answer(agent, address, from string) (*answered, error) {
 	if agent == "" || len(agent)+len(address)+len(from) > maxQuestion {
-		return nil, failed(http.StatusBadRequest, "Write the name of a crawler, such as GPTBot, or a whole User-Agent.")
+		return nil, failed(http.StatusBadRequest, "Write the name of a crawler, such as GPTBot, or a complete User-Agent.")
 	}
 	if strings.HasPrefix(address, "/") {
 		address = "https://" + v.MainHost() + address

@@ -19,7 +19,7 @@ import (
 // alarmSubject holds the data that [noAlarm] judges.
 type alarmSubject struct {
 	Notices  []notice
-	Recorded claim.Known[struct{}] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
+	Recorded claim.Known[struct{}] `gap:"not-read" what:"the stored requests could not be read" close:"see the page Health"`
 }
 
 var noAlarm = claim.Register("no-alarm", func(s alarmSubject) claim.Finding {
@@ -65,7 +65,7 @@ type searched struct {
 
 // blockedSubject holds the data that [noneBlocked] judges.
 type blockedSubject struct {
-	Requests claim.Known[searched] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
+	Requests claim.Known[searched] `gap:"not-read" what:"the stored requests could not be read" close:"see the page Health"`
 }
 
 var noneBlocked = claim.Register("none-blocked-unmeant", func(s blockedSubject) claim.Finding {
@@ -152,7 +152,7 @@ func means(r *policy.Rule) bool {
 
 // inForceSubject holds the data that [inForce] judges.
 type inForceSubject struct {
-	History claim.Known[*history] `gap:"history" what:"the stored versions could not be read" close:"see Health"`
+	History claim.Known[*history] `gap:"history" what:"the stored versions could not be read" close:"see the page Health"`
 	File    string
 	Tests   claim.Claim `gap:"-"`
 }
@@ -165,7 +165,7 @@ var inForce = claim.Register("in-force", func(s inForceSubject) claim.Finding {
 	}
 	if live := h.live(); live != nil {
 		f.Fails = false
-		f.Text = fmt.Sprintf("%s of %s is in force since %s UTC", live.Label(), s.File, live.Since().UTC().Format("2 Jan 2006, 15:04"))
+		f.Text = fmt.Sprintf("%s of %s has been in force since %s UTC", live.Label(), s.File, live.Since().UTC().Format("2 Jan 2006, 15:04"))
 		if s.Tests.Holds() {
 			f.Text += "; " + s.Tests.Text() + " when it was loaded"
 		}
@@ -178,7 +178,7 @@ type recordedSubject struct {
 	Recorders int
 	Missing   []string            // the recorders that did not record everything
 	Totals    string              // names the totals that Recorded describes
-	Recorded  claim.Known[uint64] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
+	Recorded  claim.Known[uint64] `gap:"not-read" what:"the stored requests could not be read" close:"see the page Health"`
 }
 
 var noneUnrecorded = claim.Register("none-unrecorded", func(s recordedSubject) claim.Finding {
@@ -186,7 +186,7 @@ var noneUnrecorded = claim.Register("none-unrecorded", func(s recordedSubject) c
 	f := claim.Finding{Unjudged: "The totals of the last 24 hours may be incomplete"}
 	switch {
 	case s.Recorders == 0:
-		f.Fails, f.Text = true, "Nothing is recorded"
+		f.Fails, f.Text = true, "Nothing is recorded, because no recorder is configured"
 	case missed > 0:
 		f.Fails, f.Text = true, plural(missed, "request was", "requests were")+" not recorded by "+english.List(s.Missing, "and")+" since the recorders were opened"
 	default:

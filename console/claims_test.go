@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
-// lacking is a store with gaps.
+// lacking is a store whose recorded requests have gaps.
 type lacking struct {
 	store.Queries
 	gaps []claim.Gap
@@ -24,8 +24,9 @@ func (l lacking) Coverage(context.Context, time.Time, time.Time) (claim.Coverage
 	return claim.Coverage{Gaps: l.gaps}, nil
 }
 
-// No page reassures while requests were dropped before the last restart, or while a server is silent, behind, or has a
-// wrong clock. People of one site do not see the names of servers.
+// If recorded requests are missing, no page says that everything is fine. Requests are missing if they were not
+// recorded, or if another server of the fleet is silent, has not sent all of its rows, or has a wrong clock. On the
+// pages of a site, the names of servers do not appear.
 func TestNothingReassuresAboveAGap(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	recorded(t, s, activity.Request{Time: time.Now(), Host: "www.example.com", Path: "/", Crawler: "Googlebot", Category: "search", Identity: activity.Verified, Decision: activity.Allowed})
@@ -73,7 +74,7 @@ func TestNothingReassuresAboveAGap(t *testing.T) {
 	}
 }
 
-// The metrics have the claims of the pages, about this server alone.
+// The metrics contain the claims that the pages show. But the metrics are about this server only.
 func TestClaimsForMetrics(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	recorded(t, s, activity.Request{Time: time.Now(), Host: "www.example.com", Path: "/", Crawler: "Googlebot", Category: "search", Identity: activity.Verified, Decision: activity.Allowed})
@@ -90,7 +91,7 @@ func TestClaimsForMetrics(t *testing.T) {
 	}
 }
 
-// A claim about something that could not be read is not true.
+// A claim about data that could not be read is not true.
 func TestClaimsOfWhatCannotBeRead(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	v := viewOf(t, s, "")
@@ -109,8 +110,8 @@ func TestClaimsOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Intended is a property of a rule, not of its name: of two rules without names, one says that it means to block search
-// engines.
+// Two rules without names have the same recorded name, but only one of them has "intended". Blocked requests of a
+// search engine are reported only if the other rule blocked them.
 func TestIntendedIsTheRuleItself(t *testing.T) {
 	const rules = `version: 1
 rules:
@@ -134,7 +135,7 @@ rules:
 	}
 }
 
-// A silent server is not said to have sent everything.
+// The Health page does not claim that a silent server has sent all of its requests.
 func TestSentAll(t *testing.T) {
 	for _, c := range []struct {
 		node store.Node

@@ -29,8 +29,9 @@ var blindSpotNames = []string{
 	"no previous policy", "rules with the same name", "a version read by another identity", "robots.txt in another form", "restored or incomplete evidence", "an outage",
 }
 
-// judged says about one claim, for each blind spot, which test (its package and name) shows that it is seen, or that it is open. rest is the reason
-// why the others cannot matter.
+// judged describes how the program handles each blind spot of one claim. A cell of the table has the package and the
+// name of the test that makes the blind spot happen, or says that the blind spot is open. rest is the reason why the
+// other blind spots cannot make the claim false.
 type judged struct {
 	cells map[string]string
 	rest  string
@@ -98,7 +99,7 @@ var claimMatrix = map[string]judged{
 	"evidence-excerpt": {map[string]string{"restored or incomplete evidence": "console.TestEvidenceDownload"}, "it is about a file and its signature"},
 }
 
-// TestClaimsPage holds the table of claims and blind spots against the claims that the program can make, and against the
+// TestClaimsPage compares the table of claims and blind spots with the claims that the program can make, and with the
 // tests that exist.
 func TestClaimsPage(t *testing.T) {
 	known := testsOfTheModule(t)

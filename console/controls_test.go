@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The pages about crawlers show what a policy makes of the operators' own controls, as check does, and only for the host
-// that they are about.
+// The pages about crawlers show the operators' own controls in the same way as the command check, but only for the host
+// of the page.
 func TestOperatorsControls(t *testing.T) {
 	s := startCaddy(t, `version: 1
 rules:

@@ -164,7 +164,7 @@ func (v *view) mayWords(name string) string {
 	case open && len(said[false]) == 0:
 		text += "everything"
 	case open:
-		text += "everything but " + english.Some(said[false], 4)
+		text += "everything except " + english.Some(said[false], 4)
 	case len(said[true]) == 0:
 		text += "nothing"
 	default:

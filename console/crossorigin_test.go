@@ -11,8 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// A form that a page of another site sends is blocked before anything is computed; links
-// from there work.
+// A form from a page of another site is rejected before the console computes anything. Links from other sites work.
 func TestFormsOfOtherSites(t *testing.T) {
 	s := &server{local: true, logger: caddy.Log()}
 	for _, tt := range []struct {
@@ -21,7 +20,7 @@ func TestFormsOfOtherSites(t *testing.T) {
 		refused      bool
 	}{
 		{http.MethodPost, "/change", [2]string{"Sec-Fetch-Site", "cross-site"}, true},
-		{http.MethodPost, "/change", [2]string{"Sec-Fetch-Site", "same-site"}, true}, // another port of this machine
+		{http.MethodPost, "/change", [2]string{"Sec-Fetch-Site", "same-site"}, true}, // a page on another port of this machine
 		{http.MethodPost, "/change", [2]string{"Origin", "https://evil.example"}, true},
 		{http.MethodPost, "/change", [2]string{"Origin", "null"}, true},
 		{http.MethodPost, "/draft", [2]string{"Sec-Fetch-Site", "cross-site"}, true},

@@ -18,8 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 )
 
-// A store that turns out to be damaged while the server runs is put aside, and what comes
-// then is stored in a new one.
+// If the database is damaged while the server runs, the database is renamed, and new requests are stored in a new
+// database.
 func TestStoreDamagedWhileRunning(t *testing.T) {
 	dir := t.TempDir()
 	if err := caddy.Load(adapted(t, recording(dir, "A", "100MB")), true); err != nil {
@@ -28,7 +28,7 @@ func TestStoreDamagedWhileRunning(t *testing.T) {
 	t.Cleanup(func() { _ = caddy.Stop() })
 	a := runningActivity()
 	first, _ := a.store.Get()
-	// Another program writes into the files of the database. The reader of a page is told.
+	// Another program overwrites the files of the database. The next page notices the damage.
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		name := filepath.Join(a.directory, "activity.db"+suffix)
 		if size, err := os.Stat(name); err != nil {
@@ -53,7 +53,7 @@ func TestStoreDamagedWhileRunning(t *testing.T) {
 	if a.Reader() != nil || runningStore("") != nil {
 		t.Error("a damaged store is read")
 	}
-	a.Record(activity.Request{}) // it is lost, and counted
+	a.Record(activity.Request{}) // this request is not recorded, but counted
 	if a.Dropped() != 1 {
 		t.Errorf("%d requests are counted as not recorded", a.Dropped())
 	}

@@ -48,7 +48,7 @@ func (v *view) decideIn(d *changeData) {
 		switch edit.Action(what) {
 		case edit.Slow:
 			if place != "" && place != "/" {
-				c.Problems = append(c.Problems, "a rate limit is for the whole site, not for "+shorten(place)+": leave “Where” empty, or choose Block for a section")
+				c.Problems = append(c.Problems, "a rate limit applies to the whole site, not to "+shorten(place)+": leave “Where” empty, or choose Block for a section")
 				return
 			}
 			c.Much = cmp.Or(c.Much, "60/m")

@@ -22,8 +22,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// detectors names for each gap that the program can find a test that makes the blind spot happen, so that it fails if the
-// gap is not noticed.
+// detectors maps each gap that the program can detect to a test. The test creates the gap, and fails if the program
+// does not detect it.
 var detectors = map[string]string{
 	"future-traffic":     "internal/cli.TestSearchGuard",
 	"clocks-apart":       "activity/store.TestGapsOfAFleet",
@@ -59,9 +59,9 @@ var detectors = map[string]string{
 	"verified-otherwise": "internal/cli.TestSearchGuard",
 }
 
-// goFile is a file of the program, parsed.
+// goFile is a parsed file of the program.
 type goFile struct {
-	path string // from the top of the module
+	path string // relative to the root of the module
 	text []byte
 	set  *gotoken.FileSet
 	file *ast.File
@@ -69,7 +69,7 @@ type goFile struct {
 
 func (s *goFile) offset(p gotoken.Pos) int { return s.set.Position(p).Offset }
 
-// producers returns the expressions that name a gap where one is made.
+// producers returns the expressions with the name of a gap, at the places where the file creates gaps.
 func (s *goFile) producers() (names []ast.Expr) {
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -101,7 +101,7 @@ var (
 	gapTag   = regexp.MustCompile("`gap:\"([a-z-]{2,})\"")
 )
 
-// sourcesOfGaps returns the files that make gaps, and the names of all gaps.
+// sourcesOfGaps returns the files that create gaps, and the names of all gaps.
 func sourcesOfGaps(t *testing.T) (files []*goFile, names map[string]bool) {
 	t.Helper()
 	names = map[string]bool{}
@@ -137,7 +137,7 @@ func sourcesOfGaps(t *testing.T) (files []*goFile, names map[string]bool) {
 	return slices.Compact(files), names
 }
 
-// Each gap has a test that makes the blind spot happen.
+// Each gap has a test that creates it.
 func TestEachDetectorIsTested(t *testing.T) {
 	_, names := sourcesOfGaps(t)
 	known := testsOfTheModule(t)
@@ -153,7 +153,7 @@ func TestEachDetectorIsTested(t *testing.T) {
 	}
 }
 
-// With the detector of a gap switched off, in a copy of the program, its test fails.
+// Each gap is switched off in a copy of the program. Then the test of this gap must fail.
 func TestWithoutEachDetector(t *testing.T) {
 	testkit.Nightly(t)
 	files, _ := sourcesOfGaps(t)
@@ -184,8 +184,8 @@ func TestWithoutEachDetector(t *testing.T) {
 	}
 }
 
-// switchedOff writes a copy of the files that make gaps, in which a variable of the environment switches one off, and
-// returns the name of the overlay for the go command.
+// switchedOff writes a copy of the files that create gaps. In the copy, an environment variable names a gap that the
+// program ignores. switchedOff returns the name of the overlay file for the go command.
 func switchedOff(t *testing.T, dir string, files []*goFile) string {
 	t.Helper()
 	replace := map[string]string{}

@@ -23,7 +23,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// unzipped writes a download to a directory, and returns that and the names of the files.
+// unzipped extracts a download into a directory, and returns the directory and the names of the files.
 func unzipped(t *testing.T, body []byte) (dir string, names []string) {
 	t.Helper()
 	z, err := zip.NewReader(bytes.NewReader(body), int64(len(body)))
@@ -50,8 +50,8 @@ func unzipped(t *testing.T, body []byte) (dir string, names []string) {
 	return dir, names
 }
 
-// Downloaded evidence verifies: the log of a server as the log does, also while it is written, and an excerpt as one. An
-// excerpt has nothing of other hosts.
+// Downloaded evidence can be verified. This is true for the whole log, even while the server writes it, and for an
+// excerpt. An excerpt does not contain anything about other hosts.
 func TestEvidenceDownload(t *testing.T) {
 	dir := t.TempDir()
 	key := filepath.Join(t.TempDir(), "key.pem")

@@ -22,7 +22,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
-// Health finds one changed line, one garbage signature and one deleted day, and says when it looked.
+// The Health page reports a changed line, an invalid signature and a deleted day, and the time of the verification.
 func TestHealthVerifiesTheEvidence(t *testing.T) {
 	dir := t.TempDir()
 	key := filepath.Join(dir, "key.pem")
@@ -64,7 +64,7 @@ func TestHealthVerifiesTheEvidence(t *testing.T) {
 		return get(t, s, "health").Body.String()
 	}
 	before := recorders.RunningEvidence().LookNow().Check.Seq
-	// pageOf shows the page with a copy of the log in its place.
+	// pageOf replaces the log by the log in dir, and returns the Health page.
 	pageOf := func(dir string) string {
 		aside := t.TempDir()
 		for _, step := range [][2]string{{log, aside}, {dir, log}} {
@@ -96,7 +96,7 @@ func TestHealthVerifiesTheEvidence(t *testing.T) {
 	if body := page(); !strings.Contains(body, "The copy shows that no line up to ") {
 		t.Errorf("a log that reaches its copy: %s", body)
 	}
-	for range 2 { // the copy stays
+	for range 2 { // the older log must not overwrite the copy
 		if body := pageOf(older); !strings.Contains(body, "Lines are missing at the end of the evidence log") || !strings.Contains(body, "notice alert") {
 			t.Errorf("an older log: %s", body)
 		}

@@ -24,7 +24,7 @@ import (
 
 var errFails = errors.New("the disk is gone")
 
-// broken is a store that answers nothing.
+// broken is a store whose queries all fail.
 type broken struct{ wait bool }
 
 func (b broken) fail(ctx context.Context) error {
@@ -64,7 +64,7 @@ func (b broken) PolicyVersions(ctx context.Context, _ string) ([]string, error) 
 
 func (b broken) Documents(ctx context.Context) ([]store.Document, error) { return nil, b.fail(ctx) }
 
-// withoutPublications and withoutDocuments are stores with an unreadable part.
+// withoutPublications and withoutDocuments are stores that fail to read one part of their data.
 type (
 	withoutPublications struct{ store.Queries }
 	withoutDocuments    struct{ store.Queries }
@@ -76,7 +76,7 @@ func (withoutPublications) Publications(context.Context, string) ([]store.Public
 
 func (withoutDocuments) Documents(context.Context) ([]store.Document, error) { return nil, errFails }
 
-// pageWith is a page from another store; a form is sent.
+// pageWith returns a page with the data of another store. If form is not nil, pageWith sends the form.
 func pageWith(t *testing.T, s *server, answers store.Queries, path string, form url.Values) (string, error) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "/"+path, nil)
@@ -98,14 +98,15 @@ func pageWith(t *testing.T, s *server, answers store.Queries, path string, form 
 	return html.UnescapeString(w.Body.String()), err
 }
 
-// A page whose answer cannot be read fails, and the others say what is not known. None shows nothing as a number.
+// If a page consists of data that cannot be read, the page fails. Other pages say which data is missing. No page shows
+// a missing number as 0.
 func TestPagesOfAStoreThatFails(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	draft := url.Values{"text": {testPolicy + "# a draft\n"}, "do": {"check"}}
 	for _, c := range []struct {
 		path    string
 		form    url.Values
-		want    string // empty: the page fails
+		want    string // empty if the page fails
 		without string
 	}{
 		{"", nil, "", ""},
@@ -149,12 +150,13 @@ func TestPagesOfAStoreThatFails(t *testing.T) {
 	}
 }
 
-// panics is a store that panics on each question.
+// panics is a store that panics on each query.
 type panics struct{ store.Queries }
 
 func (panics) Totals(context.Context, store.Query) ([]store.Row, error) { panic("a question") }
 
-// A panic in a part of the page is reported at once as the page's own, and the server continues.
+// A query that runs in the background panics. The page that needs its result panics in the same way, and the server
+// continues to run.
 func TestPanicBesideThePage(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
@@ -163,7 +165,7 @@ func TestPanicBesideThePage(t *testing.T) {
 	}
 	v.store = panics{v.store}
 	q := v.busiest()
-	q.Limit = 17 // nothing else asks this
+	q.Limit = 17 // no other query has this limit
 	v.askEarly(q)
 	for range 2 {
 		func() {
@@ -178,8 +180,8 @@ func TestPanicBesideThePage(t *testing.T) {
 	}
 }
 
-// A page that takes too long says so and what to choose instead. Errors of the database that it does not
-// explain are in the log.
+// If a page takes too long, the response suggests what to choose instead. A replay that takes too long is not reported
+// as an error of the database.
 func TestWhatTakesTooLong(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	w := httptest.NewRecorder()
@@ -201,7 +203,8 @@ func TestWhatTakesTooLong(t *testing.T) {
 	}
 }
 
-// A site's draft is replayed over the requests of its hosts alone, and over as many days as are asked for.
+// The draft of a site is replayed with the requests of the site's hosts only, and with the requests of the chosen
+// number of days.
 func TestReplayOfHostsAndDays(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/?days=30", nil))
@@ -237,7 +240,7 @@ func TestReplayOfHostsAndDays(t *testing.T) {
 	}
 }
 
-// A history of publications that cannot be read is not an empty one.
+// A history that cannot be read is not treated as an empty history.
 func TestHistoryThatFails(t *testing.T) {
 	dir := t.TempDir()
 	s := startCaddyWith(t, testPolicy, dir)
@@ -248,7 +251,7 @@ func TestHistoryThatFails(t *testing.T) {
 		t.Errorf("a version that is not there: status %d, %s", w.Code, w.Body)
 	}
 	name := filepath.Join(dir, "storage", "robots", "site.yaml.history")
-	if err := os.Mkdir(name, 0o700); err != nil { // reading it fails
+	if err := os.Mkdir(name, 0o700); err != nil { // a directory in place of the history file makes reading fail
 		t.Fatal(err)
 	}
 	if body := get(t, s, "published").Body.String(); !strings.Contains(body, "The history of published versions cannot be read now: ") {

@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd"
 )
 
-// Names that strangers choose stay text, wherever they can be broken.
+// Names that clients choose are escaped, even if they contain markup.
 func TestBreakableNamesAreEscaped(t *testing.T) {
 	for in, want := range map[string]string{
 		"staging.example.com":    "staging.<wbr>example.<wbr>com",
@@ -32,7 +32,7 @@ func TestBreakableNamesAreEscaped(t *testing.T) {
 	}
 }
 
-// A crawler that has not read the newest robots.txt of two hosts is one crawler.
+// A crawler that has not read the newest robots.txt of two hosts is counted as one crawler.
 func TestPublishedCountsCrawlers(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := (storecmd.Demo{Name: "storage:robots/site.yaml", Text: testPolicy, Hosts: []string{"www.example.com", "news.example.com"}, Days: 30, Seed: 1, Share: 0.02, Now: time.Now()}).Fill(t.Context(), filepath.Join(dir, "activity")); err != nil {
@@ -54,7 +54,7 @@ func TestPublishedCountsCrawlers(t *testing.T) {
 	}
 }
 
-// readsOldRobots has a crawler read the oldest robots.txt of each host now.
+// readsOldRobots records that a crawler reads the oldest robots.txt of each host now.
 func readsOldRobots(t *testing.T, dir, crawler string, hosts ...string) {
 	t.Helper()
 	r, err := store.OpenReader(t.Context(), dir)
@@ -82,7 +82,7 @@ func readsOldRobots(t *testing.T, dir, crawler string, hosts ...string) {
 	}
 }
 
-// A rule that blocks is only offered where something was served.
+// The page about a crawler offers a rule that blocks violations only if some violations were not blocked.
 func TestOfferToRefuse(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	const offer = "Draft a rule that blocks them"

@@ -15,19 +15,19 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// exempt is a policy with a line that nothing above it can take back.
+// exempt is a policy with an allow entry that rules above it cannot override.
 const exempt = "version: 1\nrules:\n  - {for: GPTBot, allow: {train-ai: /}}\n"
 
 var editorText = regexp.MustCompile(`(?s)<textarea class="code" id="text"[^>]*>\n(.*?)</textarea>`)
 
-// Each task has a form, which needs no script and writes the lines of the policy.
+// Each task of the console has a form or a link. It works without a script, and adds lines to the policy.
 func TestForms(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for _, tt := range []struct {
 		name string
-		form map[string]string // nil: a link
+		form map[string]string // nil for a link
 		link string
-		adds []string // lines of the draft
+		adds []string // lines that the draft must contain
 		says string
 	}{
 		{
@@ -48,7 +48,7 @@ func TestForms(t *testing.T) {
 		},
 		{
 			name: "a limit of a section", form: map[string]string{"do": "decide", "who": "AhrefsBot", "choose": "slow", "place": "/news/", "much": "10/m"},
-			says: "A rate limit is for the whole site, not for /news/",
+			says: "A rate limit applies to the whole site, not to /news/",
 		},
 		{
 			name: "set the length of snippets", form: map[string]string{"do": "decide", "who": "everyone", "choose": "snippet", "place": "/news/", "much": "80"},
@@ -95,7 +95,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// A reservation is not a switch that grants rights when it is off; a rights document is switched off.
+// The form for rights reservations cannot remove a reservation, because that would grant rights. But it can switch off
+// a rights document.
 func TestRightsAreNotGrantedByASwitch(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	reserved := strings.Replace(testPolicy, "{crawl: /admin/}", "{crawl: /admin/, train-ai: /}", 1) + "publish: {tdmrep: on} # rights\n"
@@ -114,7 +115,7 @@ func TestRightsAreNotGrantedByASwitch(t *testing.T) {
 	}
 }
 
-// Only content reserved for everyone, on every host and path, is called reserved.
+// Content is called reserved only if it is reserved for everyone, on every host and path.
 func TestWhatIsReserved(t *testing.T) {
 	const all = "  - for: everyone\n    disallow: {train-ai: /}\n"
 	for _, tt := range []struct {

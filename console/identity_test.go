@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// recorded records requests in a console that runs, and waits until it shows them.
+// recorded records requests in a running console, and waits until the pages show them.
 func recorded(t *testing.T, s *server, requests ...activity.Request) {
 	t.Helper()
 	before := int64(0)
@@ -43,8 +43,8 @@ func recorded(t *testing.T, s *server, requests ...activity.Request) {
 	t.Fatalf("%d requests, want %d more than %d", sum(), len(requests), before)
 }
 
-// An unverified client under the name of a crawler neither accuses nor praises the verified one. "All blocked" counts
-// violations, and "obeyed" needs a file that was read.
+// Requests of an unverified client that uses a crawler's name do not affect the claims about the verified crawler. A
+// page says "all blocked" only if all violations were blocked, and "obeyed" only if the crawler had read a robots.txt.
 func TestClaimsAreOfOneIdentity(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	live := viewOf(t, s, "").Running.Publication()
@@ -72,20 +72,21 @@ func TestClaimsAreOfOneIdentity(t *testing.T) {
 	violates := func(v *activity.Request) { v.Violation = true }
 	var all []activity.Request
 	for _, r := range [][]activity.Request{
-		// A verified Googlebot has read the previous version; an unverified one the newest, which it violates.
+		// The verified Googlebot has read the previous version. An unverified Googlebot has read the newest version,
+		// and violates it.
 		times(1, request("Googlebot", "search", activity.Verified, activity.Allowed, reads("t1", "000000000000", "0.1", "https"))),
 		times(41, request("Googlebot", "search", activity.Verified, activity.Allowed, func(v *activity.Request) { v.Robots = "t1" })),
 		times(1, request("Googlebot", "search", activity.Unverified, activity.Allowed, reads("t2", live.ID[:12], live.Number, "https"))),
 		times(7, request("Googlebot", "search", activity.Unverified, activity.Allowed, violates)),
-		// Two sites, http and https, whose sitemaps differ.
+		// The robots.txt files for http and https differ in their sitemaps.
 		times(1, request("Bingbot", "search", activity.Verified, activity.Allowed, reads("t2 by http", live.ID[:12], live.Number, "http"))),
-		// More requests were blocked than were violations, and some violations were served.
+		// More requests than the violations were blocked, but some violations were served.
 		times(1, request("AhrefsBot", "seo", activity.Unverified, activity.Allowed, reads("t2", live.ID[:12], live.Number, "https"))),
 		times(30, request("AhrefsBot", "seo", activity.Unverified, activity.Blocked, func(*activity.Request) {})),
 		times(17, request("AhrefsBot", "seo", activity.Unverified, activity.Blocked, violates)),
 		times(6, request("AhrefsBot", "seo", activity.Unverified, activity.WouldBlock, violates)),
 		times(3, request("Bingbot", "search", activity.Verified, activity.Allowed, func(v *activity.Request) { v.Path = store.OtherPath })),
-		// An impostor that reads nothing.
+		// An impostor never reads a robots.txt.
 		times(39, request("GPTBot", "ai-training", activity.Impostor, activity.Blocked, func(v *activity.Request) { v.Robots = "" })),
 	} {
 		all = append(all, r...)

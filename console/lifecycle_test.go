@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 )
 
-// adapted is the configuration of a Caddyfile.
+// adapted returns the configuration for a Caddyfile.
 func adapted(t *testing.T, caddyfile string) []byte {
 	t.Helper()
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(caddyfile), nil)
@@ -43,7 +43,7 @@ func recording(dir, title, more string) string {
 `
 }
 
-// Validating a configuration opens and creates nothing, and works while a server runs.
+// Validating a configuration does not open or create any file. It also works while a server runs.
 func TestValidateOpensNothing(t *testing.T) {
 	dir := t.TempDir()
 	validate := func() {
@@ -60,7 +60,7 @@ func TestValidateOpensNothing(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("validating made %v, %v", entries, err)
 	}
-	s, err := store.Open(t.Context(), filepath.Join(dir, "activity"), store.Options{}) // as another process does
+	s, err := store.Open(t.Context(), filepath.Join(dir, "activity"), store.Options{}) // another process has opened the database
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +73,7 @@ func TestValidateOpensNothing(t *testing.T) {
 	validate()
 }
 
-// A rejected configuration, whether it fails to parse or to start, leaves the running one
-// unchanged.
+// If a configuration cannot be parsed or started, the running configuration does not change.
 func TestRejectedReloadChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := caddy.Load(adapted(t, recording(dir, "A", "100MB")), true); err != nil {

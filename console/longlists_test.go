@@ -19,9 +19,9 @@ import (
 // maxPage limits the size of a page.
 const maxPage = 60_000
 
-var nextOnes = regexp.MustCompile(`href="\./([^"]*)">The next ones`)
+var nextOnes = regexp.MustCompile(`href="\./([^"]*)">Next page`)
 
-// Links lead through 1,500 unlisted clients and 500 hosts, a search finds each, and no page is long.
+// Links lead to each of 1,500 unlisted clients and 500 hosts, the search finds each of them, and no page is too long.
 func TestLongLists(t *testing.T) {
 	const clients, hosts = 1500, 500
 	dir, now := t.TempDir(), time.Now().UTC()
@@ -79,7 +79,8 @@ func TestLongLists(t *testing.T) {
 	}
 }
 
-// Links lead through 150 crawlers and through who has read which robots.txt, and the older of 12 versions are one link away.
+// Links lead to each of 150 crawlers and to the robots.txt that each has read. The older ones of 12 versions are one
+// click away.
 func TestLongListsOfCrawlers(t *testing.T) {
 	const came, versions = 150, 12
 	catalog, err := crawlers.Default()

@@ -11,8 +11,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// TestTwoEditors lets a second editor put a change onto the version, and onto the draft, that
-// the first has made in the meantime.
+// Two editors change the policy at the same time. The second editor applies their change to the version that the first
+// editor has published, or to the draft that the first editor has saved.
 func TestTwoEditors(t *testing.T) {
 	startCaddyWith(t, testPolicy, t.TempDir())
 	use(t, &Console{Write: true, Roles: people})
@@ -69,7 +69,7 @@ func TestTwoEditors(t *testing.T) {
 		}
 	}
 
-	// Two drafts from the same version.
+	// Both drafts start from the same version.
 	second := func(x visitor, text string) map[string]string {
 		f := form(text, x.name)
 		f["base"], f["token"] = sumOf(theirs), token(time.Now(), sumOf(theirs), x.name)

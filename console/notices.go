@@ -96,7 +96,7 @@ func (v *view) policyNotices() (all []notice) {
 		}
 	}
 	for _, d := range policies.Pool.Unavailable() {
-		text := "Until the policy can be read, requests for robots.txt get a 503, which tells crawlers to come back later. Pages are not changed, and no crawler is blocked."
+		text := "Until the policy can be read, requests for robots.txt get the status 503, which tells crawlers to come back later. Pages are not changed, and no crawler is blocked."
 		if v.may == nil { // the pages of a site do not show problems of the storage
 			text = d.Name + " has not delivered a policy since the start. " + text + " The reason: " + firstLine(d.Problem())
 		}
@@ -273,9 +273,9 @@ func (v *view) listNotices() (all []notice) {
 
 // withoutPart maps each optional part to a description of the functions that are missing while this part does not work.
 var withoutPart = map[string][2]string{
-	"activity":        {"Requests cannot be stored at the moment", ", but requests that come now are missing on these pages"},
-	"evidence":        {"Evidence cannot be written at the moment", ", but requests that come now are missing in the evidence log"},
-	"clickhouse":      {"This server's records do not reach the fleet database", ", and sends it when it can"},
+	"activity":        {"Requests cannot be stored at the moment", ", but new requests are missing on these pages"},
+	"evidence":        {"Evidence cannot be written at the moment", ", but new requests are missing in the evidence log"},
+	"clickhouse":      {"This server's records do not reach the fleet database", ", and the records will be sent later"},
 	"fleet":           {"The servers of the fleet cannot tell each other what crawlers have read", ", but violations of a robots.txt that a crawler read from another server may not be recognized"},
 	"catalog":         {"The catalog of crawlers in the storage is not in use", ", with the previous catalog"},
 	"catalog_release": {"The newest released catalog of crawlers is not used", ", with the previous catalog"},
@@ -290,7 +290,7 @@ var evidenceTroubles = map[string]string{
 	evidence.NotSigned:   "lines of an earlier run were changed after they were signed, or are not signed",
 	evidence.Killed:      "the server was killed, and events of its last second may be missing",
 	evidence.Damaged:     "a damaged file was put aside",
-	evidence.NotStamped:  "the time-stamping authority could not be asked",
+	evidence.NotStamped:  "no time stamp could be obtained from the time-stamping authority",
 }
 
 // evidenceNotices returns notices about problems that the last verification of the evidence log found.
@@ -346,7 +346,7 @@ func (v *view) recorderNotices() (all []notice) {
 	if missing := fleet.Missing(); len(missing) > 0 {
 		all = append(all, notice{
 			Screen: "health", Heading: plural(len(missing), "server of the fleet has", "servers of the fleet have") + " stopped writing",
-			Text:    "The storage has no new messages of " + english.Some(missing, 3) + ". If a crawler has read robots.txt from such a server since, violations may not be recognized. Start the server, or find out why it does not reach the storage.",
+			Text:    "The storage has no new messages of " + english.Some(missing, 3) + ". If a crawler has read robots.txt from such a server since then, violations may not be recognized. Start the server, or find out why it does not reach the storage.",
 			Actions: []action{{"See the recorders", v.Link("health", "#", "rec")}},
 		})
 	}

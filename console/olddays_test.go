@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 )
 
-// fillDays fills a database with requests: for each age in days, a number of them.
+// fillDays fills a database with requests. The keys of visits are ages in days, and the values are numbers of requests.
 func fillDays(t *testing.T, dir string, now time.Time, visits map[int]int) {
 	t.Helper()
 	s, err := store.Open(t.Context(), filepath.Join(dir, "activity"), store.Options{})
@@ -36,7 +36,7 @@ func fillDays(t *testing.T, dir string, now time.Time, visits map[int]int) {
 	}
 }
 
-// viewOf is the request for a page.
+// viewOf returns the view for an address.
 func viewOf(t *testing.T, s *server, address string) *view {
 	t.Helper()
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/"+address, nil))
@@ -46,7 +46,7 @@ func viewOf(t *testing.T, s *server, address string) *view {
 	return v
 }
 
-// The bars of a period add up to its requests, also where rows by the hour were deleted.
+// The sum of the bars is the number of requests in the period, even if hourly totals were deleted.
 func TestOldDaysHaveTheirRequests(t *testing.T) {
 	dir, now := t.TempDir(), time.Now().UTC()
 	fillDays(t, dir, now, map[int]int{0: 1, 3: 2, 20: 4, 100: 8, 101: 16})
@@ -98,7 +98,7 @@ func TestOldDaysHaveTheirRequests(t *testing.T) {
 	}
 }
 
-// A bar leads to its day, whatever the period is, and keeps what else the page was asked for.
+// A bar links to its day, regardless of the period, and the link keeps the other parameters of the page.
 func TestLinksOfBars(t *testing.T) {
 	dir, now := t.TempDir(), time.Now().UTC()
 	fillDays(t, dir, now, map[int]int{3: 2})
@@ -117,7 +117,7 @@ func TestLinksOfBars(t *testing.T) {
 	}
 }
 
-// A day that was chosen by its date has bars by the hour while the store surely has its hours.
+// The chart of a single day has hourly bars as long as the database is certain to have the hourly totals of this day.
 func TestHoursOfADate(t *testing.T) {
 	s := &server{local: true, logger: caddy.Log()}
 	check := func(hours map[int]bool) {

@@ -54,8 +54,8 @@ expect:
   - Googlebot may crawl https://www.example.com/news/
 `
 
-// startCaddy runs a Caddy with a policy in the storage, a store with a made-up week, and
-// the console, and returns the pages of this machine.
+// startCaddy starts Caddy with a policy in its storage, an activity database with a generated week of requests, and the
+// console. It returns the console's server on this machine.
 func startCaddy(t *testing.T, policy string) *server {
 	t.Helper()
 	dir := t.TempDir()
@@ -65,7 +65,7 @@ func startCaddy(t *testing.T, policy string) *server {
 	return startCaddyWith(t, policy, dir)
 }
 
-// startCaddyWith is startCaddy with the store that a folder has.
+// startCaddyWith is like startCaddy, but uses the activity database in dir.
 func startCaddyWith(t *testing.T, policy, dir string) *server {
 	t.Helper()
 	storage := filepath.Join(dir, "storage")
@@ -108,7 +108,7 @@ func get(t *testing.T, s *server, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// Forms are sent to few pages; everything else can only be read.
+// Only a few pages accept forms. Requests to change anything else are rejected.
 func TestMethods(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for _, name := range []string{"", "who-came", "published", "health", "news", "evidence.zip", "policy.yaml", "static/console.css", "nowhere"} {
@@ -148,7 +148,7 @@ var allScreens = []string{
 	"change", "change?expect=GPTBot+may+crawl+/x", "change?name=python-httpx", "published", "health",
 }
 
-// inline matches what the Content-Security-Policy forbids.
+// inline matches markup that the Content-Security-Policy forbids.
 var inline = regexp.MustCompile(`(?i)<style|<script(?:\s[^>]*)?>[^<]|\sstyle=|\son[a-z]+=|javascript:|(?:src|action)="(?:https?:)?//|<link[^>]*href="(?:https?:)?//`)
 
 func TestScreens(t *testing.T) {
@@ -216,8 +216,8 @@ func TestNumbersAgree(t *testing.T) {
 	}
 }
 
-// The grid and explain agree about a path that is closed in another letter case, for known
-// crawlers and for unknown ones.
+// The grid and the explanation agree about a path that is disallowed in another letter case, for crawlers of the
+// catalog and for others.
 func TestGridAndExplainInAnyCase(t *testing.T) {
 	l, err := source.Compile("p.yaml", []byte(testPolicy))
 	if err != nil {
@@ -250,7 +250,7 @@ func TestTestsOfADraft(t *testing.T) {
 	}
 }
 
-// A draft with more rules than a new policy may have has an error.
+// A draft with more rules than a new policy may have gets an error.
 func TestDraftsOfTooManyRules(t *testing.T) {
 	var names, hosts strings.Builder
 	for i := range 1001 {
@@ -263,7 +263,7 @@ func TestDraftsOfTooManyRules(t *testing.T) {
 	}
 }
 
-// A test that did not run is not listed as passing.
+// A test that was not run is not listed as passing.
 func TestTestsThatDoNotRun(t *testing.T) {
 	defer func(before func(string, string, source.Return) *draft) { check = before }(check)
 	check = func(name, text string, returns source.Return) *draft {
@@ -331,7 +331,7 @@ func TestPublish(t *testing.T) {
 	if w := post(t, s, "change", "http://localhost:2020", form); w.Code != http.StatusConflict {
 		t.Errorf("published over a newer version: %d", w.Code)
 	}
-	// The previous version is one click back.
+	// A button goes back to the previous version.
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
 	if err != nil {
 		t.Fatal(err)
@@ -360,7 +360,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// The headline of What would change is never green without a check that ran.
+// The headline of the Change page is never green unless the draft was checked.
 func TestHeadline(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for _, c := range []struct{ name, rule, want string }{
@@ -381,8 +381,8 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// A page calls traffic replayed only if it was read. Without traffic the two policies are compared, and a gap matters
-// only where they differ for search engines.
+// A page calls traffic replayed only if the traffic was read. Without traffic, the two policies are compared. A gap in
+// the traffic matters only if the policies differ for search engines.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	load := func(rules string) *site.Site {
@@ -428,7 +428,8 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// The site's own robots.txt, which the server merges, decides where the draft no longer says anything.
+// If the draft no longer has a rule for search engines, the site's own robots.txt decides, because the server merges
+// it.
 func TestDraftOverTheSitesOwnRobotsTxt(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
@@ -447,7 +448,8 @@ func TestDraftOverTheSitesOwnRobotsTxt(t *testing.T) {
 	}
 }
 
-// A decision about a name that no crawler has is not put into the draft, and a draft with one is not ready.
+// A decision about a name that does not belong to a crawler is not added to the draft. A draft that already has such a
+// rule is not ready.
 func TestDraftForANameWithoutACrawler(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for _, who := range []string{"ChatGPT", "all AI"} {
@@ -483,7 +485,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// A site shows its own hosts and nothing of others.
+// The pages of a site show only the hosts of the site.
 func TestSiteShowsItsHostsOnly(t *testing.T) {
 	startCaddy(t, testPolicy)
 	s := &server{hosts: []string{"www.example.com"}, logger: caddy.Log()}
@@ -498,7 +500,7 @@ func TestSiteShowsItsHostsOnly(t *testing.T) {
 	}
 }
 
-// A row that sums several clients has no name for a policy file.
+// A row that sums up several clients does not offer to add them to the policy as one crawler.
 func TestWhoCanBeNamed(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for name, want := range map[string]string{"harbor-fetch": "Name harbor-fetch</h2>", "(none)": "Name python-httpx</h2>"} {
@@ -537,5 +539,5 @@ func TestDraftLimits(t *testing.T) {
 	}
 }
 
-// ok reports whether a draft can be put into force.
+// ok reports whether a draft can be published.
 func (d *draft) ok() bool { return d.site != nil && d.Errors == 0 && d.Failing == 0 }

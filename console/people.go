@@ -77,7 +77,7 @@ func (v *view) lacks(r role) string {
 	case !v.options.Write:
 		return "You cannot change the policy here. To allow changes, write console { write } in the global options of the Caddyfile."
 	case v.person.Name == "":
-		return "These pages are read-only, because you are not signed in. To have a sign-in, put basic_auth or forward_auth before robots_policy_console."
+		return "These pages are read-only, because you are not signed in. To add a sign-in, put basic_auth or forward_auth before robots_policy_console."
 	case v.person.role >= r:
 		return ""
 	}
@@ -97,7 +97,7 @@ func (v *view) SignedIn() string {
 	case v.person.Name == "":
 		return "You are not signed in: these pages are read-only."
 	case v.lacks(editor) != "":
-		return "Signed in as " + shorten(v.person.Name) + ", for reading."
+		return "Signed in as " + shorten(v.person.Name) + ", with read access."
 	}
 	return "Signed in as " + shorten(v.person.Name) + map[role]string{editor: ", an editor.", publisher: ", a publisher."}[v.person.role]
 }

@@ -60,7 +60,7 @@ func use(t *testing.T, c *Console) {
 
 var people = map[string][]string{"viewer": {"vera"}, "editor": {"edda", "emil"}, "publisher": {"paul", "petra"}}
 
-// TestWhoMayDoWhat tries each action as each person, from a page with a valid token of theirs.
+// TestWhoMayDoWhat tries each action as each person. Each form is sent from a page with a valid token of this person.
 func TestWhoMayDoWhat(t *testing.T) {
 	admin := startCaddyWith(t, testPolicy, t.TempDir())
 	site := &server{all: true, logger: caddy.Log()}
@@ -79,7 +79,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	actions := []struct {
 		name     string
 		approval int
-		draft    string // who saved it; empty: there is none
+		draft    string // who saved the draft; empty if there is none
 		want     [6]int
 	}{
 		{"read", 1, "", [6]int{no, no, ok, ok, ok, ok}},
@@ -100,9 +100,9 @@ func TestWhoMayDoWhat(t *testing.T) {
 	for _, a := range actions {
 		use(t, &Console{Write: true, Roles: people, Approval: a.approval})
 		for i, name := range who {
-			text += "#" // what was published before can be gone back to
+			text += "#" // each text is new, because a text that was published earlier would be an undo or a return
 			text := testPolicy + text + "\n"
-			// The state before: the policy in force, and the draft.
+			// Begin with testPolicy in force, and with the draft of this case.
 			if now := document.Current(); now.Text != testPolicy {
 				if _, err := document.Publish(t.Context(), source.Change{Replaces: now.SHA256, Text: testPolicy}); err != nil {
 					t.Fatal(err)
@@ -146,8 +146,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			if err != nil || changed != (a.name == "publish" && w.Code == done) || w.Code != done && now.ID() != draft.ID() {
 				t.Errorf("%s as %q: published %v, draft %+v (%v)", a.name, name, changed, now, err)
 			}
-			// Without the token of this person and version, or from another origin, an action fails for
-			// everyone.
+			// Without the token of this person and version, the action fails for everyone.
 			if w.Code == done {
 				for _, bad := range []string{token(time.Now(), base, "petra"), token(time.Now(), "", name), ""} {
 					again := maps.Clone(form)
@@ -178,10 +177,10 @@ func TestWhoIsWho(t *testing.T) {
 		says    string
 	}{
 		{&Console{Write: true}, "", viewer, "You are not signed in: these pages are read-only."},
-		{&Console{Write: true}, "paul", viewer, "Signed in as paul, for reading."},
+		{&Console{Write: true}, "paul", viewer, "Signed in as paul, with read access."},
 		{&Console{Write: true, Roles: people}, "edda", editor, "Signed in as edda, an editor."},
 		{&Console{Write: true, Roles: people}, "paul", publisher, "Signed in as paul, a publisher."},
-		{&Console{Roles: people}, "paul", publisher, "Signed in as paul, for reading."},
+		{&Console{Roles: people}, "paul", publisher, "Signed in as paul, with read access."},
 		{&Console{Write: true, Roles: map[string][]string{"viewer": {"*"}, "publisher": {"*"}}}, "", viewer, "You are not signed in: these pages are read-only."},
 		{&Console{Write: true, Roles: map[string][]string{"editor": {"*"}}}, "", stranger, ""},
 		{&Console{Write: true, Roles: map[string][]string{"editor": {"*"}}}, "x", editor, "an editor."},
@@ -207,7 +206,7 @@ func TestWhoIsWho(t *testing.T) {
 	}
 }
 
-// On the pages of a site only rules that apply to its hosts can be changed.
+// People who use the pages of a site can change only rules for the hosts of this site.
 func TestSitesChangeTheirHostsOnly(t *testing.T) {
 	const text = `version: 1
 rules:
@@ -258,7 +257,7 @@ expect:
 			base = draft
 			continue
 		}
-		// A person who may change everything has saved it.
+		// A person who may change everything has saved the draft. Paul must not be able to approve it either.
 		document := policies.Pool.Documents()[0]
 		if err := document.SaveDraft(t.Context(), "", &source.Draft{Base: sumOf(base), Text: draft, Time: time.Now(), Signed: source.Signed{By: "petra"}}); err != nil {
 			t.Fatal(err)
@@ -277,7 +276,8 @@ expect:
 	}
 }
 
-// A name is a single placeholder: text next to it would be a name for people who are not signed in.
+// The option must be a single placeholder. With other text next to it, people who are not signed in would also have a
+// name.
 func TestUserIsOnePlaceholder(t *testing.T) {
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: t.Context()})
 	defer cancel()

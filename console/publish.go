@@ -45,7 +45,7 @@ func (v *view) publishBox(d *changeData) publishBox {
 		d.searchLoss(&b, add)
 	}
 	if d.Draft.site != nil && v.may != nil {
-		add(v.staysInside(v.Running.Site, d.Draft.site), "Does not change other hosts than "+english.Some(v.may, 3), outsideWords(v.may))
+		add(v.staysInside(v.Running.Site, d.Draft.site), "Changes only rules and tests for "+english.Some(v.may, 3), outsideWords(v.may))
 	}
 	add(d.Base == d.Live, "Still based on the version in force", "Another version was published in the meantime. Apply the change to that version.")
 	add(!d.Same, "Differs from the version in force", "The draft is the version in force.")
@@ -119,7 +119,7 @@ func (v *view) readOnly(d *changeData) string {
 
 // outsideWords returns the message that a draft changes decisions about hosts that the site's pages must not change.
 func outsideWords(may []string) string {
-	return "the draft changes rules for hosts other than " + english.Some(may, 3) + ". Name the hosts in each rule that changes, or let the directive robots_policy_console have `hosts *`."
+	return "the draft changes rules for hosts other than " + english.Some(may, 3) + ". Name the hosts in each rule that changes, or add `hosts *` to the directive robots_policy_console."
 }
 
 // readySubject holds the data that [ready] judges.
@@ -144,7 +144,7 @@ var ready = claim.Register("ready", func(s readySubject) claim.Finding {
 	return f
 })
 
-// headline says in a few words whether the draft can be published, and why not.
+// headline is a short text that says whether the draft can be published, and if not, why.
 type headline struct {
 	Class, Text string
 	Lines       []string

@@ -22,7 +22,8 @@ import (
 
 const closingBingbot = "  - name: closed\n    for: Bingbot\n    disallow: {crawl: /news/}\n    enforce: block\n"
 
-// What an earlier version takes from search engines must be accepted by name, also where no request of them is stored.
+// If search engines lose something in an earlier version, the user must accept the loss for each search engine by name.
+// This is true even if no request for the lost paths is stored.
 func TestEarlierVersionAsksForEachLoss(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
@@ -46,17 +47,17 @@ func TestEarlierVersionAsksForEachLoss(t *testing.T) {
 	}
 }
 
-// An undo is published even if search engines lose something by it. In that case, there is an alert. An undo of an undo
-// says what it is. For any other earlier version, the person must tick the search engines that lose something.
+// An undo can be published even if search engines lose something. In that case, there is an alert. The page says
+// whether an undo undoes an undo. For any other earlier version, the user must accept the losses of the search engines.
 func TestUndoAndEarlierVersions(t *testing.T) {
 	closing := strings.Replace(testPolicy, "  - name: late\n", closingBingbot+"  - name: late\n", 1)
-	s := startCaddy(t, testPolicy) // whose traffic has Bingbot at /news/
+	s := startCaddy(t, testPolicy) // Bingbot requests /news/ in the generated traffic
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	document := v.Running.document
-	for _, p := range [][2]string{{testPolicy, closing}, {closing, testPolicy}} { // without the guard of the console
+	for _, p := range [][2]string{{testPolicy, closing}, {closing, testPolicy}} { // publish directly, without the checks of the console
 		if _, err := document.Publish(t.Context(), source.Change{Replaces: sumOf(p[0]), Text: p[1]}); err != nil {
 			t.Fatal(err)
 		}
@@ -104,8 +105,8 @@ func TestUndoAndEarlierVersions(t *testing.T) {
 	}
 }
 
-// A published draft is deleted, whether its own text was published or one made from it after another person had
-// published. It does not reappear if it could not be deleted.
+// A published draft is deleted. This is true if its text was published, and if a text was published that combines the
+// draft with another person's version. The draft does not reappear, even if deleting it failed.
 func TestPublishedDraftIsGone(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
@@ -117,7 +118,7 @@ func TestPublishedDraftIsGone(t *testing.T) {
 	send := func(page, do, text string) string {
 		t.Helper()
 		var w *httptest.ResponseRecorder
-		for _, step := range []string{"check", do} { // only a page with a checked draft has a token
+		for _, step := range []string{"check", do} { // only the page of a checked draft has a token
 			form := map[string]string{"do": step, "text": text}
 			for _, f := range fields.FindAllStringSubmatch(page, -1) {
 				form[f[1]] = f[2]
@@ -150,7 +151,7 @@ func TestPublishedDraftIsGone(t *testing.T) {
 	send(get(t, s, "change").Body.String(), "publish", theirs)
 	saved(false)
 
-	// What was not made from the draft leaves it.
+	// If the published text did not come from the draft, the draft remains.
 	send(get(t, s, "change").Body.String(), "save", theirs+"# a draft\n")
 	send(get(t, s, "change?draft=none").Body.String(), "publish", theirs+"# something else\n")
 	if draft, err := document.Draft(t.Context()); err != nil || draft == nil || draft.Text != theirs+"# a draft\n" {
@@ -171,8 +172,8 @@ func draftID(t *testing.T, d *source.Document) string {
 	return draft.ID()
 }
 
-// Author and note belong to a version, and not to its text. If another person publishes the text of an older version
-// again, the older version keeps its author.
+// The author and the note belong to a version, not to its text. If another person publishes the text of an older
+// version again, the older version keeps its author.
 func TestAuthorsOfTheSameText(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
@@ -188,7 +189,7 @@ func TestAuthorsOfTheSameText(t *testing.T) {
 			t.Fatal(err)
 		}
 		before = text
-		get(t, s, "published") // the version in force is stored
+		get(t, s, "published") // this page stores the version in force
 		recorders.Running().Publish(document.Current().Publication())
 	}
 	page := get(t, s, "published").Body.String()
@@ -204,12 +205,12 @@ func TestAuthorsOfTheSameText(t *testing.T) {
 	}
 }
 
-// A storage that fails is not a conflict between versions.
+// If the storage fails, the page does not report a conflict between versions.
 func TestPublishingToAStorageThatFails(t *testing.T) {
 	dir := t.TempDir()
 	s := startCaddyWith(t, testPolicy, dir)
 	history := filepath.Join(dir, "storage", "robots", "site.yaml.history")
-	if err := os.MkdirAll(history, 0o700); err != nil { // which cannot be read as a file
+	if err := os.MkdirAll(history, 0o700); err != nil { // the history cannot be read, because it is a directory
 		t.Fatal(err)
 	}
 	draft := map[string]string{"do": "publish", "text": testPolicy + "# more\n", "base": sumOf(testPolicy), "token": token(time.Now(), sumOf(testPolicy), localName)}
@@ -225,7 +226,7 @@ func TestPublishingToAStorageThatFails(t *testing.T) {
 	}
 }
 
-// A fault in checking a draft is a message, and the next draft can be checked.
+// A panic while a draft is checked becomes an error message. After that, the next draft can be checked.
 func TestDraftThatPanics(t *testing.T) {
 	defer func(before func(string, string, source.Return) *draft) { check = before }(check)
 	check = func(name, text string, returns source.Return) *draft {
@@ -242,8 +243,8 @@ func TestDraftThatPanics(t *testing.T) {
 	}
 }
 
-// The requests that were served although they are disallowed, and those that would be blocked
-// if blocking were on, are two numbers.
+// Requests that were served although they are disallowed, and requests that would be blocked if blocking were on, are
+// counted separately.
 func TestClosedAndWouldAreCountedApart(t *testing.T) {
 	v := &view{server: &server{}, q: map[string][]string{"decision": {"would_block"}}}
 	row := func(decision string, n int64) *store.Row {
@@ -280,10 +281,10 @@ func TestClosedAndWouldAreCountedApart(t *testing.T) {
 	}
 }
 
-// sumOf is the SHA-256 of a text in hexadecimal digits.
+// sumOf returns the SHA-256 hash of a text in hexadecimal digits.
 func sumOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
-// A test that fails only today does not stop an undo, and the headline does not say so either.
+// A failing test does not prevent an undo, so the headline does not mention it.
 func TestHeadlineOfAnUndoWithAFailingTest(t *testing.T) {
 	t.Parallel()
 	d := &changeData{Draft: &draft{Errors: 1, Failing: 1}, Losses: new(compare.Losses), Returns: source.Undo}

@@ -84,7 +84,7 @@ func (v *view) publishedLead(d *publishedData, h *history) string {
 	if live == nil {
 		return "No policy is loaded."
 	}
-	text := live.Label() + " is in force since " + live.Since().Format("2 Jan 2006, 15:04") + " UTC."
+	text := live.Label() + " has been in force since " + live.Since().Format("2 Jan 2006, 15:04") + " UTC."
 	if n := d.Known; n > 0 {
 		text += " " + sentences(v.judgeReaders(n, d.Behind, live.Since()))
 	}

@@ -15,9 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// A page does not claim more than was recorded. If robots.txt was not read, it claims neither
-// obedience nor a reader. A crawler that read the previous text is not said to have read the
-// one in force.
+// GPTBot has not read robots.txt, so no page says whether it obeyed. Bingbot has read the previous text, so no page
+// says that it has read the text in force.
 func TestReadersAreThoseOfTheText(t *testing.T) {
 	const old, host = "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /old/}\n", "www.example.com"
 	dir, now := t.TempDir(), time.Now()
@@ -47,15 +46,15 @@ func TestReadersAreThoseOfTheText(t *testing.T) {
 			t.Errorf("%s: no %q in %s", page, want, body)
 		}
 	}
-	// The publication in force is recorded without traffic, within a second or two.
+	// The version in force is recorded within a second or two, even without requests.
 	body := ""
 	for range 100 {
-		if body = get(t, pages, "published").Body.String(); strings.Contains(body, "v1 is in force since") {
+		if body = get(t, pages, "published").Body.String(); strings.Contains(body, "v1 has been in force since") {
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	if !strings.Contains(body, "v1 is in force since") || !strings.Contains(body, "Read by 1 crawler while it was in force") || strings.Count(body, "while it was in force") != 1 ||
+	if !strings.Contains(body, "v1 has been in force since") || !strings.Contains(body, "Read by 1 crawler while it was in force") || strings.Count(body, "while it was in force") != 1 ||
 		!strings.Contains(body, `<span class="tag warn">old</span> v0.1`) {
 		t.Errorf("the text before counts as the one in force: %s", body)
 	}
@@ -64,7 +63,7 @@ func TestReadersAreThoseOfTheText(t *testing.T) {
 	}
 }
 
-// robotsVersion is the version of the robots.txt of a policy.
+// robotsVersion returns the version of the robots.txt of a policy.
 func robotsVersion(t *testing.T, text string) string {
 	t.Helper()
 	s, ds := site.Load("site.yaml", []byte(text))

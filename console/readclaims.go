@@ -15,7 +15,7 @@ import (
 // readersSubject holds the data that [hasRead] judges.
 type readersSubject struct {
 	// number of crawlers whose last robots.txt is older than the robots.txt in force
-	Behind  claim.Known[int] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
+	Behind  claim.Known[int] `gap:"not-read" what:"the stored requests could not be read" close:"see the page Health"`
 	Readers int
 	Lacking bool // true if some readings since the publication may not have been recorded
 }
@@ -35,7 +35,7 @@ var hasRead = claim.Register("has-read", func(s readersSubject) claim.Finding {
 
 // behaviorSubject holds the data that [obeyed] judges: the requests of one crawler with one identity.
 type behaviorSubject struct {
-	Counts claim.Known[behavior] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
+	Counts claim.Known[behavior] `gap:"not-read" what:"the stored requests could not be read" close:"see the page Health"`
 }
 
 // behavior holds the numbers of requests that a crawler sent after it had read robots.txt.
@@ -50,7 +50,7 @@ var obeyed = claim.Register("obeyed", func(s behaviorSubject) claim.Finding {
 	}
 	switch violations := plural(n.violations, "violation", "violations"); {
 	case n.violations > 0 && n.blocked == n.violations:
-		f.Fails, f.Text = true, "It asks for disallowed pages: "+violations+", all blocked"
+		f.Fails, f.Text = true, "It requests disallowed pages: "+violations+", all blocked"
 	case n.violations > 0:
 		f.Fails, f.Text = true, "It fetches disallowed pages: "+violations+", "+english.Number(n.blocked)+" of them blocked"
 	}
@@ -62,7 +62,7 @@ type askedSubject struct {
 	Name, In string
 	// true if the question is about the whole site instead of a page
 	Site     bool
-	Requests claim.Known[map[activity.Identity]*counts] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
+	Requests claim.Known[map[activity.Identity]*counts] `gap:"not-read" what:"the stored requests could not be read" close:"see the page Health"`
 }
 
 // didNotAsk is the claim that a page was not requested under the name of a crawler. If the claim is false, its text has

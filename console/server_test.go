@@ -15,12 +15,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// stalled is a client that takes nothing of a response, and sends nothing of a form,
-// until it is released.
+// stalled is a client that does not read the response and does not send its form until it is released.
 type stalled struct {
 	*httptest.ResponseRecorder
 	released chan struct{}
-	reached  *sync.WaitGroup // done when the server waits for it
+	reached  *sync.WaitGroup // Done is called when the server waits for the client
 }
 
 func (s *stalled) Write(b []byte) (int, error) {
@@ -35,7 +34,8 @@ func (s *stalled) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Clients that read or send slowly hold none of the places in which pages are computed.
+// The number of pages that are computed at the same time is limited. Clients that read or send slowly do not use up
+// this limit.
 func TestStalledClientsHoldNoPlace(t *testing.T) {
 	s := &server{local: true, logger: caddy.Log()}
 	const clients = 3
@@ -54,14 +54,14 @@ func TestStalledClientsHoldNoPlace(t *testing.T) {
 		})
 	}
 	reached.Wait()
-	if w := get(t, s, "health"); w.Code != http.StatusOK { // 503 if there is no place
+	if w := get(t, s, "health"); w.Code != http.StatusOK { // 503 if the limit is reached
 		t.Errorf("status %d", w.Code)
 	}
 	close(released)
 	all.Wait()
 }
 
-// Questions that a page asks again are answered once, although the clock has moved on.
+// If a page needs the same query again, the answer is reused, even if the clock has moved on.
 func TestAnswersAreUsedAgain(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v := &view{server: s, ctx: t.Context(), Now: time.Date(2026, 11, 22, 12, 30, 0, 1, time.UTC), store: runningStore(""), options: new(Console)}
@@ -80,7 +80,7 @@ func TestAnswersAreUsedAgain(t *testing.T) {
 	}
 }
 
-// The history of what was published is read once for a page.
+// The history of the published versions is read only once for a page.
 func TestHistoryIsReadOnce(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))

@@ -24,8 +24,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// fillLarge fills a database with rows of the last year: a fixed number for each hour, for 20
-// crawlers and 5 hosts, and with unlisted clients.
+// fillLarge fills a database with totals of the last year. Each hour has the same number of rows, for 20 crawlers, 5
+// hosts and some unlisted clients.
 func fillLarge(t *testing.T, dir, policy string, now time.Time, rows int) {
 	t.Helper()
 	catalog, err := crawlers.Default()
@@ -69,17 +69,16 @@ func fillLarge(t *testing.T, dir, policy string, now time.Time, rows int) {
 	}
 }
 
-// largeRows are the rows with paths by the hour; with those without paths and those by the
-// day, the store has over a million rows.
+// largeRows is the number of hourly rows with paths. Together with the hourly rows without paths and the daily rows,
+// the database has more than a million rows.
 const (
 	largeRows = 650_000
 	yearDays  = 365
 )
 
-// TestPagesOfAYear opens each screen over a year, in each range, and prints its size and processor
-// time. Clock time would also measure other programs. An absolute bound would depend on the
-// machine. So the bound is a multiple of the time for a question that no page asks: the requests of
-// a year by category and decision.
+// TestPagesOfAYear requests each page for each period up to a year, and prints its size and processor time. Clock time
+// would include the work of other programs. The maximum is not a fixed time, because that would depend on the machine.
+// It is a multiple of the time for one query that no page uses: the requests of a year by category and decision.
 func TestPagesOfAYear(t *testing.T) {
 	testkit.Nightly(t)
 	dir, now := t.TempDir(), time.Now().UTC()
@@ -117,7 +116,7 @@ func TestPagesOfAYear(t *testing.T) {
 			}
 		}
 	}
-	// This is checked at the end, because the store checks itself in the background after it is opened.
+	// The reference time is measured at the end, because the database is checked in the background after it is opened.
 	floor := best(func() {
 		if _, err := v.store.Totals(t.Context(), v.query(v.steps().by, store.ByKind, store.ByDecision)); err != nil {
 			t.Fatal(err)
@@ -132,7 +131,7 @@ func TestPagesOfAYear(t *testing.T) {
 	_ = caddy.Stop()
 }
 
-// processorTime returns the processor time that the process has used.
+// processorTime returns the processor time that this process has used.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage

@@ -11,17 +11,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 )
 
-// withoutBounds is a store that does not know what it covers.
+// withoutBounds is a store that cannot say which period it covers.
 type withoutBounds struct{ store.Queries }
 
 func (withoutBounds) Bounds(context.Context) (store.Bounds, error) { return store.Bounds{}, errFails }
 
-// A period is compared with the one before only if the store has all of that.
+// The page compares a period with the previous period only if the database covers the whole previous period.
 func TestTrendOfAYoungStore(t *testing.T) {
 	now := time.Now().UTC()
 	date := func(ago int) string { return now.AddDate(0, 0, -ago).Format(time.DateOnly) }
 	for _, c := range []struct {
-		visits  map[int]int // by how many days ago
+		visits  map[int]int // number of requests, keyed by the age in days
 		address string
 		want    string
 	}{

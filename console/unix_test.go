@@ -19,7 +19,7 @@ import (
 // On a unix socket, everyone who may open the socket may use the console. The Host header may have any port of this
 // machine, because a tunnel listens on another port.
 func TestUnixSocket(t *testing.T) {
-	dir, err := os.MkdirTemp("", "console") // short enough for a socket
+	dir, err := os.MkdirTemp("", "console") // t.TempDir would be too long for the path of a socket
 	if err != nil {
 		t.Fatal(err)
 	}

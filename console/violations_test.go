@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// The pages of a list have every row once, and each says how many rows and requests there are.
+// The pages of a long list together contain each row once. Each page has the total numbers of rows and requests.
 func TestPagesOfViolations(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	var all []activity.Request

@@ -119,7 +119,7 @@ func (d *whoMayData) lead() string {
 	}
 	text := fmt.Sprintf("The grid has %s. %d of them may %s every section, %d no section, and %d some sections. ", plural(d.Shown, "crawler", "crawlers"), all, d.Usage, none, d.Shown-all-none-unknown)
 	if unknown > 0 {
-		text += "For " + plural(unknown, "crawler", "crawlers") + " it cannot be judged, because the site's own robots.txt is not known yet: request /robots.txt of the host once. "
+		text += "For " + plural(unknown, "crawler", "crawlers") + " this is not known yet, because the site's own robots.txt has not been read: request /robots.txt of the host once. "
 	}
 	return text + "Choose a cell to see the rule behind it."
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 )
 
-// The numbers of a spark are called by what each is of, and each of its points has as many of them.
+// The label of a spark names the unit of time of its numbers. Each point of a spark is the sum of the same number of
+// units.
 func TestSpark(t *testing.T) {
 	for _, c := range []struct {
 		n      int
@@ -55,7 +56,8 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// The types of the script and the stylesheet are not what the system takes the ends of their names for.
+// The Content-Type headers of the script and the stylesheet do not depend on the MIME types that the operating system
+// assigns to file names.
 func TestTypesOfStaticFiles(t *testing.T) {
 	for end, want := range map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"} {
 		before := mime.TypeByExtension(end)
@@ -75,7 +77,7 @@ func TestTypesOfStaticFiles(t *testing.T) {
 	}
 }
 
-// Health counts the files of a policy that has one for each host.
+// If a policy has one file for each host, the Health page shows the number of files.
 func TestHealthOfFilesOfHosts(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "www.example.com.yaml"), []byte(testPolicy), 0o600); err != nil {

@@ -13,15 +13,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// meaning is which rules of engines disallow a usage, each of them alone or all together.
+// meaning maps usages to the robots control rules that disallow them. Each element lists rules that disallow the usage
+// only if all of them apply.
 var meaning = map[policy.Usage][][]string{
 	policy.Index: {{"noindex"}}, policy.PresentLink: {{"noindex"}}, policy.Follow: {{"nofollow"}}, policy.Preserve: {{"noarchive"}},
 	policy.PresentSnippet: {{"nosnippet"}}, policy.PresentCurrentCopy: {{"noarchive"}}, policy.PresentOldCopy: {{"noarchive"}},
 	policy.PresentOldSnippet: {{"noarchive"}}, policy.PresentOldThumbnail: {{"noarchive"}}, policy.PresentThumbnail: {{"max-image-preview:none", "max-video-preview:0"}},
 }
 
-// A usage is disallowed where the rules, a robots-tag or the server disallow it, by an evaluator that shares no code
-// with the engine.
+// A usage is disallowed if the rules, a robots-tag or the server disallow it. The expected answers come from an
+// evaluator that does not share any code with the engine.
 func TestAnswersEqualAnIndependentEvaluator(t *testing.T) {
 	t.Parallel()
 	policies, tags, answered := testkit.Rounds(100, 300), 0, 0
@@ -30,7 +31,7 @@ func TestAnswersEqualAnIndependentEvaluator(t *testing.T) {
 		spec := randomSpec(r)
 		f, _ := policyfile.Load("random.yaml", policyfile.Print(spec))
 		if f == nil {
-			continue // blocks all search engines everywhere, or is too strict in another way
+			continue // the policy blocks all search engines everywhere, or has another error
 		}
 		n++
 		for range 40 {
@@ -62,7 +63,7 @@ func TestAnswersEqualAnIndependentEvaluator(t *testing.T) {
 	}
 }
 
-// A page is what servers may read in the target, in each of its readings.
+// Servers may understand a target to mean another page. The restrictions of all these pages apply.
 func TestAnswerOfOtherReadings(t *testing.T) {
 	f, ds := policyfile.Load("policy.yaml", []byte("version: 1\nrules:\n  - {for: everyone, disallow: {index: /admin/, train-ai: /admin/}}\n"))
 	if f == nil {

@@ -24,7 +24,8 @@ var words = []string{
 	"blocked", "crawl", "index", "unavailable", "search", "snippet", "link", "limit", "follow", "image", "preview", "video", "copy", "crawl-delay", "train-ai", "ai-use",
 }
 
-// Each row of the table is lost where an evaluator that shares no code with the engine counts it.
+// The losses equal the losses that an evaluator finds, which does not share any code with the engine. Each row of the
+// table occurs.
 func TestLossesEqualAnIndependentCount(t *testing.T) {
 	t.Parallel()
 	pairs, found := testkit.Rounds(60, 120), map[string]int{}
@@ -44,7 +45,7 @@ func TestLossesEqualAnIndependentCount(t *testing.T) {
 			}
 		}
 		if engines[0] == nil || engines[1] == nil {
-			continue // blocks all search engines everywhere, or is too strict in another way
+			continue // the policy blocks all search engines everywhere, or has another error
 		}
 		n++
 		for range 40 {
@@ -83,7 +84,7 @@ func randomSpec(r *rand.Rand) *policy.Spec {
 	spec.Publish.ContentUsage = []policy.Switch{policy.Off, policy.On, policy.On}[r.IntN(3)]
 	for i := range spec.Rules {
 		rule := &spec.Rules[i]
-		for j := range rule.Statements { // the server takes several slashes for one
+		for j := range rule.Statements { // the server treats several slashes as one slash
 			s := &rule.Statements[j]
 			s.Pattern = pathpattern.MustParse(oneSlash(s.Pattern.String()))
 			if s.Allow && s.Usage == policy.PresentSnippet && r.IntN(2) == 0 {
@@ -106,7 +107,7 @@ func randomSpec(r *rand.Rand) *policy.Spec {
 		rule.Limit = policy.Limit{Requests: 10 * (1 + r.IntN(3)), Per: time.Minute, Burst: 10}
 		rule.IntendedChecks = []string{effect.SafetyLimits}
 	}
-	for i := range spec.Rules { // a delay that the server enforces is a second limit
+	for i := range spec.Rules { // an enforced delay would be a second limit
 		if rule := &spec.Rules[i]; rule.CrawlDelay > 0 {
 			rule.IntendedChecks = nil
 		}

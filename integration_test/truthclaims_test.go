@@ -81,20 +81,20 @@ func (tr *truth) checkClaims(s *saidClaims, console, admin string, had map[strin
 		want, sentence := claim.CannotBeJudged, "Whether it obeyed cannot be judged"
 		switch n := violations[who]; {
 		case n > 0 && tr.blocked[who] == n:
-			want, sentence = claim.Fails, fmt.Sprintf("It asks for disallowed pages: %s violation", english(n))
+			want, sentence = claim.Fails, fmt.Sprintf("It requests disallowed pages: %s violation", english(n))
 		case n > 0:
 			want, sentence = claim.Fails, fmt.Sprintf("It fetches disallowed pages: %s violations, %s of them blocked", english(n), english(tr.blocked[who]))
 		case judged[who]:
 			want, sentence = claim.Holds, "It obeyed every robots.txt that it had read"
 		}
-		s.judged("the page of "+who, "obeyed", outcomeOf(page, `It obeyed every robots.txt that it had read\.`, "It (asks for|fetches) disallowed pages"), want, page, sentence)
+		s.judged("the page of "+who, "obeyed", outcomeOf(page, `It obeyed every robots.txt that it had read\.`, "It (requests|fetches) disallowed pages"), want, page, sentence)
 	}
 	overview := adminGet(s.t, console, "/")
 	s.health = adminGet(s.t, console, "/health")
 	blocked := tr.by["a.example Googlebot verified blocked"] + tr.by["b.example Googlebot verified blocked"]
 	s.judged("Overview", "none-blocked-unmeant", outcomeOf(overview, "None was blocked, except", `requests? of verified Googlebot (was|were) blocked`), claim.Fails, overview, english(blocked)+" requests of verified Googlebot were blocked")
 	s.judged("Overview", "no-alarm", outcomeOf(overview, "No alert and no warning", `\d+ (alert|warning)|is being blocked`), claim.Fails, overview, "")
-	s.judged("Overview", "in-force", outcomeOf(overview, "v3 of policy.yaml is in force since", "No policy is in force"), claim.Holds, overview, "v3")
+	s.judged("Overview", "in-force", outcomeOf(overview, "v3 of policy.yaml has been in force since", "No policy is in force"), claim.Holds, overview, "v3")
 	for _, c := range truthCrawlers[:4] {
 		for _, section := range []string{"/", "/news/", "/private/", "/quiet/"} {
 			want := claim.Holds

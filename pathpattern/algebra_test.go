@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// words lists every path of at most n bytes after the slash.
+// words returns every path with at most n bytes after the slash.
 func words(alphabet string, n int) []string {
 	all := []string{"/"}
 	for from := 0; n > 0; n-- {
@@ -37,8 +37,8 @@ func randomPattern(r *rand.Rand, n int) Pattern {
 	return MustParse(text)
 }
 
-// The short patterns meet in paths of few bytes, so that trying all of them
-// tells what the algebra should have said. "c" stands for what no pattern names.
+// The patterns in this test are short. If two of them overlap, they overlap for a short path, so the test can try all
+// short paths. "c" is a byte that no pattern contains.
 func TestAlgebraAgreesWithAllShortPaths(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	all := words("abc/", 6)
@@ -156,7 +156,7 @@ func TestIndexCoveringAndOverlapping(t *testing.T) {
 	}
 }
 
-// Patterns of a hostile policy cost neither memory nor time without bound.
+// The patterns of a hostile policy need only a limited amount of memory and time.
 func TestIntersectBounds(t *testing.T) {
 	long := strings.Repeat("a", 1<<16)
 	if _, ok := Intersect(MustParse("/"+long+"*b"), MustParse("/"+long+"*c"), 8); ok {
@@ -167,7 +167,8 @@ func TestIntersectBounds(t *testing.T) {
 	}
 }
 
-// The example of a pattern is matched by just those patterns that cover it, unless they look for what fills it.
+// A pattern q matches the example of a pattern p if and only if q covers p. Patterns that contain the filler of
+// examples are an exception.
 func TestExample(t *testing.T) {
 	t.Parallel()
 	var all []Pattern

@@ -15,7 +15,7 @@ func TestFold(t *testing.T) {
 		"/":                   "/",
 		"/admin/x":            "/admin/x",
 		"/ADMIN/X?Q=A":        "/admin/x?q=a",
-		"/a%2FB%2A%5C":        "/a%2Fb%2A%5C", // the digits of escapes are not letters
+		"/a%2FB%2A%5C":        "/a%2Fb%2A%5C", // the digits of escapes remain in upper case
 		"/caf%C3%89/":         "/caf%C3%A9/",
 		"/caf%C3%A9/":         "/caf%C3%A9/",
 		"/%CE%A3%CF%82%CF%83": "/%CF%83%CF%83%CF%83",
@@ -34,7 +34,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// insideEscape finds a "*" that may end inside an escape, whose digits keep their case.
+// insideEscape matches a "*" that may end inside an escape, whose digits remain in upper case.
 var insideEscape = regexp.MustCompile(`\*[0-9A-F]?[A-F]`)
 
 func FuzzFold(f *testing.F) {
@@ -58,7 +58,7 @@ func FuzzFold(f *testing.F) {
 		}
 		p, err := Parse(pattern)
 		if err != nil || !utf8.ValidString(strings.ReplaceAll(unescaped(p.String()), "*", "")) {
-			return // a pattern may end inside a character, which changes when it is folded
+			return // the pattern may end inside a character that folding changes
 		}
 		for part := range strings.SplitSeq(p.String(), "*") {
 			if !utf8.ValidString(unescaped(part)) {
@@ -74,8 +74,7 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-// hasDottedI reports whether s has the Turkish letters, which strings.EqualFold does
-// not take for "i".
+// hasDottedI reports whether s has one of the Turkish letters that strings.EqualFold distinguishes from "i".
 func hasDottedI(s string) bool { return strings.ContainsAny(s, "\u0130\u0131") }
 
 func unescaped(s string) string {

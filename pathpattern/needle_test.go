@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// regexpOf is an independent matcher: the pattern as a regular expression.
+// regexpOf returns the pattern as a regular expression, which serves as an independent matcher.
 func regexpOf(pattern string) *regexp.Regexp {
 	body, anchored := strings.CutSuffix(pattern, "$")
 	text := "^(?s:" + strings.ReplaceAll(regexp.QuoteMeta(body), `\*`, ".*") + ")"
@@ -23,8 +23,8 @@ func regexpOf(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(text)
 }
 
-// crowd is n different patterns, nearly all with wildcards and many of them with
-// the same literal prefix, and paths made of their parts.
+// crowd returns n different patterns, and paths that consist of parts of the patterns. Nearly all patterns have
+// wildcards, and many have the same literal prefix.
 func crowd(r *rand.Rand, n int) (patterns []string, paths []string) {
 	words := []string{"a", "ab", "aaa", "aaaa", "aaab", "baaaa", "print", "printed", "/x/", "?id=", ".pdf", ".html"}
 	word := func() string {
@@ -101,7 +101,7 @@ func TestIndexOfManyWildcardsAgreesWithRegexp(t *testing.T) {
 	}
 }
 
-// The order of what matches does not depend on where in the path it does.
+// The order of the matching patterns does not depend on the places where they match the path.
 func TestMatchesInTheOrderOfTheIndex(t *testing.T) {
 	var entries []Entry[int]
 	for i := range 100 {
@@ -128,14 +128,14 @@ func FuzzIndexOfManyWildcards(f *testing.F) {
 				entries = append(entries, Entry[int]{p, len(entries)})
 			}
 		}
-		for i := range 2 * severalWilds { // so that not all are tried one by one
+		for i := range 2 * severalWilds { // the number of patterns is too large to try each of them
 			entries = append(entries, Entry[int]{MustParse(fmt.Sprintf("/*other%d", i)), len(entries)}, Entry[int]{MustParse(fmt.Sprintf("/*other%d$", i)), len(entries) + 1})
 		}
 		x := NewIndex(entries, func(a, b int) int { return min(a, b) })
 		norm := NormalizePath(path)
 		var want []string
 		for _, e := range entries {
-			if e.Pattern.Match(norm) && !slices.Contains(want, e.Pattern.text) { // which FuzzParse compares with regular expressions
+			if e.Pattern.Match(norm) && !slices.Contains(want, e.Pattern.text) { // FuzzParse compares Match with regular expressions
 				want = append(want, e.Pattern.text)
 			}
 		}
@@ -148,8 +148,8 @@ func FuzzIndexOfManyWildcards(f *testing.F) {
 	})
 }
 
-// BenchmarkWildcards is a decision among patterns that all have a wildcard in one
-// place: for an ordinary path, and for one that is full of what they look for.
+// BenchmarkWildcards finds the matching patterns among patterns with wildcards. It uses an ordinary path, and a path
+// that consists of parts of the patterns.
 func BenchmarkWildcards(b *testing.B) {
 	for _, n := range []int{10, 1000, 10000} {
 		var entries []Entry[int]

@@ -105,8 +105,7 @@ func TestMatch_RFC9309_2_2_3_SpecialCharacters(t *testing.T) {
 	}
 }
 
-// respell writes some bytes of a target in another way that means the same: as
-// an escape, or as what its escape stands for.
+// respell returns a target in which some bytes have another spelling with the same meaning.
 func respell(r *rand.Rand, target string) string {
 	var b []byte
 	at := inPath
@@ -131,7 +130,7 @@ func respell(r *rand.Rand, target string) string {
 	return string(b)
 }
 
-// A pattern matches every spelling of a target, or none.
+// If a pattern matches a target, it matches every spelling of the target.
 func TestMatchDoesNotDependOnTheSpelling(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	hits := 0
@@ -236,7 +235,7 @@ func BenchmarkMatchHostile(b *testing.B) {
 	}
 }
 
-// A longer pattern matches the same paths.
+// A pattern that was made longer still matches the same paths.
 func TestLonger(t *testing.T) {
 	for text, want := range map[string]string{"/a": "/a**", "/a*b": "/a*b**", "/a*b$": "/a***b$", "*/b$": "***/b$", "/a$": "/a$"} {
 		p := MustParse(text)

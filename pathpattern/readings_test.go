@@ -85,7 +85,7 @@ func TestReadings(t *testing.T) {
 		{"/x/..%252f../a", []string{"/x/..%252f../a", "/x/..%2F../a", "/x/../../a", "/a"}},
 		{"/a%255cb", []string{"/a%255cb", "/a%5Cb", "/a/b"}},
 		{"/a%253bx/b", []string{"/a%253bx/b", "/a;x/b", "/a/b"}},
-		{"/a%253Fb", []string{"/a%253Fb", "/a%3Fb"}}, // no query
+		{"/a%253Fb", []string{"/a%253Fb", "/a%3Fb"}}, // %3F does not begin a query
 		{"/100%25/a%25zz%", []string{"/100%25/a%25zz%25"}},
 		{"/.well-known/x", []string{"/.well-known/x"}},
 		{"", []string{"/"}},
@@ -112,7 +112,7 @@ func TestReadingsOfPlainPathsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// The short cut for plain targets has the same result.
+// The shortcut for plain targets has the same result as the full computation.
 func TestReadingsOfPlainPaths(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	short := 0
@@ -134,7 +134,7 @@ func TestReadingsOfPlainPaths(t *testing.T) {
 	}
 }
 
-// Readings are bounded, whatever a client makes up.
+// The number of readings is limited, whatever a client sends.
 func TestReadingsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		target   string
@@ -159,7 +159,7 @@ func TestReadingsAreBounded(t *testing.T) {
 	}
 }
 
-// What Go's own packages make of a target is among its readings.
+// The readings of a target include all paths that Go's own packages read in it.
 func FuzzReadings(f *testing.F) {
 	for _, target := range []string{"/a/../b//c/./d?x", "/a;b%2F..;/%5c", "/%2e%2e;%2f//?%2F", "x:a//b", `/\..//../a/..`, "/a/b%3B%2f;x", "/a%252f..%25252E/b", "/..///", "//x/a", "//u@h:1/../a", "/a#b"} {
 		f.Add(target)
@@ -186,7 +186,7 @@ func FuzzReadings(f *testing.F) {
 			cleaned += "/"
 		}
 		rfc := u.Path
-		if !strings.HasPrefix(u.Path, "//") { // which some take for an authority
+		if !strings.HasPrefix(u.Path, "//") { // some servers treat this as a host
 			rfc = crawlertest.RemoveDotSegments(u.Path)
 		}
 		wants := []string{u.Path, cleaned, rfc}

@@ -20,14 +20,14 @@ func TestProhibitionsInAllSpellings(t *testing.T) {
 		{"/wiki/X%3AY", []string{"/wiki/X%3AY", "/wiki/X:Y", "/wiki/X%3aY"}},
 		{"/a+b%3Ac", []string{"/a+b%3Ac", "/a+b:c", "/a%2Bb%3Ac", "/a%2bb%3ac"}},
 		{"/?next=%2Fa", []string{"/?next=%2Fa", "/?next=/a", "/?next=%2fa"}},
-		{"/a%2Fb", []string{"/a%2Fb"}},                       // in a path it is no "/"
-		{"/a%41", []string{"/a%41", "/aA"}},                  // no reserved octet, but not what all read
-		{"/caf\u00e9", []string{"/caf%C3%A9"}},               // no URL has it plainly
+		{"/a%2Fb", []string{"/a%2Fb"}},                       // in a path, %2F is not a slash
+		{"/a%41", []string{"/a%41", "/aA"}},                  // not a reserved octet, but some readers do not decode it
+		{"/caf\u00e9", []string{"/caf%C3%A9"}},               // URLs cannot contain this letter unencoded
 		{"/*?s=", []string{"/*?s="}},                         // a delimiter
 		{"/*?s%3D", []string{"/*?s%3D", "/*?s=", "/*?s%3d"}}, // data
 		{"/a=b", []string{"/a=b", "/a%3Db", "/a%3db"}},
 		{"/$*", []string{"/$*", "/%24"}},
-		{"/%2A", []string{"/%2A", "/%2a"}}, // plain, it would match everything
+		{"/%2A", []string{"/%2A", "/%2a"}}, // a plain "*" would match everything
 		{"/x%24$", []string{"/x%24$", "/x$$"}},
 		{"/a**b*$", []string{"/a*b"}},
 	} {
@@ -39,7 +39,7 @@ func TestProhibitionsInAllSpellings(t *testing.T) {
 	}
 }
 
-// Each spelling means the same by RFC 9309 section 2.2.2, but for plain "*" and "$".
+// According to RFC 9309 section 2.2.2, all spellings have the same meaning, except plain "*" and "$".
 func TestSpellingsMeanTheSame(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	parts := []string{"a", "%41", ":", "%3a", "%3A", "+", "%2B", "?", "%3F", "/", "%2f", "=", "%3d", "|", "%7c", "\"", "~", "%7E", "*", "\u00e9", "%", "%C3%A9"}

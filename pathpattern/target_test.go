@@ -25,7 +25,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// A server that is sent a target in absolute form goes by its path.
+// For a target in absolute form, a server uses only the path.
 func TestTargetInAbsoluteForm(t *testing.T) {
 	for text, want := range map[string][]string{
 		"x:/a":         {"/a"},

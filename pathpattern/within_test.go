@@ -39,7 +39,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// A pattern with "*" or "$" covers another one exactly if it matches its samples.
+// If a pattern has "*" or "$", it covers another pattern if and only if it matches the samples of that pattern.
 func TestSamplesAgreeWithWithin(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))

@@ -13,8 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// benchRules is n patterns with verdicts, one in ten with a wildcard, over some
-// sections of a site.
+// benchRules returns n patterns with verdicts for the sections of a site. One in ten patterns has a wildcard.
 func benchRules(n int) (patterns []string, allow []bool) {
 	for i := range n {
 		p := fmt.Sprintf("/section%d/topic%d/", i%100, i)
@@ -35,7 +34,7 @@ func benchAgents(n int) []string {
 	return agents
 }
 
-// benchPolicy states the rules for a group of agents and again for everyone.
+// benchPolicy returns a policy in which some agents and everyone have the same rules.
 func benchPolicy(rules, agents int) *policy.Spec {
 	patterns, allow := benchRules(rules)
 	named := policy.Rule{Pos: policy.Pos{Line: 1, Column: 1}}
@@ -84,8 +83,8 @@ func benchPaths(rules int) []string {
 	}
 }
 
-// BenchmarkDecide decides for a crawler that has been found by its name, which a server
-// does when it recognizes the User-Agent.
+// BenchmarkDecide decides about a crawler with a known ID, because a server finds the ID when it recognizes the
+// User-Agent.
 func BenchmarkDecide(b *testing.B) {
 	for _, size := range sizes {
 		name := fmt.Sprintf("rules=%d/crawlers=%d", size.rules, size.agents)
@@ -126,8 +125,8 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkDecideWithin decides where permissions lie within prohibitions with wildcards, for
-// a wider audience. Their patterns are compared during the decision.
+// BenchmarkDecideWithin has permissions that lie within prohibitions with wildcards. The prohibitions are for a wider
+// audience, so each decision has to compare the patterns.
 func BenchmarkDecideWithin(b *testing.B) {
 	add := func(r *policy.Rule, allow bool, patterns ...string) {
 		for _, p := range patterns {

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Crawlers that ClassesOf leaves out get the decisions of everyone, for every usage but crawling,
-// whatever the client's identity; and what it has is as Classes has it.
+// ClassesOf leaves out crawlers for which all decisions, except decisions about crawling, are the same as for everyone.
+// This is true for every identity. The other classes are the same as in Classes.
 func TestClassesOf(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	left, kept, rounds := 0, 0, testkit.Rounds(60, 300)
@@ -28,7 +28,7 @@ func TestClassesOf(t *testing.T) {
 			q := queryOf(p, question(r))
 			q.Purposes = nil
 			some := p.ClassesOf(q)
-			clear(p.ClassesOf(q)) // a caller's own
+			clear(p.ClassesOf(q)) // the caller may change the result
 			p.ClassesOf(policy.Query{Host: "another.example.net", Path: q.Path})
 			p.ClassesOf(policy.Query{Host: "*." + q.Host, Path: q.Path})
 			if again := p.ClassesOf(q); !reflect.DeepEqual(again, some) {
@@ -67,7 +67,7 @@ func TestClassesOf(t *testing.T) {
 	}
 }
 
-// The class of one crawler has it and no other. The class of an unlisted crawler is empty.
+// The class of a crawler contains only this crawler. The class of an unlisted client does not contain any crawler.
 func TestClassOf(t *testing.T) {
 	t.Parallel()
 	p := policy.Compile(&policy.Spec{Crawlers: policytest.Crawlers})

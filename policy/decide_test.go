@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// spec reads rules in a shorthand, one a line:
+// spec parses rules in a short notation. Each line has the form:
 //
 //	AUDIENCE[,AUDIENCE][@HOST] [identity=X] [purpose=X]: +usage PATTERN [qualifier=value]; -usage PATTERN
 func spec(t *testing.T, text string) *policy.Spec {
@@ -64,7 +64,7 @@ func spec(t *testing.T, text string) *policy.Spec {
 	return s
 }
 
-// Design section "When in doubt, disallow", case by case, to be checked by hand.
+// Each case can be checked by hand against the section "When in doubt, disallow" of the design.
 func TestDecide(t *testing.T) {
 	for _, c := range []struct {
 		name, rules, crawler, host, path, usage, want string // want: the verdict, then the line that decides

@@ -9,8 +9,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A policy decides about one crawler, path and usage at a time. A path disallowed for everyone
-// stays disallowed, unless a rule that names the crawler allows it.
+// Decide answers for one crawler, path and usage. A path that is disallowed for everyone remains disallowed, unless a
+// rule that names the crawler allows it.
 func ExamplePolicy_Decide() {
 	p := policy.Compile(&policy.Spec{
 		Crawlers: []policy.Crawler{{Token: "Googlebot"}, {Token: "GPTBot"}},

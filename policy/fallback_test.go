@@ -11,7 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Where the policy states nothing about crawling, the fallback decides in the way it does alone. It is never enforced.
+// If the policy does not state anything about crawling, the fallback decides in the same way as without a policy. The
+// server never enforces the fallback.
 func TestFallbackDecidesWhereThePolicyIsSilent(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	counts := map[policy.Verdict]int{}

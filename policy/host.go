@@ -257,7 +257,7 @@ func (x *hostIndex) intern(h Host) int32 {
 	return id
 }
 
-// rank returns a number that tells how narrowly rules name a host. See Applied.Host.
+// rank returns how narrowly rules name a host, as a number. See Applied.Host.
 func (x *hostIndex) rank(id int32) int32 {
 	if id == noHost {
 		return 0

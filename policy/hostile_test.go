@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// hostileShapes are policies of about 1 MiB of YAML that are costly in one way
-// each, and one of 454 KB as a large publisher might have it.
+// hostileShapes are policies of about 1 MiB of YAML. Each is expensive for a different reason. One of them has 454 KB
+// and resembles the policy of a large publisher.
 var hostileShapes = map[string]func() *policy.Spec{
 	"454 KB, 2400 rules of 3 audiences and 2 hosts": func() *policy.Spec {
 		return rules(2400, func(i int, r *policy.Rule) {
@@ -88,8 +88,7 @@ func state(r *policy.Rule, allow bool, pattern string) {
 	r.Statements = append(r.Statements, policy.Statement{Pos: r.Pos, Allow: allow, Usage: policy.Crawl, Pattern: pathpattern.MustParse(pattern)})
 }
 
-// BenchmarkCompileHostile reports the memory that a compiled policy keeps, and
-// all that compiling it allocated.
+// BenchmarkCompileHostile reports the memory of a compiled policy, and all memory that compiling has allocated.
 func BenchmarkCompileHostile(b *testing.B) {
 	for name, shape := range hostileShapes {
 		b.Run(name, func(b *testing.B) {
@@ -114,7 +113,7 @@ func BenchmarkCompileHostile(b *testing.B) {
 	}
 }
 
-// Every permission among tens of thousands of crossing patterns is respected.
+// Tens of thousands of patterns overlap, but every permission has its effect.
 func TestManyCrossingPatterns(t *testing.T) {
 	t.Parallel()
 	p := policy.Compile(hostileShapes["40,000 patterns with wildcards, allowed and disallowed to two audiences"]())

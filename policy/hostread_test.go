@@ -54,7 +54,7 @@ func TestOtherHost(t *testing.T) {
 	}
 }
 
-// caddysHost is the host that modules/caddyhttp/matchers.go of Caddy 2.11.9 compares.
+// caddysHost returns the host that modules/caddyhttp/matchers.go of Caddy 2.11.9 compares.
 func caddysHost(host string) string {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -71,7 +71,7 @@ func FuzzHost(f *testing.F) {
 	for _, h := range []Host{"www.example.com", "*.example.com", "sk.example", "[::1]"} {
 		hosts.intern(h)
 	}
-	hosts.link([][]int32{{1}, {2}, {3}, {4}}) // a rule for each
+	hosts.link([][]int32{{1}, {2}, {3}, {4}}) // one rule for each host
 	f.Fuzz(func(t *testing.T, host string) {
 		want := caddysHost(host)
 		if got := matchedHost(host); got != want {

@@ -10,7 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// The limit that holds is found as a crawl-delay is: audience, host, then the stricter.
+// The rate limit of a query is found in the same way as a crawl-delay: first by the narrowest audience, then by the
+// narrowest host, then the strictest limit.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	f, ds := policyfile.Load("policy.yaml", []byte(`version: 1

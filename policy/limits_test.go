@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// The qualifiers of all permissions that apply are combined, the stricter of each kind.
+// If several permissions apply, their qualifiers are combined. For each kind of qualifier, the stricter one applies.
 func TestQualifiersUnite(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, rules, crawler, path, usage, want string }{

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// properties asks random questions about a policy and a variant of it.
+// properties asks random questions about a policy and a changed copy of it. check compares the answers.
 func properties(t *testing.T, seed uint64, vary func(*rand.Rand, *policy.Spec), check func(before, after policy.Verdict) bool) {
 	t.Helper()
 	t.Parallel()
@@ -67,7 +67,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}, func(before, after policy.Verdict) bool { return before == after })
 }
 
-// oneRule is a rule of a random policy, with statements that all say the same.
+// oneRule returns a random rule whose statements are either all permissions or all prohibitions.
 func oneRule(r *rand.Rand, allow bool) policy.Rule {
 	rule := policytest.Random(r, policytest.Options{MaxRules: 1}).Rules[0]
 	rule.Statements = slices.DeleteFunc(rule.Statements, func(s policy.Statement) bool { return allow && s.Usage == policy.Other })

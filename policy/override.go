@@ -111,7 +111,7 @@ const (
 	byPattern                 // if its pattern lies within the pattern of the other statement
 )
 
-// against returns the relation of a permission of scope a to a statement of scope d. prohibition tells whether this
+// against returns the relation of a permission of scope a to a statement of scope d. prohibition is whether this
 // statement is a prohibition or another permission. If the relation is never, against also returns the reason.
 func (a *scope) against(d *scope, prohibition bool) (relation, Obstacle) {
 	switch {

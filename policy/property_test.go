@@ -103,7 +103,7 @@ func queryOf(p *policy.Policy, q policytest.Question) policy.Query {
 	}
 }
 
-// checkReasons holds the statements of an explanation to a decision.
+// checkReasons checks that the results of Reasons agree with a decision.
 func checkReasons(t *testing.T, p *policy.Policy, q policytest.Question, want policy.Decision) {
 	t.Helper()
 	if q.Path == "/robots.txt" && q.Usage == policy.Crawl {
@@ -128,7 +128,7 @@ func checkReasons(t *testing.T, p *policy.Policy, q policytest.Question, want po
 	}
 }
 
-// checkStatements holds the statements of a class, which renderers write, to a decision.
+// checkStatements checks that the statements of a class, from which channels are rendered, agree with a decision.
 func checkStatements(t *testing.T, p *policy.Policy, q policytest.Question, want policy.Decision) {
 	t.Helper()
 	if q.Path == "/robots.txt" {
@@ -159,7 +159,7 @@ func checkStatements(t *testing.T, p *policy.Policy, q policytest.Question, want
 	}
 }
 
-// outcome decides among statements by the definitions alone.
+// outcome returns the verdict of statements, using only the definitions of Overrides and SetsAside.
 func outcome(p *policy.Policy, all []policy.Applied, now time.Time) (verdict policy.Verdict, limits []*policy.Qualifiers) {
 	permits := func(a *policy.Applied) bool {
 		return a.Statement.Allow && (a.Statement.Qualifiers == nil || !a.Statement.Qualifiers.TimeLimit.Passed(now))

@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A usage purpose is matched as a whole, with or without "$" at its end.
+// A usage purpose must match the whole name of a purpose. A "$" at its end makes no difference.
 func TestUsagePurposes(t *testing.T) {
 	for pattern, want := range map[string]map[string]bool{
 		"news":    {"news": true, "newsletter": false, "old-news": false},

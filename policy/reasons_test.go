@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// The answer holds until the first of the permissions in force ends.
+// A decision is valid until the first of the permissions in force ends.
 func TestDecisionHoldsUntilThePermissionThatEndsFirst(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2030, 1, n, 23, 59, 59, 0, time.UTC) }
 	var r policy.Rule
@@ -32,7 +32,7 @@ func TestDecisionHoldsUntilThePermissionThatEndsFirst(t *testing.T) {
 	}
 }
 
-// An engine's own rule for a longer path sets that for a shorter one aside.
+// The search engine's own rule for a longer path overrides the rule for a shorter path.
 func TestEngineRuleOfTheLongerPath(t *testing.T) {
 	rule := func(path, text string) policy.EngineRule {
 		return policy.EngineRule{Name: "max-snippet", Pattern: pathpattern.MustParse(path), Rule: robotsrule.Parse(text)}

@@ -23,16 +23,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// advice is the change that a message advises. After it, every decision must be the same as
-// before.
+// advice is a kind of message with the change that the message suggests. The change must not affect any decision.
 type advice struct {
 	code   string
-	says   *regexp.Regexp // in the message; a group is the line of the advice
+	says   *regexp.Regexp // matches the message; a group, if any, is the line that the author should change
 	follow func(root *yaml.Node, at policy.Pos) bool
 }
 
-// advices has an entry for each message that says that something can go, or can be
-// written otherwise, and nothing changes.
+// advices has an entry for each message that suggests to delete something because that does not change any decision.
 var advices = []advice{
 	{"changes-nothing", regexp.MustCompile(`delete it`), removeAt},
 	{"listed-twice", regexp.MustCompile(`delete (?:this one|it here)`), removeAt},
@@ -42,8 +40,8 @@ var advices = []advice{
 	{"unused-name", regexp.MustCompile(`or delete it`), removeAt},
 }
 
-// TestAdviceChangesNothing follows the advice of random policies and of every policy file
-// in the repository, and compares all decisions.
+// TestAdviceChangesNothing follows the advice for random policies and for every policy file in the repository. It
+// compares all decisions before and after each change.
 func TestAdviceChangesNothing(t *testing.T) {
 	t.Parallel()
 	want := 60
@@ -88,8 +86,8 @@ func TestAdviceChangesNothing(t *testing.T) {
 	})
 }
 
-// adviceFile is a random policy file, in which some things are twice, opposite, empty or
-// unused, so that it is likely to get the advice of a code.
+// adviceFile returns a random policy file that is likely to get a message with the code. Some parts of the file are
+// repeated, opposite, empty or unused.
 func adviceFile(r *rand.Rand, code string) []byte {
 	var spec *policy.Spec
 	if r.IntN(10) == 0 {
@@ -104,7 +102,7 @@ func adviceFile(r *rand.Rand, code string) []byte {
 			MaxRules: 1 + r.IntN(8),
 		})
 	}
-	spec.Crawlers = nil // which the catalog has
+	spec.Crawlers = nil // these crawlers are in the catalog
 	for i := range spec.Rules {
 		rule := &spec.Rules[i]
 		rule.Intended, rule.IntendedChecks = false, lint.SafetyChecks()
@@ -140,8 +138,8 @@ func adviceFile(r *rand.Rand, code string) []byte {
 	return []byte(text)
 }
 
-// again adds a rule with a statement that another rule has, or its opposite, for the same
-// crawlers and hosts or some of them.
+// again adds a rule with the same statement as another rule, or with the opposite statement. The new rule is for the
+// same crawlers and hosts, or for some of them.
 func again(r *rand.Rand, spec *policy.Spec, code string) {
 	of := spec.Rules[r.IntN(len(spec.Rules))]
 	if len(of.Statements) == 0 {
@@ -218,8 +216,8 @@ func policiesOfRepository(t *testing.T) (paths []string) {
 	return paths
 }
 
-// tryAdvice follows each piece of advice of a code, or of any, that a file gets, alone, and
-// returns how many there were, by code.
+// tryAdvice follows each piece of advice about a file separately. If code is not empty, it follows only advice with
+// this code. It returns the number of pieces of advice that it followed, by code.
 func tryAdvice(t *testing.T, r *rand.Rand, data []byte, catalog *crawlers.Catalog, code string) map[string]int {
 	o := Options{Now: policytest.Now, Catalog: catalog}
 	cases := map[string]int{}
@@ -232,7 +230,7 @@ func tryAdvice(t *testing.T, r *rand.Rand, data []byte, catalog *crawlers.Catalo
 	}
 	for _, d := range p.list {
 		i := slices.IndexFunc(advices, func(a advice) bool { return a.code == d.Code && a.says.MatchString(d.Message) })
-		if i < 0 || code != "" && code != d.Code || cases[d.Code] > 5 { // of one kind and file six are enough
+		if i < 0 || code != "" && code != d.Code || cases[d.Code] > 5 { // six pieces of advice with the same code are enough for a file
 			continue
 		}
 		at := d.Pos
@@ -261,8 +259,7 @@ func tryAdvice(t *testing.T, r *rand.Rand, data []byte, catalog *crawlers.Catalo
 	return cases
 }
 
-// statementIn finds the statement of a line that a message is about: the prohibition that it
-// mentions.
+// statementIn returns the place of the disallow entry on a line that a message mentions.
 func statementIn(spec *policy.Spec, line string, d Diagnostic) policy.Pos {
 	for i := range spec.Rules {
 		for _, s := range spec.Rules[i].Statements {
@@ -274,8 +271,8 @@ func statementIn(spec *policy.Spec, line string, d Diagnostic) policy.Pos {
 	return policy.Pos{}
 }
 
-// differentDecision asks two policies what clients may do, above all at what a place of the
-// file is about, and describes a question to which they give different answers.
+// differentDecision asks two policies what clients may do. Many of the questions are about the statement at a place of
+// the file. If the policies answer a question differently, differentDecision returns a description of the question.
 func differentDecision(r *rand.Rand, before, after *File, at policy.Pos) string {
 	tokens, paths, usages := slices.Clone(policytest.Tokens), []string{"/", "/robots.txt"}, policy.Usages()
 	hosts := slices.Clone(policytest.Hosts)
@@ -344,7 +341,7 @@ func clone(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// removeAt deletes what is written at a place, and what is empty then.
+// removeAt deletes the node at a place. It also deletes maps and lists that become empty.
 func removeAt(root *yaml.Node, at policy.Pos) bool {
 	chain := chainTo(root, at)
 	return chain != nil && remove(chain)
@@ -359,7 +356,7 @@ func removeRuleAt(root *yaml.Node, at policy.Pos) bool {
 	return len(chain) > 1 && remove(chain)
 }
 
-// chainTo lists the nodes from the root to the innermost one at a place.
+// chainTo returns the nodes from the root to the innermost node at a place.
 func chainTo(n *yaml.Node, at policy.Pos) []*yaml.Node {
 	for _, c := range n.Content {
 		if below := chainTo(c, at); below != nil {
@@ -372,7 +369,7 @@ func chainTo(n *yaml.Node, at policy.Pos) []*yaml.Node {
 	return nil
 }
 
-// remove takes the last node of a chain out of the one before it.
+// remove deletes the last node of a chain from its parent.
 func remove(chain []*yaml.Node) bool {
 	if len(chain) < 2 {
 		return false
@@ -386,7 +383,7 @@ func remove(chain []*yaml.Node) bool {
 		i -= i % 2
 		whole := parent.Content[i].Value == "paths"
 		parent.Content = slices.Delete(parent.Content, i, i+2)
-		if whole { // the qualifiers of no path
+		if whole { // without a path, the qualifiers have no meaning
 			return remove(chain[:len(chain)-1])
 		}
 	default:

@@ -8,8 +8,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// TestProductWords: the names that the messages propose exist, and the words they are about are
-// not crawlers.
+// TestProductWords checks the words for products. The crawlers that the messages suggest exist, and the words
+// themselves are not names of crawlers.
 func TestProductWords(t *testing.T) {
 	known, err := crawlers.Default()
 	if err != nil {

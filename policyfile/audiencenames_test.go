@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// A result of Check is true of a policy file that has the name.
+// The result of Check agrees with loading a policy file that uses the name.
 func TestNamesCheck(t *testing.T) {
 	names := NewNames()
 	for _, c := range []struct {
 		name          string
 		valid, listed bool
 	}{
-		{"GPTBot", true, false}, {"HouseBot", true, false}, {"Mozilla", true, false}, // a name for robots.txt only
+		{"GPTBot", true, false}, {"HouseBot", true, false}, {"Mozilla", true, false}, // a name that works only in robots.txt
 		{"OpenAI", true, true}, // an operator
 		{"X", false, true},     // an operator, and a word in the User-Agent of browsers
 		{"category:search", false, false}, {"a b?", false, false},

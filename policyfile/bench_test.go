@@ -10,7 +10,7 @@ import (
 	"github.com/temoto/robotstxt"
 )
 
-// benchPath is the path of a rule, one in ten with a wildcard.
+// benchPath returns the path of a rule. One in ten paths has a wildcard.
 func benchPath(i int) string {
 	if i%10 == 9 {
 		return fmt.Sprintf("/section%d/*/print%d$", i%100, i)
@@ -26,7 +26,7 @@ func benchAgent(i int) string {
 	return name
 }
 
-// benchFile is rules for a list of crawlers, as a policy file says them.
+// benchFile returns a policy file with rules for a list of crawlers.
 func benchFile(rules, agents int) []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n  - for:\n")
@@ -44,7 +44,7 @@ func benchFile(rules, agents int) []byte {
 	return []byte(b.String())
 }
 
-// benchRobots is the same as a robots.txt.
+// benchRobots returns the rules of benchFile as a robots.txt.
 func benchRobots(rules, agents int) []byte {
 	var b strings.Builder
 	for i := range agents {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// block is a fenced block of a document.
+// block is a fenced code block of a page.
 type block struct {
 	line     int
 	language string
@@ -33,8 +33,8 @@ func blocksOf(t *testing.T, path string) (blocks []block) {
 // documents are the pages with examples of policy files.
 var documents = []string{"../docs/reference/policy-file.md", "../docs/reference/policy-file-rules.md", "../docs/reference/policy-file-settings.md", "../docs/concepts/which-rule-wins.md"}
 
-// TestDocumentedExamples: what the documents show loads without a warning, and
-// what they show as wrong gets the message that they show.
+// TestDocumentedExamples loads the examples in the documentation. The correct examples do not get warnings, and the
+// wrong examples get the messages that the page shows.
 func TestDocumentedExamples(t *testing.T) {
 	good, wrong := 0, 0
 	for _, path := range documents {
@@ -62,7 +62,7 @@ func TestDocumentedExamples(t *testing.T) {
 	}
 }
 
-// TestEveryKeyIsDocumented: the reference names every key of the grammar.
+// TestEveryKeyIsDocumented checks that the reference pages mention every key of a policy file.
 func TestEveryKeyIsDocumented(t *testing.T) {
 	var data []byte
 	for _, path := range documents[:3] {
@@ -77,7 +77,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 	}
 	for key := range allKeys() {
 		switch key {
-		case "paths", "rules", "usage", "directives": // shown in examples
+		case "paths", "rules", "usage", "directives": // the pages show these keys in examples
 			if !strings.Contains(string(data), key+":") {
 				t.Errorf("docs/reference/policy-file.md has no example with %s", key)
 			}

@@ -4,7 +4,7 @@ package policyfile
 
 import "testing"
 
-// A policy that only asks crawlers to stay away must not read as if it blocked them.
+// For a policy that only asks crawlers to stay away, the text must not suggest that they are blocked.
 func TestEnforcedText(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{

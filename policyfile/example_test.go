@@ -8,7 +8,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// Each diagnostic says where the mistake is and what was probably meant.
+// Each diagnostic has the place of the mistake, and what the author probably meant.
 func ExampleLoad() {
 	_, diagnostics := policyfile.Load("site-policy.yaml", []byte(`version: 1
 rules:

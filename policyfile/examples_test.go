@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestExamples: the published policies load without a warning.
+// TestExamples checks that the example policies load without a warning.
 func TestExamples(t *testing.T) {
 	paths := append(filesOf(t, "../examples/policies/*.yaml"), "../examples/site-policy.yaml")
 	if len(paths) < 7 {

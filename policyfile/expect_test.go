@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// TestExpectationOfAcceptedBytes: a test that a date has broken keeps a changed file
-// from loading, and not one that was accepted before.
+// TestExpectationOfAcceptedBytes loads a policy with a test that fails after a date. If the policy file is new, the
+// failing test is an error. If the same text was accepted before, it is a warning.
 func TestExpectationOfAcceptedBytes(t *testing.T) {
 	data := []byte(`version: 1
 rules:
@@ -39,8 +39,8 @@ expect:
 	}
 }
 
-// An address keeps its spelling, also if it has letters that a URL should encode. An encoded slash is not a plain one
-// (RFC 3986 section 2.2).
+// The address in a test keeps its spelling, even if it has letters that a URL should encode. An encoded slash is
+// different from a plain slash (RFC 3986 section 2.2).
 func TestExpectationOfAnAddress(t *testing.T) {
 	const rules = "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: \"/%2F*A\"}\n    intended: true\nexpect:\n"
 	for test, passes := range map[string]bool{
@@ -55,7 +55,7 @@ func TestExpectationOfAnAddress(t *testing.T) {
 	}
 }
 
-// Tests that take too long to run do not stop a policy that was served before.
+// If a policy was served before, tests that take too long do not prevent it from loading.
 func TestExpectationsThatTakeTooLong(t *testing.T) {
 	testkit.Nightly(t)
 	var b strings.Builder
@@ -76,8 +76,8 @@ func TestExpectationsThatTakeTooLong(t *testing.T) {
 	}
 }
 
-// TestExpectationsAskEveryMember: one crawler that is treated differently breaks a
-// test about all.
+// TestExpectationsAskEveryMember checks a test about a set of crawlers. The test fails if the rules for a single
+// crawler of the set are different.
 func TestExpectationsAskEveryMember(t *testing.T) {
 	f, ds := Load("members.yaml", []byte(`version: 1
 crawlers:
@@ -108,7 +108,7 @@ rules:
 	}
 }
 
-// TestExpectationAsWritten: what String writes is read as the same test.
+// TestExpectationAsWritten checks that parsing the output of String gives the same test.
 func TestExpectationAsWritten(t *testing.T) {
 	for _, line := range []string{
 		"Googlebot may crawl /news/", "everyone may not index /", "verified category:search may not present-snippet https://www.example.com/?a=b",
@@ -123,7 +123,8 @@ func TestExpectationAsWritten(t *testing.T) {
 	}
 }
 
-// TestAskingOnManyHosts: tests for many audiences on many hosts do not look at every crawler of the catalog each time.
+// TestAskingOnManyHosts checks that tests for many audiences on many hosts do not examine every crawler of the catalog
+// each time.
 func TestAskingOnManyHosts(t *testing.T) {
 	f, ds := LoadWith("hosts.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    hosts: www.example.com\n    disallow: {crawl: /a}\n"), Options{Now: testNow})
 	if f == nil {
@@ -139,8 +140,8 @@ func TestAskingOnManyHosts(t *testing.T) {
 	}
 }
 
-// BenchmarkExpectations runs 10,000 tests of every shape on the policy of a newspaper with
-// staging hosts and a rule that demands identity.
+// BenchmarkExpectations runs 10,000 tests of different kinds. The policy is for a newspaper with staging hosts, and has
+// a rule that demands a verified identity.
 func BenchmarkExpectations(b *testing.B) {
 	paper, err := os.ReadFile("../examples/policies/newspaper.yaml")
 	if err != nil {
@@ -172,7 +173,7 @@ expect:
 	if f == nil {
 		b.Fatal(ds.Error())
 	}
-	var tests []policy.Expectation // which pass
+	var tests []policy.Expectation // the tests that pass
 	x := newEvaluator(f.Effect, testNow)
 	for _, e := range f.Spec.Expect {
 		if x.evaluate(&e) != nil {
@@ -182,7 +183,7 @@ expect:
 			tests = append(tests, e)
 		}
 	}
-	for len(tests) < len(f.Spec.Expect) { // instead of those whose members do not agree
+	for len(tests) < len(f.Spec.Expect) { // replace the tests that still fail, because their crawlers have different decisions
 		tests = append(tests, tests[:min(len(tests), len(f.Spec.Expect)-len(tests))]...)
 	}
 	b.ReportAllocs()

@@ -11,17 +11,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// fix is a problem with what its message tells the author to write.
+// fix is a problem, together with the change that its message suggests.
 type fix struct {
 	name     string
 	file     string
-	code     string // of the problem, gone after the fix
-	says     string // in the message
-	old, new string // what the author replaces, as the message says
-	opens    string // "CRAWLER PLACE" that the fix opens, and nothing else, or empty if there is none
+	code     string // the code of the problem, which must disappear after the fix
+	says     string // a part of the message
+	old, new string // the text to replace, and its replacement according to the message
+	opens    string // "CRAWLER PLACE", the only access that the fix must add; empty if the fix must not add access
 }
 
-// fixes has an entry for each fix that a warning or hint about a rule offers.
+// fixes has an entry for each fix that warnings and hints about rules suggest.
 var fixes = []fix{
 	{
 		"open what everyone may not crawl", `
@@ -262,8 +262,7 @@ enforcement: block`,
 	},
 }
 
-// TestClosedHostIsHintedOnce: the paths of one permission are one hint, and a path that
-// the host leaves open is none.
+// TestClosedHostIsHintedOnce checks that the paths of one rule get one hint, if a host disallows all of them.
 func TestClosedHostIsHintedOnce(t *testing.T) {
 	t.Parallel()
 	_, ds := Load("policy.yaml", []byte(`version: 1
@@ -286,8 +285,8 @@ rules:
 	}
 }
 
-// TestFixesWork: after what a message tells the author to write, the message is gone,
-// and nothing else has been opened.
+// TestFixesWork makes the change that a message suggests. Then the message must be gone, and the change must not allow
+// anything else.
 func TestFixesWork(t *testing.T) {
 	t.Parallel()
 	for _, fix := range fixes {
@@ -335,8 +334,8 @@ func TestFixesWork(t *testing.T) {
 	}
 }
 
-// TestNoindexThatCanBeRead: only what keeps search engines from a page hides noindex,
-// and on a host one message says what to write.
+// TestNoindexThatCanBeRead checks that the warning hidden-noindex appears only if search engines may not fetch the
+// page. For a whole host, another check already has a message.
 func TestNoindexThatCanBeRead(t *testing.T) {
 	t.Parallel()
 	for name, file := range map[string]string{
@@ -363,7 +362,7 @@ func TestNoindexThatCanBeRead(t *testing.T) {
 	}
 }
 
-// withoutErrors makes a file load that blocks search engines.
+// withoutErrors changes a file that blocks search engines, so that the file loads.
 func withoutErrors(file string) string {
 	return strings.ReplaceAll(file, "enforce: block", "enforce: log")
 }
@@ -382,8 +381,7 @@ func problemOf(t *testing.T, file, code string) *Diagnostic {
 	return nil
 }
 
-// isMeant reports whether an answer, "CRAWLER HOST PATH", is one that a fix is to
-// open.
+// isMeant reports whether the fix should allow the access in answer, which has the form "CRAWLER HOST PATH".
 func isMeant(opens, answer string) bool {
 	who, place, _ := strings.Cut(opens, " ")
 	parts := strings.SplitN(answer, " ", 3)
@@ -393,7 +391,7 @@ func isMeant(opens, answer string) bool {
 	return place == "*" || strings.HasPrefix(parts[2], place) || strings.HasPrefix("https://"+parts[1]+parts[2], place)
 }
 
-// compareAnswers lists what one file opens and closes that another does not.
+// compareAnswers returns the access that one file allows and another one does not, and the reverse.
 func compareAnswers(t *testing.T, before, after string) (opened, closed []string) {
 	t.Helper()
 	load := func(file string) *policy.Policy {

@@ -15,9 +15,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// FuzzLoad: for any bytes, Load returns, and there is a File exactly when there is no error.
-// Diagnostics are text, on one line, at a place in the file. A file that loads can be printed
-// and read with the same meaning.
+// FuzzLoad loads arbitrary bytes. Load always returns, and it returns a File if and only if there is no error.
+// Diagnostics are single lines of text with a place in the file. If a file loads, it can be printed, and the printed
+// file has the same meaning.
 func FuzzLoad(f *testing.F) {
 	for _, pattern := range []string{"testdata/good/*.yaml", "testdata/bad/*.yaml", "../examples/policies/*.yaml"} {
 		for _, path := range filesOf(f, pattern) {
@@ -56,7 +56,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// checkFile holds a file that loads to what other packages rely on.
+// checkFile checks properties of a loaded file that other packages rely on.
 func checkFile(t *testing.T, f *File) {
 	t.Helper()
 	for i := range f.Spec.Rules {
@@ -87,8 +87,7 @@ func checkFile(t *testing.T, f *File) {
 	}
 }
 
-// FuzzLoadDirectives: the same for values of single keys, which a mutation of whole
-// files seldom reaches.
+// FuzzLoadDirectives does the same with the values of single keys, because mutations of whole files seldom change them.
 func FuzzLoadDirectives(f *testing.F) {
 	for _, s := range []string{
 		"examplesearch;widgets=?0", `a;b="c", d;e=1.5;f=:AAE=:`, "a;b=@1659578233;c=%\"f%c3%bc\"", "max-snippet:20, noindex", "unavailable_after: 2026-12-31T23:59:59Z, notranslate",
@@ -115,7 +114,7 @@ func FuzzLoadDirectives(f *testing.F) {
 	})
 }
 
-// templates are rules with a value to fill in for X.
+// templates are rules in which a value replaces X.
 var templates = []string{
 	"for: everyone\n    app-directives: X", "for: everyone\n    robots-tag: [X, {paths: /a/, rules: X}]", "for: everyone\n    disallow: {crawl: X, index: [/b, X]}",
 	"for: everyone\n    allow: {index: {paths: /a/, time-limit: X}}", "for: everyone\n    allow: {present-snippet: {paths: X, max-length: 20-chars}}",
@@ -123,8 +122,8 @@ var templates = []string{
 	"for: everyone\n    allow: {present: {paths: /a/, must-use-resource: X}}",
 }
 
-// TestHostileFiles: what takes most work per byte still ends soon. There is no
-// clock here: a file that never ends fails by the test's time limit.
+// TestHostileFiles loads files that need the most work for each byte. It does not measure time. If loading does not
+// end, the time limit of the test stops it.
 func TestHostileFiles(t *testing.T) {
 	size := MaxSize - 64
 	if !testkit.Long() {
@@ -164,7 +163,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// wildFile is rules whose paths are a set of wildcards, named again and again.
+// wildFile returns rules that use the same set of wildcard patterns many times.
 func wildFile(paths, disallow, allow int) []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\nresources:\n  many:\n")

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files and the published schema")
 
-// testNow is the time by which the files under testdata are loaded.
+// testNow is the time for loading the files in testdata.
 var testNow = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func loadFile(t *testing.T, path string) (*File, Diagnostics) {
@@ -34,7 +34,7 @@ func filesOf(t testing.TB, pattern string) []string {
 	return paths
 }
 
-// compareGolden compares text with a file, or writes the file.
+// compareGolden compares a text with a file, or writes the file.
 func compareGolden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {

@@ -8,7 +8,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 )
 
-// BenchmarkLoadHostile: 1 MiB of any shape loads in two seconds.
+// BenchmarkLoadHostile loads files of 1 MiB that are expensive to load. Each should load in two seconds.
 func BenchmarkLoadHostile(b *testing.B) {
 	shapes := policytest.Hostile(MaxSize)
 	shapes["2400-rules"] = policytest.ManyRules(2400)
@@ -25,8 +25,7 @@ func BenchmarkLoadHostile(b *testing.B) {
 	}
 }
 
-// TestHostileShapes: small files of the same shapes load, or are blocked for a
-// stated reason.
+// TestHostileShapes loads small files of the same kinds. Each file loads, or gets an error that states the reason.
 func TestHostileShapes(t *testing.T) {
 	t.Parallel()
 	for name, data := range policytest.Hostile(20 << 10) {

@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// tooLarge and tooMany are bad files that are better made than stored.
+// tooLarge and tooMany return files with errors that are too large for testdata.
 func tooLarge() []byte {
 	return []byte("version: 1\n" + strings.Repeat("# a long remark\n", MaxSize/16))
 }
@@ -54,7 +54,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Tens of thousands of patterns that cross load, and every permission is respected.
+// Tens of thousands of overlapping patterns can be loaded, and every allow entry has its effect.
 func TestManyCrossingPatterns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loads for seconds")
@@ -94,7 +94,7 @@ func TestTooManyCombinationsOfCrawlersAndHosts(t *testing.T) {
 	}
 }
 
-// For a text that was accepted before, too many combinations are a warning.
+// If a text was accepted before, too many combinations of crawlers and hosts are only a warning.
 func TestTooManyCombinationsOfAnAcceptedPolicy(t *testing.T) {
 	for accepted, want := range map[bool]string{false: "too-many-rules", true: "more-than-allowed"} {
 		p := newParser("limit.yaml")
@@ -118,8 +118,8 @@ func TestLengthOfPaths(t *testing.T) {
 	}
 }
 
-// TestErrorsAmongManyWarnings: the error that keeps a file from loading is reported
-// however many warnings come before it, and those are summed up in text only.
+// TestErrorsAmongManyWarnings checks that an error is reported even if many warnings precede it. Only the text output
+// sums up the warnings.
 func TestErrorsAmongManyWarnings(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n  - for:\n")
@@ -140,8 +140,8 @@ func TestErrorsAmongManyWarnings(t *testing.T) {
 	}
 }
 
-// TestEveryCodeIsShown: each code is in a golden file, or made above. TestMessagesPage of package
-// site compares the codes with the page that explains them.
+// TestEveryCodeIsShown checks that each code occurs in a golden file, or in a test of this file. TestMessagesPage of
+// package site compares the codes with the page that explains them.
 func TestEveryCodeIsShown(t *testing.T) {
 	shown := map[string]bool{"file-too-large": true, "too-many-rules": true, "more-than-allowed": true, "expectation-no-longer-holds": true} // TestLimits, TestExpectations
 	mark := regexp.MustCompile(`(?m)^[^ ].*: (error|warning|hint): .* \[([a-z-]+)\]$`)
@@ -294,7 +294,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("full") }
 
-// TestCaretInLongLines: the caret stands under the place that is meant.
+// TestCaretInLongLines checks that the caret points at the place of the problem.
 func TestCaretInLongLines(t *testing.T) {
 	for _, column := range []int{1, 60, 61, 119, 120, 121, 180, 199, 200, 201} {
 		line := strings.Repeat(".", column-1) + "é" + strings.Repeat(".", 200)
@@ -305,7 +305,8 @@ func TestCaretInLongLines(t *testing.T) {
 	}
 }
 
-// TestExcerptOfFileInOneLine: each of many problems shows a part of the line, and copies no more.
+// TestExcerptOfFileInOneLine has a file that is a single long line. Showing a part of the line must not copy the whole
+// line.
 func TestExcerptOfFileInOneLine(t *testing.T) {
 	line := strings.Repeat("x", MaxSize)
 	for _, column := range []int{1, MaxSize / 2, MaxSize, MaxSize + 9} {
@@ -328,7 +329,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestDistanceWithin compares with the plain definition.
+// TestDistanceWithin compares the function with a simple implementation of the definition.
 func TestDistanceWithin(t *testing.T) {
 	words := []string{"", "a", "ab", "ba", "abc", "acb", "bca", "gptbot", "gptbott", "gtpbot", "claudebot", "claudbot", "abcd", "badc"}
 	for _, a := range words {

@@ -7,14 +7,13 @@ import (
 	"testing"
 )
 
-// newcomers are policies in words, the rules that people write for them who have read the
-// README only, and what is so of the file if it means that. Where it does not, a message
-// has to say something from which the file follows that does.
+// newcomers are goals in plain words, with the rules that people write if they have read only the README. The tests
+// define what the words mean. If the rules do not have this meaning, a message must say what to write instead.
 var newcomers = []struct {
 	words, rules string
 	tests        []string
-	says         string // "" if the first file means it
-	then         string // the rules after following the message
+	says         string // a part of the message; "" if the rules already have the meaning of the words
+	then         string // the rules after the author has followed the message
 }{
 	{
 		"Keep AI training out, let search engines in.",
@@ -307,7 +306,7 @@ var newcomers = []struct {
 	},
 }
 
-// TestNewcomers: none of the first files is silently wrong.
+// TestNewcomers checks that a first policy file is either right or gets a message.
 func TestNewcomers(t *testing.T) {
 	t.Parallel()
 	for _, c := range newcomers {
@@ -321,7 +320,7 @@ func TestNewcomers(t *testing.T) {
 				f, ds := LoadWith("policy.yaml", []byte(file), Options{Now: testNow})
 				said := ds.Text()
 				if f == nil {
-					// Messages about the file without the tests that the author has not written.
+					// The messages must not depend on the tests, because a newcomer does not write any.
 					_, ds = LoadWith("policy.yaml", []byte("version: 1\nrules:\n"+rules), Options{Now: testNow})
 					said = ds.Text()
 				}

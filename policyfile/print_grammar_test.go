@@ -13,14 +13,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// grammar makes policy files of every key, at random.
+// grammar generates random policy files that together use every key.
 type grammar struct {
 	*rand.Rand
-	used map[string]bool // keys
-	n    int             // makes names differ
+	used map[string]bool // the keys that were used
+	n    int             // a counter that makes names different
 }
 
-// object is a map with each of its keys present at random, but always the given number of first ones.
+// object returns a map. It always has the first keys, whose number is always, and each of the other keys at random.
 func (g *grammar) object(always int, pairs ...any) map[string]any {
 	m := map[string]any{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -41,7 +41,7 @@ func (g *grammar) object(always int, pairs ...any) map[string]any {
 	return m
 }
 
-// pick is one of some values, or some of them as a list.
+// pick returns one of the values.
 func (g *grammar) pick(values ...any) func() any {
 	return func() any { return values[g.IntN(len(values))] }
 }
@@ -59,13 +59,13 @@ func (g *grammar) some(values ...any) func() any {
 	}
 }
 
-// paths are those of one section of a rule: what is allowed and what is disallowed
-// must not be the same.
+// paths returns paths for allow or disallow. The two sections have different paths, because a rule must not allow and
+// disallow the same path.
 func (g *grammar) paths(section string) func() any {
 	return g.some("/"+section+"/", "/"+section+"/*.jpg$", "*."+section, "/"+section+"?q=1&r=%23x", "/"+section+"/ä%2f:y,'\"z", section+"-set")
 }
 
-// qualifiers are some of the qualifiers that a usage takes, at least one, together with other keys.
+// qualifiers returns at least one qualifier of a usage, together with other keys.
 func (g *grammar) qualifiers(u policy.Usage, more ...any) map[string]any {
 	always := len(more)/2 + 1
 	values := map[string]func() any{
@@ -201,7 +201,7 @@ func (g *grammar) file() map[string]any {
 				"retry-after", g.pick(1, 3600), "impostors", g.pick("off", "log", "block"))
 		},
 		"publish", func() any {
-			license := [2]string{"license", "rsl"}[g.IntN(2)] // a file has one of the two
+			license := [2]string{"license", "rsl"}[g.IntN(2)] // a file can have only one of the two
 			return g.object(1, "preamble", func() any {
 				text := g.pick("All rights reserved.", "§ 44b UrhG: reserved\n\n  \"indented\" # and: so on\n", "  first\nsecond")
 				if g.IntN(2) == 0 {
@@ -245,8 +245,8 @@ func (g *grammar) rights() any {
 		})
 }
 
-// Whatever a file can say, printing it says it again: rules, and also what is known
-// of the file's own crawlers and by what they are verified.
+// Printing a file and parsing it again does not change the meaning of any key. This includes the data for recognizing
+// and verifying the file's own crawlers.
 func TestPrintKeepsTheWholeGrammar(t *testing.T) {
 	const seed = 11
 	t.Logf("seed %d", seed)
@@ -280,7 +280,7 @@ func TestPrintKeepsTheWholeGrammar(t *testing.T) {
 	}
 }
 
-// schemaKeys are all keys that the grammar has.
+// schemaKeys returns all keys in the schema.
 func schemaKeys(t *testing.T) map[string]bool {
 	t.Helper()
 	var schema any
@@ -313,7 +313,7 @@ func schemaKeys(t *testing.T) map[string]bool {
 	return keys
 }
 
-// The verification of the file's own crawlers is printed.
+// Print includes the verification data of the file's own crawlers.
 func TestPrintVerification(t *testing.T) {
 	f, ds := Load("policy.yaml", []byte(`version: 1
 crawlers:

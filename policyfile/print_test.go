@@ -17,8 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// meaning is a Spec as text, without places and without the order of what has
-// none.
+// meaning returns a Spec as text, without the places of its parts. Parts whose order does not matter are sorted.
 func meaning(t testing.TB, spec *policy.Spec) string {
 	t.Helper()
 	var b strings.Builder
@@ -69,8 +68,8 @@ func ruleMeaning(t testing.TB, r *policy.Rule) string {
 	return b.String()
 }
 
-// agents are the facts of a file's catalog about crawlers that a Spec lacks: their recognition
-// and verification.
+// agents returns the data for recognizing and verifying crawlers as text. This data is in the catalog of a file, but
+// not in a Spec.
 func agents(c *crawlers.Catalog) string {
 	var b strings.Builder
 	for _, cr := range c.All() {
@@ -79,7 +78,7 @@ func agents(c *crawlers.Catalog) string {
 	return b.String()
 }
 
-// checkPrinted prints a file and reads that.
+// checkPrinted prints a file, and checks that the output has the same meaning.
 func checkPrinted(t testing.TB, f *File) {
 	t.Helper()
 	printed := f.Print()
@@ -159,7 +158,7 @@ func onlyErrors(ds Diagnostics, codes ...string) bool {
 	return true
 }
 
-// compareDecisions asks a Spec and the file that was printed from it the same.
+// compareDecisions asks a Spec and the file that was printed from it the same questions.
 func compareDecisions(t *testing.T, r *rand.Rand, spec *policy.Spec, f *File, printed []byte) {
 	t.Helper()
 	want := policy.Compile(spec)

@@ -21,7 +21,7 @@ func TestSchemaIsPublished(t *testing.T) {
 	compareGolden(t, "../docs/site-policy.schema.json", string(Schema()))
 }
 
-// asJSON returns the value that an editor reads in a YAML node, by the core schema of YAML 1.2.
+// asJSON returns the value that an editor sees for a YAML node, according to the core schema of YAML 1.2.
 func asJSON(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -53,8 +53,8 @@ func asJSON(n *yaml.Node) any {
 	return n.Value
 }
 
-// validate is as much of JSON Schema 2020-12 as the schema uses; it fails on any
-// keyword that it does not know.
+// validate implements the keywords of JSON Schema 2020-12 that the schema uses. It fails if the schema has another
+// keyword.
 func validate(root, schema map[string]any, v any, at string) (problems []string) {
 	fail := func(format string, args ...any) { problems = append(problems, at+": "+fmt.Sprintf(format, args...)) }
 	for keyword, rule := range schema {
@@ -121,7 +121,7 @@ func validate(root, schema map[string]any, v any, at string) (problems []string)
 	return problems
 }
 
-// within checks the keywords that limit sizes.
+// within checks keywords that limit sizes.
 func within(keyword string, limit float64, v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -189,7 +189,7 @@ func schemaProblems(t *testing.T, text string) []string {
 	return validate(schema, schema, asJSON(n.Content[0]), "file")
 }
 
-// TestSchemaAcceptsWhatLoads: no editor marks a file that is right.
+// TestSchemaAcceptsWhatLoads checks that editors do not report problems in correct files.
 func TestSchemaAcceptsWhatLoads(t *testing.T) {
 	texts := map[string]string{}
 	for _, pattern := range []string{"testdata/good/*.yaml", "testdata/bad/*.yaml", "testdata/print/*.yaml", "../examples/policies/*.yaml", "../examples/*.yaml"} {
@@ -222,8 +222,8 @@ func TestSchemaAcceptsWhatLoads(t *testing.T) {
 	}
 }
 
-// TestSchemaRefusesMistakes: what can be seen without knowing names is seen in the
-// editor.
+// TestSchemaRefusesMistakes checks that editors find all mistakes that can be found without knowing the names of
+// crawlers.
 func TestSchemaRefusesMistakes(t *testing.T) {
 	const rule = "version: 1\nrules:\n  - for: everyone\n    "
 	for _, text := range []string{
@@ -256,7 +256,7 @@ func TestSchemaRefusesMistakes(t *testing.T) {
 	}
 }
 
-// TestSchemaDescribes: every key has words that an editor can show.
+// TestSchemaDescribes checks that every key has a description for editors.
 func TestSchemaDescribes(t *testing.T) {
 	var walk func(at string, v any)
 	walk = func(at string, v any) {

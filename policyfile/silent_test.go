@@ -4,7 +4,7 @@ package policyfile
 
 import "testing"
 
-// Each file is one word away from one that is warned about, and is none itself.
+// Each file is almost the same as a file that gets a warning, but does not get the warning itself.
 var silent = []struct{ name, code, file, near string }{
 	{"everyone-else is disallowed on another host", "only-disallowed", `
   - for: everyone-else

@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// TestSuggestionsLoad: every "did you mean" of the bad files can be pasted over what
-// it is about, and then that message is gone and no error has come in its place.
+// TestSuggestionsLoad applies each "did you mean" about a file with errors. Afterwards, the message must be gone, and
+// there must not be a new error.
 func TestSuggestionsLoad(t *testing.T) {
 	t.Parallel()
 	suggestions := 0
@@ -52,8 +52,7 @@ func TestSuggestionsLoad(t *testing.T) {
 	}
 }
 
-// problemAfter says what is wrong with a file into which a suggestion was pasted, or
-// nothing.
+// problemAfter describes the problem of a file after a suggestion was applied. It returns "" if there is no problem.
 func problemAfter(before, after string, d Diagnostic) string {
 	errors := func(file string) (on map[string]int, still bool) {
 		_, ds := LoadWith("bad.yaml", []byte(file), Options{Now: testNow})
@@ -80,8 +79,8 @@ func problemAfter(before, after string, d Diagnostic) string {
 	return ""
 }
 
-// pasted is a file after an author has pasted a suggestion: within the quotation
-// marks of a value, and in place of the whole value.
+// pasted returns the file after an author has applied a suggestion. For a value in quotation marks, there are two
+// results: the author replaces the whole value, or only the text between the quotation marks.
 func pasted(file string, d Diagnostic) (all []string) {
 	lines := strings.Split(file, "\n")
 	line := []rune(lines[d.Pos.Line-1])
@@ -101,7 +100,7 @@ func pasted(file string, d Diagnostic) (all []string) {
 		return nil
 	}
 	end := endOf(line, start, n)
-	if value != nil && strings.Contains(d.DidYouMean, ": ") && !isNull(value) { // in place of the pair
+	if value != nil && strings.Contains(d.DidYouMean, ": ") && !isNull(value) { // replace the key and its value
 		if value.Line != n.Line {
 			return nil
 		}
@@ -114,7 +113,7 @@ func pasted(file string, d Diagnostic) (all []string) {
 	return all
 }
 
-// nodeAt finds the innermost node at a place, and the value if it is a key.
+// nodeAt returns the innermost node at a place. If the node is a key, nodeAt also returns its value.
 func nodeAt(n *yaml.Node, at policy.Pos) (found, value *yaml.Node) {
 	if n.Kind != yaml.DocumentNode && n.Line == at.Line && n.Column == at.Column {
 		found = n
@@ -132,7 +131,7 @@ func nodeAt(n *yaml.Node, at policy.Pos) (found, value *yaml.Node) {
 	return found, nil
 }
 
-// endOf is the column behind a node that is on one line.
+// endOf returns the column after a node that is on one line.
 func endOf(line []rune, start int, n *yaml.Node) int {
 	if n.Kind != yaml.ScalarNode {
 		depth := 0

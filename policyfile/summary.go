@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// HostSummary summarizes what a policy decides on some hosts. The answers are those of the engine that the server asks.
-// Crawl, Index, Train and AIUse are about a page that no rule mentions, and Paths about the paths that rules mention.
+// HostSummary summarizes what a policy decides on some hosts. It asks the same engine as the server. Crawl, Index, Train
+// and AIUse are about a page that no rule mentions, and Paths is about the paths that rules mention.
 type HostSummary struct {
 	Hosts []string `json:"hosts"`          // hosts as in the policy, or "any other host" or "every host"
 	More  int      `json:"more,omitempty"` // hosts that the policy names, but that the summary does not cover
@@ -55,12 +55,12 @@ type CategoryCount struct {
 	Names    []string `json:"names,omitempty"` // at most ten; empty if it is the whole category
 }
 
-// PathSummary tells who may use the paths of a pattern, where the answer differs from the answer for a page that no
+// PathSummary lists who may use the paths of a pattern, where the answer differs from the answer for a page that no
 // rule mentions.
 type PathSummary struct {
 	Path  string `json:"path"`  // a pattern of the policy, or of the site's own robots.txt
 	Usage string `json:"usage"` // such as "crawl"
-	// Disallows tells whether a rule disallows this usage of the pattern. If it is false, rules only allow it.
+	// Disallows is true if a rule disallows this usage of the pattern, and false if rules only allow it.
 	Disallows bool `json:"disallows"`
 	Answers
 }

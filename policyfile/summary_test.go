@@ -45,7 +45,7 @@ rules:
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	// Every crawler is counted once on every host.
+	// On each host, every crawler is counted exactly once.
 	all := f.Catalog.Len()
 	for _, s := range f.Summary(testNow) {
 		n := 0
@@ -58,7 +58,7 @@ rules:
 	}
 }
 
-// TestSummaryOfManyHosts: the work does not grow with the hosts.
+// TestSummaryOfManyHosts checks that the summary of a policy with many hosts has few groups.
 func TestSummaryOfManyHosts(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -76,8 +76,7 @@ func TestSummaryOfManyHosts(t *testing.T) {
 	}
 }
 
-// TestBriefSummary: however much a policy says, check says in at most 15 lines of it who may
-// come in.
+// TestBriefSummary checks that the summary of check has at most 15 lines, even for a long policy.
 func TestBriefSummary(t *testing.T) {
 	t.Parallel()
 	for _, path := range policiesOfRepository(t) {
@@ -96,7 +95,7 @@ func TestBriefSummary(t *testing.T) {
 	}
 }
 
-// The summary includes the uses for AI that crawlers are asked to refrain from.
+// The summary includes usages for AI that robots.txt asks crawlers to avoid.
 func TestSummaryOfPreferences(t *testing.T) {
 	t.Parallel()
 	for rule, want := range map[string]string{
@@ -117,7 +116,7 @@ func TestSummaryOfPreferences(t *testing.T) {
 	}
 }
 
-// Numbers of crawlers, which change with the catalog, are N.
+// Numbers of crawlers change with the catalog, so the test replaces them with N.
 func TestSummaryText(t *testing.T) {
 	t.Parallel()
 	number := regexp.MustCompile(`\d+`)

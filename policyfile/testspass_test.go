@@ -9,13 +9,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Tests that fail or were not run are not reported as passed.
+// If a test of a policy fails or was not run, the claim does not say that all tests passed.
 func TestTestsPass(t *testing.T) {
 	t.Parallel()
 	const rules = "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /a/}\nexpect:\n"
 	for _, c := range []struct {
 		name, text string
-		notRun     bool // the second test
+		notRun     bool // true if the second test is not run
 		want       claim.Outcome
 		says       string
 	}{

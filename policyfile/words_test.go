@@ -9,9 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// words are the words of people who know robots.txt, meta tags, or other tools. Each has a
-// place, a text, and the line that the message tells them to write instead. Tests define the
-// meaning.
+// words are words that people know from robots.txt, meta tags or other tools. Each entry has the word and its place in
+// a policy file, the line that the message must suggest, and a test that defines the meaning of the word.
 var words = []struct{ place, word, line, test string }{
 	// The categories of Cloudflare's verified bots, and common names of groups.
 	{"for", "AI", "category:ai", "GPTBot may not crawl /"},
@@ -72,7 +71,7 @@ var words = []struct{ place, word, line, test string }{
 	{"usage", "crawl: all", "crawl: /", "everyone may not crawl /"},
 	{"usage", "crawl: https://www.example.com/x/", "crawl: /x/", "everyone may not crawl /x/"},
 
-	// The same and more as keys of a rule: Nuxt, Yoast, nginx, Apache, WAFs, robots.txt.
+	// The same words and others as keys of a rule: Nuxt, Yoast, nginx, Apache, WAFs, robots.txt.
 	{"rule", "noindex: /x/", "disallow: {index: /x/}", "everyone may not index /x/"},
 	{"rule", "noindex: true", "disallow: {index: /}", "everyone may not index /"},
 	{"rule", "robots: noindex", "disallow: {index: /}", "everyone may not index /"},
@@ -99,7 +98,7 @@ var words = []struct{ place, word, line, test string }{
 	{"blocked", "enforce: 403", "enforce: block", ""},
 	{"only", "disallow: /x/", "disallow: {crawl: /x/}", "everyone may not crawl /x/"},
 
-	// And of the file.
+	// Words as keys of the file.
 	{"file", "user-agent: GPTBot", "rules: [{for: GPTBot, disallow: {crawl: /}}]", "GPTBot may not crawl /"},
 	{"file", "user-agent: [GPTBot, CCBot]", "rules: [{for: [GPTBot, CCBot], disallow: {crawl: /}}]", "CCBot may not crawl /"},
 	{"file", "block: [GPTBot, CCBot]", "rules: [{for: [GPTBot, CCBot], disallow: {crawl: /}, enforce: block}]", "CCBot may not crawl /"},
@@ -133,8 +132,8 @@ var words = []struct{ place, word, line, test string }{
 	{"file", "tests: [everyone may crawl /]", "expect: [everyone may crawl /]", ""},
 }
 
-// TestWords: each word gets the line to write, and the file with that line is one that
-// check accepts, and means what the word does.
+// TestWords checks that the message about each word suggests the line. A file with this line loads, and has the meaning
+// of the word.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	if len(words) < 60 {
@@ -150,7 +149,7 @@ func TestWords(t *testing.T) {
 				said += d.String() + "\n"
 			}
 			key, value, _ := strings.Cut(w.line, ": ")
-			_, quoted, _ := strings.Cut(value, `"`) // the value of a list that needs quotes
+			_, quoted, _ := strings.Cut(value, `"`) // the list value that needs quotation marks
 			quoted, _, _ = strings.Cut(quoted, `"`)
 			if !strings.Contains(said, w.line) && !strings.Contains(said, `"`+value+`"?`) && !strings.Contains(said, `{`+w.line+`}"?`) &&
 				!strings.Contains(said, `(did you mean "`+key+`"?)`) && (quoted == "" || !strings.Contains(said, `put quotes around it: "`+quoted+`"`)) {
@@ -170,8 +169,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestWordsThatSayTheOpposite: a word that takes a prohibition back gets no line that states
-// it, and what lets in gets none that closes.
+// TestWordsThatSayTheOpposite has words that remove a restriction or allow something. The message must not suggest a
+// line that disallows something.
 func TestWordsThatSayTheOpposite(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][2]string{
@@ -197,8 +196,8 @@ func TestWordsThatSayTheOpposite(t *testing.T) {
 	}
 }
 
-// TestWordsWithoutALine: where no line of the grammar means a word, the message says so, and
-// offers none that does something else or cannot be loaded.
+// TestWordsWithoutALine has words that no line of a policy file can express. The message says so. It does not suggest a
+// line with another meaning, or a line that cannot be loaded.
 func TestWordsWithoutALine(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ place, word, says, lacks string }{
@@ -237,8 +236,8 @@ func TestWordsWithoutALine(t *testing.T) {
 	}
 }
 
-// fileWith is a file with a line in a place, or where a line belongs that starts with the
-// key of another place.
+// fileWith returns a file with a line at a place. If the line begins with a key that belongs elsewhere, fileWith puts
+// it there.
 func fileWith(place, line string) (file string, ok bool) {
 	const rule = "version: 1\nrules:\n  - for: everyone\n    intended: [disallows-search, site-not-indexed]\n"
 	key, _, _ := strings.Cut(line, ":")
@@ -257,7 +256,7 @@ func fileWith(place, line string) (file string, ok bool) {
 	return rule + "    " + line + "\n", true
 }
 
-// "refuse" is a word of authors, whatever this program calls it.
+// Authors also write "refuse" and similar words for "block".
 func TestOtherWordsForBlock(t *testing.T) {
 	for _, word := range []string{"refuse", "deny", "reject"} {
 		_, ds := Load("p.yaml", []byte("version: 1\nenforcement: "+word+"\n"))

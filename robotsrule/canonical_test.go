@@ -4,7 +4,7 @@ package robotsrule
 
 import "testing"
 
-// FuzzIsCanonical: what Meta and String write is canonical, whatever was parsed.
+// FuzzIsCanonical checks that the results of Meta and String are canonical, whatever text was parsed.
 func FuzzIsCanonical(f *testing.F) {
 	for _, s := range []string{"noindex=false", "none: x", "max-snippet = 5", "unavailable_after: 31-Dec-26 18:59:59 EST", "a:b, :noindex", "max-snippet:05"} {
 		f.Add(s)

@@ -11,8 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// TestDateForms writes instants with time.Format in every form, and expects them
-// back.
+// TestDateForms writes times with time.Format in every form, and parses them.
 func TestDateForms(t *testing.T) {
 	dates := []string{
 		"2006-01-02", "2 Jan 2006", "02 Jan 2006", "2-Jan-2006", "2-Jan-06", "2 Jan 06", "2 January 2006", "Monday, 2-Jan-06", "Mon, 2 Jan 2006", "Jan 2 2006", "January 2, 2006",
@@ -41,8 +40,8 @@ func TestDateForms(t *testing.T) {
 				at = at.UTC()
 			}
 			text := at.Format(f)
-			// Without a zone in the text both sides read UTC; time.Parse knows no
-			// zone names but UTC's, so those are handed over as numbers.
+			// If the text has no zone, both parsers use UTC. The names of other zones than UTC are replaced by numbers,
+			// because time.Parse does not know the names.
 			want, err := time.Parse(strings.ReplaceAll(f, "MST", "-0700"), at.Format(strings.ReplaceAll(f, "MST", "-0700")))
 			if err != nil {
 				t.Fatalf("%q does not read its own %q: %v", f, text, err)

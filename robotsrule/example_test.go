@@ -8,7 +8,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Two sets of rules unite to the stricter of both.
+// Union combines two sets of rules into the stricter rules of both.
 func ExampleSet_Union() {
 	policy := robotsrule.Of("noindex").Union(robotsrule.MaxSnippet(50))
 	page := robotsrule.Parse("max-snippet:160, nofollow")

@@ -40,9 +40,9 @@ func unmarshal(t *testing.T, text string) (members []*httpsfv.Params) {
 	return members
 }
 
-// checkParams checks that s is a valid set of Robots-Tag members of one audience. It must be readable as a
-// List and, but for further values of a rule, as a Dictionary. It must be stable, and without permissive
-// words.
+// checkParams checks that s can be written as valid Robots-Tag members of one audience. The text must be readable as a
+// List and, except for further values of a rule, as a Dictionary. Reading and writing it again must not change it. It
+// must not have permissive words.
 func checkParams(t *testing.T, s Set) {
 	t.Helper()
 	text := marshal(t, s.Params())
@@ -73,7 +73,7 @@ func checkParams(t *testing.T, s Set) {
 	}
 }
 
-// plainIndex is the part of s about indexing that Robots-Tag can express.
+// plainIndex returns the part of s about indexing that Robots-Tag can express.
 func plainIndex(s Set) uint8 {
 	if s.Has("noindex") {
 		return noindexPlain

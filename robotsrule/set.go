@@ -5,8 +5,8 @@
 //
 // "Robots control rules" is the term of the IANA registry in draft-illyes-repext-03. The draft defines only noindex
 // and nosnippet, which are combined by "union". The package also knows the rules that search engines document for
-// robots meta tags and X-Robots-Tag. If the package combines rules more strictly than an engine does, a comment says
-// so.
+// robots meta tags and X-Robots-Tag. Where the package combines rules more strictly than an engine, a comment points
+// it out.
 package robotsrule
 
 import (

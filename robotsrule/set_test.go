@@ -50,8 +50,8 @@ func TestUnion(t *testing.T) {
 	}
 }
 
-// vocabulary is the source of lists in the property tests: every rule, values at the edges,
-// permissive words, unknown and malformed ones.
+// vocabulary has the members of the lists in the property tests: every rule, extreme values, and permissive, unknown
+// and malformed words.
 var vocabulary = []string{
 	"all", "none", "index", "noindex", "follow", "nofollow", "indexifembedded", "nosnippet", "snippet", "noarchive",
 	"archive", "nocache", "cache", "notranslate", "translate", "noimageindex", "noodp", "noai", "ai", "nonoai", "foo", "bar:baz",
@@ -92,8 +92,8 @@ func TestUnionLaws(t *testing.T) {
 	}
 }
 
-// naive is an independent reading of what a list of rules lets an engine do: it
-// looks at the words alone and keeps nothing but numbers to compare.
+// naive is an independent interpretation of a list of rules: the uses that it allows to a search engine. It only
+// compares words and numbers.
 type naive struct {
 	index, embed, follow, archive, cache, translate, images bool
 	snippet, video, image                                   int64
@@ -140,7 +140,7 @@ func naiveOf(words []string) naive {
 	return n
 }
 
-// stricter combines two readings, right by right.
+// stricter combines two interpretations. For each use, the stricter one applies.
 func (n naive) stricter(m naive) naive {
 	return naive{
 		n.index && m.index, n.embed && m.embed, n.follow && m.follow, n.archive && m.archive, n.cache && m.cache,

@@ -22,11 +22,12 @@ var (
 	seed       = flag.Uint64("seed", 1, "seed of the random policies")
 )
 
-// The headers tell a crawler the policy's decisions for it and for everyone together.
+// For each crawler, the headers have the strictest combination of the policy's decisions for this crawler and for
+// everyone.
 func TestHeadersAgreeWithPolicy(t *testing.T) {
 	n := *agreements
 	if testing.Short() {
-		n /= 2 // few pages exempt a crawler
+		n /= 2 // only a few pages make an exception for a crawler
 	}
 	t.Logf("seed %d, %d pages", *seed, n)
 	r := rand.New(rand.NewPCG(*seed, 0))
@@ -55,7 +56,7 @@ func TestHeadersAgreeWithPolicy(t *testing.T) {
 		everyone := policytest.Rights(spec, q)
 		for _, q.Token = range policytest.Tokens {
 			if strings.HasSuffix(q.Token, "-Extended") {
-				continue // reads no page
+				continue // this token does not read pages
 			}
 			own := policytest.Rights(spec, q)
 			want := own.And(everyone)
@@ -71,7 +72,7 @@ func TestHeadersAgreeWithPolicy(t *testing.T) {
 				exempt++
 			}
 		}
-		q.Token = "" // the field has no audience
+		q.Token = "" // this field does not have audiences
 		var prefs []string
 		for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
 			if s := policytest.Preference(spec, q, u); s != "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// apply puts the values of members into a header that holds the lines of one
-// field, and gives that field back.
+// apply merges members and preferences into a header with the lines of one field. It returns the lines of the field,
+// and the kinds of the problems.
 func apply(members []Member, usage Usage, name string, lines ...string) ([]string, []Kind) {
 	v, _ := Build(members, usage, testNow)
 	h := http.Header{}
@@ -234,7 +234,7 @@ func TestMergeLimits(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		upstream []string
-		want     string // the text that the result must have
+		want     string // a text that the result must contain
 		problem  Kind
 	}{
 		{"300 lines", slices.Repeat([]string{"*;nosnippet"}, 300), "*;noindex;nosnippet, ourbot;nofollow", ""},
@@ -256,11 +256,12 @@ func TestMergeLimits(t *testing.T) {
 	if got, problems := apply(ours, Usage{}, RobotsTagField, append(slices.Repeat([]string{"*;a=\"" + strings.Repeat("x", 200) + `"`}, 300), "*;nosnippet")...); strings.Contains(got[0], "nosnippet") || !slices.Contains(problems, Unread) {
 		t.Errorf("more than %d bytes are read: %q, %v", readLimit, got, problems)
 	}
-	// A rule that everyone's member cannot spell is not assumed to be there.
+	// The rules for everyone already include the rule of ourbot, so ourbot does not get a member. This is true even
+	// though the rules for everyone need two members.
 	if got, problems := apply(list("*", "noindex", "ourbot", "foo:2"), Usage{}, RobotsTagField, "*;foo=1, *;foo=2"); !slices.Equal(got, []string{"*;foo=2, *;noindex;foo=1"}) || problems != nil {
 		t.Errorf("%q, %v", got, problems)
 	}
-	// The upstream's rules for everyone can leave no room for a crawler of the policy.
+	// The rules of the upstream for everyone may be so long that a crawler of the policy does not fit.
 	var full []Member
 	for i := range (Limit - 20) / len("crawler-0000;noindex, ") {
 		full = append(full, Member{fmt.Sprintf("crawler-%04d", i), robotsrule.Of("noindex")})
@@ -282,16 +283,14 @@ func TestMergeLimits(t *testing.T) {
 	}
 }
 
-// preferences makes the usage of three letters for train-ai, ai-use and search: y, n, or
-// a space for unknown.
-// An unknown rule's name before a colon would be a user agent, even where the same text ends a malformed value, and
-// to readers that drop quotes.
+// In X-Robots-Tag, readers would understand the name of an unknown rule before a colon as a user agent. This is also
+// true if the text is at the end of a malformed value, and for readers that ignore quotation marks.
 func TestUnknownRuleIsNoUserAgent(t *testing.T) {
 	v, _ := Build(list("*", "noarchive"), Usage{}, testNow)
 	for theirs, want := range map[string]string{
 		"max-snippet:z:1, z=1": "noarchive, max-snippet:z:1, z=1",
 		`"z=1;nosnippet`:       `noarchive, "z=1;nosnippet`,
-		// The text after the comma is a part of the date.
+		// The text after the comma belongs to the date.
 		"unavailable_after:0000000, 00!a:1": "noarchive, unavailable_after:0000000, 00!a:1",
 	} {
 		h := http.Header{XRobotsTagField: {theirs}}
@@ -302,10 +301,11 @@ func TestUnknownRuleIsNoUserAgent(t *testing.T) {
 	}
 }
 
-// contentUsageField is the first of the fields of preferences.
+// contentUsageField is the name of the first field with preferences.
 var contentUsageField = rights.ContentUsage.Field
 
-// preferences are published as Content-Usage.
+// preferences returns preferences that are published as Content-Usage. The three letters are for train-ai, ai-use and
+// search: y, n, or a space for unknown.
 func preferences(letters string) Usage {
 	u := Usage{Publish: &policy.Publish{ContentUsage: policy.On}}
 	for i, c := range letters {
@@ -314,8 +314,7 @@ func preferences(letters string) Usage {
 	return u
 }
 
-// A preference of either applies, for each usage separately; draft-ietf-aipref-vocab section
-// 5.1.
+// For each usage, the preference of either side applies (draft-ietf-aipref-vocab section 5.1).
 func TestCombine(t *testing.T) {
 	for _, c := range []struct{ a, b, want string }{
 		{"nny", "   ", "nny"}, {"   ", "nny", "nny"}, {"n  ", " n ", "nn "}, {"yyy", "n n", "nyn"}, {"  y", "  n", "  n"}, {" y ", "   ", " y "},
@@ -326,9 +325,9 @@ func TestCombine(t *testing.T) {
 	}
 }
 
-// A reader of the new name finds the upstream's rules under the old one, too, if the policy
-// adds the new one to the response. Such a reader supports both (draft-illyes-repext-02,
-// Application Layer Response Header).
+// If the policy adds Robots-Tag to a response, Robots-Tag must also have the upstream's rules from X-Robots-Tag. A
+// reader that supports both fields may ignore the older one (draft-illyes-repext-02, Application Layer Response
+// Header).
 func TestOldNameInTheNewOne(t *testing.T) {
 	ours, _ := Build(list("*", "nofollow"), Usage{}, testNow)
 	for name, tt := range map[string]struct {

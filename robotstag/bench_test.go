@@ -21,8 +21,8 @@ func benchValues(crawlers int) *Values {
 	return v
 }
 
-// TestApplyAllocations holds Apply to its promise: one array where
-// the upstream is silent, and nothing where the values are there already.
+// TestApplyAllocations checks the allocations of Apply. It allocates one array if the response has no fields yet, and
+// nothing if the fields already have the final values.
 func TestApplyAllocations(t *testing.T) {
 	v := benchValues(3)
 	h := http.Header{RobotsTagField: nil, XRobotsTagField: nil, contentUsageField: nil}

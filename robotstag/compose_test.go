@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// A policy for a category of crawlers names a hundred of them: clients that give up on a
-// hundred header lines must still read the response, and every crawler its own rules.
+// A rule for a category can name more than a hundred crawlers. Some clients give up at a hundred header lines, so the
+// members share lines. Each crawler must still find its own rules.
 func TestManyCrawlersInFewLines(t *testing.T) {
 	t.Parallel()
 	members := []Member{{Everyone, robotsrule.Parse("nosnippet")}, {"googlebot", robotsrule.Parse("noindex")}}

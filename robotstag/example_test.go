@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// The policy's rules are merged with the upstream's; the stricter apply.
+// Apply merges the policy's rules with the rules of the upstream. The stricter rules apply.
 func ExampleApply() {
 	values, problems := robotstag.Build(
 		[]robotstag.Member{{Token: robotstag.Everyone, Rules: robotsrule.Of("noindex")}},

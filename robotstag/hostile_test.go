@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// Reading takes time in proportion to the length of a line, whatever the upstream sends.
+// The time for reading a line is proportional to its length, whatever the upstream sends.
 func TestLinesOfManyOddParts(t *testing.T) {
 	v := oddPolicies(t)[1]
 	var all []http.Header

@@ -11,14 +11,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Restrictions that the policy lifts are removed from the fields of a response, for all audiences, and no others.
+// Apply removes exactly the restrictions that the policy lifts from the fields of a response, for all audiences.
 func TestLiftedFields(t *testing.T) {
 	t.Parallel()
 	both := robotsrule.LiftIndex | robotsrule.LiftSnippet
 	for _, tt := range []struct {
 		site, ours string
 		lift       robotsrule.Lift
-		want       string // of X-Robots-Tag, its lines joined by |
+		want       string // the expected lines of X-Robots-Tag, joined by |
 	}{
 		{"noindex", "", robotsrule.LiftIndex, ""},
 		{"NOINDEX", "", robotsrule.LiftIndex, ""},

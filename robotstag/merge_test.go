@@ -53,8 +53,7 @@ func randomValues(r *rand.Rand) *Values {
 	return v
 }
 
-// randomHeader is an upstream's header whose every line is as its field's
-// document has it.
+// randomHeader returns an upstream's header in which every line follows the specification of its field.
 func randomHeader(r *rand.Rand) http.Header {
 	h := http.Header{}
 	for range r.IntN(3) {
@@ -100,7 +99,7 @@ func equalHeaders(a, b http.Header) bool {
 	return maps.EqualFunc(a, b, slices.Equal[[]string])
 }
 
-// agents are all that the headers name, and a stranger.
+// agents returns all crawlers that the headers name, and one that they do not name.
 func agents(t *testing.T, hs ...http.Header) []string {
 	names := map[string]bool{"stranger": true}
 	for _, h := range hs {
@@ -133,7 +132,7 @@ func usageOf(t *testing.T, lines []string) map[string]string {
 	return found
 }
 
-// checkOurs holds a merged header to what v says.
+// checkOurs checks that a merged header is at least as strict as v.
 func checkOurs(t *testing.T, h http.Header, v *Values) {
 	t.Helper()
 	for name, lines := range h {
@@ -165,7 +164,7 @@ func checkOurs(t *testing.T, h http.Header, v *Values) {
 	}
 }
 
-// checkUpstream holds a merged header to what a well-formed upstream said.
+// checkUpstream checks that a merged header is at least as strict as a well-formed upstream's header.
 func checkUpstream(t *testing.T, got, upstream http.Header) {
 	t.Helper()
 	for _, agent := range agents(t, upstream) {
@@ -208,8 +207,8 @@ func checkUpstream(t *testing.T, got, upstream http.Header) {
 	}
 }
 
-// checkLaws holds merging to being repeatable and without an order. A header
-// that did not fit, or that v leaves alone, is not held to it.
+// checkLaws checks that merging twice has the same result as merging once, and that the order of two merges does not
+// matter. It makes exceptions for headers that do not fit, and for fields that the policy does not publish.
 func checkLaws(t *testing.T, h http.Header, a, b *Values) {
 	t.Helper()
 	once, problems := applied(h, a)
@@ -242,8 +241,8 @@ func TestMergeProperties(t *testing.T) {
 	}
 }
 
-// TestFieldsAgree holds Robots-Tag and X-Robots-Tag to the same meaning, for
-// crawlers that both can name.
+// TestFieldsAgree checks that Robots-Tag and X-Robots-Tag have the same meaning, for crawlers that both fields can
+// name.
 func TestFieldsAgree(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -255,7 +254,7 @@ func TestFieldsAgree(t *testing.T) {
 				continue
 			}
 			x, rt := crawlertest.EvaluateX(v.XRobotsTag, agent), evaluateTag(t, v.RobotsTag, agent)
-			rt.Embed = rt.Embed || x.Embed // Robots-Tag has no indexifembedded
+			rt.Embed = rt.Embed || x.Embed // Robots-Tag does not have indexifembedded
 			if x != rt {
 				t.Fatalf("for %s, %q means %+v and %q means %+v", agent, v.XRobotsTag, x, v.RobotsTag, rt)
 			}

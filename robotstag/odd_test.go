@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 )
 
-// oddPolicies restrict less, and later, than the odd values that they meet.
+// oddPolicies returns policies with weaker limits and later dates than the odd values in the tests.
 func oddPolicies(t *testing.T) (all []*Values) {
 	t.Helper()
 	for _, members := range [][]Member{
@@ -28,7 +28,8 @@ func oddPolicies(t *testing.T) (all []*Values) {
 	return all
 }
 
-// checkOdd holds a field that was merged with an upstream's to what three readers found in each.
+// checkOdd checks a field that was merged with an upstream's field. If one of the readers finds a restriction in either
+// of the two, it must find the restriction in the merged field.
 func checkOdd(t *testing.T, readers []crawlertest.Reader, theirs, ours, merged []string) {
 	t.Helper()
 	for _, agent := range []string{"stranger", "googlebot"} {
@@ -49,7 +50,8 @@ func checkOdd(t *testing.T, readers []crawlertest.Reader, theirs, ours, merged [
 	}
 }
 
-// No odd value voids a good one: what some reader finds in an upstream's field, it finds in the merged one.
+// An odd value must not make a valid value ineffective. If some reader finds a restriction in an upstream's field, it
+// also finds the restriction in the merged field.
 func TestOddValues(t *testing.T) {
 	tests := []struct {
 		field   string
@@ -116,8 +118,9 @@ func checkOddUsage(t *testing.T, theirs, ours, merged []string) {
 	}
 }
 
-// FuzzOdd: whatever a line holds that is read, merging loses nothing that a reader finds in it who looks at audiences.
-// Words alone can be parts of their names.
+// FuzzOdd merges arbitrary lines. If a reader that distinguishes audiences finds a restriction in a line, it must also
+// find the restriction in the merged field. The test does not use the reader that only looks for words, because a word
+// can be a part of a name.
 func FuzzOdd(f *testing.F) {
 	for i, odd := range crawlertest.OddRules() {
 		f.Add("*;"+odd, i%3)
@@ -135,7 +138,7 @@ func FuzzOdd(f *testing.F) {
 		problems := kinds(Apply(h, v, AllChannels))
 		checkOdd(t, crawlertest.XReaders[:2], []string{line}, v.XRobotsTag, h[XRobotsTagField])
 		if slices.Contains(problems, BadToken) {
-			return // 360bot: the field cannot name it
+			return // the field cannot have a name such as 360bot
 		}
 		checkOdd(t, crawlertest.TagReaders[:2], []string{line}, v.RobotsTag, h[RobotsTagField])
 		checkOddUsage(t, []string{line}, v.Preferences[0], h[contentUsageField])

@@ -41,7 +41,7 @@ func compile(t *testing.T, rules ...policy.Rule) *policy.Policy {
 	return p
 }
 
-// The spelling of each decision, and decisions without one.
+// The test has the rules for each decision, and decisions without rules.
 func TestRules(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -93,7 +93,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// No demand of a rule can be expressed in a header: the strictest decision applies.
+// A header cannot express a condition on the identity. Therefore the strictest decision for any identity applies.
 func TestRulesOfIdentities(t *testing.T) {
 	p := compile(t,
 		policy.Rule{For: []policy.Audience{everyone}, Statements: []policy.Statement{say(false, policy.Index, "/"), say(false, policy.TrainAI, "/")}},
@@ -122,7 +122,7 @@ func TestPreferences(t *testing.T) {
 	}
 }
 
-// A header states preferences only in the fields that are to be published, as in robots.txt.
+// Preferences only appear in the fields that the policy publishes, as in robots.txt.
 func TestPreferencesAreSwitchedOff(t *testing.T) {
 	rules := []policy.Rule{{Statements: []policy.Statement{say(false, policy.TrainAI, "/")}, For: []policy.Audience{everyone}}}
 	p := policy.Compile(&policy.Spec{Rules: rules, Publish: policy.Publish{ContentSignal: policy.On}})
@@ -133,7 +133,7 @@ func TestPreferencesAreSwitchedOff(t *testing.T) {
 	}
 }
 
-// noai is for everyone: a member for one crawler has no reader.
+// The words noai and noimageai are only for everyone, because their readers do not look for members with their names.
 func TestNoAI(t *testing.T) {
 	rules := []policy.Rule{
 		{For: []policy.Audience{everyone}, Statements: []policy.Statement{say(false, policy.TrainAI, "/art/")}},
@@ -154,7 +154,8 @@ func TestNoAI(t *testing.T) {
 	}
 }
 
-// Control tokens read no headers; a category means each of its crawlers.
+// Control tokens do not have a member, because they do not read headers. A rule for a category has a member for each of
+// its crawlers.
 func TestMembers(t *testing.T) {
 	p := compile(t,
 		policy.Rule{For: []policy.Audience{everyone}, Statements: []policy.Statement{say(false, policy.PresentSnippet, "/")}},

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// reading tells how well a line or member of Robots-Tag could be read. The values are sorted from best to worst.
+// A reading tells how well a line or member of Robots-Tag could be read. The values are sorted from best to worst.
 type reading int
 
 const (

@@ -15,7 +15,7 @@ import (
 
 var testNow = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// list makes members of "token", "rules" pairs.
+// list returns members from pairs of a token and rules.
 func list(pairs ...string) []Member {
 	var members []Member
 	for i := 0; i < len(pairs); i += 2 {
@@ -149,7 +149,7 @@ func TestBuildLimits(t *testing.T) {
 	if len(problems) == 0 || len(problems) > 2*maxProblems+2 || !slices.Contains(kinds(problems), TooLong) {
 		t.Errorf("problems: %v", kinds(problems))
 	}
-	for i := range many { // of some only the last do not fit
+	for i := range many { // some of these members do not fit, but only the last ones
 		if i < 100 {
 			many[i].Rules = robotsrule.Of("nosnippet")
 		}
@@ -176,8 +176,8 @@ func TestProblemString(t *testing.T) {
 	}
 }
 
-// TestSharing shows why Apply copies: code further out may change values in
-// place, as Caddy's header directive does when it replaces text.
+// TestSharing shows why Apply copies values. Handlers that run later may change the values in place, for example
+// Caddy's header directive when it replaces text.
 func TestSharing(t *testing.T) {
 	v, _ := Build(list("*", "noindex", "examplebot", "nofollow"), preferences("n"), testNow)
 	h := http.Header{}
@@ -196,10 +196,11 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// length is the size of lines once an intermediary has joined them.
+// length returns the length of lines after an intermediary has joined them.
 func length(lines []string) int { return len(strings.Join(lines, separator)) }
 
-// X-Robots-Tag in the syntax of Robots-Tag means what it would mean there (draft-illyes-repext section 2.1.1).
+// A line of X-Robots-Tag in the syntax of Robots-Tag has the same meaning as in Robots-Tag (draft-illyes-repext section
+// 2.1.1).
 func TestXRobotsTagInTheNewSyntax(t *testing.T) {
 	for line, want := range map[string]map[string]string{
 		"*;noindex;nosnippet":             {Everyone: "noindex, nosnippet"},

@@ -51,7 +51,7 @@ func TestAgent(t *testing.T) {
 	if got := f.Agent(policy.Crawler{Token: "OtherBot"}).Ask("/x"); got.Allowed || got.Line != 2 || got.Path != "/" {
 		t.Errorf("a crawler that no group names: %+v", got)
 	}
-	for _, rules := range []int{2, 40} { // with an index of few and of many
+	for _, rules := range []int{2, 40} { // files with few rules and with many rules use different indexes
 		twice := "User-agent: *\n" + strings.Repeat("Disallow: /t\n", rules)
 		if got := robotstxt.Parse([]byte(twice)).Agent(policy.Crawler{Token: "x"}).Ask("/t"); got.Line != 2 {
 			t.Errorf("of %d equal lines, that of line %d decides", rules, got.Line)
@@ -65,7 +65,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// agentFile is a random file for one crawler, with the given number of rules.
+// agentFile returns a random file for one crawler, with a number of rules.
 func agentFile(r *rand.Rand, rules int, parts ...string) string {
 	var b strings.Builder
 	b.WriteString("User-agent: *\nDisallow: /a\n\nUser-agent: example\n")
@@ -76,8 +76,8 @@ func agentFile(r *rand.Rand, rules int, parts ...string) string {
 	return b.String()
 }
 
-// Google's parser and this reader answer alike but for what comments on Ask say: unreserved
-// octets and the case of hexadecimal digits in URLs, "*" and "$" in URLs, and /robots.txt.
+// This package gives the same answers as Google's parser, with a few exceptions. They are described in the comments of
+// Ask: unreserved octets and the case of hexadecimal digits in URLs, "*" and "$" in URLs, and /robots.txt.
 func TestAgentAnswersAsGoogle(t *testing.T) {
 	t.Parallel()
 	parser := googleReader()
@@ -132,8 +132,8 @@ func googleReader() *crawlertest.Parser {
 	return nil
 }
 
-// temoto/robotstxt and this reader answer alike where its quirks, which TemotoException
-// names, do not show.
+// This package gives the same answers as temoto/robotstxt, except for peculiarities of temoto/robotstxt, which
+// TemotoException names.
 func TestAgentAnswersAsTemoto(t *testing.T) {
 	t.Parallel()
 	parts := []string{"a", "b", "ab", "/", ".html", "c", "*", ""}

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// AskAsSent answers as a model of Google's parser does, which is compared with that parser.
+// AskAsSent gives the same answers as a model of Google's parser. Another test compares the model with the parser.
 func TestAskAsSentAgreesWithGoogle(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }

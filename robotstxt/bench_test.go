@@ -16,9 +16,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Three readers side by side. Google's has one call that reads the file and answers about
-// one URL, so that this is compared, and for the others how long each further URL takes. Its
-// time and allocations are counted in its own process.
+// BenchmarkReaders compares three parsers. Google's parser has only one function, which parses the file and answers for
+// one URL. So the benchmark measures the same for the other parsers, and also the time for each further URL. The time
+// and allocations of Google's parser are measured in a separate process.
 func BenchmarkReaders(b *testing.B) {
 	const path = "/news/77/today/print?x=1"
 	for _, rules := range []int{10, 1000, 20_000} {
@@ -55,7 +55,7 @@ func BenchmarkReaders(b *testing.B) {
 				b.Skip(crawlertest.GoogleCheckout + " is not set")
 			}
 			b.ReportAllocs()
-			for b.Loop() { // the figures describe the other process
+			for b.Loop() { // the results come from the other process
 			}
 			b.ReportMetric(costs.Nanoseconds, "ns/op")
 			b.ReportMetric(costs.Allocations, "allocs/op")

@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// A crawler asks whether it may fetch a page, and which line decides.
+// Ask returns whether a crawler may fetch a page, and which line decides.
 func ExampleAgent_Ask() {
 	file := robotstxt.Parse([]byte("User-agent: *\nDisallow: /drafts/\nAllow: /drafts/public/\n"))
 	bot := file.Agent(policy.Crawler{Token: "ExampleBot"})

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Files that say something else have other sums, by which merged files are cached.
+// Files with different meanings have different sums. The sum is the key for caching merged files.
 func TestSums(t *testing.T) {
 	seen := map[string]string{}
 	for _, file := range []string{
@@ -23,7 +23,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// A file of which not all is read is another one than what is read of it.
+// If a file has too many lines, its sum differs from the sum of the part that was read.
 func TestSumOfAFileThatIsNotRead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")

@@ -41,7 +41,7 @@ type Imported struct {
 
 // Import returns these errors, and ErrPage.
 var (
-	ErrEmpty    = errors.New("the file has no line that crawlers read, so they treat everything as allowed; a policy without rules says the same")
+	ErrEmpty    = errors.New("the file has no line that crawlers read, so they treat everything as allowed; a policy without rules has the same meaning")
 	ErrTooLarge = errors.New("the file has too many lines, names and patterns to find a policy with the same meaning; shorten it, or write the policy by hand")
 )
 

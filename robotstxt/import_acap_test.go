@@ -17,8 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// naiveRecord is an ACAP record for a reader that knows nothing but the text of ACAP 1.0. A sub-record is a record with
-// purposes.
+// naiveRecord is an ACAP record, read by a reader that follows only the text of ACAP 1.0. A record with purposes is a
+// sub-record.
 type naiveRecord struct {
 	crawlers, purposes []string
 	fields             []naiveField
@@ -28,11 +28,11 @@ type naiveField struct {
 	allow          bool
 	usage, pattern string
 	purposes       []string
-	any            bool // from a record for any crawler
+	any            bool // true if the field comes from a record for any crawler
 }
 
-// naiveRecords reads the lines of a file. A record for "*" and for named crawlers, which section 2.3.1 forbids, permits
-// nothing to the named ones.
+// naiveRecords parses the lines of a file. A record must not be for "*" and for named crawlers (section 2.3.1). If a
+// record is, its permissions do not apply to the named crawlers.
 func naiveRecords(text string) (of func(crawler string) []naiveField) {
 	var records []*naiveRecord
 	open := false
@@ -96,8 +96,9 @@ func (f *naiveField) narrower(than *naiveField) bool {
 	}
 }
 
-// naiveProhibits answers by the more restrictive of two readings of section 2.2. Fields of named crawlers override those
-// for any crawler about the same resource and usage. In the second reading they do so only if their purposes are the same.
+// naiveProhibits returns the stricter result of two interpretations of section 2.2. In both, fields for named crawlers
+// override fields for any crawler about the same resource and usage. In the second interpretation, this requires that
+// both fields have the same purposes.
 func naiveProhibits(fields []naiveField, usage, purpose, path string) (prohibits, states bool) {
 	for _, samePurposes := range []bool{false, true} {
 		p, s := naiveReading(fields, usage, purpose, path, samePurposes)
@@ -137,8 +138,9 @@ func naiveReading(fields []naiveField, usage, purpose, path string, samePurposes
 	return false, false
 }
 
-// TestImportACAPOpensNothing imports ACAP records and asks what a crawler that obeys them may do. The policy may disallow
-// more than the records, and never less (ACAP 1.0 sections 2.2, 2.3.1, 2.3.3, 2.4.5, 2.5.5 and 2.5.6).
+// TestImportACAPOpensNothing imports ACAP records. It compares the policy with the answers for a crawler that obeys the
+// records. The policy must never allow more than the records (ACAP 1.0 sections 2.2, 2.3.1, 2.3.3, 2.4.5, 2.5.5 and
+// 2.5.6).
 func TestImportACAPOpensNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(*importSeed, 54))
 	names := newNames(t)

@@ -16,14 +16,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Patterns whose length as written differs from the length in a policy, next to others that they cross.
+// crossing has patterns whose length in a policy differs from their length as written, and patterns that overlap them.
 var crossing = []string{
 	"*.jpeg", "/*.css$", "/admin/", "/x", "*a", "**a", "/**/b", "*/b/", "/a*", "/a**", "/*a*b", "/a/*b$", "/", "/*", "*",
 	"/a/b", "*?q=", "/*?q=*", "/a$", "*a$", "/*/", "*/a*/", "/ab", "/b*a", "/a?", "*b/a", "/b/",
 }
 
-// TestImportOpensNothing imports files of wildcards that cross, and asks about paths where they meet. Google's parser
-// compares lengths as written. The policy may disallow more, with a note, and never less.
+// TestImportOpensNothing imports files with overlapping wildcard patterns, and asks about paths that several patterns
+// match. Google's parser compares the lengths of patterns as written. The policy may disallow more than the file, but
+// only with a note. It must never allow more.
 func TestImportOpensNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(*importSeed, 52))
 	names := newNames(t)
@@ -68,7 +69,7 @@ func TestImportOpensNothing(t *testing.T) {
 	t.Logf("laxer %d, stricter %d", laxer, stricter)
 }
 
-// meeting is a path that several patterns may match.
+// meeting returns a path that several patterns may match.
 func meeting(r *rand.Rand, patterns []string) string {
 	var b strings.Builder
 	for range 1 + r.IntN(3) {
@@ -88,8 +89,8 @@ func meeting(r *rand.Rand, patterns []string) string {
 	return path
 }
 
-// TestImportDirectives imports App-Directives of "*" and of named groups. A crawler reads only the directives of its
-// own group, and among them the lines with the longest path.
+// TestImportDirectives imports App-Directives of "*" and of named groups. A crawler uses only the directives of its own
+// group and, among these, only the lines with the longest path.
 func TestImportDirectives(t *testing.T) {
 	r := rand.New(rand.NewPCG(*importSeed, 53))
 	names := newNames(t)
@@ -116,7 +117,7 @@ func TestImportDirectives(t *testing.T) {
 			for _, path := range []string{"/", "/a", "/a/b", "/ac", "/a/bc", "/d", "/x"} {
 				value, lines := original.Extension("app-directives", name, path)
 				if lines > 1 {
-					continue // which are one List
+					continue // several lines with the same path form one List
 				}
 				for _, app := range apps {
 					want := member(value, app)
@@ -134,7 +135,7 @@ func TestImportDirectives(t *testing.T) {
 	}
 }
 
-// member is an application's member of a List, or "".
+// member returns an application's member of a List, or "".
 func member(list, app string) string {
 	for m := range strings.SplitSeq(list, ",") {
 		if m = strings.TrimSpace(m); strings.HasPrefix(m, app+";") {
@@ -144,7 +145,7 @@ func member(list, app string) string {
 	return ""
 }
 
-// A path that is too long for a policy file is disallowed from its beginning, and never allowed.
+// If a path is too long for a policy file, the policy disallows the beginning of the path. It never allows the path.
 func TestImportLongPaths(t *testing.T) {
 	names := newNames(t)
 	long := "/" + strings.Repeat("ab%2F", 600)
@@ -166,7 +167,8 @@ func TestImportLongPaths(t *testing.T) {
 	}
 }
 
-// An Allow that loses to a long Disallow as written must not win over its beginning.
+// In the file, an Allow line loses to a Disallow line that is too long for a policy. In the policy, the Allow must not
+// win over the beginning of this Disallow.
 func TestImportLongPathsAgainstAllows(t *testing.T) {
 	names := newNames(t)
 	long := "/" + strings.Repeat("a", 2990)

@@ -41,8 +41,8 @@ func addFiles(f *testing.F) {
 	f.Add([]byte("User-agent: a\nUser-agent: *\nDisallow: /\n\nUser-agent: a\nAllow: /b\nACAP-crawler: *\nACAP-allow-index: / time-limit=3-days\n"))
 }
 
-// FuzzImport holds what is imported of any file to loading, to what an independent
-// reader has of the file, and to telling of lines that exist.
+// FuzzImport imports arbitrary files. The policy must load and agree with an independent reader of the file. Notes must
+// be about lines that exist.
 func FuzzImport(f *testing.F) {
 	addFiles(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -64,9 +64,8 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
-// FuzzMerge holds what is merged with any file to the policy where that says
-// something, to the file where it does not, and to lines that are the policy's or the
-// file's.
+// FuzzMerge merges arbitrary files with a policy. The merged file must agree with the policy where the policy decides,
+// and with the original file elsewhere.
 func FuzzMerge(f *testing.F) {
 	file, ds := policyfile.Load("policy.yaml", []byte(`version: 1
 rules:
@@ -103,7 +102,7 @@ rules:
 		x := imported{google: crawlertest.ReadGoogle(string(acap.Decode(data))), of: map[string]policy.Crawler{}, named: map[string]bool{}, notes: map[int]string{}}
 		agents := x.read(string(acap.Decode(data)))
 		if x.strange {
-			return // the two spell a path differently
+			return // the policy and the file spell a path differently
 		}
 		for _, tl := range notes {
 			x.notes[tl.Line] += tl.Message
@@ -134,7 +133,7 @@ rules:
 				}
 				got, at := ours.may(obeys, norm)
 				if _, ok := ours.named[strings.ToLower(obeys)]; !ok && p.CrawlerInfo(p.Crawler(name)).IgnoresStar {
-					continue // robots.txt does not address it
+					continue // robots.txt does not address this crawler
 				}
 				if got != want && path == norm && norm != "/robots.txt" && !lossy(merged, name, norm) {
 					t.Fatalf("%q may fetch %q: %v by line %d, the policy %v, want %v\n%s\ntheirs\n%s", name, path, got, at, d.Verdict, want, merged.Body, data)
@@ -144,8 +143,7 @@ rules:
 	})
 }
 
-// lossy reports whether a file says that it says something else than the policy to a
-// crawler about a path.
+// lossy reports whether a rendered file states that it differs from the policy for a crawler and a path.
 func lossy(f *robotsserve.File, name, path string) bool {
 	for _, l := range f.Losses {
 		if l.Paths.Match(path) && (slices.Contains(l.Crawlers, "*") || slices.ContainsFunc(l.Crawlers, func(c string) bool { return strings.EqualFold(c, name) })) {

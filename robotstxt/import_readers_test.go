@@ -20,19 +20,19 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// rendering is a real file as it is rendered after it was imported.
+// rendering is the robots.txt that the server publishes after a real file was imported.
 type rendering struct {
 	name  string
 	p     *policy.Policy
 	f     *robotsserve.File
 	body  string
 	read  *crawlertest.RobotsTxt
-	asks  [][2]string // by the name of the group that the crawler obeys
-	token []string    // of the crawler of each ask
+	asks  [][2]string // pairs of a path and the name of the group that the crawler obeys
+	token []string    // the token of the crawler of each pair
 }
 
-// Other people's parsers read what real files are rendered as, once they are policies, as
-// the policy decides: never laxer, and stricter only where that is reported.
+// Parsers of other projects read the published robots.txt of each imported file. Their answers must never allow more
+// than the policy. If an answer is stricter than the policy, a problem must report this.
 func TestReadersOfImportedFiles(t *testing.T) {
 	files := renderings(t)
 	t.Run("temoto", func(t *testing.T) {
@@ -107,8 +107,8 @@ func renderings(t *testing.T) (files []*rendering) {
 	return files
 }
 
-// mistaken reports whether some readers take a crawler that no group names for one of a
-// shorter name.
+// mistaken reports whether some parsers would confuse a crawler without a group with a crawler that has a shorter name
+// and a group.
 func (r *rendering) mistaken(agent string) bool {
 	agent = strings.ToLower(agent)
 	_, named := r.read.Groups[agent]
@@ -120,7 +120,7 @@ func (r *rendering) mistaken(agent string) bool {
 	return false
 }
 
-// lost reports whether the file reports that it is stricter than the policy.
+// lost reports whether the published file states that it is stricter than the policy for a crawler and a path.
 func (r *rendering) lost(agent, token, path string) bool {
 	_, named := r.read.Groups[strings.ToLower(agent)]
 	return slices.ContainsFunc(r.f.Losses, func(l robotsserve.Loss) bool {
@@ -130,12 +130,12 @@ func (r *rendering) lost(agent, token, path string) bool {
 	})
 }
 
-// reserved are bytes that Protego encodes in a pattern up to its "?", and not in the query of a
-// URL. To Protego, "Disallow: /*id=" does not match a URL with "id=" in its query.
+// reserved are bytes that Protego encodes in a pattern before the first "?", but not in the query of a URL. For
+// Protego, "Disallow: /*id=" does not match a URL with "id=" in its query.
 const reserved = "!&'()+,:;=@[]"
 
-// byProtego is the file's answer about a path without the lines that Protego reads differently
-// from RFC 9309: those lines, and patterns with a query whose "$" it moves before the "?".
+// byProtego returns the answer for a path without two kinds of lines that Protego reads differently from RFC 9309:
+// lines with reserved bytes, and patterns with a query that end with "$".
 func (r *rendering) byProtego(agent, path string) bool {
 	lines := slices.DeleteFunc(slices.Clone(r.read.Group(agent)), func(l crawlertest.RobotsLine) bool {
 		before, query, asks := strings.Cut(l.Path, "?")
@@ -144,7 +144,8 @@ func (r *rendering) byProtego(agent, path string) bool {
 	return (&crawlertest.RobotsTxt{Groups: map[string][]crawlertest.RobotsLine{"*": lines}}).Allowed("*", path)
 }
 
-// checkReader holds a reader's answers to the policies; parser is nil for one in Go.
+// checkReader compares the answers of a parser with the decisions of the policies. parser is nil for a parser written
+// in Go.
 func checkReader(t *testing.T, files []*rendering, ask func(*rendering) ([]bool, error), parser *crawlertest.Parser) {
 	counts := map[string]int{}
 	google := parser != nil && parser.Name == "Google"

@@ -24,8 +24,8 @@ import (
 
 var importSeed = flag.Uint64("importseed", 1, "seed of the paths of the import tests")
 
-// realFiles are those of testdata/import, which are awkward, of testdata/sites, which
-// are like those of real sites, and of the folder robots of $ROBOTSPOLICY_DATA.
+// realFiles returns the files in testdata/import, which have unusual lines, the files in testdata/sites, which resemble
+// the files of real sites, and the files in the folder robots of $ROBOTSPOLICY_DATA.
 func realFiles(t testing.TB) map[string][]byte {
 	t.Helper()
 	patterns := []string{"testdata/import/*.txt", "testdata/sites/*.txt"}
@@ -49,9 +49,9 @@ func realFiles(t testing.TB) map[string][]byte {
 	return files
 }
 
-// Under the imported policy every crawler may do what Google's parser reads in the file: the
-// crawlers in the file, some that are not, and an unlisted one. docs/how-to/import.md lists the
-// exceptions. Those about a line are reported.
+// The imported policy gives the same answers as Google's parser gives for the file. The test asks about the crawlers in
+// the file, some other crawlers, and an unlisted client. docs/how-to/import.md lists the exceptions. If an exception is
+// about a line, a note reports it.
 func TestImportSaysTheSame(t *testing.T) {
 	names := newNames(t)
 	total := map[string]int{}
@@ -74,7 +74,7 @@ func TestImportSaysTheSame(t *testing.T) {
 
 func newNames(testing.TB) *policyfile.Names { return policyfile.NewNames() }
 
-// imported is a file and what it was imported as.
+// imported is a robots.txt together with the policy from its import.
 type imported struct {
 	google   *crawlertest.Google
 	p        *policy.Policy
@@ -82,8 +82,8 @@ type imported struct {
 	named    map[string]bool           // the names that Google's parser finds in the file
 	patterns []string                  // as written
 	notes    map[int]string
-	acap     bool // it has ACAP records, of which Google's parser knows nothing
-	strange  bool // some path of the file has another spelling, which only the policy knows
+	acap     bool // true if the file has ACAP records, which Google's parser ignores
+	strange  bool // true if a path of the file has another spelling in the policy
 }
 
 func checkImport(t *testing.T, names *policyfile.Names, data []byte, paths int) map[string]int {
@@ -111,7 +111,7 @@ func checkImport(t *testing.T, names *policyfile.Names, data []byte, paths int) 
 	for _, agent := range agents {
 		for range paths {
 			path := x.path(r)
-			if path == "/robots.txt" { // implied, RFC 9309 section 2.2.2
+			if path == "/robots.txt" { // always allowed, RFC 9309 section 2.2.2
 				continue
 			}
 			x.check(t, agent, path, counts, text)
@@ -120,7 +120,7 @@ func checkImport(t *testing.T, names *policyfile.Names, data []byte, paths int) 
 	return counts
 }
 
-// read finds the names and the paths of a file, and returns agents to ask about.
+// read finds the names and the patterns in a file, and returns the crawlers to ask about.
 func (x *imported) read(body string) []string {
 	agents := []string{"Googlebot", "Googlebot-Image", "Bingbot", "Applebot", "GPTBot", "Mediapartners-Google", "AdsBot-Google", "YandexBot", "zetabot"}
 	for _, line := range strings.FieldsFunc(body, func(c rune) bool { return c == '\r' || c == '\n' }) {
@@ -158,8 +158,8 @@ func (x *imported) read(body string) []string {
 	return slices.Compact(agents)
 }
 
-// obeyed is the name by which a crawler finds its group, as its operator documents it;
-// "" if it obeys none.
+// obeyed returns the name of the group that a crawler obeys according to its operator. It returns "" if the crawler
+// does not obey any group.
 func (x *imported) obeyed(agent string) string {
 	c := x.of[strings.ToLower(agent)]
 	for _, token := range append([]string{agent}, c.Follows...) {
@@ -203,7 +203,7 @@ func (x *imported) check(t *testing.T, agent, path string, counts map[string]int
 	}
 }
 
-// line is one where the name of a group was reported.
+// line returns the line of the note that a crawler's name is not valid in a policy, or -1.
 func (x *imported) line(agent string) int {
 	for n, note := range x.notes {
 		if strings.Contains(strings.ToLower(note), `"`+strings.ToLower(agent)+`" cannot be the name`) {
@@ -213,7 +213,7 @@ func (x *imported) line(agent string) int {
 	return -1
 }
 
-// path makes one of the file's patterns.
+// path returns a random path that resembles one of the file's patterns.
 func (x *imported) path(r *rand.Rand) string {
 	const letters = "abz/.?=&-_~AZ09"
 	path := "/"
@@ -239,7 +239,7 @@ func (x *imported) path(r *rand.Rand) string {
 	for range r.IntN(6) * r.IntN(2) {
 		path += letters[r.IntN(len(letters)):][:1]
 	}
-	// As clients send it.
+	// encode the path in the same way as clients
 	var b strings.Builder
 	for i, c := range []byte(strings.ReplaceAll(strings.TrimSuffix(path, "$"), "#", "")) {
 		switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// A group replaces the group of "*" with all its lines (RFC 9309 section 2.2.1), its
-// Crawl-delay too. AdsBot-Google ignores "*", and Googlebot-Image follows Googlebot.
+// The group of a crawler replaces all lines of the group of "*", including Crawl-delay (RFC 9309 section 2.2.1).
+// AdsBot-Google ignores "*", and Googlebot-Image follows Googlebot.
 func TestImportOfCrawlDelays(t *testing.T) {
 	names := newNames(t)
 	for name, c := range map[string]struct {
@@ -53,7 +53,7 @@ func TestImportOfCrawlDelays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := []byte(c.file)
-			for range 2 { // as it is, and as the policy renders it
+			for range 2 { // first the original file, then the rendered policy
 				im, err := robotstxt.Import(data, robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
 				if err != nil {
 					t.Fatal(err)
@@ -79,8 +79,7 @@ func TestImportOfCrawlDelays(t *testing.T) {
 	}
 }
 
-// The longest of several crawl-delays of a crawler is used, and the others are reported with
-// their lines.
+// If a crawler has several crawl-delays, the longest is used. There is a note for each of the others.
 func TestImportReportsShorterDelays(t *testing.T) {
 	im, err := robotstxt.Import([]byte("User-agent: Yandex\nCrawl-delay: 5\n\nUser-agent: *\nDisallow: /a\nCrawl-delay: 0.5\nCrawl-delay: soon\n"), robotstxt.ImportOptions{})
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Where a pattern is longer or shorter in a policy than as written, the policy and its robots.txt still answer as the file.
+// Some patterns are longer or shorter in a policy than as written. The policy and its robots.txt must still give the
+// same answers as the file.
 func TestImportKeepsLengths(t *testing.T) {
 	t.Parallel()
 	names := newNames(t)
@@ -83,7 +84,7 @@ func TestImportKeepsLengths(t *testing.T) {
 				t.Errorf("%s: robots.txt says %t about %s\n%s", name, got, path, rendered.Body)
 			}
 		}
-		// A path in a mixed spelling only has to stay disallowed.
+		// A path that mixes encoded and plain octets only has to remain disallowed.
 		if mixed := "/a%3Abx?q=/b"; served.Allowed("zetabot", mixed) && !written.Allowed("zetabot", mixed) {
 			t.Errorf("%s: robots.txt opens %s\n%s", name, mixed, rendered.Body)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Import publishes the rights signals of a file under the same labels, and no group for
-// crawlers that the file does not name.
+// Import keeps the names of the rights signals in a file. It does not add a group for crawlers that the file does not
+// name.
 func TestRegistersComeBack(t *testing.T) {
 	names := newNames(t)
 	for _, c := range []struct{ name, section, file string }{
@@ -57,7 +57,7 @@ func TestRegistersComeBack(t *testing.T) {
 	}
 }
 
-// Labels of earlier drafts prohibit what draft-ietf-aipref-vocab-08 calls otherwise.
+// Earlier drafts used other names for the usages of draft-ietf-aipref-vocab-08. Import converts these names.
 func TestEarlierLabels(t *testing.T) {
 	im, err := robotstxt.Import([]byte("User-agent: *\nDisallow:\nContent-Usage: train-genai=n, ai-output=n, search=y\n"), robotstxt.ImportOptions{})
 	if err != nil {
@@ -74,7 +74,7 @@ func TestEarlierLabels(t *testing.T) {
 	}
 }
 
-// A group of a usage does not address a crawler. It decides about the usage.
+// A group for a usage is not for a crawler. It becomes a rule about the usage.
 func TestUsageGroupsAreNoCrawlers(t *testing.T) {
 	im, err := robotstxt.Import([]byte("User-agent: __USAGE_ai-training\nDisallow: /x/\n\nUser-agent: __usage_summaries\nDisallow: /\n"), robotstxt.ImportOptions{})
 	if err != nil {
@@ -95,7 +95,7 @@ func TestUsageGroupsAreNoCrawlers(t *testing.T) {
 	}
 }
 
-// A preference above the first group is meant for everyone, and invalid purposes are left out.
+// A preference above the first group becomes a rule for everyone. Invalid purposes are left out.
 func TestImportAboveGroups(t *testing.T) {
 	names := newNames(t)
 	for _, c := range []struct {

@@ -12,14 +12,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// cutFile has a line that begins with "Disallow: /" within the first 500 KiB.
+// cutFile is a file that is cut off after 500 KiB, within a line. The remaining part of the line is "Disallow: /".
 var cutFile = func() string {
 	text := "User-agent: *\nDisallow: /a\n#"
 	return text + strings.Repeat("x", robotstxt.MaxSize-len(text)-len("\nDisallow: /")) + "\nDisallow: /only/this\n"
 }()
 
-// The policy that Import makes has the lines of the drafts and of ACAP 1.0, besides Allow and
-// Disallow. Lines that cannot be imported are reported.
+// Import also converts the lines of ACAP 1.0 and of drafts. If it cannot convert a line, there is a note.
 func TestImportSaysWhatDocumentsSay(t *testing.T) {
 	type ask struct {
 		agent, purpose, path string
@@ -209,8 +208,8 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 	}
 }
 
-// A crawler with a group of its own reads no App-Directives of "*"
-// (draft-nottingham-plan-b, Applying Application Directives).
+// If a crawler has its own group, the App-Directives of "*" do not apply to it (draft-nottingham-plan-b, Applying
+// Application Directives).
 func TestImportOfDirectivesOfNamedGroups(t *testing.T) {
 	data := []byte("User-agent: *\nApp-Directives: example;x\nApp-Directives: /a/ \"no application\", example;y, other;z\nDisallow: /a/\n\n" +
 		"User-agent: GPTBot\nDisallow: /b/\n\nUser-agent: CCBot\nApp-Directives: other;w\nDisallow: /b/\n")
@@ -246,8 +245,8 @@ func TestImportOfDirectivesOfNamedGroups(t *testing.T) {
 	}
 }
 
-// The robots.txt rendered for every crawler can be imported, and then renders the same
-// preferences and directives for everyone.
+// A rendered robots.txt can be imported. Rendering the result produces the same preferences and directives for
+// everyone.
 func TestImportOfExtensions(t *testing.T) {
 	file := "User-agent: *\nAllow: /\nContent-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y, search=y\n" +
 		"App-Directives: examplesearch;widgets=?0\nApp-Directives: /images/ other;x=1, examplesearch;widgets=?0\nCrawl-delay: 2.5\n\nSitemap: https://example.com/s.xml\n"
@@ -283,9 +282,9 @@ func TestImportOfACAP(t *testing.T) {
 	}
 }
 
-// In robots.txt the longest path replaces what shorter ones direct
-// (draft-nottingham-plan-b, Applying Application Directives), and so it does once it is a
-// policy: an application's name alone directs it to do nothing.
+// In robots.txt, the directives of the longest path replace the directives of shorter paths (draft-nottingham-plan-b,
+// Applying Application Directives). The same is true for the policy, because an entry with only an application's name
+// cancels the directives of shorter paths.
 func TestImportOfDirectivesWithPaths(t *testing.T) {
 	data := []byte("User-agent: *\nApp-Directives: a;w=1\nApp-Directives: /x/ b;v=2\nApp-Directives: /y/ c;w=1, c;w=2;v=3\nDisallow: /z/\n")
 	for _, from := range []string{"the file", "what it is rendered as"} {
@@ -318,7 +317,7 @@ func compile(t *testing.T, spec *policy.Spec) *policy.Policy {
 	return p
 }
 
-// render fails the test on problems that are errors.
+// render renders a policy. It fails the test if there are problems that are errors.
 func render(t *testing.T, p *policy.Policy, host string) *robotsserve.File {
 	t.Helper()
 	f, problems := robotsserve.Render(p, host, robotsserve.Options{})

@@ -159,7 +159,7 @@ func (f *File) LeftOut(stated Stated) []Note {
 		for _, l := range g.lines {
 			if _, why := l.merged(stated); why != "" {
 				if _, all := l.refused(); all && stated.Preferences && l.isPreferences() {
-					continue // a comment in the merged file already tells this
+					continue // a comment in the merged file already reports this
 				}
 				add(l.number, "%q is left out: %s", l.key+": "+l.value, why)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// A file with thousands of lines of one mistake is not reported in thousands of lines.
+// If thousands of lines have the same mistake, there is only one note.
 func TestGrouped(t *testing.T) {
 	im, err := robotstxt.Import([]byte("User-agent: *\n"+strings.Repeat("Disallow: x\n", 413)+"Noindex: /a\nNoindex: /b\nDisallow: /c\nSitemap: s\n"), robotstxt.ImportOptions{})
 	if err != nil {
@@ -27,7 +27,7 @@ func TestGrouped(t *testing.T) {
 	}
 }
 
-// The note about a name that means several crawlers in a policy says so.
+// If a word means several crawlers in a policy, it cannot be the name of a crawler, and the note says why.
 func TestNamesOfSeveralCrawlers(t *testing.T) {
 	im, err := robotstxt.Import([]byte("User-agent: everyone\nDisallow: /a\n\nUser-agent: Strange/Bot~\nDisallow: /b\n"), robotstxt.ImportOptions{Name: newNames(t).Check})
 	if err != nil {
@@ -38,8 +38,8 @@ func TestNamesOfSeveralCrawlers(t *testing.T) {
 	}
 }
 
-// Preferences of "*" that a crawler's own group lacks are noted one by one: the group replaces them in robots.txt, and
-// does not in the policy.
+// Preferences of "*" do not apply to a crawler with its own group, but in the policy they do. There is a note for each
+// preference that the crawler's group lacks.
 func TestNotesOfPreferencesThatAGroupLacks(t *testing.T) {
 	for own, want := range map[string]int{
 		"Content-Usage: train-ai=n":           1,
@@ -64,7 +64,8 @@ func TestNotesOfPreferencesThatAGroupLacks(t *testing.T) {
 	}
 }
 
-// No crawler reads the group of a full User-Agent that begins with Mozilla. A group of a name with a version has no note.
+// Crawlers ignore a group whose name is a whole User-Agent that begins with Mozilla, so there is a note. A name with a
+// version does not get a note.
 func TestGroupsOfFullUserAgents(t *testing.T) {
 	for value, want := range map[string]string{
 		"Mozilla/5.0 (compatible; bingbot/2.0)": `Google's parser reads the name Mozilla in "Mozilla/5.0 (compatible; bingbot/2.0)", and no known crawler has this name.`,

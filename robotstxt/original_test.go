@@ -9,13 +9,13 @@ import (
 	"unicode/utf16"
 )
 
-// original is a robots.txt as its author wrote it, read line by line by RFC 9309, without the
-// reader of this package. A crawler's name ends at "/", as in every tested parser.
+// original is a robots.txt that was read line by line according to RFC 9309, without the parser of this package. A
+// crawler's name ends at "/", as in every tested parser.
 type original struct {
 	groups map[string][]originalRule // by the crawler's name in lower case
 	named  map[string]int            // the first line that names a crawler
-	whole  map[string]bool           // the line has only the name
-	unsure map[string]bool           // it has two groups, or a line that RFC 9309 does not know may end the run that it is in
+	whole  map[string]bool           // true if the line has only the name
+	unsure map[string]bool           // true if the crawler has two groups, or if an unknown line may end its block of User-agent lines
 	names  []string
 }
 
@@ -23,11 +23,11 @@ type originalRule struct {
 	line    int
 	allow   bool
 	pattern string
-	size    int  // bytes, after percent-encoding what RFC 9309 section 2.2.2 says
-	encoded bool // it is written with "%"
+	size    int  // number of bytes after percent-encoding (RFC 9309 section 2.2.2)
+	encoded bool // true if the pattern as written has a "%"
 }
 
-// The lines of instead, by their numbers, stand for those that are there.
+// readOriginal parses a file. instead maps line numbers to lines that replace the lines of the file.
 func readOriginal(data []byte, instead map[int]string) *original {
 	o := &original{groups: map[string][]originalRule{}, named: map[string]int{}, whole: map[string]bool{}, unsure: map[string]bool{}}
 	var to []string
@@ -70,8 +70,8 @@ func readOriginal(data []byte, instead map[int]string) *original {
 				}
 			}
 		case "crawl-delay", "request-rate", "visit-time", "noindex", "content-usage", "content-signal", "app-directives":
-			// They belong to a group, but an unknown record does not end a run of User-agent
-			// lines (RFC 9309 section 2.2.4).
+			// These lines belong to a group, but a line with an unknown key does not end a block of User-agent lines
+			// (RFC 9309 section 2.2.4).
 			for _, name := range to {
 				o.unsure[name] = o.unsure[name] || !ruled
 			}
@@ -103,8 +103,7 @@ func originalText(data []byte) string {
 
 const hexDigits = "0123456789ABCDEF"
 
-// originalNormal encodes a path, or a pattern if wild is set, so that equal bytes
-// look the same.
+// originalNormal encodes a path or, if wild is true, a pattern, so that equivalent texts become equal.
 func originalNormal(s string, wild bool) string {
 	var b strings.Builder
 	star, query := false, false
@@ -134,9 +133,8 @@ func originalNormal(s string, wild bool) string {
 	return b.String()
 }
 
-// originalPath is a path in which "*" and "$" are what they look like, and
-// originalPattern a pattern in which only a "$" at the end is not (RFC 9309
-// section 2.2.3).
+// originalPath normalizes a path. "*" and "$" do not have a special meaning in a path. originalPattern normalizes a
+// pattern, in which only "*" and a "$" at the end have a special meaning (RFC 9309 section 2.2.3).
 func originalPath(s string) string {
 	return strings.NewReplacer("*", "%2A", "$", "%24").Replace(originalNormal(s, false))
 }
@@ -173,8 +171,7 @@ func originalMatch(pattern, path string) bool {
 	return re.MatchString(path)
 }
 
-// may answers for a crawler and a normal path, with the line that decides; 0 for
-// none.
+// may reports whether a crawler may fetch a normalized path, and returns the line that decides, or 0 if there is none.
 func (o *original) may(name, path string) (bool, int) {
 	name = strings.ToLower(name)
 	if _, ok := o.named[name]; !ok {

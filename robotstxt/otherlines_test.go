@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Lines of others for the whole file are kept by import and merge, and lines of a group by merge.
+// Import and Merge keep the lines for the whole file. Merge also keeps lines of a group.
 func TestOtherLinesAreKept(t *testing.T) {
 	const file = "Clean-param: top\nUser-agent: *\nDisallow: /a/\nRequest-rate: 1/5\nclean-param: ref&sid /articles/ # sessions\nHost: www.example.com\n\n" +
 		"User-agent: Bingbot\nDisallow: /b/\nClean-param: ref&sid /articles/\nVisit-time: 0400-0845\n"
@@ -47,7 +47,8 @@ func TestOtherLinesAreKept(t *testing.T) {
 	}
 }
 
-// A Structured Field may start with "*": that is the name of an application, and a path only where something follows it.
+// A Structured Field may start with "*". In that case, the text is the name of an application. It is a path only if
+// something follows it.
 func TestApplicationsThatStartWithAnAsterisk(t *testing.T) {
 	f := robotstxt.Parse([]byte("User-agent: *\nApp-Directives: *app;x=?0\nApp-Directives: *.pdf other;y\n")).Agent(policy.Crawler{Token: "SomeBot"})
 	for path, want := range map[string]string{"/a": "*app;x=?0", "/a.pdf": "other;y"} {
@@ -61,7 +62,7 @@ func TestApplicationsThatStartWithAnAsterisk(t *testing.T) {
 	}
 }
 
-// Each line that a robots.txt is known to have is in what it is imported or merged as, or a note names it.
+// Each known kind of line is in the result of an import and of a merge, or a note names the line.
 func TestEveryLineIsKeptOrTold(t *testing.T) {
 	const kept, told = "kept", "told"
 	for _, c := range []struct{ line, imported, merged string }{
@@ -87,10 +88,10 @@ func TestEveryLineIsKeptOrTold(t *testing.T) {
 		{"Indexpage: /x.html", told, told},
 		{"Robot-version: 2.0", told, told},
 		{"Comment: for robots", told, told},
-		{"DisallowAITraining: /", told, told}, // a Disallow for Google's parser
+		{"DisallowAITraining: /", told, told}, // Google's parser reads this as a Disallow line
 		{"AI-Policy: no", told, told},
 		{"TDM-Reservation: 1", told, told},
-		{"ACAP-disallow-crawl: /a/", told, told}, // in no record
+		{"ACAP-disallow-crawl: /a/", told, told}, // this line is not in a record
 		{"Disallow: no-slash", told, told},
 		{"Disallow: /two /paths", told, told},
 		{"Disallow: https://www.example.com/a/", told, told},

@@ -17,7 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// reserving are sentences by which rights are reserved.
+// reserving are sentences that reserve rights.
 var reserving = []string{
 	"We expressly reserve all rights under Article 4 of Directive (EU) 2019/790.",
 	"Text and data mining of this site is not permitted.",
@@ -28,9 +28,9 @@ var reserving = []string{
 	"Všechna práva vyhrazena.", "Minden jog fenntartva.", "Toate drepturile rezervate.", "Με την επιφύλαξη παντός δικαιώματος.", "Всички права запазени.",
 }
 
-// Reservations by the authors of real files, anywhere in the file, are published word for word
-// once the file is a policy, and when it is merged with one. Few of the files have a
-// reservation, so sentences are added to each file, all of them in long tests.
+// If a comment anywhere in a file reserves rights, the robots.txt of the imported policy and a merged file contain the
+// comment word for word. Few real files have such comments, so the test adds sentences to each file. A long test adds
+// all of them.
 func TestReservationsStayWordForWord(t *testing.T) {
 	t.Parallel()
 	names := newNames(t)
@@ -78,7 +78,7 @@ func TestReservationsStayWordForWord(t *testing.T) {
 	}
 }
 
-// A comment in another encoding than UTF-8 is text, too.
+// Comments in other encodings than UTF-8 are converted.
 func TestReservationInLatin1(t *testing.T) {
 	im, err := robotstxt.Import([]byte("# \xa7 44b UrhG: Nutzung f\xfcr Text und Data Mining vorbehalten \x96 immer.\nUser-agent: *\nDisallow: /a/\n"), robotstxt.ImportOptions{})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Google's parser skips a byte order mark in UTF-8, also if it is cut off, and no other bytes at the start. Its C++
-// code gave these answers.
+// Google's parser skips a byte order mark in UTF-8, even if the mark is incomplete. It does not skip other bytes at the
+// start. The expected results come from its C++ code.
 func TestByteOrderMarks(t *testing.T) {
 	for mark, skipped := range map[string]bool{
 		"": true, "\xef": true, "\xef\xbb": true, "\xef\xbb\xbf": true,

@@ -22,25 +22,25 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// spelled is a file, what it is published as once it is a policy, and questions about
-// paths as the file writes them, with all reserved octets decoded, and with all encoded.
+// spelled is a file, with its published form after an import, and with questions about paths. Each path occurs as
+// written in the file, with all reserved octets decoded, and with all of them encoded.
 type spelled struct {
 	name, original, published string
-	merged                    string // below a policy that says nothing
+	merged                    string // the file, merged with an empty policy
 	p                         *policy.Policy
 	f                         *robotsserve.File
 	problems                  []policy.Problem
 	notes                     []robotstxt.Note
 	asks                      [][2]string
-	class                     []string // of each question
-	google                    []bool   // what Google's parser reads in the original
+	class                     []string // the spelling of each path
+	google                    []bool   // the answers of Google's parser for the original
 }
 
-// unnamed is a crawler of whose name no part is in the files.
+// unnamed is the name of a crawler. No name in the files contains it.
 const unnamed = "qqq"
 
-// octets are reserved, or not encoded alike everywhere. The test has its own list and its
-// own way to write them.
+// octets are bytes that are reserved, or that not all programs encode. The test does not use the list or the encoder of
+// the program.
 const octets = ":[]@!'()+,;~\"<>^`{|}"
 
 func encodeAll(text, more, format string) string {
@@ -62,7 +62,7 @@ func decodeAll(text string) string {
 	return text
 }
 
-// spellings are the paths that a pattern is asked with.
+// spellings returns spellings of a path that matches a pattern.
 func spellings(pattern string) map[string]string {
 	path := strings.ReplaceAll(strings.TrimSuffix(pattern, "$"), "*", "x")
 	if path[0] != '/' {
@@ -82,7 +82,7 @@ func spellings(pattern string) map[string]string {
 	}
 }
 
-// generated makes a file with reserved octets.
+// generated returns a random file with reserved octets.
 func generated(r *rand.Rand) string {
 	one := func(from ...string) string { return from[r.IntN(len(from))] }
 	octet := func() string {
@@ -135,7 +135,7 @@ func newSpelled(t *testing.T, names *policyfile.Names, name, body string) *spell
 	return s
 }
 
-// sample keeps few enough questions about a large file that all readers answer them in time.
+// sample reduces the number of questions, so that all parsers can answer them in time.
 func (s *spelled) sample() {
 	most := 400
 	if len(s.original) > 50<<10 {
@@ -173,9 +173,9 @@ func spelledFiles(t *testing.T) (files []*spelled) {
 	return files
 }
 
-// Most readers do not know the normal form of RFC 9309 section 2.2.2. They find in the
-// published file what the original says, and what the policy decides: it does not open anything
-// else, and everything else that it disallows is reported.
+// Most parsers do not use the normal form of RFC 9309 section 2.2.2. Such a parser must give the same answers for the
+// published file as for the original file and as the policy. The published file must never allow more. If it disallows
+// more, a note must report this.
 func TestReservedOctets(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -260,7 +260,7 @@ func checkSpelled(t *testing.T, files []*spelled, ask func(body string, asks [][
 			}
 			switch {
 			case merged[i] == before[i]:
-			case before[i] != google && merged[i] == google, merged[i] == after[i]: // as above
+			case before[i] != google && merged[i] == google, merged[i] == after[i]: // as in the first switch
 			case reader == "Protego" && strings.ContainsAny(path, "?;$"):
 			default:
 				counts[s.explained("merge", reader, path, before[i], want)]++
@@ -297,12 +297,12 @@ var (
 	lowerCase = regexp.MustCompile(`%([0-9A-Fa-f][a-f]|[a-f][0-9A-Fa-f])`)
 )
 
-// explained names why a reader gives another answer of what is published than expected,
-// and where that is said: "unreported …" if it is not.
+// explained returns the reason why a parser's answer for the published file differs from the expected answer, and where
+// this is reported. If it is not reported, the result begins with "unreported".
 func (s *spelled) explained(what, reader, path string, want, policySays bool) string {
 	normal := pathpattern.NormalizePath(path)
 	asSent := s.f.Explain(s.p, policy.Query{Path: path}).AsSent != nil
-	if want { // and it is closed
+	if want { // the published file disallows the path
 		switch {
 		case (what == "merge" || what == "import" && !policySays) && s.notes != nil:
 			return what + ": stricter, as a note says"
@@ -316,7 +316,7 @@ func (s *spelled) explained(what, reader, path string, want, policySays bool) st
 		return "unreported " + what + " stricter"
 	}
 	if before, query, asks := strings.Cut(path, "?"); asks && reader == "robots-parser" {
-		// As the URL Standard encodes queries, which makes it a mixture.
+		// encode the query as in the URL Standard, which gives a mixed spelling
 		path = before + "?" + strings.NewReplacer("'", "%27", `"`, "%22", "<", "%3C", ">", "%3E").Replace(query)
 		asSent = s.f.Explain(s.p, policy.Query{Path: path}).AsSent != nil
 	}

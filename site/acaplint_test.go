@@ -10,14 +10,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Statements that ACAP 1.0 and the other drafts do not allow are reported at their place in the
-// policy.
+// If ACAP 1.0 or another draft does not allow a statement, the diagnostic has the statement's place in the policy.
 func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 	for _, c := range []struct {
 		name, section string
 		policy        string
 		want          string // the place, code and the beginning of the message
-		not           string // which is in no line of robots.txt
+		not           string // a text that no line of robots.txt contains
 	}{
 		{
 			"must-include-resource of a presentation", "ACAP 2.5.5.2.5",
@@ -104,7 +103,8 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 	}
 }
 
-// A publisher who knows crawlers for qualifiers that ACAP calls not ready can publish them.
+// ACAP calls some qualifiers not ready. If the publisher switches action-requests on, these qualifiers are published
+// without a warning.
 func TestUnreadyQualifiersWhereAsked(t *testing.T) {
 	s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    allow:\n      present: {paths: /news/, must-include-resource: /credit.html}\n"+
 		"publish: {acap: full, action-requests: on}\n"))

@@ -8,7 +8,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// An ordinary request is evaluated without allocating, whatever bytes it has.
+// Evaluating an ordinary request does not allocate memory, whatever bytes the request has.
 func TestJudgingDoesNotAllocate(t *testing.T) {
 	s := load(t, `version: 1
 rules:

@@ -20,10 +20,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// unread are targets that are not compared with patterns: one is too long, one has too many readings.
+// unread are targets that are not compared with patterns. The first one is too long, and the second one has too many
+// readings.
 var unread = []string{"/" + strings.Repeat("x", effect.MaxPath), "/x;v%2Fy//a%252F..%5Cb;c/./d%2525"}
 
-// fieldsOf are the fields of a page.
+// fieldsOf returns the response fields of a page.
 func fieldsOf(p *site.Page) http.Header {
 	h := http.Header{}
 	if p.Values != nil {
@@ -33,8 +34,8 @@ func fieldsOf(p *site.Page) http.Header {
 	return h
 }
 
-// Pages whose target is not compared with patterns carry what the policy says anywhere on their host, and nothing that
-// it does not say.
+// If a target is not compared with patterns, its page gets the restrictions of all paths on the host. The page does not
+// get anything else.
 func TestUnreadTargets(t *testing.T) {
 	s := load(t, `version: 1
 publish: {tdmrep: on}
@@ -70,7 +71,7 @@ rules:
 			for _, line := range h[robotstag.XRobotsTagField] {
 				if own, ok := strings.CutPrefix(line, "gptbot: "); ok {
 					gptbot = gptbot.Union(robotsrule.Parse(own))
-				} else if line != "amazonbot: noarchive" { // Amazon's own control, where train-ai is disallowed
+				} else if line != "amazonbot: noarchive" { // this is Amazon's own control, which is sent because train-ai is disallowed
 					everyone = everyone.Union(robotsrule.Parse(line))
 				}
 			}
@@ -90,7 +91,8 @@ rules:
 	}
 }
 
-// No page of a host says in any field what those whose target is not compared with patterns do not say.
+// The page of an ordinary target never has a restriction that is missing on the page of a target that is not compared
+// with patterns.
 func TestUnreadTargetsAreStrictest(t *testing.T) {
 	compared, restricted, rounds := 0, 0, testkit.Rounds(6, 12)
 	if testkit.Long() {
@@ -104,7 +106,7 @@ func TestUnreadTargetsAreStrictest(t *testing.T) {
 		}
 		text := string(policyfile.Print(spec))
 		s, _ := site.LoadWith("policy.yaml", []byte(text), policyfile.Options{Now: june})
-		if s == nil { // of some, paths cross too often
+		if s == nil { // some random policies have too many overlapping paths
 			continue
 		}
 		for _, host := range policytest.Hosts {

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// BenchmarkLoad loads files of 1 MiB of hostile shapes, and twice as many rules as in
-// the previous file: the time should about double. Peak-MB is the largest heap seen.
+// BenchmarkLoad loads files of 1 MiB that are expensive to load. Some of the files have twice as many rules as the
+// previous file, so their time should be about twice as long. Peak-MB is the maximum heap size.
 func BenchmarkLoad(b *testing.B) {
 	files := policytest.Hostile(policyfile.MaxSize)
 	files["1200-rules"] = policytest.ManyRules(1200)
@@ -33,8 +33,8 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// watchHeap samples the heap in use until the returned function is called, which
-// returns the largest sample in bytes.
+// watchHeap samples the size of the heap. The returned function stops the sampling, and returns the largest sample in
+// bytes.
 func watchHeap() (stop func() uint64) {
 	done, result := make(chan struct{}), make(chan uint64)
 	go func() {

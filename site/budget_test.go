@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// Whatever a file of the size of a policy holds, loading it takes little memory and time.
+// Loading a policy file of the maximum size needs little memory and time, whatever its content is.
 func TestPolicyBudget(t *testing.T) {
 	testkit.Nightly(t)
 	if testing.Short() {

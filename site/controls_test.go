@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 )
 
-// told holds the controls that operators read, each by a reader that knows nothing but the operator's
-// document.
+// told says which of their controls the operators find. For each operator, a separate reader follows only the
+// documentation of this operator.
 type told struct {
 	google, apple   bool // the token's group in robots.txt disallows the page
 	bing, amazon    bool // noarchive reaches the crawler by its header or by a meta tag with its name
@@ -21,7 +21,7 @@ type told struct {
 	perplexity      bool // PerplexityBot may not crawl the page
 	meta            bool // meta-externalagent may not crawl the page
 	bingCrawl       bool // Bingbot may not crawl the page
-	googleNoArchive bool // which Google does not need
+	googleNoArchive bool // noarchive for Googlebot, which Google does not need
 }
 
 func readOperators(s *Site, path string) told {
@@ -47,7 +47,8 @@ func readOperators(s *Site, path string) told {
 	}
 }
 
-// Twelve policies in words, and what they must and must not change for each operator.
+// Each case has the goal of a publisher in words, the policy for it, and the controls that the operators must find.
+// They must not find other controls.
 func TestOperatorsControls(t *testing.T) {
 	for _, c := range []struct {
 		words, policy string
@@ -90,7 +91,7 @@ func TestOperatorsControls(t *testing.T) {
 	}
 }
 
-// A path that is too long to compare gets the rules of any path.
+// A path that is too long to compare gets the controls of all paths.
 func TestControlsOfLongPaths(t *testing.T) {
 	s, _ := Load("policy.yaml", []byte("version: 1\nrules: [{for: everyone, disallow: {train-ai: /archive/}}]\n"))
 	sent := s.Page("www.example.com", "/"+strings.Repeat("a%2f", 9000), time.Now()).header()["X-Robots-Tag"]
@@ -99,7 +100,7 @@ func TestControlsOfLongPaths(t *testing.T) {
 	}
 }
 
-// The table names every host of a rule.
+// The table lists every host of a rule.
 func TestControlsOfSeveralHosts(t *testing.T) {
 	t.Parallel()
 	s, _ := Load("policy.yaml", []byte("version: 1\nrules: [{for: everyone, hosts: [www.example.com, news.example.com], disallow: {train-ai: /}}]\n"))
@@ -110,7 +111,8 @@ func TestControlsOfSeveralHosts(t *testing.T) {
 	}
 }
 
-// The table shows a control that is sent for any reason, such as preserve, and what that takes away.
+// The table has every control in use, even if it is sent for another reason, such as preserve. It also shows what else
+// the control takes away.
 func TestControlsShowWhatIsSent(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ policy, usage, sent, where, costs string }{

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// costly are policies of up to 550 KB, by what a decision under them may cost.
+// costly returns policies of up to 550 KB for which decisions are expensive. The keys describe the reason.
 func costly() map[string]string {
 	const head = "version: 1\npublish: {acap: off}\nrules:\n  - for: everyone\n    enforce: block\n    intended: true\n    disallow:\n      crawl:\n"
 	fill := func(format string) string {
@@ -43,7 +43,7 @@ func costly() map[string]string {
 
 func firstLines(s string, n int) string { return s[:strings.LastIndexByte(s[:n], '\n')+1] }
 
-// nested holds lines with patterns, each of which begins with the previous one.
+// nested returns lines with patterns. Each pattern begins with the previous pattern.
 func nested(n int, format string) string {
 	var b strings.Builder
 	for i := range n {
@@ -52,7 +52,7 @@ func nested(n int, format string) string {
 	return b.String()
 }
 
-// letters are lines with short and long words of three letters.
+// letters returns lines with short and long words that consist of three letters.
 func letters(format string) string {
 	var b strings.Builder
 	for i := range 20_000 {
@@ -65,7 +65,7 @@ func letters(format string) string {
 	return b.String()
 }
 
-// costlyPaths are targets of 16 KB, by what they are made of.
+// costlyPaths returns targets of 16 KB. The keys describe their content.
 func costlyPaths() map[string]string {
 	const size = 16_000
 	full := func(s string) string { return "/" + strings.Repeat(s, size/len(s)) }
@@ -86,8 +86,8 @@ func costlyPaths() map[string]string {
 	}
 }
 
-// A path of 16 KB costs at most fifty times as much as under the example policy, whatever the policy is. If that work
-// is not enough to compare the path, the path is disallowed.
+// For any policy, deciding about a path of 16 KB takes at most fifty times as long as for the example policy. If
+// comparing the path would need more work, the path is disallowed.
 func TestCostOfAPath(t *testing.T) {
 	testkit.Slow(t)
 	if testing.Short() {
@@ -138,7 +138,7 @@ func TestCostOfAPath(t *testing.T) {
 	}
 }
 
-// ratio returns how many times as long one function takes as another, at best.
+// ratio returns how many times as long one function takes as another. It uses the best times.
 func ratio(a, b func()) float64 {
 	least := func(f func()) time.Duration {
 		var all []time.Duration

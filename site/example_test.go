@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Explain says what every channel tells a crawler about a URL, and why.
+// Explain returns the statements of every channel about a URL for a crawler, and the reason.
 func ExampleSite_Explain() {
 	s, diagnostics := site.Load("site-policy.yaml", []byte(`version: 1
 rules:

@@ -105,7 +105,7 @@ const (
 	ChannelEdge      = "blocking"
 )
 
-// Explain answers a question about a client with the identity that Verify returns. It also tells what happens to
+// Explain answers a question about a client with the identity that Verify returns. It also describes what happens to
 // clients with other identities.
 func (s *Site) Explain(q Question) *Explanation {
 	e := &Explanation{URL: readable(q.URL), Agent: q.Agent}

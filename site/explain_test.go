@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Explain gives the answer of the edge.
+// Explain gives the same answer as the server's decision.
 func TestExplainAgreesWithEdge(t *testing.T) {
 	s := load(t, `version: 1
 rules:
@@ -64,7 +64,7 @@ rules:
 	}
 }
 
-// The identities that a question asks for, and the result for each client.
+// The explanation lists the identities that the policy asks for, and the result for each identity.
 func TestExplainIdentity(t *testing.T) {
 	s := load(t, `version: 1
 enforcement: {impostors: block}
@@ -119,7 +119,7 @@ rules:
 	}
 }
 
-// The permissions that do not open what is disallowed are named, with the reason.
+// The explanation names allow entries that do not override the disallow entry, and the reason.
 func TestExplainDespite(t *testing.T) {
 	const head = "version: 1\nrules:\n  - for: %s\n    disallow: {crawl: %s}\n  - for: %s\n    allow: {crawl: %s}\n"
 	for _, c := range []struct{ disallow, closed, allow, open, path, why string }{
@@ -152,8 +152,8 @@ func TestExplainDespite(t *testing.T) {
 	}
 }
 
-// The reason for a line of robots.txt is the rule that made the line, also where it
-// is not the one that decides.
+// If robots.txt has a line about the page, the explanation names the rule that produced this line, even if another rule
+// decides.
 func TestExplainNamesTheRuleOfTheLine(t *testing.T) {
 	s := load(t, `version: 1
 rules:
@@ -174,7 +174,7 @@ rules:
 	for _, c := range []struct{ agent, path, line, rule string }{
 		{"GPTBot", "/a.jpg", "Allow: /a.jpg", "pictures"},
 		{"GPTBot", "/b.jpg", "Disallow: /*.jpg", "house"},
-		{"GPTBot", "/a", "", ""}, // no other statement is about it, and no line is needed
+		{"GPTBot", "/a", "", ""}, // no rule disallows this path, so robots.txt does not need a line about it
 		{"Googlebot", "/members/x", "Disallow: /members/", "house"},
 		{"Googlebot", "/members/open", "Allow: /members/open", "members"},
 		{"Googlebot", "/other", "", ""},
@@ -197,8 +197,8 @@ rules:
 	}
 }
 
-// A name close to a crawler's gets a suggestion; a browser does not. The
-// URL is written as it was asked for.
+// For an unknown name, the explanation suggests a crawler with a similar name. It does not suggest anything for
+// browsers. It prints the URL in its original spelling.
 func TestExplainUnknownAgent(t *testing.T) {
 	s := load(t, "version: 1\nrules:\n  - for: HouseBot\n    disallow:\n      crawl: /x/\n")
 	for agent, meant := range map[string]string{
@@ -216,8 +216,8 @@ func TestExplainUnknownAgent(t *testing.T) {
 	}
 }
 
-// A page that a crawler may fetch and must not index is not answered with a plain yes, whichever part of the
-// policy disallows it.
+// If a crawler may fetch a page but not index it, the explanation says so, whatever part of the policy disallows
+// indexing.
 func TestExplainSaysWhatMayNotBeIndexed(t *testing.T) {
 	t.Parallel()
 	for rule, line := range map[string]string{

@@ -20,8 +20,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// hostileTexts try to get out of the place that a text of the policy has in a
-// channel: a line, a comment, a header field, an attribute, an element.
+// hostileTexts are texts that would break out of their place in a channel if they were not escaped: a line, a comment,
+// a header field, an attribute or an element.
 var hostileTexts = []string{
 	"x\r\nDisallow: /\r\n", "x\nUser-agent: *\nAllow: /", "x\rAllow: /", "x\x00y", "x\u0085y", "x\u2028y", "x\ty", "\ufeffx",
 	`"><script>alert(1)</script>`, "'><b", "</head><body>", "-->", "# Disallow: /", "/a#b", "/a b", "/a?b#c",
@@ -29,11 +29,11 @@ var hostileTexts = []string{
 	"googlebot: none", "x, none", "x;y=?0, *;noindex", `x";y="z`, "\ufffd", "é", "*", "$", "/*", "https://a.example/\r\nX: y", "https://a.example/ x",
 }
 
-// fieldNames are the fields that a robots.txt of ours can have.
+// fieldNames are the names of all fields in generated robots.txt files.
 var fieldNames = []string{"user-agent", "user-agent-purpose", "allow", "disallow", "crawl-delay", "app-directives", "content-usage", "content-signal", "sitemap", "license"}
 
-// A text of the policy file stays in its place, whatever it is: either the file is
-// blocked, or every line, header field and element is one of those that are made.
+// A policy file with a hostile text either has an error, or produces only lines, header fields and elements of the
+// expected kinds.
 func TestTextsStayInTheirPlaces(t *testing.T) {
 	data, err := os.ReadFile("../policyfile/testdata/good/everything.yaml")
 	if err != nil {
@@ -130,8 +130,8 @@ func checkLines(t *testing.T, body []byte) {
 	}
 }
 
-// checkElements reads elements as a browser does and expects nothing but robots
-// meta tags.
+// checkElements parses elements in the same way as a browser. It fails if there are other elements than robots meta
+// tags.
 func checkElements(t *testing.T, text string) {
 	t.Helper()
 	z := html.NewTokenizer(strings.NewReader(text))

@@ -26,8 +26,8 @@ rules:
       crawl: /ADMIN/
 `
 
-// Caddy's path matchers disregard letter case, as many applications do, so a path is
-// closed in every spelling, unless a permission for the spelling opens it.
+// Caddy's path matchers ignore letter case, and so do many applications. Therefore a path is disallowed in every letter
+// case, unless an allow entry has exactly this letter case.
 func TestEdgeInAnyCase(t *testing.T) {
 	s := load(t, casePolicy)
 	for _, c := range []struct {
@@ -38,10 +38,10 @@ func TestEdgeInAnyCase(t *testing.T) {
 		{"GPTBot", "/ADMIN/x", true, true},
 		{"GPTBot", "/a%44min/x", true, true},
 		{"GPTBot", "/x/..//aDmin/x", true, true},
-		{"GPTBot", "/Admin/press/x", false, false}, // as the policy says
+		{"GPTBot", "/Admin/press/x", false, false}, // the policy allows this letter case
 		{"GPTBot", "/admin/press/x", true, false},
 		{"GPTBot", "/Admin/other", true, true},
-		{"GPTBot", "/wiki/special:x", true, true}, // the policy has letters in upper case, the path has none
+		{"GPTBot", "/wiki/special:x", true, true}, // the policy has upper-case letters, but the path does not
 		{"GPTBot", "/CAF%C3%89/x", true, true},
 		{"GPTBot", "/x?SESSION=1", true, true},
 		{"GPTBot", "/Administration", false, false},
@@ -72,20 +72,20 @@ func TestEdgeInAnyCase(t *testing.T) {
 	}
 }
 
-// Headers and elements behave the same.
+// Headers and meta tags also ignore letter case.
 func TestPagesInAnyCase(t *testing.T) {
 	s := load(t, casePolicy)
 	for path, want := range map[string]string{
 		"/drafts/x":       "noindex",
 		"/DRAFTS/x":       "noindex",
 		"//x/../DRAFTS/x": "noindex",
-		"/drafts/OPEN/x":  "noindex", // and no word of train-ai, which is allowed under /drafts/Open/ alone
+		"/drafts/OPEN/x":  "noindex", // without train-ai=y, because train-ai is allowed only under /drafts/Open/
 		"/notes/x":        "noindex",
 		"/Notes/x":        "noindex",
 		"/open/x":         "",
 		"/OPEN/x":         "",
 	} {
-		for range 2 { // the second comes from the cache
+		for range 2 { // the second page comes from the cache
 			pg := s.Page("example.com", path, june)
 			got := ""
 			if pg.Values != nil {
@@ -104,7 +104,7 @@ func TestPagesInAnyCase(t *testing.T) {
 	}
 }
 
-// Letter case costs nothing where neither policy nor path has letters in upper case.
+// If neither the policy nor the path has upper-case letters, ignoring letter case needs no extra work.
 func TestLowerCaseIsFree(t *testing.T) {
 	s := load(t, strings.NewReplacer("Special", "special", "Notes", "notes", "/Admin", "/admin", "/ADMIN", "/admin", "Open", "open").Replace(casePolicy))
 	if s.Policy.Folded() != s.Policy {

@@ -38,7 +38,7 @@ func TestLimits(t *testing.T) {
 		{"GPTBot", "/robots.txt", ""},
 		{"GPTBot", "/.well-known/security.txt", ""},
 		{"CCBot", "/x", "60/m block; one in 10s log"},
-		{"Googlebot", "/x", ""}, // a search engine, and the rule does not say so
+		{"Googlebot", "/x", ""}, // a search engine, and the rule does not have "intended"
 		{"Bingbot", "/x", "5/s block"},
 		{"AhrefsBot", "/x", ""},
 	} {
@@ -64,7 +64,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A request that names several crawlers is limited as each of them is.
+// If a request names several crawlers, the limits of each crawler apply.
 func TestLimitsOfSeveralCrawlers(t *testing.T) {
 	t.Parallel()
 	s, ds := Load("policy.yaml", []byte(limitsPolicy))
@@ -98,7 +98,7 @@ func TestLimitsOfSeveralCrawlers(t *testing.T) {
 	}
 }
 
-// A policy that only limits has an effect at the edge, too.
+// A policy with rate limits but without blocking also affects requests.
 func TestMaxModeWithLimits(t *testing.T) {
 	t.Parallel()
 	for rules, want := range map[string]policy.Mode{

@@ -78,7 +78,7 @@ func TestShareOfALimit(t *testing.T) {
 	}
 }
 
-// However many keys there are, the buckets stay bounded.
+// The number of buckets is limited, whatever the number of keys.
 func TestLimiterIsBounded(t *testing.T) {
 	t.Parallel()
 	var l Limiter
@@ -108,13 +108,13 @@ func TestLimiterConcurrently(t *testing.T) {
 	if n := allowed.Load(); n != 60 {
 		t.Errorf("%d allowed", n)
 	}
-	// 3,940 that were denied have not made the crawler wait longer.
+	// The 3,940 denied requests do not increase the time to wait.
 	if _, wait, ok := l.allow(start.Add(time.Second), 1, limitKey{Crawler: "GPTBot", Limit: sixty}); !ok {
 		t.Errorf("a second later it has to wait %v more", wait)
 	}
 }
 
-// A request that one bucket has no room for takes nothing from the others.
+// If one bucket is empty, the request does not take anything from the other buckets.
 func TestLimiterTakesFromAllOrNone(t *testing.T) {
 	t.Parallel()
 	var l Limiter
@@ -129,7 +129,7 @@ func TestLimiterTakesFromAllOrNone(t *testing.T) {
 			t.Fatalf("request %d after 5 of 60: %v", i, ok)
 		}
 	}
-	// If several have no room, the one with the longest wait counts.
+	// If several buckets are empty, the longest wait is returned.
 	if over, wait, ok := l.allow(start, 1, narrow, wide); ok || over != 0 || wait != 6*time.Minute {
 		t.Errorf("%v, bucket %d, %v", ok, over, wait)
 	}

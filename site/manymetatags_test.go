@@ -9,8 +9,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// A rule for a category puts an element for each crawler into a page, and its author gets a
-// warning. The fix in the warning removes it.
+// A rule for a category adds a meta tag for each crawler to a page, so there is a warning. The fix in the warning
+// removes the warning.
 func TestWarnsOfManyElements(t *testing.T) {
 	t.Parallel()
 	const policy = `version: 1

@@ -12,7 +12,7 @@ import (
 // maySubject is the subject of [mayCrawl].
 type maySubject struct {
 	Explanation *Explanation
-	Site        claim.Known[bool] `gap:"site-robots-txt" what:"the site's own robots.txt is not known yet. It decides where the policy says nothing" close:"request /robots.txt of this host once, and ask again"`
+	Site        claim.Known[bool] `gap:"site-robots-txt" what:"the site's own robots.txt is not known yet. It decides wherever the policy has no rule" close:"request /robots.txt of this host once, and ask again"`
 }
 
 // mayCrawl is the claim that a crawler may crawl a page.

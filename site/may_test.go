@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Whether a crawler may crawl a page is not said while the site's own robots.txt can change it, and "may" is not said of a
-// client that the server blocks.
+// The claim cannot be judged as long as the site's own robots.txt may change the answer. It does not say "may" if the
+// server blocks the client.
 func TestMayCrawl(t *testing.T) {
 	t.Parallel()
 	s, ds := Load("p.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /a/}\n  - for: Bytespider\n    identity: verified\n    allow: {crawl: /}\n  - for: Bytespider\n    disallow: {crawl: /}\n    enforce: block\n  - for: Bingbot\n    disallow: {index: /}\n"))

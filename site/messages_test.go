@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// withoutExample are the codes of which the page shows no file, and the reason.
+// withoutExample maps codes to the reason why the page does not have an example file for them.
 var withoutExample = map[string]string{
 	"file-too-large": "a file of more than 1 MiB", "too-many-rules": "thousands of rules", "robots-txt-too-large": "500 KiB of paths",
 	"line-too-long": "a path of 16 KiB", "hosts-not-rendered": "hundreds of hosts", "more-than-allowed": "needs a policy that was served before",
@@ -27,8 +27,7 @@ var withoutExample = map[string]string{
 	"acap-modification": "needs rules for several usages that only ACAP tells apart", "app-directive-hash": "the parser finds it first, as bad-app-directive",
 }
 
-// channelCodes are the codes that channels report, with their severity and title. Those of some
-// codes depend on what is lost.
+// channelCodes maps the codes of channels to their severity and title. Some severities depend on what is lost.
 var channelCodes = map[string]string{
 	"other-spelling": "hint: An address that readers compare in another spelling", "not-flattenable": "warning: robots.txt is stricter than the policy",
 	"content-usage-cross": "warning: Paths of usages cross in too many ways", "app-directives-cross": "warning: Paths of application directives cross in too many ways",
@@ -46,7 +45,7 @@ var channelCodes = map[string]string{
 	"acap-resource-disallowed": "warning: A required page is disallowed", "acap-circular": "error: A reference that leads back",
 }
 
-// pageCodes lists the codes of files and of channels.
+// pageCodes returns the codes of policy files and of channels.
 func pageCodes() map[string]string {
 	all := maps.Clone(channelCodes)
 	for _, c := range policyfile.Codes() {
@@ -55,7 +54,7 @@ func pageCodes() map[string]string {
 	return all
 }
 
-// TestChannelCodesAreReported: some code reports each of them.
+// TestChannelCodesAreReported checks that the program reports each of these codes.
 func TestChannelCodesAreReported(t *testing.T) {
 	var code strings.Builder
 	for _, dir := range []string{"acap", "appdirectives", "channels", "metainject", "policy", "rights", "robotsserve", "robotstag", "site"} {
@@ -81,8 +80,8 @@ func TestChannelCodesAreReported(t *testing.T) {
 	}
 }
 
-// TestMessagesPage compares docs/reference/messages.md with the code. Each code has a heading, and
-// below it a file with the message that it gets, and a file without any.
+// TestMessagesPage compares docs/reference/messages.md with the code. Each code has a heading. Below the heading there
+// is a file with its message, and a file that does not get the message.
 func TestMessagesPage(t *testing.T) {
 	const name = "../docs/reference/messages.md"
 	page, err := os.ReadFile(name)
@@ -128,7 +127,7 @@ func TestMessagesPage(t *testing.T) {
 	}
 }
 
-// section returns the section of a code with what the code says now.
+// section returns the section of a code with the present title and message.
 func section(t *testing.T, code, text string) string {
 	t.Helper()
 	about, ok := pageCodes()[code]
@@ -137,7 +136,7 @@ func section(t *testing.T, code, text string) string {
 	}
 	severity, title, _ := strings.Cut(about, ": ")
 	head, rest, _ := strings.Cut(text, "\n\n")
-	_, rest, _ = strings.Cut(rest, "\n\n") // the line that is written again
+	_, rest, _ = strings.Cut(rest, "\n\n") // this skips the line with the title, which is written again
 	text = head + "\n\n*" + severity + "*: " + title + ".\n\n" + rest
 	blocks := regexp.MustCompile("(?ms)^```yaml wrong\n(.*?)^```\n\n```text\n(.*?)^```\n\n.*?^```yaml\n(.*?)^```$").FindStringSubmatchIndex(text)
 	if (blocks == nil) != (withoutExample[code] != "") {

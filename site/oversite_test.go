@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// An allow entry with over-site lifts only where it decides, for all readings of a path.
+// An allow entry with over-site lifts a restriction only if the entry decides for all readings of the path.
 func TestOverSite(t *testing.T) {
 	t.Parallel()
 	s := load(t, `version: 1

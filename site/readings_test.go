@@ -34,14 +34,14 @@ func newReadings(readers, sites int) *Readings {
 	return &Readings{maxReaders: readers, maxSites: sites}
 }
 
-// violates reports whether a query about s goes against what the crawler has read.
+// violates reports whether a request is a violation of the robots.txt that the crawler has fetched.
 func violates(l *Readings, c Token, s *Site, q policy.Query) (Reading, bool) {
 	r, t := l.Last(c, q.Host, q.Identity == policy.Verified), NewTarget(q.Host, q.Path)
 	_, found := r.Violation(c, s, &t, q)
 	return r, found
 }
 
-// A crawler is held to the version that it has fetched, not to a newer one.
+// A request is compared with the version that the crawler has fetched, not with a newer one.
 func TestViolation(t *testing.T) {
 	t.Parallel()
 	first, second := disallowing(t, "/first/", ""), disallowing(t, "/second/", "")
@@ -78,8 +78,8 @@ func TestViolation(t *testing.T) {
 	check(second, "/second/x", "4", false)
 }
 
-// A crawler's reading on another server counts here, if it is newer than its reading here, and
-// if the policy is known.
+// If a crawler has fetched robots.txt from another server, this reading is used if it is newer than the reading from
+// this server, and if its policy is known.
 func TestFetchesElsewhere(t *testing.T) {
 	t.Parallel()
 	old, now := disallowing(t, "/old/", ""), disallowing(t, "/new/", "")
@@ -130,8 +130,7 @@ func TestFetchesElsewhere(t *testing.T) {
 	}
 }
 
-// A crawler that its robots.txt leaves out violates nothing where the server blocks it, and
-// is held to what the file says to everyone.
+// The server blocks a crawler that robots.txt does not name. Its requests violate only the rules for everyone.
 func TestNoViolationOfAFileThatNamesOthers(t *testing.T) {
 	t.Parallel()
 	s := loaded(t, "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /admin/}\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n")
@@ -152,7 +151,7 @@ func TestNoViolationOfAFileThatNamesOthers(t *testing.T) {
 	}
 }
 
-// Made-up hosts and policies that come and go take bounded memory.
+// Many hosts and policies from clients need only a limited amount of memory.
 func TestFetchLogIsBounded(t *testing.T) {
 	t.Parallel()
 	s := disallowing(t, "/", "")
@@ -184,8 +183,9 @@ func TestFetchLogIsBounded(t *testing.T) {
 	}
 }
 
-// A verified crawler is held to what it read itself, here or elsewhere, and an unverified client of its name to what such
-// clients read.
+// Requests of a verified crawler are compared with the version that the verified crawler has fetched, from this server
+// or another one. Requests of unverified clients with its name are compared with the version that such clients have
+// fetched.
 func TestReadingsOfAnotherIdentity(t *testing.T) {
 	t.Parallel()
 	old, now := disallowing(t, "/old/", ""), disallowing(t, "/new/", "")

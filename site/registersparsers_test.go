@@ -20,19 +20,19 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// allRegisters has every register on.
+// allRegisters switches on all rights documents and signals.
 var allRegisters = policy.Publish{
 	ACAP: policy.Full, ContentUsage: policy.On, ContentSignal: policy.On, ContentSignalUse: "reference", Controls: policy.Auto,
 	UsageTokens: policytest.UsageTokens, TDMRep: policy.On, RSL: "/license.xml",
 }
 
-// registerFile is the robots.txt of one policy without registers and with all of them.
+// registerFile is the robots.txt of one policy, without rights documents and signals and with all of them.
 type registerFile struct {
 	without, with string
 	asks          [][2]string // product token and path
 }
 
-// registerFiles holds the files of the example policies, and of random ones.
+// registerFiles returns files for the example policies and for random policies.
 func registerFiles(t *testing.T) (files []registerFile) {
 	t.Helper()
 	add := func(spec policy.Spec, asks [][2]string) {
@@ -92,7 +92,7 @@ func registerFiles(t *testing.T) (files []registerFile) {
 	return files
 }
 
-// What registers add to robots.txt changes no parser's verdicts about crawlers.
+// The lines of rights documents and signals in robots.txt do not change any parser's decisions about crawlers.
 func TestRegistersChangeNoVerdict(t *testing.T) {
 	testkit.Slow(t)
 	files := registerFiles(t)

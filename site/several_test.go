@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// A crawler that names a second one is evaluated as both.
+// If a client names several crawlers, the strictest decision about any of them applies.
 func TestEdgeOfSeveralCrawlers(t *testing.T) {
 	s := load(t, `version: 1
 rules:

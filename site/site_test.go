@@ -31,8 +31,7 @@ func load(t *testing.T, text string) *site.Site {
 	return s
 }
 
-// Each case is a policy in testdata/explain, and the questions put to it in its
-// comments: "# ask: AGENT URL".
+// Each case is a policy in testdata/explain. Its comments have the form "# ask: AGENT URL", and contain the questions.
 func TestExplain(t *testing.T) {
 	files, err := filepath.Glob("testdata/explain/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -80,7 +79,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// checkJSON proves that the JSON carries what the text says.
+// checkJSON checks that the JSON output has all data of the text output.
 func checkJSON(t *testing.T, e *site.Explanation, text *strings.Builder) {
 	t.Helper()
 	data, err := json.Marshal(e)
@@ -143,8 +142,8 @@ rules:
 	}
 }
 
-// A target that is too long to be compared with patterns is no way round a rule
-// that blocks, and no reason to block where nothing is blocked.
+// A target that is too long to compare with patterns is blocked if some rule on the host blocks the crawler. Otherwise
+// it is not blocked.
 func TestEdgeLongPaths(t *testing.T) {
 	s := load(t, `version: 1
 rules:
@@ -175,8 +174,8 @@ rules:
 	}
 }
 
-// If several readings of a path are disallowed, the strictest one decides, or a path that is
-// written oddly would be a way round a rule.
+// If several readings of a path are disallowed, the strictest one decides. Otherwise an unusual spelling of a path
+// could avoid a rule.
 func TestEdgeStrictestReading(t *testing.T) {
 	s := load(t, `version: 1
 rules:
@@ -198,8 +197,7 @@ rules:
 	}
 }
 
-// The edge's decision about a client depends on its identity: the claimed crawler, an impostor,
-// or unlisted.
+// The server's decision depends on the identity of the client: verified, unverified or impostor.
 func TestEdgeIdentity(t *testing.T) {
 	s := load(t, `version: 1
 enforcement: {mode: log, impostors: block}
@@ -263,7 +261,7 @@ rules:
 	}
 }
 
-// A license on another host, or at the root of one, does not open any path.
+// If the license is on another host, or at the root of a host, its path is not allowed automatically.
 func TestEdgeOtherLicense(t *testing.T) {
 	for _, license := range []string{"https://rslcollective.org/", "https://other.example/terms.xml"} {
 		s := load(t, `version: 1
@@ -283,7 +281,7 @@ rules:
 	}
 }
 
-// A page has the rules of any path that a server may read in its path.
+// A page has the rules of all readings of its path.
 func TestPageReadings(t *testing.T) {
 	s := load(t, `version: 1
 rules:
@@ -352,7 +350,7 @@ rules:
 	}
 }
 
-// A flood of paths that match different patterns keeps a bounded number of pages.
+// Requests for many paths that match different patterns do not fill the cache without limit.
 func TestPagesAreBounded(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("version: 1\nrules:\n  - for: everyone\n    disallow:\n      index:\n")
@@ -395,7 +393,7 @@ rules:
 	}
 }
 
-// A policy whose headers would be cut short where they are served does not load.
+// A policy does not load if its headers would be too large for the receivers.
 func TestHeadersTooLarge(t *testing.T) {
 	named := func(says func(i int) string) string {
 		var b strings.Builder
@@ -424,7 +422,7 @@ func TestHeadersTooLarge(t *testing.T) {
 	}
 }
 
-// No browser is ever recognized, whatever a rule is for.
+// A browser is never recognized as a crawler, even if a rule names a word of its User-Agent.
 func TestBrowsersAreNoCrawlers(t *testing.T) {
 	s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: [Mozilla, Chrome, chrome, OtherBot]\n    disallow:\n      crawl: /\n    enforce: block\n"))
 	if s == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// A host has no sitemaps if neither a search engine nor an unlisted client may find a page of it.
+// If neither search engines nor unlisted clients may find any page of a host, its robots.txt does not list sitemaps.
 func TestSitemapsOfHiddenHosts(t *testing.T) {
 	t.Parallel()
 	for rules, want := range map[string]bool{
@@ -21,7 +21,7 @@ func TestSitemapsOfHiddenHosts(t *testing.T) {
 		`{for: everyone, disallow: {crawl: /}, intended: true}, {for: UptimeRobot, allow: {crawl: /}}`:      false,
 		`{for: everyone, disallow: {crawl: /}, intended: true}, {for: Googlebot, allow: {crawl: /}}`:        true,
 		`{for: everyone, disallow: {crawl: /}, intended: true}, {for: Googlebot, allow: {crawl: /news/}}`:   true,
-		`{for: category:search, disallow: {crawl: /}, intended: true}`:                                      true, // unlisted clients
+		`{for: category:search, disallow: {crawl: /}, intended: true}`:                                      true, // unlisted clients may find pages
 		`{for: everyone, disallow: {index: /}, intended: true}, {for: category:search, allow: {crawl: /}}`:  false,
 		`{for: everyone, disallow: {index: /}, intended: true}, {for: category:search, allow: {index: /x}}`: true,
 	} {

@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Explain names the line of robots.txt that has the spelling that was asked for, and says
-// where a reader without RFC 9309's normal form decides otherwise than the server.
+// Explain names the line of robots.txt with the spelling of the requested URL. If a parser does not normalize URLs as
+// in RFC 9309, its decision may differ from the server's, and Explain reports this.
 func TestExplainSaysWhatEachSpellingComesTo(t *testing.T) {
 	s := load(t, `version: 1
 rules:

@@ -8,8 +8,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A host that may stand for another one is restricted as both are, at the edge and on pages. A
-// permission for one of the two does not open a path.
+// Some spellings of a host may mean another host. The restrictions of both hosts apply to requests and pages. An allow
+// entry for only one of them has no effect.
 func TestOtherHostRestricts(t *testing.T) {
 	s := load(t, `version: 1
 rules:

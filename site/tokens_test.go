@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A rule for a token reaches every channel that its operator documents.
+// A rule for a token is published in every channel that the operator documents for this token.
 func TestTokensOfPages(t *testing.T) {
 	s, ds := Load("policy.yaml", []byte("version: 1\nrules:\n  - {for: Googlebot-News, disallow: {index: /opinion/}}\n  - {for: Yandex, disallow: {index: /ru/}}\n"))
 	if s == nil || len(ds) > 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// A channel that a policy does not publish adds nothing, but what the site says in it never allows what the policy
-// disallows.
+// If the policy does not publish a channel, the server does not add anything to this channel. But if the site itself
+// uses the channel, the server makes its statements as strict as the policy.
 func TestUnpublished(t *testing.T) {
 	t.Parallel()
 	s := load(t, `version: 1

@@ -127,7 +127,7 @@ func (h *Hosts) openDir(o *Options) (*os.Root, error) {
 	name := zap.String("policy", h.Name())
 	switch {
 	case err != nil && before == nil:
-		o.Logger.Error("cannot read the directory of the policy files; loaded policies stay, and all other hosts are disallowed for all crawlers",
+		o.Logger.Error("cannot read the directory of the policy files; loaded policies stay in force, and all other hosts are disallowed for all crawlers",
 			name, zap.Error(err))
 	case err == nil && before != nil:
 		o.Logger.Info("the directory of the policy files can be read again", name)

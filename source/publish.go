@@ -52,7 +52,7 @@ type LossError struct {
 }
 
 func (e *LossError) Error() string {
-	return "this version cannot be restored:  " + e.Claim.Err().Error() + "; accept it by name: " + strings.Join(e.Names, ",")
+	return "this version cannot be restored: " + e.Claim.Err().Error() + "; accept it by name: " + strings.Join(e.Names, ",")
 }
 
 // NotAccepted returns a LossError if the change from before to now makes search engines lose something, except for

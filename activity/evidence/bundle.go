@@ -144,7 +144,7 @@ var excerptIs = claim.Register("evidence-excerpt", func(s excerptSubject) claim.
 	signature, _ := s.Signature.Get()
 	what := fmt.Sprintf("This is an excerpt: %d of %d lines of a log, about %s", s.Excerpt.Lines, s.Excerpt.Log, s.Excerpt.Crawler)
 	f := claim.Finding{
-		Text:     what + ". The owner of the key " + Fingerprint(signature.PublicKey) + " made it. It does not show what the other lines say",
+		Text:     what + ". The owner of the key " + Fingerprint(signature.PublicKey) + " made it. It does not show the other lines",
 		Unjudged: what + ". It cannot be judged who made it",
 	}
 	if s.Problem != "" {

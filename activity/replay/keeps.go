@@ -159,7 +159,7 @@ func (s *SearchLoss) details() (lines []string) {
 // shownElsewhere limits the number of listed losses that no request of the traffic has. These losses are not counted.
 const shownElsewhere = 5
 
-func asked(words []string) []string { return listed("the policy asks for it: ", words) }
+func asked(words []string) []string { return listed("the policy has this effect: ", words) }
 
 func notRequested(words []string) []string {
 	return listed("not requested in this traffic: ", words)

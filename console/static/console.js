@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pages do beyond showing themselves: numbers and times as the reader's locale
-// writes them, news while a page is allowed, and help in the editor.
+// The script formats numbers and times for the reader's locale, shows news while a page is open, and helps in the
+// editor. The pages also work without the script.
 "use strict";
 
 const numbers = new Intl.NumberFormat();
@@ -22,7 +22,7 @@ for (const e of document.querySelectorAll("time[data-s]")) {
   e.textContent = formats[show].format(at);
 }
 
-// News: the page says what is new and never changes under the reader.
+// News: the page says what has changed since it was loaded, but it does not update itself.
 const news = document.getElementById("news");
 if (news) {
   let first = null;
@@ -36,7 +36,7 @@ if (news) {
     if (now.alerts > first.alerts) parts.push("there is a new alert");
     if (now.requests > first.requests) parts.push(numbers.format(now.requests - first.requests) + " new requests");
     if (!parts.length) return;
-    news.replaceChildren("New since this page: " + parts.join(", ") + ". ");
+    news.replaceChildren("Since this page was loaded: " + parts.join(", ") + ". ");
     const show = document.createElement("a");
     show.href = location.href;
     show.textContent = "Show";
@@ -46,7 +46,7 @@ if (news) {
   setInterval(ask, 5000);
 }
 
-// The first policy: the draft follows the answers.
+// The first policy: a changed answer changes the draft.
 const first = document.getElementById("first");
 if (first) {
   let asked = 0;
@@ -66,7 +66,7 @@ if (first) {
 const copy = document.querySelector(".copy");
 if (copy) copy.addEventListener("focus", () => copy.select());
 
-// The editor: line numbers that follow the text, keys that complete, and Ctrl+Enter.
+// The editor: line numbers, completion of keys, and Ctrl+Enter.
 const text = document.getElementById("text");
 if (text) {
   const form = text.form, gutter = document.querySelector(".gutter"), hint = document.getElementById("hint");
@@ -107,7 +107,7 @@ if (text) {
   text.addEventListener("input", () => {
     number();
     const list = proposals();
-    hint.textContent = list.length ? "Ctrl+Space writes " + list[0] + (list.length > 1 ? " (or: " + list.slice(1).join(", ") + ")" : "") : "";
+    hint.textContent = list.length ? "Ctrl+Space inserts " + list[0] + (list.length > 1 ? " (or: " + list.slice(1).join(", ") + ")" : "") : "";
     clearTimeout(timer);
     timer = setTimeout(check, 900);
   });

@@ -32,7 +32,7 @@ func TestRefuseACrawler(t *testing.T) {
 	r.sees("may no longer crawl the whole site")
 	save(t, b, "decide-desktop")
 	r.follows(`document.querySelector("button[value=publish]")`)
-	r.sees("is in force since")
+	r.sees("has been in force since")
 	r.sees("Undo: back to v1")
 	save(t, b, "published-desktop")
 

@@ -70,8 +70,8 @@ http://:%s {
 	for _, c := range []struct{ session, claims, want string }{
 		{"", "ann@example.com", ""},
 		{"ann", "", "Signed in as ann@example.com, a publisher."},
-		{"bob", "", "Signed in as bob@example.com, for reading."},
-		{"bob", "ann@example.com", "Signed in as bob@example.com, for reading."},
+		{"bob", "", "Signed in as bob@example.com, with read access."},
+		{"bob", "ann@example.com", "Signed in as bob@example.com, with read access."},
 		{"nameless", "ann@example.com", "You are not signed in"},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/crawlers/health", nil)

@@ -144,7 +144,7 @@ func TestPeople(t *testing.T) {
 
 	y.signIn("vera")
 	y.Visit(pages + "change?who=SemrushBot&choose=block")
-	y.sees("Signed in as vera, for reading.")
+	y.sees("Signed in as vera, with read access.")
 	y.sees("Only an editor or a publisher, such as edda")
 	y.looks("people-viewer")
 

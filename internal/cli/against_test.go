@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// Lists come in many shapes; names are read from all of them, and nothing else is.
+// readList reads names from lists in different formats, and ignores all other data in them.
 func TestReadList(t *testing.T) {
 	for name, tt := range map[string]struct {
 		data, field string
 		want        []string
-		says        string // the error
+		says        string // the expected error
 	}{
 		"strings":               {`["B/1", "A"]`, "", []string{"A", "B/1"}, ""},
 		"objects":               {`[{"ua":"A","x":["no"]},{"ua":"B"},{"other":"no"}]`, "ua", []string{"A", "B"}, ""},

@@ -18,7 +18,7 @@ func auditCommand() *cobra.Command {
 	var as []string
 	var asJSON, merged bool
 	var pages int
-	cmd := Command("audit URL [--policy FILE] [--as CRAWLER,…]", "Looks at a site from outside, like a crawler, and reports contradictions between its channels, or with a policy",
+	cmd := Command("audit URL [--policy FILE] [--as CRAWLER,…]", "Fetches pages of a site like a crawler, and reports where its channels contradict each other or a policy",
 		exactly(1, "URL", func(cmd *cobra.Command, args []string) error {
 			address := args[0]
 			if !strings.Contains(address, "://") {
@@ -46,17 +46,17 @@ func auditCommand() *cobra.Command {
 	cmd.Long = `Fetches robots.txt, the page at URL and some pages of the sitemap, and shows what
 robots.txt, headers and meta tags tell a crawler there.
 
-The audit obeys the rules for ` + audit.OwnToken + ` in robots.txt, sends one request
-a second, and gives its own name. With --as, it also sends requests with the names of
-crawlers. A server that verifies crawlers blocks these requests, which the audit reports
-as a warning. The audit connects to a private address only if the URL itself names one.
+The audit obeys the rules for ` + audit.OwnToken + ` in robots.txt, and sends one request
+a second with this name. With --as, it also sends requests with the names of crawlers. If
+the server verifies crawlers, it blocks these requests, and the audit reports a warning.
+The audit connects to a private address only if the URL itself names one.
 
 The exit code is 0 if the audit finds no error, 1 if it finds one, and 2 if the audit
 cannot be carried out. It is 3 if there is no error, but a page could not be read.`
 	fl := cmd.Flags()
 	fl.StringVar(&policyName, "policy", "", "the policy file that the site is meant to follow")
 	fl.StringSliceVar(&as, "as", nil, "also send requests with the names of these crawlers, such as GPTBot,Googlebot")
-	fl.BoolVar(&merged, "merged", false, "expect further lines in robots.txt, because the server merges it with the upstream's (robots_txt merge)")
+	fl.BoolVar(&merged, "merged", false, "accept further lines in robots.txt, because the server adds the lines of the upstream's robots.txt (robots_txt merge)")
 	fl.IntVar(&pages, "pages", audit.DefaultPages, "the number of pages to look at")
 	fl.BoolVar(&asJSON, "json", false, "print the report as JSON")
 	return cmd

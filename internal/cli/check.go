@@ -103,10 +103,10 @@ func checkCommand() *cobra.Command {
 		}))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and what crawlers may do, as JSON")
 	cmd.Flags().BoolVar(&long, "explain", false, "list what crawlers may do for all hosts, categories and paths, without abbreviations")
-	cmd.Flags().StringVar(&against, "against", "", "show what the policy does with the crawlers of the list in this `FILE`: JSON, YAML, or one User-Agent per line")
-	cmd.Flags().StringVar(&field, "field", "", "if the entries of that list are objects: the field with the User-Agents or names, such as instances.accepted")
+	cmd.Flags().StringVar(&against, "against", "", "show which crawlers of the list in this `FILE` may crawl: JSON, YAML, or one User-Agent per line")
+	cmd.Flags().StringVar(&field, "field", "", "with --against, for a list of objects: the field with the User-Agents or names, such as instances.accepted")
 	mergeFlag(cmd, &merge)
-	cmd.Flags().StringVar(&config, "config", "", "a Caddyfile: warn if the policy needs identity checks that its option \"verify\" does not make possible")
+	cmd.Flags().StringVar(&config, "config", "", "a Caddyfile: warn if the policy needs identity checks that the option \"verify\" in the Caddyfile does not switch on")
 	cmd.Flags().StringVar(&adapter, "adapter", "", "the config adapter to use for --config")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there are warnings")
 	return cmd

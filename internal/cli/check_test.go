@@ -11,13 +11,14 @@ import (
 	"testing"
 )
 
-// runCheck runs check with arguments and returns what it prints and its error.
+// runCheck runs the command check, and returns its output and its error.
 func runCheck(t *testing.T, stdin string, args ...string) (out, errOut string, err error) {
 	t.Helper()
 	return execute(checkCommand(), stdin, args...)
 }
 
-// newFolder returns a folder, and a function that writes a file into it and returns its path.
+// newFolder returns a new folder and the function write. write creates a file in the folder, and returns the path of
+// the file.
 func newFolder(t *testing.T) (dir string, write func(name, text string) string) {
 	t.Helper()
 	dir = t.TempDir()

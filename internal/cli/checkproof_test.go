@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// check says which demands of a policy cannot be proven, by the default of the directive or by a configuration. The exit code
-// depends on the file alone.
+// The command check reports the proofs of identity that a policy demands but the server cannot obtain. It examines the
+// configuration, or assumes the default of the directive. These reports do not change the exit code.
 func TestCheckSaysWhatCannotBeProven(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli has the subcommands of `caddy robots-policy`. They work on policy files
-// without a running server.
+// Package cli has the subcommands of `caddy robots-policy`. They work on policy files without a running server.
 package cli
 
 import (
@@ -33,7 +32,7 @@ var errReported = failure{errors.New("the policy file has errors")}
 // exitError is an exit code for a command that has already printed its result.
 type exitError int
 
-func (exitError) Error() string { return "see what was printed" }
+func (exitError) Error() string { return "see the output above" }
 
 // Run is the function that runs a subcommand. If it returns a failure, the exit code is 1. An exitError has its own exit
 // code. All other errors have the exit code 2.
@@ -62,7 +61,7 @@ func init() {
 		Usage: "<command> ...",
 		Short: "Checks and explains policy files of robots_policy",
 		Long: `
-These commands work on policy files of the robots_policy directive. Caddy need not run.
+These commands work on policy files of the robots_policy directive. Caddy does not need to run.
 
 To undo an edit, put the earlier file back. For a policy in Caddy's storage, "publish --undo"
 brings back the previous version, and "history" lists the versions. Before an upgrade, run

@@ -107,7 +107,7 @@ func (c *confirmation) addressOf(s *storage) string {
 // is the reason.
 func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) error {
 	if a := s.config.Admin; a != nil && a.Disabled && c.address == "" {
-		return fmt.Errorf("%w, because the configuration has \"admin off\"; when the server has loaded the policy, its log says \"policy reloaded\"", errNoAnswer)
+		return fmt.Errorf("%w, because the configuration has \"admin off\"; when the server has loaded the policy, its log has the line \"policy reloaded\"", errNoAnswer)
 	}
 	address, name := c.addressOf(s), source.StoragePrefix+key
 	path := "/robots_policy/reload?policy=" + url.QueryEscape(name)
@@ -117,7 +117,7 @@ func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) 
 		switch {
 		case err != nil:
 			return s.unreachable(address, err)
-		case status.SHA256 == sum && (status.Error == "" || reloaded): // else the server has not noticed that its text is back
+		case status.SHA256 == sum && (status.Error == "" || reloaded): // otherwise the server has not noticed yet that its text was published again
 			return nil
 		case reloaded && status.Error != "":
 			return fmt.Errorf("the server at %s did not load the version: %s", address, status.Error)

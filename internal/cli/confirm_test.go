@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/fleet"
 )
 
-// Whether a server is silent goes by the clock of the storage, and not by that of this machine.
+// The clock of the storage determines whether a server is silent. The clock of this machine does not matter.
 func TestSilentServers(t *testing.T) {
 	t.Parallel()
 	for _, now := range []time.Time{time.Now(), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)} {
@@ -29,7 +29,8 @@ func TestSilentServers(t *testing.T) {
 	}
 }
 
-// "Published" means that servers have loaded a version, not that one of them has not, or that none answers.
+// The command says "published" only if servers have confirmed the version. If one server has not loaded the version, or
+// no server answers, the command says so.
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
 	rejected := errors.New("the server did not load the version")

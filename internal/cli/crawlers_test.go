@@ -74,7 +74,8 @@ func TestCrawlersCommand(t *testing.T) {
 	}
 }
 
-// The command advises lines about a crawler that check accepts, and that reach it.
+// The command crawlers suggests rules for a crawler. A policy with such a rule loads, and the rule applies to the
+// crawler.
 func TestAdvisedLinesLoad(t *testing.T) {
 	t.Parallel()
 	known, err := crawlers.Default()

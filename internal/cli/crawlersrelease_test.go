@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 )
 
-// A catalog that is signed is taken only with its own signature, and diff shows what it
-// changes for a policy.
+// The commands accept a signed catalog only with its signature. The command diff shows how the catalog changes the
+// decisions of a policy.
 func TestSignedCatalogCommands(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -79,7 +79,8 @@ func TestSignedCatalogCommands(t *testing.T) {
 	}
 }
 
-// Where a category is closed, check names crawlers that may belong to it.
+// If the policy disallows a whole category, check names the allowed crawlers without a known purpose, because they may
+// belong to the category.
 func TestCheckUnclassified(t *testing.T) {
 	for text, want := range map[string]bool{
 		"  - for: category:ai-training\n    disallow: {crawl: /}\n":  true,

@@ -96,8 +96,9 @@ are each a policy file, a robots.txt, the URL of one, or - for the standard inpu
 you give the URL of a site, the command reads the robots.txt of the site.
 
 A robots.txt is read in the same way as by Google's crawlers, and converted to a policy.
-To check the conversion, an independent reader of robots.txt also answers questions about
-both files. The questions are about each crawler and path that one of them names, and similar paths.
+To check the conversion, a second, independent reader of robots.txt also compares both
+files. It decides about each crawler and path that one of the files names, and about
+similar paths.
 
 With --catalog, the command shows how another catalog of crawlers changes the decisions
 of a policy.
@@ -155,13 +156,12 @@ func reportDifference(cmd *cobra.Command, d *difference, asJSON bool, fail []str
 type difference struct {
 	*compare.Diff
 
-	// Questions is the result of a second comparison, which parses robots.txt independently. It is set if one of the
+	// Questions is the result of a second comparison with an independent parser of robots.txt. It is set if one of the
 	// two files is a robots.txt, because the compared policy is only a conversion of that file.
 	Questions *policyinput.Questions `json:"questions,omitempty"`
 }
 
-// isConverted reports whether s is a setting that a robots.txt cannot contain, so that the conversion may have added
-// it.
+// isConverted reports whether a robots.txt cannot contain the setting s. In that case, the conversion may have added s.
 func isConverted(s compare.Setting) bool {
 	return s.Key == "expect" || strings.HasPrefix(s.Key, "rules[") && strings.HasSuffix(s.Key, "].intended")
 }
@@ -195,9 +195,9 @@ func (d *difference) WriteText(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "No decision and no setting changes, but robots.txt lists other spellings of paths.\nChecked with an independent reader of robots.txt: %s.\n", q.Sentence())
 		return err
 	case q.Differ == q.Spellings:
-		fmt.Fprintln(w, "Read as policies, both files say the same. The files are too large to judge whether they also mean the same to a reader of robots.txt.")
+		fmt.Fprintln(w, "As policies, both files have the same meaning. But they are too large to compare with an independent reader of robots.txt.")
 	default:
-		fmt.Fprintln(w, "As policies, both files say the same. But to an independent reader of robots.txt, they do not mean the same.")
+		fmt.Fprintln(w, "As policies, both files have the same meaning. But an independent reader of robots.txt finds differences between them.")
 	}
 	return q.WriteText(w)
 }

@@ -46,7 +46,7 @@ func TestDiff(t *testing.T) {
 		"a file and its import":                     {args: []string{spelled, imported}, has: []string{"No decision and no setting changes, but robots.txt lists other spellings of paths.\n"}},
 		"a file and its import, any":                {args: []string{"--fail-on", "any", spelled, imported}, fails: true},
 		"a file and its import, others":             {args: []string{"--fail-on", "decisions,settings", spelled, imported}},
-		"a group that import leaves out":            {args: []string{everyone, noEveryone}, has: []string{"But to an independent reader of robots.txt, they do not mean the same.\n"}},
+		"a group that import leaves out":            {args: []string{everyone, noEveryone}, has: []string{"But an independent reader of robots.txt finds differences between them.\n"}},
 		"a group that import leaves out, decisions": {args: []string{"--fail-on", "decisions", everyone, noEveryone}, fails: true},
 		"one argument":                              {args: []string{old}, fails: true, has: []string{"expected OLD and NEW"}},
 		"a wrong flag":                              {args: []string{"--fail-on", "loss", old, old}, fails: true, has: []string{`invalid --fail-on "loss": must be search-loss, decisions, settings, spellings, any or none`}},

@@ -213,9 +213,9 @@ func identityText(i activity.Identity) string {
 // leftOut describes the share of events that are missing in the log.
 func leftOut(a *evidence.Answer) string {
 	if a.Omitted == 0 {
-		return fmt.Sprintf("The log has %d events, and does not say that any was left out.", a.Events)
+		return fmt.Sprintf("The log has %d events, and does not report any omitted events.", a.Events)
 	}
-	return fmt.Sprintf("%d of %d events were left out (%.1f %%), so the numbers below may be too low by that many.",
+	return fmt.Sprintf("%d of %d events were left out (%.1f %%), so the numbers below may be too low by this number.",
 		a.Omitted, a.Events+a.Omitted, 100*float64(a.Omitted)/float64(a.Events+a.Omitted))
 }
 

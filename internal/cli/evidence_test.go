@@ -48,7 +48,7 @@ func TestEvidence(t *testing.T) {
 	}
 	out, stderr, err := execute(evidenceCommand(), "", dir, "--crawler", "gptbot")
 	const want = `The log covers 2026-11-20 12:00:00 to 2026-11-20 12:00:00. Times are UTC.
-The log has 3 events, and does not say that any was left out.
+The log has 3 events, and does not report any omitted events.
 
 Published:
   v3.1 of site-policy.yaml, in force from 2026-11-20 12:00:00 to the end of the log, published by bob  (“<i>out </i>”)
@@ -80,7 +80,7 @@ Violations:
 	for _, want := range []string{
 		"<h1>What crawlers were asked, and what they did</h1>", "<strong>GPTBot</strong> (not verified) read robots.txt of example.com on 20 Nov 2026, 12:00:00.",
 		"Line 2 of this file says <code>Disallow: /x</code>", "the crawler asked <strong>2 times</strong> for pages that this file disallows for it (answered with the content: 0, blocked: 2).",
-		"The log is whole up to line 8, and not signed.", "The log has 3 events, and does not say that any was left out", "The record has no time stamps of an independent authority", `<h3 id="robots.txt-r1">`,
+		"The log is whole up to line 8, and not signed.", "The log has 3 events, and does not report any omitted events", "The record has no time stamps of an independent authority", `<h3 id="robots.txt-r1">`,
 		"&lt;script&gt;", "published by bob  (“&lt;i&gt;out &lt;/i&gt;”)", "while v3.1 was in force",
 	} {
 		if !strings.Contains(string(html), want) {
@@ -121,8 +121,9 @@ Violations:
 	}
 }
 
-// The logs of several servers are one answer, in the order of time: what a crawler fetched from
-// one goes against what it read from another. A damaged one is named.
+// The command combines the logs of several servers, and sorts their events by time. If a crawler read robots.txt from
+// one server and then requested a disallowed page from another server, this is a violation. A damaged log is reported
+// by name.
 func TestEvidenceOfSeveralServers(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -227,7 +228,8 @@ func TestVerifyEvidence(t *testing.T) {
 	write(evidence.Options{Key: private}, 1)
 	check("<nil>", "The log is whole and signed to line 3 of 3, of 2026-11-20T12:00:00Z.\nLines after line 3 can be missing.\n")
 	check("<nil>", "Signed by the key SHA256:E545QOZLVJFyIIjZoNdBYo/IJuCUddNBp4Cs3jxLgHA.\nOnly the owner of that key can have changed any of the lines up to line 3.\n", "--key", key)
-	// An older copy that is put back is whole and signed. A copy of a signature from another place shows it.
+	// An older copy of the log replaces the log. It is whole and signed, but a copy of a newer signature shows that
+	// lines are missing.
 	older := t.TempDir()
 	if err := os.CopyFS(older, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
@@ -273,7 +275,7 @@ func TestVerifyEvidence(t *testing.T) {
 	check(errReported.Error(), "The log was changed or damaged")
 }
 
-// withoutSpaces is the text without spaces at the ends of lines.
+// withoutSpaces returns the text without spaces at the ends of lines.
 func withoutSpaces(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -105,8 +105,8 @@ func TestInitRejects(t *testing.T) {
 	}
 }
 
-// TestInitFromServer starts from a robots.txt that a server has; what it says against
-// the answers stays, and is reported.
+// TestInitFromServer starts from the robots.txt of a server. Lines that contradict the answers remain, and are
+// reported.
 func TestInitFromServer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/robots.txt" {
@@ -130,8 +130,8 @@ func TestInitFromServer(t *testing.T) {
 	}
 }
 
-// TestInitFromNamesTheDefaultItDrops: with --from, robots.txt decides what no flag does.
-// AI training stays open then, against the default, so init says how to close it.
+// TestInitFromNamesTheDefaultItDrops starts from a robots.txt without the flag --ai-training. AI training then remains
+// allowed, although the default is to disallow it, so init says how to disallow it.
 func TestInitFromNamesTheDefaultItDrops(t *testing.T) {
 	const advice = "run init again with --ai-training no"
 	dir := t.TempDir()

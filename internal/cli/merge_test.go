@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The lines of the site's own robots.txt decide where the policy is silent, for every command that answers.
+// If the policy does not decide, all commands use the lines of the site's own robots.txt.
 func TestCommandsKnowTheFileBelow(t *testing.T) {
 	dir, write := newFolder(t)
 	closed := write("closed.txt", "User-agent: *\nDisallow: /\n")
@@ -30,7 +30,8 @@ func TestCommandsKnowTheFileBelow(t *testing.T) {
 		fails   bool
 		has     string
 	}{
-		// A draft that drops the permission for search engines leaves them to a site that disallows everything.
+		// The new policy no longer allows search engines explicitly. If the site's own robots.txt disallows everything,
+		// they lose the site.
 		"diff, alone":              {[]string{"diff", search, silent}, false, ""},
 		"diff, search loses":       {[]string{"diff", "--merge", closed, search, silent}, true, "Search engines lose:\n"},
 		"diff, the file itself":    {[]string{"diff", "--merge", own, own, silent}, false, "Others lose:\n  GPTBot may no longer crawl the whole site"},

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 )
 
-// execute runs a subcommand as Caddy does, and returns what it printed.
+// execute runs a subcommand in the same way as Caddy, and returns its output.
 func execute(cmd *cobra.Command, in string, args ...string) (stdout, stderr string, err error) {
 	var out, errOut bytes.Buffer
 	cmd.SetOut(&out)
@@ -76,7 +76,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A replay accepts a robots.txt as the old policy, JSON by a map, and reports gaps of a log by its exit code.
+// The command replay accepts a robots.txt as the old policy, and JSON logs with --map. If a log has gaps, the exit code
+// says so.
 func TestReplayOfOtherInputs(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -13,7 +13,7 @@ import (
 
 const robotsFile = "User-agent: *\nDisallow: /admin/\nDisallow: http://example.com/x\n\nUser-agent: GPTBot\nCrawl-delay: 2\nDisallow: /\nAllow: /open/\n"
 
-// explain and check take a robots.txt, or the address of a site, in place of a policy file.
+// The commands explain and check accept a robots.txt, or the address of a site, instead of a policy file.
 func TestRobotsTxtInPlaceOfAPolicy(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "robots.txt")
@@ -56,7 +56,8 @@ func TestRobotsTxtInPlaceOfAPolicy(t *testing.T) {
 	}
 }
 
-// Crawlers find no lines in a web page, or in a file in UTF-16. Both commands say so and fail.
+// Crawlers cannot find lines in a web page, or in a file in UTF-16. The commands explain and check report this and
+// fail.
 func TestRobotsTxtThatCrawlersCannotRead(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

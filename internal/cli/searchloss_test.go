@@ -29,7 +29,7 @@ func TestSearchGuard(t *testing.T) {
 	}
 	const (
 		googlebot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
-		nobody    = "SeznamHomepageCrawler/v1.0.6" // its operator publishes nothing to verify it by
+		nobody    = "SeznamHomepageCrawler/v1.0.6" // the operator does not publish any data to verify this crawler
 		full      = 7*24*time.Hour - time.Hour     // the log goes back far enough
 	)
 	log := func(name, agent, address string, from, at time.Duration) string {
@@ -72,7 +72,7 @@ func TestSearchGuard(t *testing.T) {
 	}
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	for range 2 { // the second half gets lost
+	for range 2 { // the second half will be cut off
 		_, _ = z.Write(text)
 		_ = z.Flush()
 	}
@@ -183,7 +183,8 @@ func TestSearchGuard(t *testing.T) {
 	}
 }
 
-// A server that merges the site's own robots.txt is judged with it: by --merge, or as not known.
+// If the server merges the site's own robots.txt, the search losses depend on that file. The command uses the file from
+// --merge. Otherwise the file is treated as unknown.
 func TestPublishOverTheSitesFile(t *testing.T) {
 	dir, write := newFolder(t)
 	allow := write("allow.yaml", "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n")

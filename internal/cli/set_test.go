@@ -18,7 +18,7 @@ func TestSet(t *testing.T) {
 		args  string
 		fails bool
 		has   []string
-		after string // "" for the file as it was
+		after string // the expected file; "" if the file must not change
 	}{
 		"shown":          {args: "GPTBot block", has: []string{"   7 +   - for: GPTBot\n", "GPTBot may no longer crawl the whole site", "To change the file, add --write"}},
 		"written":        {args: "GPTBot block --write", has: []string{"Written to "}, after: refused},

@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// The message of check about a policy file that it cannot read, or that is too large.
+// The golden file has the messages of check about policy files that cannot be read or are too large.
 func TestUnreadableFiles(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // anyone may look for the files
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // all users may look for the files
 		t.Fatal(err)
 	}
 	write := func(name, text string, mode os.FileMode) {
@@ -39,7 +39,7 @@ func TestUnreadableFiles(t *testing.T) {
 	compareGolden(t, "testdata/unreadable.txt", bytes.ReplaceAll(said.Bytes(), []byte(dir+"/"), nil))
 }
 
-// unprivileged does something as a user who may not read every file.
+// unprivileged calls do as a user who may not read all files.
 func unprivileged(t *testing.T, do func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -49,7 +49,7 @@ func unprivileged(t *testing.T, do func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends with its user
+		runtime.LockOSThread() // never unlocked, so the thread ends and no other goroutine runs as this user
 		const nobody = 65534
 		if err := syscall.Setfsuid(nobody); err != nil {
 			t.Error(err)

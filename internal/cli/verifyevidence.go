@@ -161,14 +161,15 @@ func verifyEvidenceCommand() *cobra.Command {
 		}))
 	cmd.Long = `
 Checks the chain of hashes of an evidence log, the published texts, and the signatures.
-With --key, the signatures must be by that key. Use a copy of the public key that you did
-not get from the server.
+With --key, the log must be signed with that key. Use a copy of the public key that you
+did not get from the server.
 
-If someone replaces a log with an older copy of it, the copy is whole, too. To detect this,
-use --last with a signature or time stamps that you store in another place. Or use --last
-with the storage:KEY after "copy" in the evidence block of the Caddyfile. The log must then
-contain the last line that the signature, the time stamps or the value of storage:KEY names. Without --last, the command does not detect lines that are
-missing at the end.
+An older copy of a log is whole, too. To detect that someone has replaced a log with an
+older copy, use --last with a signature or time stamps that you store in another place. Or
+use --last with the storage:KEY after "copy" in the evidence block of the Caddyfile. The
+log must then contain the last line that the signature, the time stamps or the value of
+storage:KEY names. Without --last, the command does not detect lines that are missing at
+the end.
 
 If you name several logs, each log is checked separately, and the command exits with the
 worst exit code.
@@ -177,8 +178,8 @@ The exit code is:
   0  the log is whole, and signed up to the line that the output names
   1  the log was changed or damaged, or does not contain the line that --last names
   2  the log cannot be read
-  3  the log cannot be judged, because it is not signed, or says itself that something
-     is missing`
+  3  the log cannot be judged, because it is not signed, or because it records that
+     something is missing`
 	cmd.Flags().StringVar(&last, "last", "", "a copy of a signature (.sig) or of time stamps (.stamps) from another place, or storage:KEY; the log must contain its last line")
 	of.flags(cmd, "with --last storage:KEY: the configuration that sets the storage")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")

@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Where a policy no longer says anything, the robots.txt that the site has itself decides, on each host its own.
+// If the new policy no longer decides about a path, the site's own robots.txt decides. Each host has its own file.
 func TestLossesOverTheFilesOfSites(t *testing.T) {
 	t.Parallel()
 	const silent = "  - for: GPTBot\n    disallow: {train-ai: /}\n"
@@ -24,9 +24,9 @@ func TestLossesOverTheFilesOfSites(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		old, new string
-		below    map[string]string // the file of each host, "" of all others; without one it is not known
-		lost     string            // a part of the words about what is lost
-		unread   string            // a part of the words about what is not known
+		below    map[string]string // the name of each host's file; "" is the key for all other hosts. Hosts without a name have an unknown file
+		lost     string            // a part of the text about the losses
+		unread   string            // a part of the text about unknown files
 	}{
 		{"a closed site", allow, silent, map[string]string{"": "closed"}, "the site's own robots.txt:2, because the new policy no longer allows it", ""},
 		{"a site that closes a section to one engine", allow, silent, map[string]string{"": "shop"}, "/shop/ is now disallowed for Bingbot", ""},
@@ -57,7 +57,7 @@ func TestLossesOverTheFilesOfSites(t *testing.T) {
 	}
 }
 
-// Without a file below, the comparison is the same whether the server merges or not.
+// If the site does not have its own robots.txt, merging does not change the result of the comparison.
 func TestComparisonOverNoFile(t *testing.T) {
 	t.Parallel()
 	old, now := load(t, "rules:\n  - for: everyone\n    disallow: {crawl: /a/}\n"), load(t, "rules:\n  - for: everyone\n    disallow: {crawl: /a/b/}\n")

@@ -27,13 +27,13 @@ func load(t testing.TB, rules string) *site.Site {
 
 const base = "rules:\n  - for: everyone\n    disallow:\n      crawl: /admin/\n"
 
-// shut and own are rules for a category, and for some crawlers by their names.
+// shut has a rule for a category. own has a rule for crawlers by their names.
 const (
 	shut = "  - for: category:ai-training\n    disallow:\n      crawl: /\n    enforce: block\n"
 	own  = "  - for: [Bingbot, Googlebot, DuckDuckBot, YandexBot, Qwantbot, Mojeekbot, UptimeRobot]\n    allow:\n      crawl: /news/\n"
 )
 
-// few and several close what is open to others to some crawlers of the catalog.
+// few and several have rules that disallow a section for some crawlers of the catalog.
 const (
 	few     = "  - for: [GPTBot, ClaudeBot, OwnBot, OurBot]\n    disallow:\n      crawl: /members/\ncrawlers: {OwnBot: {}, OurBot: {}}\n"
 	several = "  - for: [GPTBot, ClaudeBot, CCBot, Bingbot, YandexBot, AhrefsBot]\n    disallow:\n      crawl: /members/\n"
@@ -47,7 +47,7 @@ func categories() string {
 	return strings.Join(all, ", ")
 }
 
-// A change by a rule for a category is told without counts.
+// If a change comes from a rule for a category, the text names the category without numbers of crawlers.
 func TestListsKinds(t *testing.T) {
 	t.Parallel()
 	for _, category := range []string{"search", "preview", "monitoring"} {
@@ -63,7 +63,7 @@ func TestWords(t *testing.T) {
 	for _, c := range []struct {
 		name, old, new string
 		want           []string
-		search         bool // search engines lose something
+		search         bool // true if search engines lose something
 	}{
 		{"nothing", base, base, []string{"nothing changes"}, false},
 		{"a comment", base, "# hello\n" + base, []string{"nothing changes"}, false},
@@ -286,8 +286,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// A hostile policy cannot make a comparison long: it ends, and says that it is not
-// complete.
+// Comparing hostile policies does not take long. If the comparison is not complete, the result says so.
 func TestBounded(t *testing.T) {
 	testkit.Slow(t)
 	var hosts, stars strings.Builder
@@ -313,11 +312,11 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// Where patterns cross, each change has the exceptions that lie within its paths, and no others.
+// If patterns overlap, each change has exactly the exceptions that are within its paths.
 func TestExceptionsThatCross(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules string
-		want  []string // crawlers, paths and exceptions of each loss
+		want  []string // the crawlers, paths and exceptions of each loss
 	}{
 		"an exception only crosses another path": {
 			`  - {for: Googlebot, intended: true, disallow: {crawl: "/*b$"}}

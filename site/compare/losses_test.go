@@ -18,8 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// A page that a search engine loses is one of which the comparison without traffic
-// says that the engine loses something at such paths, and a change says so.
+// If a search engine loses a page, the comparison without traffic finds a loss whose pattern matches this page, and
+// reports a change with this loss.
 func TestEveryLossIsFoundWithoutTraffic(t *testing.T) {
 	t.Parallel()
 	pairs := testkit.Rounds(5, 8)
@@ -36,14 +36,14 @@ func TestEveryLossIsFoundWithoutTraffic(t *testing.T) {
 			sites[i], _ = site.Load("random.yaml", policyfile.Print(specs[i]))
 		}
 		if sites[0] == nil || sites[1] == nil {
-			continue // what would block all search engines everywhere does not load
+			continue // a policy that blocks all search engines everywhere does not load
 		}
 		n++
 		d := compare.Sites(sites[0], sites[1], compare.Options{Now: policytest.Now})
 		found := d.Losses
 		for _, f := range found.Found {
 			if strings.HasPrefix(f.Path.String(), "//") {
-				continue // the server also judges what follows the authority, of which a change speaks under its own path
+				continue // the server also evaluates the path after "//host"; the change lists this path in its usual form
 			}
 			var said effect.Loss
 			for _, c := range d.Changes {
@@ -78,8 +78,8 @@ func TestEveryLossIsFoundWithoutTraffic(t *testing.T) {
 	}
 }
 
-// lossSpec makes a policy of what search engines can lose by, with a page that is open in a
-// closed part.
+// lossSpec returns a random policy with statements that can cause losses of search engines. One page within a
+// disallowed section is allowed.
 func lossSpec(r *rand.Rand) *policy.Spec {
 	spec := policytest.Random(r, policytest.Options{
 		Usages: []policy.Usage{policy.Crawl, policy.Crawl, policy.Crawl, policy.Index, policy.Search, policy.Present, policy.PresentSnippet, policy.PresentLink},
@@ -89,7 +89,7 @@ func lossSpec(r *rand.Rand) *policy.Spec {
 	if r.IntN(3) == 0 {
 		policytest.AddDirectives(r, spec, true)
 	}
-	for i := range spec.Rules { // the server takes several slashes for one
+	for i := range spec.Rules { // the server treats several slashes as one slash
 		for j := range spec.Rules[i].Statements {
 			pattern := &spec.Rules[i].Statements[j].Pattern
 			*pattern = pathpattern.MustParse(oneSlash(pattern.String()))
@@ -110,8 +110,8 @@ func oneSlash(path string) string {
 	return path
 }
 
-// A search engine that the new policy takes for an impostor by another proof may lose every
-// request, and it cannot be judged which.
+// The new policy verifies a search engine with another proof. The real search engine may then be an impostor to the
+// server, and may lose any request. It cannot be judged which requests it loses.
 func TestVerifiedOtherwise(t *testing.T) {
 	t.Parallel()
 	const rules = "rules:\n  - for: everyone\n    disallow: {crawl: /x/}\n"
@@ -133,7 +133,8 @@ func TestVerifiedOtherwise(t *testing.T) {
 	}
 }
 
-// An engine whose requests have the user-agent of a blocked crawler is named once, although several changes are behind it.
+// The requests of a search engine match the user-agent of a blocked crawler. Several changes have this cause, but the
+// search engine is named only once.
 func TestCaughtEngineIsNamedOnce(t *testing.T) {
 	t.Parallel()
 	old := load(t, "rules:\n  - for: everyone\n    allow: {crawl: /}\n")

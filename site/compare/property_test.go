@@ -22,7 +22,7 @@ var (
 	seed  = flag.Uint64("seed", 1, "seed of the random policies")
 )
 
-// numPairs is the number of pairs to compare.
+// numPairs returns the number of pairs of policies to compare.
 func numPairs() int {
 	if testing.Short() {
 		return min(*pairs, 5)
@@ -41,8 +41,8 @@ func decisions(old, now *policy.Policy) *compare.Diff {
 	return &compare.Diff{Changes: changes, Complete: complete}
 }
 
-// If two random policies answer a question differently, the comparison reports a change that
-// covers its crawler, identity, host, usage and path, with both answers.
+// If two random policies give different answers to a question, the comparison reports a change with both answers. The
+// change covers the crawler, identity, host, usage and path of the question.
 func TestEveryDifferenceIsReported(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 1))
 	different := 0
@@ -83,7 +83,7 @@ func TestEveryDifferenceIsReported(t *testing.T) {
 	}
 }
 
-// A policy does not differ from itself, nor from itself with its rules turned around.
+// A policy does not differ from itself. Reversing the order of its rules does not make a difference, either.
 func TestNothingChangesBetweenAPolicyAndItself(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 2))
 	for range numPairs() {
@@ -101,7 +101,7 @@ func TestNothingChangesBetweenAPolicyAndItself(t *testing.T) {
 	}
 }
 
-// What one order reports as a loss, the other reports as a gain.
+// If the two policies are exchanged, a loss becomes a gain, and the reverse.
 func TestOldAndNewMirror(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 3))
 	mirror := map[compare.Effect]compare.Effect{compare.Loss: compare.Gain, compare.Gain: compare.Loss}
@@ -113,7 +113,7 @@ func TestOldAndNewMirror(t *testing.T) {
 			if c.Old != "disallowed" && c.New != "disallowed" {
 				continue
 			}
-			for _, u := range c.Usages { // one order may put more usages and paths together than the other
+			for _, u := range c.Usages { // one direction may combine more usages and paths than the other
 				for _, path := range c.Paths {
 					if !slices.ContainsFunc(back.Changes, func(m compare.Change) bool {
 						return m.Effect == mirror[c.Effect] && slices.Contains(m.Usages, u) && slices.Contains(m.Paths, path)
@@ -130,8 +130,8 @@ type question struct {
 	token, host, path, purpose string
 	identity                   policy.Identity
 	usage                      policy.Usage
-	named                      bool   // one of the policies knows the crawler
-	key                        string // the host as the comparison has it
+	named                      bool   // true if one of the policies has the crawler
+	key                        string // the host in the form that the comparison uses
 }
 
 func (q *question) ask(p *policy.Policy) string {
@@ -173,7 +173,7 @@ func (q *question) inside(c *compare.Change, old, now string) bool {
 	if q.token != "" && !slices.ContainsFunc(c.Kinds, func(k compare.Kind) bool {
 		return slices.ContainsFunc(k.Crawlers, func(t string) bool { return strings.EqualFold(t, q.token) })
 	}) {
-		if q.token != "EpsilonBot" || q.named { // which only policies know that name it
+		if q.token != "EpsilonBot" || q.named { // EpsilonBot is only in policies that name it
 			return false
 		}
 	}
@@ -183,7 +183,7 @@ func (q *question) inside(c *compare.Change, old, now string) bool {
 	return q.matches(c)
 }
 
-// matches reports whether the change is about the host and path.
+// matches reports whether the change is about the host and path of the question.
 func (q *question) matches(c *compare.Change) bool {
 	if c.Hosts != nil && !slices.Contains(c.Hosts, q.key) {
 		return false
@@ -192,7 +192,7 @@ func (q *question) matches(c *compare.Change) bool {
 	return slices.ContainsFunc(c.Paths, func(p string) bool { return pathpattern.MustParse(p).Match(path) })
 }
 
-// hostKey is the narrowest of the hosts that stands for one of a question.
+// hostKey returns the narrowest host in hosts that covers a host.
 func hostKey(hosts []policy.Host, host string) string {
 	host = policy.NormalizeHost(host)
 	best := ""

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// A policy that decides the same is not the same policy if a server reads another setting from it.
+// Two policies with the same decisions are different if another setting for the server differs.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	const closed = "rules:\n  - for: everyone\n    disallow: {crawl: /admin/, train-ai: /}\n    limit: 60/m\n"
@@ -63,9 +63,10 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// examples has two values of each key of a policy file, in a policy in which they matter.
+// examples has two policies for each key of a policy file. They have different values of the key, and the difference
+// has an effect.
 var examples = map[string][2]string{
-	"version":   {}, // has one value
+	"version":   {}, // only one value is valid
 	"catalog":   {"rules: RULES\n", "catalog: 2026-01-01\nrules: RULES\n"},
 	"sitemaps":  {"sitemaps: /a.xml\n", "sitemaps: {www.example.com: /a.xml}\n"},
 	"resources": {"resources: {set: /a/}\nrules: [{for: everyone, disallow: {crawl: [set, /c/]}}]\n", "resources: {set: /b/}\nrules: [{for: everyone, disallow: {crawl: [set, /c/]}}]\n"},
@@ -173,7 +174,7 @@ var examples = map[string][2]string{
 	"rights.offers.users":    ofOffer(", users: education", ", users: commercial"),
 }
 
-// someRules stands where the text of an example has RULES.
+// someRules replaces RULES in the examples.
 const (
 	someRules = "[{for: everyone, disallow: {crawl: /a/, train-ai: /, ai-use: /}}]"
 	offers    = "rules: RULES\npublish: {rsl: on}\nrights:\n  offers: "
@@ -209,7 +210,8 @@ func ofOffer(old, now string) [2]string {
 	return [2]string{both(old), both(now)}
 }
 
-// keysOf lists the keys that a schema describes. The keys of entries are the same under each usage, and listed once.
+// keysOf returns the keys that a schema describes. The keys of entries are the same under each usage, so they are
+// listed only once.
 func keysOf(root, schema map[string]any, at string) (keys []string) {
 	if ref, ok := schema["$ref"].(string); ok {
 		return keysOf(root, root["$defs"].(map[string]any)[ref[strings.LastIndexByte(ref, '/')+1:]].(map[string]any), at)
@@ -235,7 +237,7 @@ func keysOf(root, schema map[string]any, at string) (keys []string) {
 	return keys
 }
 
-// Whatever key of a policy changes, the comparison says so.
+// If any key of a policy changes, the comparison reports a change.
 func TestEveryKeyIsCompared(t *testing.T) {
 	t.Parallel()
 	var schema map[string]any
@@ -258,7 +260,7 @@ func TestEveryKeyIsCompared(t *testing.T) {
 		texts, ok := examples[key]
 		if verb, usage, found := strings.Cut(strings.TrimPrefix(key, "rules."), "."); !ok && found {
 			texts = ofRule(verb+": {"+usage+": /a/}", verb+": {"+usage+": /b/}")
-			if usage == policy.Crawl.String() && verb == "allow" { // where it is not allowed anyway
+			if usage == policy.Crawl.String() && verb == "allow" { // without a disallow entry, the allow entry would not change anything
 				texts = ofRule("disallow: {crawl: /}, allow: {crawl: /a/}", "disallow: {crawl: /}, allow: {crawl: /b/}")
 			}
 		} else if !ok {
@@ -283,7 +285,7 @@ func TestEveryKeyIsCompared(t *testing.T) {
 	}
 }
 
-// Losses of web search come first, whether or not they count against the search-loss limit.
+// Losses of web search come first, even if they do not count against the search-loss limit.
 func TestSectionOfUncountedLosses(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder

@@ -10,7 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Search engines lose what a channel takes away from them, and only that, whichever part of the policy does it.
+// Search engines lose something only if a channel takes it away from them. The part of the policy that causes this does
+// not matter.
 func TestLossesByTheTable(t *testing.T) {
 	t.Parallel()
 	const (
@@ -57,7 +58,7 @@ func TestLossesByTheTable(t *testing.T) {
 	}
 }
 
-// A policy that publishes and blocks the same as before takes nothing away, whatever its rules say.
+// If a policy publishes and blocks the same as before, there is no change, even if its rules differ.
 func TestRulesThatNobodyReadsChangeNothing(t *testing.T) {
 	t.Parallel()
 	old := load(t, "publish: {acap: off, content-usage: off, controls: off}\nrules:\n  - for: everyone-else\n    disallow: {crawl: /a/}\n  - for: [YandexMobileBot, AdsBot-Google]\n    allow: {crawl: /}\n")

@@ -131,7 +131,7 @@ func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 	unmet, asked := e.unmet(before.Policy)
 	switch {
 	case asked == 0 && c.Who.Kind != policy.ForToken:
-		return nil, fmt.Errorf("the policy and the catalog do not know any crawler called %q", c.Who)
+		return nil, fmt.Errorf("neither the policy nor the catalog has a crawler called %q", c.Who)
 	case len(unmet) == 0 && asked > 0:
 		return &Result{Text: text, Site: before, Diff: compare.Sites(before, before, compare.Options{Now: now})}, nil
 	}

@@ -21,8 +21,8 @@ var update = flag.Bool("update", false, "write the golden files")
 
 var now = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 
-// TestGolden makes the choice in the first line of each file, and compares the lines that
-// change, all that changes by them, and what the author is told.
+// TestGolden makes the choice in the first line of each file. It compares the edited lines, all changes of decisions,
+// and the messages for the author.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) < 10 {
@@ -57,7 +57,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// choice reads WHO ACTION [PLACE] [on HOST] [intended].
+// choice parses WHO ACTION [PLACE] [on HOST] [intended].
 func choice(t *testing.T, words []string) edit.Choice {
 	t.Helper()
 	var place, host string

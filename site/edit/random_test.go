@@ -24,9 +24,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 )
 
-// TestEditsMakeTheChoiceAndNoOther edits random policies with comments. An evaluator that
-// shares no code with the edit or the comparison is asked before and after. The choice must
-// apply to the chosen crawlers, and every other difference must be listed in the result.
+// TestEditsMakeTheChoiceAndNoOther edits random policies with comments. It asks an evaluator that does not share any
+// code with the edit or the comparison, before and after each edit. The choice must apply to the chosen crawlers, and
+// the result must list all other differences.
 func TestEditsMakeTheChoiceAndNoOther(t *testing.T) {
 	rounds := testkit.Rounds(16, 20)
 	switch {
@@ -74,7 +74,7 @@ func oneEdit(t *testing.T, seed int, counts map[string]int) {
 	}
 	text := commented(r, string(policyfile.Print(spec)))
 	before, _ := site.LoadWith("policy.yaml", []byte(text), policyfile.Options{Now: now})
-	if before == nil { // of some, paths cross too often
+	if before == nil { // some random policies have too many overlapping paths
 		counts["not loaded"]++
 		return
 	}
@@ -100,7 +100,7 @@ func oneEdit(t *testing.T, seed int, counts map[string]int) {
 	counts["with other changes, listed"] += min(len(p.otherChanges()), 1)
 }
 
-// commented puts comments between the lines of a file and behind some.
+// commented adds comments between the lines of a file and after some lines.
 func commented(r *rand.Rand, text string) string {
 	var b strings.Builder
 	for i, line := range strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n") {
@@ -115,7 +115,7 @@ func commented(r *rand.Rand, text string) string {
 	return b.String()
 }
 
-// sameComments reports whether the comments on lines of their own are all there.
+// sameComments reports whether all comments on separate lines are still in the text.
 func sameComments(before, after string) bool {
 	notes := func(text string) (all []string) {
 		for line := range strings.Lines(text) {
@@ -164,7 +164,7 @@ type pair struct {
 	asked         int
 }
 
-// otherChanges returns the changes other than those to the chosen crawling.
+// otherChanges returns the changes of usages other than the chosen one.
 func (p *pair) otherChanges() (usages []string) {
 	for _, c := range p.result.Diff.Changes {
 		for _, u := range c.Usages {
@@ -204,7 +204,7 @@ func (p *pair) check() bool {
 	return true
 }
 
-// asks compares the answers to a question before and after.
+// asks compares the answers to a question before and after the edit.
 func (p *pair) asks(q policytest.Question) bool {
 	p.asked++
 	if was, is := snippet(p.before, q), snippet(p.after, q); was != is && !p.lists(q, "max-snippet") {
@@ -212,7 +212,8 @@ func (p *pair) asks(q policytest.Question) bool {
 		return false
 	}
 	was, is := policytest.Decide(p.before, q), policytest.Decide(p.after, q)
-	// That it is allowed expressly is no other decision, and no request carries some names.
+	// It makes no difference whether a rule allows something or no rule disallows it. Some names never occur in
+	// requests, so blocking them makes no difference.
 	requested := q.Token != "" && !slices.ContainsFunc(p.after.Crawlers, func(c policy.Crawler) bool { return c.Token == q.Token && c.RobotsOnly })
 	if (was.Verdict == policy.Disallowed) == (is.Verdict == policy.Disallowed) && (was.Verdict != policy.Disallowed || was.Mode == is.Mode || !requested || q.Usage != policy.Crawl) {
 		return true
@@ -224,7 +225,7 @@ func (p *pair) asks(q policytest.Question) bool {
 	return false
 }
 
-// lists reports whether the result says that something changes of what a question is about.
+// lists reports whether the result lists a change of something that covers a question.
 func (p *pair) lists(q policytest.Question, what string) bool {
 	return slices.ContainsFunc(p.result.Diff.Changes, func(c compare.Change) bool {
 		everyone := len(c.Crawlers) > 0 && (c.Crawlers[0] == "everyone" || c.Crawlers[0] == "everyone-else")
@@ -237,7 +238,7 @@ func (p *pair) lists(q policytest.Question, what string) bool {
 	})
 }
 
-// holds asks about the very place that was chosen, for one crawler.
+// holds reports whether the choice applies at the chosen place, for one crawler.
 func (p *pair) holds(token string) bool {
 	host := "host.invalid"
 	if p.choice.Host != "" {
@@ -269,7 +270,7 @@ func (p *pair) holds(token string) bool {
 	a := policytest.Decide(p.after, q)
 	closed := a.Verdict == policy.Disallowed
 	refused := closed && a.Mode == policy.ModeBlock
-	if p.choice.Usage != policy.Crawl { // without a rule a path is not called allowed, and no request is blocked
+	if p.choice.Usage != policy.Crawl { // without a rule, other usages are unstated instead of allowed, and requests are never blocked because of them
 		closed, refused = closed || p.choice.Do == edit.Allow && a.Verdict == policy.Unstated, false
 	}
 	ok := map[edit.Action]bool{edit.Allow: !closed, edit.Ask: closed && !refused, edit.Refuse: refused}[p.choice.Do]
@@ -280,8 +281,8 @@ func (p *pair) holds(token string) bool {
 	return false
 }
 
-// snippet returns the shortest length of a snippet that applies to a question, or that there is
-// none; "" for no limit.
+// snippet returns the rule with the shortest snippet that applies to a question, such as nosnippet. It returns "" if
+// there is no limit.
 func snippet(spec *policy.Spec, q policytest.Question) string {
 	text, least := "", 1<<30
 	for _, e := range policytest.EngineRules(spec, q) {

@@ -56,7 +56,7 @@ var Topics = [topicCount]struct {
 }{
 	Search:    {"search", "May search engines find the site?", Yes, Search},
 	Training:  {"ai-training", "May AI be trained with the site's contents?", No, Training},
-	Rights:    {"reserve-rights", "Also reserve the rights to text and data mining, in a machine-readable form ( " + channels.Reserving()[0].Name + ")?", No, Training},
+	Rights:    {"reserve-rights", "Also reserve the rights to text and data mining, in a machine-readable form (" + channels.Reserving()[0].Name + ")?", No, Training},
 	AIAnswers: {"ai-answers", "May AI products use the site's contents to answer questions?", Yes, AIAnswers},
 	AISearch:  {"ai-search", "May search engines that feed AI answers, such as PerplexityBot, read the site?", Yes, AIAnswers},
 	Images:    {"images", "May image search show the site's pictures?", Yes, Images},

@@ -25,8 +25,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// answered is every combination of yes and no to the topics, without those that are not
-// asked about.
+// answered returns all combinations of answers. It omits answers to questions that would not be asked.
 func answered() (all []Answers) {
 	for bits := range 1 << topicCount {
 		a := Answers{Host: "example.com"}
@@ -49,9 +48,9 @@ func answered() (all []Answers) {
 	return all
 }
 
-// TestPolicyMeansTheAnswers tries every combination of answers: the policy loads without a
-// diagnostic, and explain, an independent reader of robots.txt, HTTP, and what init prints
-// say what was answered.
+// TestPolicyMeansTheAnswers tries every combination of answers. Each policy must load without a diagnostic. The
+// explanations, the generated robots.txt, the HTTP responses and the table that init prints must agree with the
+// answers.
 func TestPolicyMeansTheAnswers(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -116,7 +115,7 @@ func meansTheAnswers(t *testing.T, b *Built, place [2]string) {
 		"Googlebot": open, "Bingbot": open, "Applebot": open, "NobodyKnows": open, "AhrefsBot": open,
 		"GPTBot": if2(to[Training] == No, refused), "CCBot": if2(to[Training] == No, refused),
 		"ChatGPT-User": if2(answers, refused), "PerplexityBot": if2(answers && to[AISearch] == No, refused), "OAI-SearchBot": if2(answers && to[AISearch] == No, refused),
-		"ManusBot":        if2(to[Training] == No && answers && to[AISearch] == No, refused), // an agent: of category:ai alone
+		"ManusBot":        if2(to[Training] == No && answers && to[AISearch] == No, refused), // an agent belongs only to category:ai
 		"Googlebot-Image": if2(to[Images] == No, asked), "archive.org_bot": if2(to[Archives] == No, refused), "facebookexternalhit": if2(to[Previews] == No, refused),
 	} {
 		e := b.Site.Explain(site.Question{Agent: agent, URL: &url.URL{Scheme: "http", Host: "example.com", Path: "/x"}})
@@ -128,10 +127,10 @@ func meansTheAnswers(t *testing.T, b *Built, place [2]string) {
 		}
 		info := b.Site.Policy.CrawlerInfo(b.Site.Policy.Crawler(agent))
 		c := rfc9309.Crawler{Names: append([]string{agent}, info.Follows...)}
-		if info.Rare && want == refused { // robots.txt leaves out rare crawlers that the server blocks
+		if info.Rare && want == refused { // robots.txt does not list rare crawlers that the server blocks
 			continue
 		}
-		if agent != "facebookexternalhit" && robots.Ask(c, "/x").Allowed != (want == open) { // which ignores "*"
+		if agent != "facebookexternalhit" && robots.Ask(c, "/x").Allowed != (want == open) { // facebookexternalhit ignores the group of *
 			t.Errorf("robots.txt lets %s in: want %s", agent, want)
 		}
 		for i, closed := range []string{"/a/b", "/x.pdf"} {
@@ -169,8 +168,8 @@ func meansTheAnswers(t *testing.T, b *Built, place [2]string) {
 	}
 }
 
-// TestDependentAnswers: an answer to a question that is not asked contradicts the one that
-// it depends on, or implies it.
+// TestDependentAnswers answers a question that depends on another question. If the other question is not answered, its
+// answer is implied. If the other answer does not fit, the answers contradict each other.
 func TestDependentAnswers(t *testing.T) {
 	t.Parallel()
 	for flag, of := range map[Topic]Topic{AISearch: AIAnswers, Rights: Training} {
@@ -189,8 +188,8 @@ func TestDependentAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswerEngines: search engines that feed AI answers are named where they may read a
-// site that wants no such answers, and blocked on request.
+// TestAnswerEngines disallows AI answers. Search engines that feed AI answers are then named if they may still read the
+// site, and blocked if the user asks for that.
 func TestAnswerEngines(t *testing.T) {
 	t.Parallel()
 	for answer, may := range map[Answer]bool{Unanswered: true, Yes: true, No: false} {
@@ -219,7 +218,7 @@ func TestAnswerEngines(t *testing.T) {
 	}
 }
 
-// TestQuestions types what people type.
+// TestQuestions enters different spellings of the answers.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	const robots = "User-agent: *\nDisallow: /x/\n"
@@ -233,7 +232,7 @@ func TestQuestions(t *testing.T) {
 		return nil, errors.New("cannot be reached")
 	}
 	for name, tt := range map[string]struct {
-		lines string // after those that are missing Enter is pressed
+		lines string // after these lines, the user presses Enter for all further questions
 		want  string
 	}{
 		"enter":                       {"", "from= host= to= closed=[] staging=[]"},
@@ -282,8 +281,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestContradictions: answers that contradict each other are an error, and where they contradict
-// a robots.txt, it is said which of the two holds.
+// TestContradictions checks answers that contradict each other, which is an error. If the answers contradict a
+// robots.txt, a note says which of the two applies.
 func TestContradictions(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

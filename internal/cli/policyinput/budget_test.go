@@ -17,7 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// filler makes robots.txt of parts that are numbered, in figures and in letters.
+// filler generates a robots.txt from numbered parts. The numbers are written as digits (NUMBER) and as letters (NAME).
 type filler struct{ parts, size int }
 
 func (f filler) fill(format string) string {
@@ -32,11 +32,11 @@ func (f filler) fill(format string) string {
 	return b.String()
 }
 
-// usual are the files that are tried outside of long tests.
+// usual lists the files that are used unless all tests run.
 var usual = []string{"groups", "rules", "wildcards of both kinds", "records", "records of sets", "short lines"}
 
-// hostile are robots.txt that are expensive to read, by what they have much of: as much as
-// crawlers read, or as can be imported.
+// hostile returns robots.txt files that are expensive to read. The keys say what each file has a lot of. The files have
+// the maximum size that crawlers read, or the maximum size that can be imported.
 func hostile() map[string]string {
 	files := map[string]string{}
 	for size, f := range map[string]filler{"full": {1 << 20, rfc9309.Limit - 5000}, "most": {12_300, rfc9309.Limit - 5000}, "quarter": {1350, rfc9309.Limit - 5000}} {
@@ -82,8 +82,8 @@ func hostile() map[string]string {
 	return files
 }
 
-// Any imported robots.txt takes little memory and time. A file that is too large to be compared
-// is not reported as equal.
+// Importing a robots.txt needs little memory and time, regardless of its content. If a file is too large to compare,
+// the result does not say that both files are equal.
 func TestImportBudget(t *testing.T) {
 	testkit.Nightly(t)
 	converted := 0
@@ -109,9 +109,8 @@ func TestImportBudget(t *testing.T) {
 	}
 }
 
-// Any comparison takes little memory and time: as much for each of the two files as importing
-// it, and as much again for comparing them. Files that were not compared are not reported as
-// equal.
+// Comparing two files needs little memory and time. The limits are those for importing two files, and for one
+// comparison. If files were not compared completely, the result does not say that they are equal.
 func TestDiffBudget(t *testing.T) {
 	testkit.Nightly(t)
 	dir := t.TempDir()

@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Each case is one that real files have.
+// Each case occurs in real files.
 func TestConvert(t *testing.T) {
 	t.Parallel()
 	type ask struct {
@@ -30,7 +30,7 @@ func TestConvert(t *testing.T) {
 	for _, c := range []struct {
 		name, robots string
 		asks         []ask
-		has, notes   []string // in the text, and in the notes
+		has, notes   []string // expected in the text and in the notes
 		hasNot       []string
 	}{
 		{
@@ -216,9 +216,9 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// checkSilent checks that a converted policy has no warnings except about problems of the
-// robots.txt itself. These are a delay for a crawler that ignores it, and search engines that
-// only its ACAP records disallow.
+// checkSilent checks that a converted policy does not have warnings, except about problems of the robots.txt itself.
+// These problems are a delay for a crawler that ignores it, and search engines that are disallowed only by ACAP
+// records.
 func checkSilent(t *testing.T, text []byte) {
 	t.Helper()
 	_, ds := policyfile.Load("converted.yaml", text)
@@ -251,7 +251,7 @@ func TestConvertRefuses(t *testing.T) {
 	}
 }
 
-// Notes about entries that no line of the file states have the line of their group.
+// If a note is about an entry that no line of the file contains, the note has the line of the entry's group.
 func TestNotesHavePlaces(t *testing.T) {
 	c := mustConvert(t, []byte("User-agent: *\nDisallow: /admin/\n\nUser-agent-purpose: A\nDisallow: /admin/\n\nUser-agent-purpose: B\nDisallow: /x\n"))
 	if len(c.Notes) != 1 || !strings.HasPrefix(c.Notes[0].Message, "robots.txt has no Allow line for \"/admin/\" here") || c.Notes[0].Line != 8 {
@@ -259,7 +259,8 @@ func TestNotesHavePlaces(t *testing.T) {
 	}
 }
 
-// A delay stays even for a crawler that is documented to ignore it, and for the others in its rule.
+// A crawl-delay is converted even for a crawler that is documented to ignore it, and for the other crawlers of the same
+// rule.
 func TestConvertCrawlDelays(t *testing.T) {
 	c := mustConvert(t, []byte("User-agent: *\nCrawl-delay: 10\nDisallow: /a/\n\nUser-agent: Googlebot\nCrawl-delay: 5\nDisallow: /b/\n\n"+
 		"User-agent: Bingbot\nDisallow: /c/\n\nUser-agent: Yandex\nUser-agent: Slurp\nCrawl-delay: 2.5\nDisallow: /d/\n"))
@@ -278,8 +279,8 @@ func TestConvertCrawlDelays(t *testing.T) {
 	checkSilent(t, c.Text)
 }
 
-// ACAP 1.0 section 2.9.2: the policy has prohibitions of records that other lines do not have,
-// but their intention is unclear.
+// ACAP records disallow more than the other lines of the file (ACAP 1.0 section 2.9.2). The policy also disallows this,
+// but does not mark it as intended, because the intention is unclear.
 func TestConvertContradictoryACAP(t *testing.T) {
 	for _, robots := range []string{
 		"User-agent: *\nAllow: /\n\nACAP-crawler: *\nACAP-disallow-crawl: /\n",
@@ -295,14 +296,14 @@ func TestConvertContradictoryACAP(t *testing.T) {
 			t.Errorf("what becomes stricter is not reported: %+v", q.Comparison)
 		}
 	}
-	// Where both close it, it is.
+	// If both the records and the other lines disallow the site, this is intended.
 	if c := mustConvert(t, []byte("User-agent: *\nDisallow: /\n\nACAP-crawler: *\nACAP-disallow-crawl: /\n")); !bytes.Contains(c.Text, []byte("intended: [disallows-search]")) {
 		t.Errorf("%s", c.Text)
 	}
 }
 
-// For every file, check is silent about the policy, and the file and its policy do not differ.
-// The rendered policy converts to the same policy again.
+// For every file, the policy has no warnings, and does not differ from the file. If the policy is rendered and
+// converted again, the result is the same policy.
 func TestConvertIsAFixedPoint(t *testing.T) {
 	patterns := []string{"../../../robotstxt/testdata/import/*.txt", "../../../robotstxt/testdata/sites/*.txt"}
 	if dir := os.Getenv("ROBOTSPOLICY_DATA"); dir != "" {
@@ -335,7 +336,7 @@ func TestConvertIsAFixedPoint(t *testing.T) {
 			}
 			converted++
 			checkSilent(t, first.Text)
-			// What converting leaves out to have no warnings must change nothing.
+			// Convert removes statements to avoid warnings. This must not change any decision.
 			im, err := importFile(data)
 			if err != nil {
 				t.Fatal(err)
@@ -354,8 +355,7 @@ func TestConvertIsAFixedPoint(t *testing.T) {
 			if changes, complete := compare.Decisions(in.Policy, first.File.Policy, compare.Options{}); len(changes) > 0 || !complete {
 				t.Errorf("the file and its policy differ: %+v\n%s", changes, first.Text)
 			}
-			// ACAP's lines are of a policy with publish: {acap: full}; what they say is held to
-			// this elsewhere.
+			// The server would render ACAP records only with publish: {acap: full}. Other tests check them.
 			if bytes.Contains(bytes.ToLower(data), []byte("acap-")) {
 				return
 			}
@@ -380,7 +380,7 @@ func TestConvertIsAFixedPoint(t *testing.T) {
 	t.Logf("%d of %d files converted", converted, len(files))
 }
 
-// Lines that lose for the same reason are one note, with their numbers in the converted file.
+// Lines that lose for the same reason are combined in one note. The note has their line numbers in the original file.
 func TestConvertGroupsNotes(t *testing.T) {
 	c := mustConvert(t, []byte("User-agent: *\nDisallow: *a$\nDisallow: *b$\nDisallow: /x\nAllow: /a$\nAllow: /b$\n"))
 	notes := robotstxt.Grouped(c.Notes)
@@ -407,7 +407,7 @@ func changesOf(changes []compare.Change, usage string) (all []compare.Change) {
 	return all
 }
 
-// stripped is a text without its comments.
+// stripped returns a text without its comments.
 func stripped(text []byte) []byte {
 	var b bytes.Buffer
 	for line := range bytes.Lines(text) {

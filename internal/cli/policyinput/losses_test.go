@@ -45,7 +45,8 @@ func TestSearchLosses(t *testing.T) {
 	}
 }
 
-// The policy disallows every spelling of a path, which is not a loss, also in the query of another line's path.
+// The policy disallows every spelling of a path. This is not counted as a loss, even if the path is in the query of
+// another line's pattern.
 func TestSpellingsAreNoSearchLoss(t *testing.T) {
 	robots := []byte("User-agent: *\nAllow: /b/*?iid=*&chn=ps\nDisallow: /*redirect%3Dmobile\n")
 	c, err := Convert("robots.txt", robots)
@@ -58,8 +59,8 @@ func TestSpellingsAreNoSearchLoss(t *testing.T) {
 	}
 }
 
-// An Allow with a longer pattern in the policy than as written does not open the paths of a longer Disallow, and no path is
-// lost.
+// In the policy, the normalized pattern of an Allow line can be longer than in the file. This neither allows the paths
+// of a longer Disallow line, nor loses any path.
 func TestCrossingAllowsOpenNothing(t *testing.T) {
 	robots := []byte("User-agent: *\nAllow: *.jpeg\nAllow: /*.css$\nDisallow: /admin/\nDisallow: /x\n")
 	c, err := Convert("robots.txt", robots)
@@ -77,7 +78,7 @@ func TestCrossingAllowsOpenNothing(t *testing.T) {
 	}
 }
 
-// The spelling of an Allow line does not open paths to the crawlers of other groups.
+// An additional spelling for an Allow line of one group does not allow paths for the crawlers of other groups.
 func TestSpellingsOfOtherGroupsOpenNothing(t *testing.T) {
 	robots := []byte("User-agent: *\nAllow: /a%3Ab\n\nUser-agent: Googlebot\nAllow: /a:b\nDisallow: /*a\n")
 	c, err := Convert("robots.txt", robots)
@@ -91,8 +92,8 @@ func TestSpellingsOfOtherGroupsOpenNothing(t *testing.T) {
 	}
 }
 
-// The comparison asks about raw URLs, too. It counts further spellings of a disallowed path separately. A path is lost if an
-// Allow line has its spelling.
+// The comparison also uses URLs that are not normalized. It counts further spellings of a disallowed path separately.
+// But if an Allow line has such a spelling, the path is lost.
 func TestSpellingsAsSent(t *testing.T) {
 	for robots, want := range map[string]struct {
 		spellings bool

@@ -36,7 +36,8 @@ func gzipped(s string) string {
 	return b.String()
 }
 
-// RFC 9309 section 2.3.1, by status and by what is served.
+// Reading a robots.txt follows RFC 9309 section 2.3.1: the result depends on the status and the content of the
+// response.
 func TestReadFromServer(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
@@ -69,7 +70,7 @@ func TestReadFromServer(t *testing.T) {
 	serve("/empty", 200, "")
 	serve("/policy", 200, "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /admin/}\n")
 	serve("/bad.yaml", 200, "version: 1\nrulez: []\n")
-	// Crawlers read 500 KiB: what follows is not read.
+	// Crawlers read only 500 KiB, so they do not see the last line.
 	serve("/long", 200, robots+strings.Repeat("# filler\n", 60_000)+"Disallow: /late/\n")
 	s := httptest.NewServer(mux)
 	defer s.Close()
@@ -77,7 +78,7 @@ func TestReadFromServer(t *testing.T) {
 		path, fails string
 		invalid     bool
 		policy      bool
-		open        bool // /admin/ may be crawled
+		open        bool // true if /admin/ may be crawled
 	}{
 		{path: ""},
 		{path: "/"},

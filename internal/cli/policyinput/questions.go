@@ -27,14 +27,14 @@ type Questions struct {
 	Spellings int
 
 	old, now string          // the names of the files
-	lost     []string        // for each difference, a path that is lost in every spelling, or ""
+	lost     []string        // for each difference, a path that is disallowed in every spelling, or "" if there is no such path
 	searches map[string]bool // the crawlers of search engines
 }
 
 // AskBoth compares the robots.txt of two inputs with an independent parser. For a policy, it uses the rendered
 // robots.txt for a host.
 func AskBoth(old, now *Input, host string) *Questions {
-	// search engines are among the other crawlers
+	// Other stands for all crawlers that the files do not name, which include search engines
 	known, searches := map[string]rfc9309.Crawler{}, map[string]bool{rfc9309.Other: true}
 	var all []rfc9309.Crawler
 	for _, in := range []*Input{old, now} {
@@ -113,7 +113,7 @@ var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 func (q *Questions) Same() claim.Claim {
 	var c claim.Coverage
 	if !q.Complete {
-		c.Gaps = append(c.Gaps, claim.Gap{Name: compare.GapTooLarge, What: "the files are too large to compare completely, so it cannot be judged whether they say the same"})
+		c.Gaps = append(c.Gaps, claim.Gap{Name: compare.GapTooLarge, What: "the files are too large to compare completely, so it cannot be judged whether their meaning is the same"})
 	}
 	return claim.Judge(sameFile, sameSubject{claim.Read(q, c)})
 }

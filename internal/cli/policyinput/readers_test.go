@@ -24,8 +24,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// robotsFiles are the robots.txt files of the repository's test data, and of
-// $ROBOTSPOLICY_DATA.
+// robotsFiles returns the robots.txt files in the test data of the repository and in $ROBOTSPOLICY_DATA.
 func robotsFiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -51,7 +50,8 @@ func robotsFiles(t *testing.T) map[string][]byte {
 	return files
 }
 
-// addCases adds the files of the cases of other projects' tests, one in each line.
+// addCases adds the robots.txt files from test cases of other projects. Each line of the file with this name has one
+// case.
 func addCases(t *testing.T, files map[string][]byte, name string) {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -67,8 +67,8 @@ func addCases(t *testing.T, files map[string][]byte, name string) {
 	}
 }
 
-// crossingRobots is a file of patterns that cross. In many pairs, one wins by its length as written and the other one by its
-// length in normal form.
+// crossingRobots generates a robots.txt whose patterns match common paths. In many pairs, one pattern is longer as
+// written, but the other one is longer in normal form.
 func crossingRobots(r *rand.Rand) []byte {
 	paths := []string{
 		"*.jpeg", "/*.css$", "/admin/", "/x", "*a", "**a", "/**/b", "*/b/", "/a*", "/a**", "/*a*b", "/a/*b$", "/", "/*", "*",
@@ -84,7 +84,7 @@ func crossingRobots(r *rand.Rand) []byte {
 	return []byte(b.String())
 }
 
-// generatedRobots is a file of groups that overlap.
+// generatedRobots generates a robots.txt with overlapping groups.
 func generatedRobots(r *rand.Rand) []byte {
 	one := func(from ...string) string { return from[r.IntN(len(from))] }
 	var b strings.Builder
@@ -103,9 +103,9 @@ func generatedRobots(r *rand.Rand) []byte {
 
 var tokenOnly = regexp.MustCompile(`^[A-Za-z_-]+$`)
 
-// Google's C++ parser, where GOOGLE_ROBOTSTXT names a checkout, and rfc9309 read what every
-// robots.txt is rendered as, once it is a policy, as they read the file itself. Where they do
-// not, the independent reader or a note says so.
+// Each robots.txt is converted to a policy, and the policy is rendered as a robots.txt again. Independent parsers must
+// read both robots.txt files in the same way. Otherwise the comparison or a note must report the difference. The
+// parsers are rfc9309 and, if GOOGLE_ROBOTSTXT names a checkout, Google's C++ parser.
 func TestImportedFilesReadTheSame(t *testing.T) {
 	t.Parallel()
 	files := robotsFiles(t)
@@ -177,7 +177,7 @@ func TestImportedFilesReadTheSame(t *testing.T) {
 	}
 }
 
-// lossClass says why the policy of a file may disallow more than crawlers read in the file.
+// lossClass returns the reason why the policy of a file may disallow more than crawlers read in the file.
 func lossClass(c *Converted) string {
 	switch {
 	case c.Imported.HasRecords():
@@ -188,8 +188,8 @@ func lossClass(c *Converted) string {
 	return "neither"
 }
 
-// lostPlainPaths lists the plain paths that some search engine may fetch by the file and not by its policy. A plain path is one
-// that an Allow or Disallow line of the file names without a wildcard.
+// lostPlainPaths returns the plain paths that the file allows for a search engine, but its policy does not. A plain
+// path is a path without wildcards in an Allow or Disallow line of the file.
 func lostPlainPaths(q *Questions, data []byte) (lost []string) {
 	plain := map[string]bool{}
 	for line := range strings.FieldsFuncSeq(string(acap.Decode(data)), func(r rune) bool { return r == '\r' || r == '\n' }) {
@@ -214,7 +214,7 @@ func lostPlainPaths(q *Questions, data []byte) (lost []string) {
 	return lost
 }
 
-// askGoogle asks Google's parser about both, for each name that a group of the file has.
+// askGoogle compares both robots.txt files with Google's parser, for each name that a group of the file has.
 func askGoogle(t *testing.T, google *crawlertest.Process, c *Converted, q *Questions, name string, data []byte, counts map[string]int) {
 	t.Helper()
 	original := acap.Decode(data)
@@ -230,7 +230,7 @@ func askGoogle(t *testing.T, google *crawlertest.Process, c *Converted, q *Quest
 		value = strings.TrimSpace(value)
 		switch key = strings.ToLower(strings.TrimSpace(key)); {
 		case key == "user-agent" && tokenOnly.MatchString(value) && !slices.Contains(agents, value) &&
-			!c.File.Policy.CrawlerInfo(c.File.Policy.Crawler(value)).IgnoresStar: // of which that parser knows nothing
+			!c.File.Policy.CrawlerInfo(c.File.Policy.Crawler(value)).IgnoresStar: // Google's parser does not know which crawlers ignore the group of *
 			agents = append(agents, value)
 		case (key == "allow" || key == "disallow") && strings.Trim(value, "/*$") != value || strings.HasPrefix(value, "/"):
 			path := "/" + strings.TrimLeft(strings.ReplaceAll(strings.TrimSuffix(value, "$"), "*", "x"), "/")
@@ -241,7 +241,7 @@ func askGoogle(t *testing.T, google *crawlertest.Process, c *Converted, q *Quest
 	}
 	ask := func(body string) (asks [][2]string, answers []bool) {
 		for _, a := range agents[:min(len(agents), 12)] {
-			// That parser is given one name, and knows no families.
+			// Google's parser accepts only one name, and does not know which groups a crawler follows.
 			for _, name := range append([]string{a}, c.File.Policy.CrawlerInfo(c.File.Policy.Crawler(a)).Follows...) {
 				if regexp.MustCompile(`(?im)^[ \t]*user[ -]?agent[ \t]*:[ \t]*` + name + `[ \t]*(?:#|\r|$)`).MatchString(body) {
 					a = name

@@ -54,7 +54,7 @@ func describeCommand(b *strings.Builder, parent string, c *cobra.Command) {
 		panic(c.Name() + " has no description")
 	}
 	fmt.Fprintf(b, "\n### %s\n\n`%s%s`: %s.\n", parent+c.Name(), parent, c.Use, c.Short)
-	var common []string // flags that the head of the page explains
+	var common []string // flags that are explained at the beginning of the page
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if slices.Contains([]string{"adapter", "config", "json"}, f.Name) {
 			f.Hidden = true

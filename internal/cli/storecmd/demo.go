@@ -31,7 +31,7 @@ import (
 func demoCommand() *cobra.Command {
 	o := Demo{Hosts: []string{"localhost"}, Days: 30, Seed: 1}
 	var file string
-	cmd := cli.Command("demo [DIR]", "Makes up a month of requests, so that you can try the console",
+	cmd := cli.Command("demo [DIR]", "Generates a month of made-up requests, so that you can try the console",
 		func(cmd *cobra.Command, args []string) error {
 			var folder *demoFolder
 			dir := filepath.Join(demoName, "activity")

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// A year of made-up visits has each day of it.
+// A year of generated requests has requests on each day.
 func TestDemoHasAllDays(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -39,7 +39,7 @@ func TestDemoHasAllDays(t *testing.T) {
 	}
 }
 
-// Fewer than no visits need no queue.
+// If the number of requests would be negative, the size of the queue is not negative.
 func TestDemoQueue(t *testing.T) {
 	for _, o := range []Demo{{Days: 30, Share: -1}, {Days: -1}} {
 		if n := (&demo{Demo: o, clients: demoClients}).most(); n < 0 {
@@ -48,12 +48,12 @@ func TestDemoQueue(t *testing.T) {
 	}
 }
 
-// The demo needs nothing but a folder: it brings a policy, and leaves the ports of a running Caddy alone.
+// The command demo needs only a folder. It writes a policy into the folder, and does not use ports that are in use.
 func TestDemoFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var taken []string
 	for _, port := range []string{"2020", "2021", "8080"} {
-		if l, err := net.Listen("tcp", ":"+port); err == nil { // otherwise another program has it
+		if l, err := net.Listen("tcp", ":"+port); err == nil { // if listening fails, another program uses the port
 			defer l.Close()
 		}
 		taken = append(taken, ":"+port)

@@ -35,8 +35,8 @@ func execute(cmd *cobra.Command, args ...string) string {
 	return out.String()
 }
 
-// The commands do the same with a fleet in ClickHouse and with the database of a server. Its
-// tables are made, a replay has the same result, and forgotten rows are gone in both.
+// The commands have the same results with a fleet database in ClickHouse and with the database of a server. The test
+// creates the tables, replays the same requests, and deletes rows in both databases.
 func TestCommandsOnBothEngines(t *testing.T) {
 	t.Parallel()
 	server := clickhousetest.Start(t)
@@ -82,7 +82,7 @@ func TestCommandsOnBothEngines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	closed(s) // merges
+	closed(s) // closing merges the totals
 	s, err = store.Open(ctx, dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestCommandsOnBothEngines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found.Coverage.Servers = nil // of the fleet alone
+		found.Coverage.Servers = nil // only the coverage of a fleet has servers
 		text, err := json.Marshal(found)
 		if err != nil || found.Requests == 0 || len(found.NewlyRefused) == 0 {
 			t.Fatalf("%s, %v: nothing to compare", text, err)
