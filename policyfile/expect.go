@@ -117,6 +117,7 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 		}
 		return a, ok
 	case policy.ForToken:
+		text = a.Name
 		if _, ok := p.catalog.Lookup(text); ok || p.ruleTokens[strings.ToLower(text)] {
 			return a, true
 		}

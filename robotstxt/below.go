@@ -59,9 +59,6 @@ func (f *File) fallback(p *policy.Policy) ([]policy.Rule, *File) {
 	im.dropGroups(func(g *Group) bool {
 		return slices.ContainsFunc(p.Spec().Publish.UsageTokens[:], func(token string) bool { return strings.EqualFold(token, g.Name) })
 	}, "the group %q is left out, because the policy publishes this name for a usage; write the rule in the policy")
-	im.dropGroups(func(g *Group) bool {
-		return g.Name != "*" && policy.ParseAudience(g.Name).Kind != policy.ForToken
-	}, "the group %q is left out, because in a policy this word means several crawlers; write the rule in the policy")
 	im.joinCutNames()
 	im.groups()
 	return im.spec.Rules, &own

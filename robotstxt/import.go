@@ -16,9 +16,8 @@ import (
 
 // ImportOptions are the settings of Import.
 type ImportOptions struct {
-	// Name reports whether a name is valid for a crawler in a policy file, and whether the file must then list the
-	// crawler. If Name is nil, all names are valid.
-	Name func(name string) (valid, listed bool)
+	// Name reports whether a policy file can list a crawler with a name. If Name is nil, it can list all names.
+	Name func(name string) bool
 	// Browser reports whether the User-Agents of browsers contain a name. Such a name only works in robots.txt. If
 	// Browser is nil, there are no such names.
 	Browser  func(name string) bool
@@ -117,9 +116,6 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	if im.f.weight()+stated*im.entries() > maxImported {
 		return nil, ErrTooLarge
 	}
-	if im.check == nil {
-		im.check = func(string) (valid, listed bool) { return true, false }
-	}
 	im.preamble()
 	im.sitemaps()
 	im.license()
@@ -174,7 +170,7 @@ func (f *File) unusable() error {
 type importer struct {
 	f         *File
 	spec      *policy.Spec
-	check     func(name string) (valid, listed bool)
+	check     func(name string) bool
 	browser   func(name string) bool
 	known     map[string]bool // tokens of the catalog, in lower case
 	crawlers  []policy.Crawler
@@ -203,21 +199,16 @@ func (im *importer) dropNames() {
 // misnamed adds a note about a name that is not valid in a policy file. left names the part of the robots.txt that is
 // left out for this reason.
 func (im *importer) misnamed(line int, name, left string) {
-	why := ""
-	if policy.ParseAudience(name).Kind != policy.ForToken {
-		why = ", where it means several crawlers"
-	}
-	im.f.note(line, "%q cannot be the name of a crawler in a policy%s; %s", name, why, left)
+	im.f.note(line, "%q cannot be the name of a crawler in a policy; %s", name, left)
 }
 
 // name reports whether a crawler's name is valid in a policy file. It adds a valid name to the crawlers of the policy
 // unless the catalog has it.
 func (im *importer) name(name string) bool {
-	valid, listed := im.check(name)
-	if !valid || strings.HasPrefix(name, PurposePrefix) && len(im.f.purposes) > 0 {
+	if im.check != nil && !im.check(name) || strings.HasPrefix(name, PurposePrefix) && len(im.f.purposes) > 0 {
 		return false
 	}
-	if (listed || len(im.known) > 0 && !im.known[strings.ToLower(name)]) &&
+	if len(im.known) > 0 && !im.known[strings.ToLower(name)] &&
 		!slices.ContainsFunc(im.spec.Crawlers, func(c policy.Crawler) bool { return strings.EqualFold(c.Token, name) }) {
 		im.spec.Crawlers = append(im.spec.Crawlers, policy.Crawler{Token: name, RobotsOnly: im.browser != nil && im.browser(name)})
 	}

@@ -165,7 +165,7 @@ func TestImportACAPOpensNothing(t *testing.T) {
 				}
 			}
 		}
-		im, err := robotstxt.Import([]byte(b.String()), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+		im, err := robotstxt.Import([]byte(b.String()), robotstxt.ImportOptions{Name: policyfile.CanBeListed, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
 		if err != nil {
 			t.Fatal(err)
 		}

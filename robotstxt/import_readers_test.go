@@ -73,7 +73,7 @@ func renderings(t *testing.T) (files []*rendering) {
 		paths = 10
 	}
 	for name, data := range realFiles(t) {
-		im, err := robotstxt.Import(data, robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+		im, err := robotstxt.Import(data, robotstxt.ImportOptions{Name: policyfile.CanBeListed, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
 		if err != nil {
 			continue
 		}

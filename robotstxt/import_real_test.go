@@ -88,7 +88,7 @@ type imported struct {
 
 func checkImport(t *testing.T, names *policyfile.Names, data []byte, paths int) map[string]int {
 	t.Helper()
-	im, err := robotstxt.Import(data, robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+	im, err := robotstxt.Import(data, robotstxt.ImportOptions{Name: policyfile.CanBeListed, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
 	if err != nil {
 		return map[string]int{"not imported": 1}
 	}

@@ -54,7 +54,7 @@ func TestImportOfCrawlDelays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data := []byte(c.file)
 			for range 2 { // as it is, and as the policy renders it
-				im, err := robotstxt.Import(data, robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+				im, err := robotstxt.Import(data, robotstxt.ImportOptions{Name: policyfile.CanBeListed, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -63,7 +63,7 @@ func TestImportKeepsLengths(t *testing.T) {
 		},
 	} {
 		file := "User-agent: *\n" + c.file
-		im, err := robotstxt.Import([]byte(file), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+		im, err := robotstxt.Import([]byte(file), robotstxt.ImportOptions{Name: policyfile.CanBeListed, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
 		if err != nil {
 			t.Fatal(err)
 		}

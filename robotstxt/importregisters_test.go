@@ -41,7 +41,7 @@ func TestRegistersComeBack(t *testing.T) {
 		},
 	} {
 		t.Run(c.name+", "+c.section, func(t *testing.T) {
-			im, err := robotstxt.Import([]byte(c.file), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+			im, err := robotstxt.Import([]byte(c.file), robotstxt.ImportOptions{Name: policyfile.CanBeListed, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +122,7 @@ func TestImportAboveGroups(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			im, err := robotstxt.Import([]byte(c.file), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+			im, err := robotstxt.Import([]byte(c.file), robotstxt.ImportOptions{Name: policyfile.CanBeListed, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
 			if err != nil {
 				t.Fatal(err)
 			}

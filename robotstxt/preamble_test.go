@@ -54,7 +54,7 @@ func TestReservationsStayWordForWord(t *testing.T) {
 				inLine[at] += " ## " + sentence
 				body = strings.Join(inLine, "\n")
 			}
-			im, err := robotstxt.Import([]byte(body), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+			im, err := robotstxt.Import([]byte(body), robotstxt.ImportOptions{Name: policyfile.CanBeListed, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
 			if err != nil {
 				break
 			}

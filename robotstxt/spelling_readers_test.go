@@ -103,7 +103,7 @@ func generated(r *rand.Rand) string {
 
 func newSpelled(t *testing.T, names *policyfile.Names, name, body string) *spelled {
 	t.Helper()
-	im, err := robotstxt.Import([]byte(body), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+	im, err := robotstxt.Import([]byte(body), robotstxt.ImportOptions{Name: policyfile.CanBeListed, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
 	if err != nil {
 		return nil
 	}
