@@ -339,6 +339,9 @@ type Crawler struct {
 	IntendedChecks   []string // safety checks that do not protect the crawler
 }
 
+// Name returns the crawler's token as a policy file writes it.
+func (c Crawler) Name() string { return Audience{ForToken, c.Token}.String() }
+
 // ReadsPages reports whether headers and meta tags can name the crawler. That is the case for crawlers that fetch
 // pages, and for control tokens with a documented meaning in meta tags.
 func (c *Crawler) ReadsPages() bool { return !c.RobotsOnly || c.ReadsMeta }

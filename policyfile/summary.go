@@ -102,7 +102,7 @@ func (x *evaluator) answers(host, path string, u policy.Usage) (s Answers) {
 			}
 			c := x.policy.CrawlerInfo(id)
 			total[c.Category]++
-			names[may][c.Category] = append(names[may][c.Category], c.Token)
+			names[may][c.Category] = append(names[may][c.Category], c.Name())
 		}
 	}
 	s.May, s.MayNot = counts(names[true], total), counts(names[false], total)
@@ -153,8 +153,8 @@ func SummaryText(all []HostSummary, brief bool) string {
 			what string
 			Answers
 		}{{"may not index:", s.Index}, {"may not train AI:", s.Train}, {"not in AI answers:", s.AIUse}} {
-			if len(more.MayNot) > 0 || !more.Unknown {
-				b.WriteString(SummaryRow(more.what, more.mayNot()))
+			if mayNot := more.mayNot(); !mayNot.isEmpty() {
+				b.WriteString(SummaryRow(more.what, mayNot.String()))
 			}
 		}
 	}
@@ -169,9 +169,9 @@ func SummaryRow(label, text string) string {
 func (s *Answers) texts(brief bool) (may, mayNot string) {
 	may, mayNot = countText(s.May, s.Unknown), countText(s.MayNot, !s.Unknown)
 	switch {
-	case may == nobody:
+	case s.may().isEmpty():
 		mayNot = everyoneText(s.MayNot)
-	case mayNot == nobody:
+	case s.mayNot().isEmpty():
 		may = everyoneText(s.May)
 	case brief && len(s.May) > len(s.MayNot):
 		may = everyoneElse
@@ -281,13 +281,23 @@ func (f *File) ClosedText(now time.Time, paths int) string {
 	}
 	open := slices.DeleteFunc(slices.Clone(c.Open), func(pattern string) bool {
 		plain := x.answers(f.hostOf(pattern, policy.Crawl).Example(), plainPage, policy.Crawl)
-		return slices.Contains(c.Crawl, pattern) || answers(pattern, policy.Crawl).may() == plain.may()
+		return slices.Contains(c.Crawl, pattern) || answers(pattern, policy.Crawl).may().String() == plain.may().String()
 	})
-	text := f.pathsText("may not crawl:", policy.Crawl, c.Crawl, paths, func(pattern string) string { return "for " + answers(pattern, policy.Crawl).mayNot() })
-	text += f.pathsText("may crawl:", policy.Crawl, open, paths, func(pattern string) string { return "for " + answers(pattern, policy.Crawl).may() })
-	text += f.pathsText("may not index:", policy.Index, c.Index, paths, func(pattern string) string { return "for " + answers(pattern, policy.Index).mayNot() })
-	text += f.pathsText("may not train AI:", policy.TrainAI, c.Train, paths, func(pattern string) string { return "for " + answers(pattern, policy.TrainAI).mayNot() })
-	text += f.pathsText("not in AI answers:", policy.AIUse, c.AIUse, paths, func(pattern string) string { return "for " + answers(pattern, policy.AIUse).mayNot() })
+	text := ""
+	for _, row := range []struct {
+		head     string
+		usage    policy.Usage
+		patterns []string
+		of       func(Answers) party
+	}{
+		{"may not crawl:", policy.Crawl, c.Crawl, Answers.mayNot},
+		{"may crawl:", policy.Crawl, open, Answers.may},
+		{"may not index:", policy.Index, c.Index, Answers.mayNot},
+		{"may not train AI:", policy.TrainAI, c.Train, Answers.mayNot},
+		{"not in AI answers:", policy.AIUse, c.AIUse, Answers.mayNot},
+	} {
+		text += f.pathsText(row.head, row.usage, row.patterns, paths, func(pattern string) party { return row.of(answers(pattern, row.usage)) })
+	}
 	if refused := c.refused(f.Spec.Enforcement); refused != "" {
 		text += SummaryRow("blocked:", refused)
 	}
@@ -338,31 +348,44 @@ func shownOf(rules robotsrule.Set, where string) string {
 	return "all" + where
 }
 
-func (s Answers) may() string    { return side(s.May, s.MayNot, s.Unknown) }
-func (s Answers) mayNot() string { return side(s.MayNot, s.May, !s.Unknown) }
+// A party holds the crawlers that get the same answer.
+type party struct {
+	crawlers, others []CategoryCount
+	unlisted         bool // the party includes unlisted clients
+}
 
-func side(these, others []CategoryCount, unknown bool) string {
+func (s Answers) may() party    { return party{s.May, s.MayNot, s.Unknown} }
+func (s Answers) mayNot() party { return party{s.MayNot, s.May, !s.Unknown} }
+
+func (p party) isEmpty() bool { return len(p.crawlers) == 0 && !p.unlisted }
+
+func (p party) String() string {
 	switch {
-	case !unknown:
-		return countText(these, false)
-	case len(others) > 0:
-		return "everyone except " + countText(others, false)
+	case !p.unlisted:
+		return countText(p.crawlers, false)
+	case len(p.others) > 0:
+		return "everyone except " + countText(p.others, false)
 	}
 	return "everyone"
 }
 
-func (f *File) pathsText(head string, u policy.Usage, patterns []string, most int, who func(pattern string) string) string {
+func (f *File) pathsText(head string, u policy.Usage, patterns []string, most int, of func(pattern string) party) string {
 	var shown []string
 	left := 0
 	for _, pattern := range patterns {
 		if len(shown) == most {
 			left++
-		} else if text := who(pattern); text != "for nobody" {
-			shown = append(shown, pattern+", "+text)
-			if host := f.hostOf(pattern, u); host != "" {
-				shown[len(shown)-1] = pattern + " on " + string(host) + ", " + text
-			}
+			continue
 		}
+		who := of(pattern)
+		if who.isEmpty() {
+			continue
+		}
+		where := pattern
+		if host := f.hostOf(pattern, u); host != "" {
+			where += " on " + string(host)
+		}
+		shown = append(shown, fmt.Sprintf("%s, for %s", where, who))
 	}
 	var b strings.Builder
 	for i, text := range shown {

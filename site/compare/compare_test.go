@@ -332,14 +332,14 @@ crawlers: {AlphaBot: {operator: Alpha}}
   - {for: "operator:Alpha", intended: true, disallow: {crawl: /a}}
 crawlers: {AlphaBot: {operator: Alpha}}
 `,
-			[]string{"[everyone-else] [/a] []", "[AlphaBot] [/a] [/abab]", "[AlphaBot] [/*a$] [/abab*a$]"},
+			[]string{"[all other crawlers] [/a] []", "[AlphaBot] [/a] [/abab]", "[AlphaBot] [/*a$] [/abab*a$]"},
 		},
 		"an exception that three patterns make together": {
 			`  - {for: AlphaBot, intended: true, disallow: {crawl: "/a*b"}, allow: {crawl: "/*ba"}}
   - {for: everyone, intended: true, allow: {crawl: "/a*b"}, disallow: {crawl: "/*ab"}}
 crawlers: {AlphaBot: {operator: Alpha}}
 `,
-			[]string{"[everyone-else] [/*ab] [/ab /a*ab]", "[AlphaBot] [/*ab] [/a*aba /a*bab /a*ab*ba /a*ba*ab]", "[AlphaBot] [/a*b] [/a*ba]"},
+			[]string{"[all other crawlers] [/*ab] [/ab /a*ab]", "[AlphaBot] [/*ab] [/a*aba /a*bab /a*ab*ba /a*ba*ab]", "[AlphaBot] [/a*b] [/a*ba]"},
 		},
 		"a disallow entry for two audiences with different exceptions": {
 			`  - {for: everyone, intended: true, allow: {crawl: "/a*b"}}
@@ -347,7 +347,7 @@ crawlers: {AlphaBot: {operator: Alpha}}
   - {for: [everyone-else, "operator:Alpha"], intended: true, disallow: {crawl: "/*ab"}}
 crawlers: {AlphaBot: {operator: Alpha}}
 `,
-			[]string{"[everyone-else] [/*ab] [/ab /a*ab]", "[AlphaBot] [/*ab] [/ab*a$ /a*ab*a$]"},
+			[]string{"[all other crawlers] [/*ab] [/ab /a*ab]", "[AlphaBot] [/*ab] [/ab*a$ /a*ab*a$]"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
