@@ -183,15 +183,13 @@ type importer struct {
 
 // dropNames removes groups whose names are not valid in a policy file.
 func (im *importer) dropNames() {
-	im.f.Groups = slices.DeleteFunc(im.f.Groups, func(g *Group) bool {
-		name := g.Name
-		if name == "*" || im.name(name) {
+	im.dropGroups(func(g *Group) bool {
+		if g.Name == "*" || im.name(g.Name) {
 			return false
 		}
-		if !strings.HasPrefix(name, PurposePrefix) || len(im.f.purposes) == 0 {
-			im.misnamed(g.number, name, "its group is left out")
+		if !strings.HasPrefix(g.Name, PurposePrefix) || len(im.f.purposes) == 0 {
+			im.misnamed(g.number, g.Name, "its group is left out")
 		}
-		delete(im.f.byName, strings.ToLower(name))
 		return true
 	})
 }

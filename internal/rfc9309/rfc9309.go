@@ -43,13 +43,8 @@ type rule struct {
 }
 
 func newRule(allow bool, value string, line int) *rule {
-	size := len(value)
-	for i := range len(value) {
-		if value[i] >= 0x80 {
-			size += len("%XX") - 1
-		}
-	}
-	return &rule{allow, newPattern(normalize(value, true)), newPattern(asSent(value)), size, line}
+	sent := asSent(value)
+	return &rule{allow, newPattern(normalize(value, true)), newPattern(sent), len(sent), line}
 }
 
 // Crawler holds the names that a crawler looks for to find its group.

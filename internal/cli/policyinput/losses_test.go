@@ -108,11 +108,12 @@ func TestSpellingsAsSent(t *testing.T) {
 		if losses := q.SearchLosses(); (q.Spellings > 0) != spellings || len(losses) > 0 {
 			t.Errorf("%s: %s; lost %v", robots, q.Sentence(), losses)
 		}
-		old := &Input{Policy: c.File.Policy, Robots: []byte("User-agent: *\nAllow: /=%41\nDisallow: *aa\n")}
-		now := &Input{Policy: c.File.Policy, Robots: []byte("User-agent: *\nAllow: /=A*aa\nDisallow: *aa\n")}
-		if losses := AskBoth(old, now, "").SearchLosses(); len(losses) != 1 || losses[0].Path != "/=%41xaa" {
-			t.Errorf("lost %v", losses)
-		}
+	}
+	p := policy.Compile(&policy.Spec{})
+	old := &Input{Policy: p, Robots: []byte("User-agent: *\nAllow: /=%41\nDisallow: *aa\n")}
+	now := &Input{Policy: p, Robots: []byte("User-agent: *\nAllow: /=A*aa\nDisallow: *aa\n")}
+	if losses := AskBoth(old, now, "").SearchLosses(); len(losses) != 1 || losses[0].Path != "/=%41xaa" {
+		t.Errorf("lost %v", losses)
 	}
 }
 
