@@ -22,7 +22,7 @@ func TestCanBeListed(t *testing.T) {
 		"null": true, "yes": true, "1e3": true, "none": true, "any": true, "default": true,
 		"category:search": false, "a*b": false, "": false,
 	} {
-		if CanBeListed(name) != valid {
+		if crawlers.CanBeListed(name) != valid {
 			t.Errorf("%q: valid %t", name, !valid)
 		}
 		agent := policy.Audience{Kind: policy.ForToken, Name: name}.String()

@@ -123,14 +123,6 @@ func NewNames() *Names {
 	return &Names{c}
 }
 
-// CanBeListed reports whether a name can be a key under "crawlers". A rule can name every crawler that is listed there.
-func CanBeListed(name string) bool { return isCrawlerKey(name) && crawlers.CheckPattern(name) == nil }
-
-// isCrawlerKey reports whether a name has only characters that a key under "crawlers" can have.
-func isCrawlerKey(name string) bool {
-	return !strings.ContainsAny(name, ":#,*;()") && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c > '~' })
-}
-
 // Recognize returns the crawler of the catalog that a User-Agent or product token names. If there is none, it
 // returns another name in the User-Agent, or else the first product token.
 func (ns *Names) Recognize(agent string, others []string) policy.Crawler {

@@ -10,19 +10,10 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/acap"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
-
-// ImportOptions are the settings of Import.
-type ImportOptions struct {
-	// Name reports whether a policy file can list a crawler with a name. If Name is nil, it can list all names.
-	Name func(name string) bool
-	// Browser reports whether the User-Agents of browsers contain a name. Such a name only works in robots.txt. If
-	// Browser is nil, there are no such names.
-	Browser  func(name string) bool
-	Crawlers []policy.Crawler // the catalog, with the groups that crawlers follow or ignore
-}
 
 // Imported is a robots.txt converted to a policy.
 type Imported struct {
@@ -96,16 +87,17 @@ func (f *File) crawlWeight() int {
 //	                                disallow: {crawl: /b/}
 //	                                allow: {crawl: /}
 //
-// Import returns an error if data is not a robots.txt, has no usable lines, or is too large.
-func Import(data []byte, o ImportOptions) (*Imported, error) {
+// The catalog lists the known crawlers, with the groups that they follow or ignore. If it is empty, the policy does not
+// list the crawlers of the file. Import returns an error if data is not a robots.txt, has no usable lines, or is too
+// large.
+func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	known := map[string]bool{}
-	for _, c := range o.Crawlers {
+	for _, c := range catalog {
 		known[strings.ToLower(c.Token)] = true
 	}
 	whole := func(name string) bool { return known[strings.ToLower(name)] }
 	im := importer{
-		f: read(data, whole), spec: &policy.Spec{}, check: o.Name, browser: o.Browser, known: known, crawlers: o.Crawlers,
-		comments: map[int]string{},
+		f: read(data, whole), spec: &policy.Spec{}, known: known, crawlers: catalog, comments: map[int]string{},
 	}
 	if err := im.f.unusable(); err != nil {
 		return nil, err
@@ -170,8 +162,6 @@ func (f *File) unusable() error {
 type importer struct {
 	f         *File
 	spec      *policy.Spec
-	check     func(name string) bool
-	browser   func(name string) bool
 	known     map[string]bool // tokens of the catalog, in lower case
 	crawlers  []policy.Crawler
 	comments  map[int]string // comments of rules, by index
@@ -203,12 +193,12 @@ func (im *importer) misnamed(line int, name, left string) {
 // name reports whether a crawler's name is valid in a policy file. It adds a valid name to the crawlers of the policy
 // unless the catalog has it.
 func (im *importer) name(name string) bool {
-	if im.check != nil && !im.check(name) || strings.HasPrefix(name, PurposePrefix) && len(im.f.purposes) > 0 {
+	if !crawlers.CanBeListed(name) || strings.HasPrefix(name, PurposePrefix) && len(im.f.purposes) > 0 {
 		return false
 	}
 	if len(im.known) > 0 && !im.known[strings.ToLower(name)] &&
 		!slices.ContainsFunc(im.spec.Crawlers, func(c policy.Crawler) bool { return strings.EqualFold(c.Token, name) }) {
-		im.spec.Crawlers = append(im.spec.Crawlers, policy.Crawler{Token: name, RobotsOnly: im.browser != nil && im.browser(name)})
+		im.spec.Crawlers = append(im.spec.Crawlers, policy.Crawler{Token: name, RobotsOnly: crawlers.NamesBrowser(name)})
 	}
 	return true
 }

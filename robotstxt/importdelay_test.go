@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
@@ -54,7 +53,7 @@ func TestImportOfCrawlDelays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data := []byte(c.file)
 			for range 2 { // as it is, and as the policy renders it
-				im, err := robotstxt.Import(data, robotstxt.ImportOptions{Name: policyfile.CanBeListed, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+				im, err := robotstxt.Import(data, names.Crawlers())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -82,7 +81,7 @@ func TestImportOfCrawlDelays(t *testing.T) {
 // The longest of several crawl-delays of a crawler is used, and the others are reported with
 // their lines.
 func TestImportReportsShorterDelays(t *testing.T) {
-	im, err := robotstxt.Import([]byte("User-agent: Yandex\nCrawl-delay: 5\n\nUser-agent: *\nDisallow: /a\nCrawl-delay: 0.5\nCrawl-delay: soon\n"), robotstxt.ImportOptions{})
+	im, err := robotstxt.Import([]byte("User-agent: Yandex\nCrawl-delay: 5\n\nUser-agent: *\nDisallow: /a\nCrawl-delay: 0.5\nCrawl-delay: soon\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

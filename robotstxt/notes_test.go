@@ -7,13 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // A file with thousands of lines of one mistake is not reported in thousands of lines.
 func TestGrouped(t *testing.T) {
-	im, err := robotstxt.Import([]byte("User-agent: *\n"+strings.Repeat("Disallow: x\n", 413)+"Noindex: /a\nNoindex: /b\nDisallow: /c\nSitemap: s\n"), robotstxt.ImportOptions{})
+	im, err := robotstxt.Import([]byte("User-agent: *\n"+strings.Repeat("Disallow: x\n", 413)+"Noindex: /a\nNoindex: /b\nDisallow: /c\nSitemap: s\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +30,7 @@ func TestGrouped(t *testing.T) {
 
 // The rule for a crawler whose name means several crawlers in a policy is only for that crawler.
 func TestNamesOfSeveralCrawlers(t *testing.T) {
-	im, err := robotstxt.Import([]byte("User-agent: everyone\nDisallow: /a\n\nUser-agent: everyone-else\nDisallow: /b\n"), robotstxt.ImportOptions{})
+	im, err := robotstxt.Import([]byte("User-agent: everyone\nDisallow: /a\n\nUser-agent: everyone-else\nDisallow: /b\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +53,7 @@ func TestNotesOfPreferencesThatAGroupLacks(t *testing.T) {
 		"Content-Signal: search=no":           1,
 	} {
 		file := "User-agent: *\nDisallow: /a\nContent-Usage: search=n\n\nUser-agent: Googlebot\nDisallow: /b\n" + own + "\n"
-		im, err := robotstxt.Import([]byte(file), robotstxt.ImportOptions{Name: policyfile.CanBeListed})
+		im, err := robotstxt.Import([]byte(file), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
