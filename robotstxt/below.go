@@ -78,7 +78,7 @@ func (f *File) withGroups(replace func(*Group) *Group) *File {
 	return &c
 }
 
-// dropGroups removes the groups for which drop returns true.
+// dropGroups removes each group if drop returns true for it.
 func (im *importer) dropGroups(drop func(*Group) bool) {
 	im.f.Groups = slices.DeleteFunc(im.f.Groups, func(g *Group) bool {
 		if !drop(g) {
