@@ -317,14 +317,14 @@ func TestExceptionsThatCross(t *testing.T) {
 			`  - {for: Googlebot, intended: true, disallow: {crawl: "/*b$"}}
   - {for: everyone, intended: true, allow: {crawl: "/*ba"}, disallow: {crawl: "/a*b"}}
 `,
-			[]string{"[everyone] [/a*b] [/a*ba]", "[Google-InspectionTool Googlebot-Image Googlebot-Mobile Googlebot-News Googlebot-Video Googlebot] [/*b$] []"},
+			[]string{"[all crawlers] [/a*b] [/a*ba]", "[Google-InspectionTool Googlebot-Image Googlebot-Mobile Googlebot-News Googlebot-Video Googlebot] [/*b$] []"},
 		},
 		"an exception crosses a path within the change": {
 			`  - {for: AlphaBot, intended: true, disallow: {crawl: "/a*b"}}
   - {for: everyone-else, intended: true, allow: {crawl: "/*a$"}, disallow: {crawl: /a}}
 crawlers: {AlphaBot: {operator: Alpha}}
 `,
-			[]string{"[everyone] [/a] [/a$ /a*a$]", "[AlphaBot] [/a*b] []"},
+			[]string{"[all crawlers] [/a] [/a$ /a*a$]", "[AlphaBot] [/a*b] []"},
 		},
 		"a part of an exception lies within another path": {
 			`  - {for: AlphaBot, intended: true, disallow: {crawl: "/*a$"}, allow: {crawl: /abab}}
