@@ -91,6 +91,14 @@ func CheckPattern(s string) error {
 	return nil
 }
 
+// CanBeListed reports whether a policy file can list a crawler with a name, so that rules can name the crawler.
+func CanBeListed(name string) bool { return IsListedName(name) && CheckPattern(name) == nil }
+
+// IsListedName reports whether a name has only characters that the name of a crawler in a policy file can have.
+func IsListedName(name string) bool {
+	return !strings.ContainsAny(name, ":#,*;()") && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c > '~' })
+}
+
 // letters is a list of words. The first character of each word is an ASCII letter, a hyphen or an underscore. The other
 // characters of the word are outside ASCII and look like the first one.
 const letters = "AАΑ BВΒ CСϹ EЕΕ HНΗ IІΙ JЈ KКΚ MМΜ NΝ OОΟ PРΡ QԚ SЅ TТΤ UՍ VѴ WԜ XХΧ YҮΥ ZΖ " +

@@ -116,6 +116,17 @@ func (s *Spellings) Like(other *Spellings) string {
 	return ""
 }
 
+// BeginningOf returns the normal form of s with the author's spelling of another pattern up to the first "*". If the
+// patterns do not begin alike, it returns the normal form.
+func (s *Spellings) BeginningOf(other *Spellings) string {
+	normal, _, _ := strings.Cut(strings.TrimSuffix(other.Normal, "$"), "*")
+	written, _, _ := strings.Cut(strings.TrimSuffix(other.Written, "$"), "*")
+	if rest, ok := strings.CutPrefix(s.Normal, normal); ok {
+		return written + rest
+	}
+	return s.Normal
+}
+
 // Raw returns a pattern with the text itself instead of its normal form, for readers that do not convert paths to a
 // normal form. Use the result only for Match and Covers.
 func Raw(text string) Pattern { return Pattern{text} }

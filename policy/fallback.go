@@ -2,7 +2,21 @@
 
 package policy
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
+
+// siteRobots is the name of a site's own robots.txt in explanations.
+const siteRobots = "the site's own robots.txt"
+
+// PlaceInFallback names the site's own robots.txt and a line of it, or only the file if the line is 0.
+func PlaceInFallback(line int) string {
+	if line == 0 {
+		return siteRobots
+	}
+	return fmt.Sprintf("%s:%d", siteRobots, line)
+}
 
 // WithFallback returns a policy that consists of p and rules from the site's own robots.txt. These rules apply only to
 // paths where p does not state whether a crawler may crawl. They must be for all hosts and contain only entries about

@@ -40,14 +40,20 @@ type Audience struct {
 	Name string // empty for ForEveryone, ForEveryoneElse and ForAI
 }
 
+// tokenPrefix may precede a product token. Without it, the tokens "everyone" and "everyone-else" would mean other
+// crawlers.
+const tokenPrefix = "crawler:"
+
 // ParseAudience parses an audience of a policy file. It accepts "everyone" or "*", "everyone-else", "category:ai",
-// "category:NAME", "operator:NAME" and "purpose:NAME". It treats every other text as a product token.
+// "category:NAME", "operator:NAME", "purpose:NAME" and "crawler:TOKEN". It treats every other text as a product token.
 func ParseAudience(s string) Audience {
 	switch {
 	case s == "*" || strings.EqualFold(s, audiencePrefixes[ForEveryone]):
 		return Audience{}
 	case strings.EqualFold(s, audiencePrefixes[ForEveryoneElse]):
 		return Audience{Kind: ForEveryoneElse}
+	case len(s) >= len(tokenPrefix) && strings.EqualFold(s[:len(tokenPrefix)], tokenPrefix):
+		return Audience{ForToken, strings.TrimSpace(s[len(tokenPrefix):])}
 	}
 	for k := ForCategory; k <= ForPurpose; k++ {
 		prefix := audiencePrefixes[k]
@@ -63,7 +69,12 @@ func ParseAudience(s string) Audience {
 }
 
 // String returns the audience as a policy file writes it.
-func (a Audience) String() string { return audiencePrefixes[a.Kind] + a.Name }
+func (a Audience) String() string {
+	if a.Kind == ForToken && ParseAudience(a.Name).Kind != ForToken {
+		return tokenPrefix + a.Name
+	}
+	return audiencePrefixes[a.Kind] + a.Name
+}
 
 // folded returns the audience with its name in lower case.
 func (a Audience) folded() Audience { return Audience{a.Kind, ascii.Lower(a.Name)} }
@@ -327,6 +338,9 @@ type Crawler struct {
 	Control          *Control // rules that the operator reads in headers and meta tags instead of a usage, or nil
 	IntendedChecks   []string // safety checks that do not protect the crawler
 }
+
+// Name returns the crawler's token as a policy file writes it.
+func (c Crawler) Name() string { return Audience{ForToken, c.Token}.String() }
 
 // ReadsPages reports whether headers and meta tags can name the crawler. That is the case for crawlers that fetch
 // pages, and for control tokens with a documented meaning in meta tags.

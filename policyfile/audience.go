@@ -43,14 +43,14 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 	a := policy.ParseAudience(text)
 	switch a.Kind {
 	case policy.ForToken:
-		if crawlers.IsSigner(text) {
-			if err := crawlers.CheckSigner(text); err != nil {
+		if crawlers.IsSigner(a.Name) {
+			if err := crawlers.CheckSigner(a.Name); err != nil {
 				return a, p.refuse(n, "bad-audience", "", "%s", err)
 			}
-			a.Name = strings.ToLower(text)
+			a.Name = strings.ToLower(a.Name)
 			return a, true
 		}
-		return a, p.token(n, text)
+		return a, p.token(n, a.Name)
 	case policy.ForCategory:
 		if !crawlers.Category(strings.ToLower(a.Name)).Valid() {
 			unknown, near := "unknown category "+quote(a.Name), Nearest(a.Name, categoryNames())
@@ -108,7 +108,7 @@ func (p *parser) otherToken(n *yaml.Node, text string) bool {
 		return p.refuse(n, "bad-audience", p.tokenWithin(text), "this is a whole User-Agent; write only the name that the crawler has in robots.txt, such as Googlebot")
 	}
 	if i := strings.IndexByte(text, ':'); i >= 0 {
-		prefixes := []string{"category", "operator", "purpose", "signed"}
+		prefixes := []string{"category", "operator", "purpose", "signed", "crawler"}
 		near := prefixed(Nearest(text[:i], prefixes), text[i:])
 		if near == text[i:] {
 			near = ""

@@ -5,30 +5,37 @@ package policyfile
 import (
 	"fmt"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// The result of Check agrees with loading a policy file that uses the name.
-func TestNamesCheck(t *testing.T) {
-	names := NewNames()
-	for _, c := range []struct {
-		name          string
-		valid, listed bool
-	}{
-		{"GPTBot", true, false}, {"HouseBot", true, false}, {"Mozilla", true, false}, // a name that works only in robots.txt
-		{"OpenAI", true, true}, // an operator
-		{"X", false, true},     // an operator, and a word in the User-Agent of browsers
-		{"category:search", false, false}, {"a b?", false, false},
+// A policy file can list a crawler with each name that CanBeListed accepts, and name it in rules and tests. This is true
+// even if the name alone would mean other crawlers.
+func TestCanBeListed(t *testing.T) {
+	for name, valid := range map[string]bool{
+		"GPTBot": true, "HouseBot": true, "AI2000Bot": true, "Some Crawler": true,
+		"Mozilla":  true, // browsers have the name in their User-Agent
+		"X":        true, // also the name of an operator
+		"OpenAI":   true, // the name of an operator
+		"everyone": true, "Everyone-Else": true, "everyone2": true, "all": true, "bots": true, "ai": true, "search": true,
+		"null": true, "yes": true, "1e3": true, "none": true, "any": true, "default": true,
+		"category:search": false, "a*b": false, "": false,
 	} {
-		valid, listed := names.Check(c.name)
-		if valid != c.valid || listed != c.listed {
-			t.Errorf("%q: valid %t, listed %t", c.name, valid, listed)
+		if crawlers.CanBeListed(name) != valid {
+			t.Errorf("%q: valid %t", name, !valid)
 		}
-		text := fmt.Sprintf("version: 1\nrules:\n  - for: %q\n    disallow: {crawl: /}\n", c.name)
-		if listed {
-			text += fmt.Sprintf("crawlers:\n  %q: {}\n", c.name)
-		}
-		if f, ds := Load("names.yaml", []byte(text)); (f != nil && !ds.HasErrors()) != valid && c.name != "category:search" {
-			t.Errorf("%q: %v", c.name, ds)
+		agent := policy.Audience{Kind: policy.ForToken, Name: name}.String()
+		text := fmt.Sprintf("version: 1\nrules:\n  - for: %q\n    disallow: {crawl: /}\ncrawlers:\n  %q: {robots-only: %t}\nexpect:\n  - %q\n",
+			agent, name, crawlers.NamesBrowser(name), agent+" may not crawl /")
+		f, ds := Load("names.yaml", []byte(text))
+		switch {
+		case (f != nil && !ds.HasErrors()) != valid:
+			t.Errorf("%q: %v", name, ds)
+		case valid && f.Policy.Decide(policy.Query{Crawler: f.Policy.Crawler(name), Path: "/"}).Verdict != policy.Disallowed:
+			t.Errorf("%q may crawl", name)
+		case valid && f.Policy.Decide(policy.Query{Path: "/"}).Verdict == policy.Disallowed:
+			t.Errorf("%q disallows others", name)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (f *File) EnforcedText() string {
 	if how.Close {
 		answer = "are disconnected"
 	}
-	who := nobody
+	who := "nobody"
 	if how.Impostors == policy.ModeBlock {
 		who = "only impostors"
 	}

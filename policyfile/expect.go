@@ -117,6 +117,7 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 		}
 		return a, ok
 	case policy.ForToken:
+		text = a.Name
 		if _, ok := p.catalog.Lookup(text); ok || p.ruleTokens[strings.ToLower(text)] {
 			return a, true
 		}
@@ -330,8 +331,8 @@ func (x *evaluator) membersOf(a policy.Audience) []policy.CrawlerID {
 func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 	var names []string
 	for _, id := range f.crawlers {
-		if token := p.CrawlerInfo(id).Token; token != "" {
-			names = append(names, token)
+		if id != 0 {
+			names = append(names, p.CrawlerInfo(id).Name())
 		}
 	}
 	who := cmp.Or(english.Some(names, 3), "an unlisted client")
@@ -354,17 +355,24 @@ func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 func (f *failure) why() (why, more string) {
 	const change = "; change that line, or the test"
 	d := f.answer.Decision
-	switch s := d.Statement; {
+	s, place := d.Statement, ""
+	switch {
+	case s != nil && d.Rule.Fallback:
+		place = policy.PlaceInFallback(s.Pos.Line)
+	case s != nil:
+		place = fmt.Sprintf("line %d", s.Pos.Line)
+	}
+	switch {
 	case f.answer.Untold:
-		return fmt.Sprintf("because the crawler ignores the group with this rule in robots.txt, and line %d is not enforced", s.Pos.Line), `; name the crawler under "for", write "enforce: block" in that rule, or change the test`
+		return fmt.Sprintf("because the crawler ignores the group with this rule in robots.txt, and %s is not enforced", place), `; name the crawler under "for", write "enforce: block" in that rule, or change the test`
 	case f.answer.Tag != nil:
 		return fmt.Sprintf("because the robots-tag in line %d says %q", f.answer.Tag.Pos.Line, f.answer.Tag.Rule), change
 	case s != nil && f.answer.AnyCase:
-		return fmt.Sprintf("because of line %d, and because the server ignores letter case", s.Pos.Line), change
+		return fmt.Sprintf("because of %s, and because the server ignores letter case", place), change
 	case s != nil && d.Expired:
-		return fmt.Sprintf("because of line %d, whose time limit has passed", s.Pos.Line), change
+		return fmt.Sprintf("because of %s, whose time limit has passed", place), change
 	case s != nil:
-		return fmt.Sprintf("because of line %d", s.Pos.Line), change
+		return "because of " + place, change
 	case d.Verdict == policy.Allowed:
 		return "because robots.txt can always be fetched", "; change the test"
 	}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -116,34 +114,13 @@ func (k *nameIndex) meant(token string) string {
 	return best
 }
 
-// Names checks which names can be crawlers in a policy file, for programs that write policy files. It is not safe
-// for concurrent use.
-type Names struct {
-	catalog *crawlers.Catalog
-	known   *nameIndex
-}
+// Names knows the crawlers of a catalog, for programs that read robots.txt files.
+type Names struct{ catalog *crawlers.Catalog }
 
 // NewNames returns Names for the built-in catalog.
 func NewNames() *Names {
 	c, _ := crawlers.Default() // the built-in catalog is valid
-	return &Names{catalog: c}
-}
-
-// Check reports whether a name can be used under "for", and whether such a name must also be listed under "crawlers".
-func (ns *Names) Check(name string) (valid, listed bool) {
-	p := &parser{spec: &policy.Spec{}, skip: map[*yaml.Node]bool{}, keys: map[string]bool{}, base: ns.catalog, catalog: ns.catalog, names: ns.known}
-	if policy.ParseAudience(name).Kind != policy.ForToken {
-		return false, false
-	}
-	if _, ok := ns.catalog.Lookup(name); !ok {
-		near, _ := p.known().group(name)
-		ns.known = p.names
-		if near != "" {
-			// The keys under "crawlers" have the same checks.
-			return crawlers.CheckPattern(name) == nil && crawlers.ValidToken(name) && !crawlers.NamesBrowser(name), true
-		}
-	}
-	return p.token(&yaml.Node{}, name) && p.errors == 0, false
+	return &Names{c}
 }
 
 // Recognize returns the crawler of the catalog that a User-Agent or product token names. If there is none, it

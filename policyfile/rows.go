@@ -78,7 +78,7 @@ func readCrawlers(p *parser, n *yaml.Node, _ *policy.Spec) {
 	keys, values := map[string]*yaml.Node{}, map[string]*yaml.Node{} // by token, in lower case
 	before := p.errors
 	p.eachPair(n, "crawlers", func(key, value *yaml.Node) {
-		if strings.ContainsAny(key.Value, ":#,*;()") || strings.ContainsFunc(key.Value, func(c rune) bool { return c < ' ' || c > '~' }) {
+		if !crawlers.IsListedName(key.Value) {
 			p.report(posOf(key), "bad-crawler", "", "invalid name %s: the name of a crawler in robots.txt has only letters, hyphens and underscores", quote(key.Value))
 			return
 		}

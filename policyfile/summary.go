@@ -273,7 +273,7 @@ func (x *summarizer) count(members []member, may []bool) (s Answers) {
 			}
 			c := x.policy.CrawlerInfo(id)
 			total[c.Category]++
-			names[may[i]][c.Category] = append(names[may[i]][c.Category], c.Token)
+			names[may[i]][c.Category] = append(names[may[i]][c.Category], c.Name())
 		}
 	}
 	slices.Sort(ids)

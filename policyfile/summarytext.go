@@ -18,11 +18,6 @@ type SummaryRow struct {
 	path bool // the row is about a path, and is left out if there are too many of them
 }
 
-const (
-	everyoneElse = "everyone else"
-	nobody       = "nobody"
-)
-
 // SummaryText returns a summary as the command "check" prints it. It has a section for each set of hosts and, if there
 // are several, a section for their common rows. common are more rows for this section. If brief is true, lists are
 // abbreviated: each section has one path for each label, and sections of further hosts are left out.
@@ -100,16 +95,22 @@ func writeSection(b *strings.Builder, hosts string, rows []SummaryRow, most int)
 
 func (s *HostSummary) rows(brief, alone bool) (rows []SummaryRow) {
 	add := func(label, text string, path bool) { rows = append(rows, SummaryRow{label, text, path}) }
-	may, mayNot := s.Crawl.texts(brief)
-	for i, who := range []string{may, mayNot} {
-		if who != nobody && (who != everyoneElse || alone) {
-			add(usageLabel(policy.Crawl, i == 1), who, false)
+	for _, not := range []bool{false, true} {
+		who, others := s.Crawl.of(not), s.Crawl.of(!not)
+		switch {
+		case who.isEmpty():
+		case others.isEmpty():
+			add(usageLabel(policy.Crawl, not), who.everyoneText(), false)
+		case !brief || len(who.crawlers) < len(others.crawlers) || len(who.crawlers) == len(others.crawlers) && !not:
+			add(usageLabel(policy.Crawl, not), who.list(), false)
+		case alone:
+			add(usageLabel(policy.Crawl, not), "everyone else", false)
 		}
-		s.addPaths(policy.Crawl, i == 1, add)
+		s.addPaths(policy.Crawl, not, add)
 	}
 	for _, u := range summarized[1:] {
-		if a := s.plain(u); len(a.MayNot) > 0 || !a.Unknown {
-			add(usageLabel(u, true), a.mayNot(), false)
+		if who := s.plain(u).of(true); !who.isEmpty() {
+			add(usageLabel(u, true), who.String(), false)
 		}
 		s.addPaths(u, true, add)
 		s.addPaths(u, false, add)
@@ -136,11 +137,9 @@ func (s *HostSummary) addPaths(u policy.Usage, disallows bool, add func(label, t
 		if p.Usage != u.String() || p.Disallows != disallows {
 			continue
 		}
-		who := p.may()
-		if disallows {
-			who = p.mayNot()
+		if who := p.of(disallows); !who.isEmpty() {
+			add(usageLabel(u, disallows), p.Path+", for "+who.String(), true)
 		}
-		add(usageLabel(u, disallows), p.Path+", for "+who, true)
 	}
 }
 
@@ -186,45 +185,45 @@ func (g *Shown) text() string {
 	return "all" + where
 }
 
-func (a *Answers) texts(brief bool) (may, mayNot string) {
-	may, mayNot = countText(a.May, a.Unknown), countText(a.MayNot, !a.Unknown)
-	switch {
-	case may == nobody:
-		mayNot = everyoneText(a.MayNot)
-	case mayNot == nobody:
-		may = everyoneText(a.May)
-	case brief && len(a.May) > len(a.MayNot):
-		may = everyoneElse
-	case brief:
-		mayNot = everyoneElse
-	}
-	return may, mayNot
+// party holds the clients that may do something, or those that may not.
+type party struct {
+	crawlers, others []CategoryCount
+	unlisted         bool // unlisted clients belong to it
 }
 
-func (a *Answers) may() string    { return side(a.May, a.MayNot, a.Unknown) }
-func (a *Answers) mayNot() string { return side(a.MayNot, a.May, !a.Unknown) }
+func (a *Answers) of(not bool) party {
+	if not {
+		return party{a.MayNot, a.May, !a.Unknown}
+	}
+	return party{a.May, a.MayNot, a.Unknown}
+}
 
-func side(these, others []CategoryCount, unknown bool) string {
+func (p party) isEmpty() bool { return len(p.crawlers) == 0 && !p.unlisted }
+
+// String names the party as short as possible.
+func (p party) String() string {
 	switch {
-	case !unknown:
-		return countText(these, false)
-	case len(others) > 0:
-		return "everyone except " + countText(others, false)
+	case !p.unlisted:
+		return p.list()
+	case len(p.others) > 0:
+		return "everyone except " + party{crawlers: p.others}.list()
 	}
 	return "everyone"
 }
 
-func everyoneText(counts []CategoryCount) string {
+// everyoneText names a party that has all clients.
+func (p party) everyoneText() string {
 	n := 0
-	for _, c := range counts {
+	for _, c := range p.crawlers {
 		n += c.Count
 	}
 	return fmt.Sprintf("everyone (%d known crawlers, and unlisted clients)", n)
 }
 
-func countText(counts []CategoryCount, unknown bool) string {
+// list names the categories of the crawlers.
+func (p party) list() string {
 	var parts []string
-	for _, c := range counts {
+	for _, c := range p.crawlers {
 		switch {
 		case c.Count == c.Total:
 			parts = append(parts, fmt.Sprintf("%s (all %d)", c.Category, c.Count))
@@ -234,11 +233,8 @@ func countText(counts []CategoryCount, unknown bool) string {
 			parts = append(parts, fmt.Sprintf("%s (%d of %d)", c.Category, c.Count, c.Total))
 		}
 	}
-	if unknown {
+	if p.unlisted {
 		parts = append(parts, "unlisted clients")
-	}
-	if len(parts) == 0 {
-		return nobody
 	}
 	return strings.Join(parts, ", ")
 }

@@ -238,7 +238,7 @@ func (g *grouping) warn(l *Loss) {
 	case l.allow:
 		g.asWritten.add(l.Pattern, func(others string) policy.Problem {
 			return policy.NewProblem(policy.Hint, "other-spelling", l.Pos,
-				"robots.txt allows %q%s only in the policy's spelling. Crawlers that compare URLs as they are written may not fetch other spellings, although the server does not block them", l.written, others)
+				"robots.txt allows %q%s in only one spelling. Crawlers that compare URLs as they are written may not fetch other spellings, although the server does not block them", l.written, others)
 		})
 		return
 	default:

@@ -24,7 +24,7 @@ func TestImportedGroupsHaveTheirLines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		im, err := robotstxt.Import(data, robotstxt.ImportOptions{})
+		im, err := robotstxt.Import(data, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@
 package robotsserve
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -39,9 +40,7 @@ func newLine(p pathpattern.Pattern, verdicts []verdict, statements []stated) *li
 		// An Allow line is spelled like the deciding statement.
 		if by := l.deciding(false); l.opens() && by.Statement != nil && by.Written != "" {
 			like := pathpattern.Spell(by.Pattern.Rooted()[0], by.rooted(by.Pattern.Rooted()[0]))
-			if text := spelled[0].Like(&like); text != "" {
-				spelled[0].Written = text
-			}
+			spelled[0].Written = cmp.Or(spelled[0].Like(&like), spelled[0].BeginningOf(&like))
 		}
 	}
 	l.spelled = spelled[0]
@@ -97,9 +96,9 @@ func appendNew(all []string, more ...string) []string {
 // rooted returns the written text of a statement for one of the patterns of Rooted, or "" for the normal form.
 func (s stated) rooted(p pathpattern.Pattern) string {
 	switch {
-	case s.Written == "" || p == s.Pattern.Plain():
+	case s.Written == "" || p.Plain() == s.Pattern.Plain():
 		return s.Written
-	case p.String() == "/"+s.Pattern.Plain().String():
+	case p.Plain().String() == "/"+s.Pattern.Plain().String():
 		return "/" + s.Written
 	}
 	return s.Written[1:] // the pattern "*/x" also has the rooted pattern "/x"

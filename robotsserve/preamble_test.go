@@ -62,7 +62,7 @@ func TestAuthorsWordsStay(t *testing.T) {
 	const theirs = "# Example Press Ltd.\n# We expressly reserve all rights under Article 4 of Directive (EU) 2019/790.\n\n" +
 		"# the house\nUser-agent: *\nDisallow: /a/\n# Nutzungsvorbehalt nach § 44b UrhG\nDisallow: /b/\n"
 	reserved := []string{"# Example Press Ltd.\n", "# We expressly reserve all rights under Article 4 of Directive (EU) 2019/790.\n", "# Nutzungsvorbehalt nach § 44b UrhG\n"}
-	im, err := robotstxt.Import([]byte(theirs), robotstxt.ImportOptions{})
+	im, err := robotstxt.Import([]byte(theirs), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func TestSpellingsAreOneHint(t *testing.T) {
 	for _, h := range problems {
 		hints = append(hints, h.Message)
 	}
-	if len(hints) != 2 || !slices.ContainsFunc(hints, func(m string) bool { return strings.Contains(m, "and 2 other paths only in the policy's spelling") }) ||
+	if len(hints) != 2 || !slices.ContainsFunc(hints, func(m string) bool { return strings.Contains(m, "and 2 other paths in only one spelling") }) ||
 		!slices.ContainsFunc(hints, func(m string) bool { return strings.Contains(m, `"/*?[args]" and 1 other path`) }) {
 		t.Errorf("%q\n%s", hints, f.Body)
 	}

@@ -122,16 +122,9 @@ func winner(a, b *Rule) *Rule {
 }
 
 func pathOf(url string) string {
-	if scheme := strings.Index(url, "://"); scheme >= 0 && !strings.ContainsAny(url[:scheme], "/?#") {
-		url = url[scheme+len("://"):]
-		at := strings.IndexAny(url, "/?#")
-		if at < 0 {
-			return "/"
-		}
-		url = url[at:]
-	}
-	if at := strings.IndexByte(url, '#'); at >= 0 {
-		url = url[:at]
+	url, _, _ = strings.Cut(url, "#")
+	if scheme, rest, ok := strings.Cut(url, "://"); ok && !strings.ContainsAny(scheme, "/?") {
+		url = strings.TrimLeftFunc(rest, func(c rune) bool { return c != '/' && c != '?' })
 	}
 	if !strings.HasPrefix(url, "/") {
 		return "/" + url

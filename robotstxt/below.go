@@ -42,14 +42,12 @@ func (f *File) BelowClosed(p *policy.Policy) *Below {
 // crawlers of a policy, and for crawlers that only the file names. fallback also returns a copy of the file without the
 // groups that it did not convert.
 func (f *File) fallback(p *policy.Policy) ([]policy.Rule, *File) {
-	own := *f
-	own.Groups, own.byName, own.notes = nil, map[string]*Group{}, slices.Clone(f.notes)
-	for _, g := range f.Groups {
-		g := *g
-		own.Groups = append(own.Groups, &g)
-		own.byName[strings.ToLower(g.Name)] = &g
-	}
-	im := importer{f: &own, spec: &policy.Spec{}, known: map[string]bool{}, comments: map[int]string{}, below: true}
+	own := f.withGroups(func(g *Group) *Group {
+		clone := *g
+		return &clone
+	})
+	own.notes = slices.Clone(f.notes)
+	im := importer{f: own, spec: &policy.Spec{}, known: map[string]bool{}, comments: map[int]string{}, below: true}
 	for _, c := range p.Crawlers {
 		if !c.Signer {
 			im.crawlers = append(im.crawlers, c)
@@ -57,23 +55,35 @@ func (f *File) fallback(p *policy.Policy) ([]policy.Rule, *File) {
 		}
 	}
 	im.dropGroups(func(g *Group) bool {
-		return slices.ContainsFunc(p.Spec().Publish.UsageTokens[:], func(token string) bool { return strings.EqualFold(token, g.Name) })
-	}, "the group %q is left out, because the policy publishes this name for a usage; write the rule in the policy")
-	im.dropGroups(func(g *Group) bool {
-		return g.Name != "*" && policy.ParseAudience(g.Name).Kind != policy.ForToken
-	}, "the group %q is left out, because in a policy this word means several crawlers; write the rule in the policy")
+		if !slices.ContainsFunc(p.Spec().Publish.UsageTokens[:], func(token string) bool { return strings.EqualFold(token, g.Name) }) {
+			return false
+		}
+		im.f.note(g.number, "the group %q is left out, because the policy publishes this name for a usage; write the rule in the policy", g.Name)
+		return true
+	})
 	im.joinCutNames()
 	im.groups()
-	return im.spec.Rules, &own
+	return im.spec.Rules, own
 }
 
-// dropGroups removes a group if drop returns true for it, and adds a note about each removed group.
-func (im *importer) dropGroups(drop func(*Group) bool, note string) {
+// withGroups returns a copy of the file in which each group is replaced.
+func (f *File) withGroups(replace func(*Group) *Group) *File {
+	c := *f
+	c.Groups, c.byName = nil, map[string]*Group{}
+	for _, g := range f.Groups {
+		g = replace(g)
+		c.Groups = append(c.Groups, g)
+		c.byName[strings.ToLower(g.Name)] = g
+	}
+	return &c
+}
+
+// dropGroups removes each group if drop returns true for it.
+func (im *importer) dropGroups(drop func(*Group) bool) {
 	im.f.Groups = slices.DeleteFunc(im.f.Groups, func(g *Group) bool {
 		if !drop(g) {
 			return false
 		}
-		im.f.note(g.number, note, g.Name)
 		delete(im.f.byName, strings.ToLower(g.Name))
 		return true
 	})
@@ -97,6 +107,7 @@ func (im *importer) joinCutNames() {
 		if !ok || im.known[strings.ToLower(g.Name)] {
 			return false
 		}
+		im.f.note(g.number, "Google's parser reads %q as the name of a crawler in the catalog, so this group is left out; its Disallow lines apply to that crawler", g.Name)
 		own := im.f.Group(c.Token)
 		switch {
 		case own != nil:
@@ -108,7 +119,7 @@ func (im *importer) joinCutNames() {
 			adopted = append(adopted, own)
 		}
 		return true
-	}, "Google's parser reads %q as the name of a crawler in the catalog, so this group is left out; its Disallow lines apply to that crawler")
+	})
 	im.f.Groups = append(im.f.Groups, adopted...)
 }
 
@@ -125,9 +136,7 @@ const (
 // closing returns a shorter file without Allow lines. The group of "*" keeps its first Disallow lines. Another group
 // with too many Disallow lines disallows everything. left is the number of Disallow lines of "*" that closing left out.
 func (f *File) closing() (closing *File, left int) {
-	c := *f
-	c.Groups, c.byName = nil, map[string]*Group{}
-	for _, g := range f.Groups {
+	closing = f.withGroups(func(g *Group) *Group {
 		h := *g
 		h.rules = slices.DeleteFunc(slices.Clone(g.rules), func(r Rule) bool { return r.Allow })
 		switch {
@@ -136,8 +145,7 @@ func (f *File) closing() (closing *File, left int) {
 		case g.Name != "*" && (len(h.rules) > maxClosing || len(h.rules) > 0 && f.lines > maxClosingLines):
 			h.rules = shut(g.number)
 		}
-		c.Groups = append(c.Groups, &h)
-		c.byName[strings.ToLower(h.Name)] = &h
-	}
-	return &c, left
+		return &h
+	})
+	return closing, left
 }

@@ -83,10 +83,10 @@ type line struct {
 
 // Note reports a line that was left out or interpreted while a robots.txt was read.
 type Note struct {
-	Line    int // the line number in the robots.txt, from 1; or 0 if the note is not about a line
-	Message string
-	Wrong   bool   // the line cannot have the effect that its author intended
-	Cause   string `json:"-"` // equal for notes about the same problem in several lines; "" if a note cannot be grouped
+	Line    int    `json:"line,omitempty"` // the line number in the robots.txt, from 1; or 0 if the note is not about a line
+	Message string `json:"message"`
+	Wrong   bool   `json:"wrong,omitempty"` // the line cannot have the effect that its author intended
+	Cause   string `json:"-"`               // equal for notes about the same problem in several lines; "" if a note cannot be grouped
 }
 
 // Parse reads the first MaxSize bytes of a robots.txt in UTF-8 or, with a byte order mark, UTF-16.
@@ -279,7 +279,8 @@ const maxLinesShown = 10
 func (f *File) Notes() []Note { return slices.Clone(f.notes) }
 
 // Grouped merges notes with the same cause, as in "… (and 412 more like this, lines 7, 9, …)".
-func Grouped(notes []Note) (grouped []Note) {
+func Grouped(notes []Note) []Note {
+	grouped := []Note{} // [] rather than null in JSON
 	at := map[string]int{}
 	lines := map[string][]string{}
 	for _, n := range notes {

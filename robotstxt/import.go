@@ -10,20 +10,10 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/acap"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
-
-// ImportOptions are the settings of Import.
-type ImportOptions struct {
-	// Name reports whether a name is valid for a crawler in a policy file, and whether the file must then list the
-	// crawler. If Name is nil, all names are valid.
-	Name func(name string) (valid, listed bool)
-	// Browser reports whether the User-Agents of browsers contain a name. Such a name only works in robots.txt. If
-	// Browser is nil, there are no such names.
-	Browser  func(name string) bool
-	Crawlers []policy.Crawler // the catalog, with the groups that crawlers follow or ignore
-}
 
 // Imported is a robots.txt converted to a policy.
 type Imported struct {
@@ -97,16 +87,17 @@ func (f *File) crawlWeight() int {
 //	                                disallow: {crawl: /b/}
 //	                                allow: {crawl: /}
 //
-// Import returns an error if data is not a robots.txt, has no usable lines, or is too large.
-func Import(data []byte, o ImportOptions) (*Imported, error) {
+// The catalog lists the known crawlers, with the groups that they follow or ignore. If it is empty, the policy does not
+// list the crawlers of the file. Import returns an error if data is not a robots.txt, has no usable lines, or is too
+// large.
+func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	known := map[string]bool{}
-	for _, c := range o.Crawlers {
+	for _, c := range catalog {
 		known[strings.ToLower(c.Token)] = true
 	}
 	whole := func(name string) bool { return known[strings.ToLower(name)] }
 	im := importer{
-		f: read(data, whole), spec: &policy.Spec{}, check: o.Name, browser: o.Browser, known: known, crawlers: o.Crawlers,
-		comments: map[int]string{},
+		f: read(data, whole), spec: &policy.Spec{}, known: known, crawlers: catalog, comments: map[int]string{},
 	}
 	if err := im.f.unusable(); err != nil {
 		return nil, err
@@ -116,9 +107,6 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	}
 	if im.f.weight()+stated*im.entries() > maxImported {
 		return nil, ErrTooLarge
-	}
-	if im.check == nil {
-		im.check = func(string) (valid, listed bool) { return true, false }
 	}
 	im.preamble()
 	im.sitemaps()
@@ -174,8 +162,6 @@ func (f *File) unusable() error {
 type importer struct {
 	f         *File
 	spec      *policy.Spec
-	check     func(name string) (valid, listed bool)
-	browser   func(name string) bool
 	known     map[string]bool // tokens of the catalog, in lower case
 	crawlers  []policy.Crawler
 	comments  map[int]string // comments of rules, by index
@@ -187,15 +173,13 @@ type importer struct {
 
 // dropNames removes groups whose names are not valid in a policy file.
 func (im *importer) dropNames() {
-	im.f.Groups = slices.DeleteFunc(im.f.Groups, func(g *Group) bool {
-		name := g.Name
-		if name == "*" || im.name(name) {
+	im.dropGroups(func(g *Group) bool {
+		if g.Name == "*" || im.name(g.Name) {
 			return false
 		}
-		if !strings.HasPrefix(name, PurposePrefix) || len(im.f.purposes) == 0 {
-			im.misnamed(g.number, name, "its group is left out")
+		if !strings.HasPrefix(g.Name, PurposePrefix) || len(im.f.purposes) == 0 {
+			im.misnamed(g.number, g.Name, "its group is left out")
 		}
-		delete(im.f.byName, strings.ToLower(name))
 		return true
 	})
 }
@@ -203,23 +187,18 @@ func (im *importer) dropNames() {
 // misnamed adds a note about a name that is not valid in a policy file. left names the part of the robots.txt that is
 // left out for this reason.
 func (im *importer) misnamed(line int, name, left string) {
-	why := ""
-	if policy.ParseAudience(name).Kind != policy.ForToken {
-		why = ", where it means several crawlers"
-	}
-	im.f.note(line, "%q cannot be the name of a crawler in a policy%s; %s", name, why, left)
+	im.f.note(line, "%q cannot be the name of a crawler in a policy; %s", name, left)
 }
 
 // name reports whether a crawler's name is valid in a policy file. It adds a valid name to the crawlers of the policy
 // unless the catalog has it.
 func (im *importer) name(name string) bool {
-	valid, listed := im.check(name)
-	if !valid || strings.HasPrefix(name, PurposePrefix) && len(im.f.purposes) > 0 {
+	if !crawlers.CanBeListed(name) || strings.HasPrefix(name, PurposePrefix) && len(im.f.purposes) > 0 {
 		return false
 	}
-	if (listed || len(im.known) > 0 && !im.known[strings.ToLower(name)]) &&
+	if len(im.known) > 0 && !im.known[strings.ToLower(name)] &&
 		!slices.ContainsFunc(im.spec.Crawlers, func(c policy.Crawler) bool { return strings.EqualFold(c.Token, name) }) {
-		im.spec.Crawlers = append(im.spec.Crawlers, policy.Crawler{Token: name, RobotsOnly: im.browser != nil && im.browser(name)})
+		im.spec.Crawlers = append(im.spec.Crawlers, policy.Crawler{Token: name, RobotsOnly: crawlers.NamesBrowser(name)})
 	}
 	return true
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
@@ -167,7 +166,7 @@ func TestImportACAPOpensNothing(t *testing.T) {
 				}
 			}
 		}
-		im, err := robotstxt.Import([]byte(b.String()), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+		im, err := robotstxt.Import([]byte(b.String()), names.Crawlers())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -38,7 +37,7 @@ func TestImportOpensNothing(t *testing.T) {
 			used = append(used, p)
 			fmt.Fprintf(&b, "%s: %s\n", []string{"Allow", "Disallow"}[r.IntN(2)], p)
 		}
-		im, err := robotstxt.Import([]byte(b.String()), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+		im, err := robotstxt.Import([]byte(b.String()), names.Crawlers())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +103,7 @@ func TestImportDirectives(t *testing.T) {
 				fmt.Fprintf(&b, "App-Directives: %s%s;%s\n", paths[r.IntN(len(paths))], apps[r.IntN(len(apps))], []string{"y", "z=1"}[r.IntN(2)])
 			}
 		}
-		im, err := robotstxt.Import([]byte(b.String()), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+		im, err := robotstxt.Import([]byte(b.String()), names.Crawlers())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +148,7 @@ func member(list, app string) string {
 func TestImportLongPaths(t *testing.T) {
 	names := newNames(t)
 	long := "/" + strings.Repeat("ab%2F", 600)
-	im, err := robotstxt.Import([]byte("User-agent: *\nDisallow: "+long+"\nDisallow: /x\nAllow: /x"+long+"\n"), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+	im, err := robotstxt.Import([]byte("User-agent: *\nDisallow: "+long+"\nDisallow: /x\nAllow: /x"+long+"\n"), names.Crawlers())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +172,7 @@ func TestImportLongPathsAgainstAllows(t *testing.T) {
 	names := newNames(t)
 	long := "/" + strings.Repeat("a", 2990)
 	for _, allow := range []string{"/*" + strings.Repeat("a", 2046), long[:2048]} {
-		im, err := robotstxt.Import([]byte("User-agent: *\nDisallow: "+long+"\nAllow: "+allow+"\n"), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+		im, err := robotstxt.Import([]byte("User-agent: *\nDisallow: "+long+"\nAllow: "+allow+"\n"), names.Crawlers())
 		if err != nil {
 			t.Fatal(err)
 		}

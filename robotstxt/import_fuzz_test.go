@@ -49,7 +49,7 @@ func FuzzImport(f *testing.F) {
 		if len(data) > 1<<12 {
 			return
 		}
-		got, err := robotstxt.Import(data, robotstxt.ImportOptions{})
+		got, err := robotstxt.Import(data, nil)
 		if err != nil {
 			return
 		}

@@ -10,7 +10,6 @@ import (
 
 	temoto "github.com/temoto/robotstxt"
 
-	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -73,7 +72,7 @@ func renderings(t *testing.T) (files []*rendering) {
 		paths = 10
 	}
 	for name, data := range realFiles(t) {
-		im, err := robotstxt.Import(data, robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+		im, err := robotstxt.Import(data, names.Crawlers())
 		if err != nil {
 			continue
 		}

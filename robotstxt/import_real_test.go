@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/acap"
-	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -88,7 +87,7 @@ type imported struct {
 
 func checkImport(t *testing.T, names *policyfile.Names, data []byte, paths int) map[string]int {
 	t.Helper()
-	im, err := robotstxt.Import(data, robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+	im, err := robotstxt.Import(data, names.Crawlers())
 	if err != nil {
 		return map[string]int{"not imported": 1}
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
@@ -54,7 +53,7 @@ func TestImportOfCrawlDelays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data := []byte(c.file)
 			for range 2 { // first the original file, then the rendered policy
-				im, err := robotstxt.Import(data, robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+				im, err := robotstxt.Import(data, names.Crawlers())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -81,7 +80,7 @@ func TestImportOfCrawlDelays(t *testing.T) {
 
 // If a crawler has several crawl-delays, the longest is used. There is a note for each of the others.
 func TestImportReportsShorterDelays(t *testing.T) {
-	im, err := robotstxt.Import([]byte("User-agent: Yandex\nCrawl-delay: 5\n\nUser-agent: *\nDisallow: /a\nCrawl-delay: 0.5\nCrawl-delay: soon\n"), robotstxt.ImportOptions{})
+	im, err := robotstxt.Import([]byte("User-agent: Yandex\nCrawl-delay: 5\n\nUser-agent: *\nDisallow: /a\nCrawl-delay: 0.5\nCrawl-delay: soon\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func TestImportOfTheLargestKnownFiles(t *testing.T) {
 				fmt.Fprintf(&b, "Disallow: /section-%d/%sid=%d-%d\n", i%9, star, g, i)
 			}
 		}
-		im, err := Import([]byte(b.String()), ImportOptions{})
+		im, err := Import([]byte(b.String()), nil)
 		if err != nil {
 			t.Errorf("%d groups: %v", size.groups, err)
 			continue
@@ -42,7 +42,7 @@ func TestImportOfTheLargestKnownFiles(t *testing.T) {
 	for i := range 2 * maxImported {
 		fmt.Fprintf(&names, "Disallow: /%d\n", i)
 	}
-	if _, err := Import([]byte("User-agent: *\n"+names.String()), ImportOptions{}); !errors.Is(err, ErrTooLarge) {
+	if _, err := Import([]byte("User-agent: *\n"+names.String()), nil); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a file far larger: %v", err)
 	}
 }

@@ -5,7 +5,6 @@ package robotstxt_test
 import (
 	"testing"
 
-	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
@@ -64,7 +63,7 @@ func TestImportKeepsLengths(t *testing.T) {
 		},
 	} {
 		file := "User-agent: *\n" + c.file
-		im, err := robotstxt.Import([]byte(file), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+		im, err := robotstxt.Import([]byte(file), names.Crawlers())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -253,11 +253,10 @@ const trainingToken = usagePrefix + "ai-training"
 
 // usageGroups converts the groups for usages to rules.
 func (im *importer) usageGroups() {
-	im.f.Groups = slices.DeleteFunc(im.f.Groups, func(g *Group) bool {
-		if len(g.Name) < len(usagePrefix) || !strings.EqualFold(g.Name[:len(usagePrefix)], usagePrefix) {
+	im.dropGroups(func(g *Group) bool {
+		if !strings.HasPrefix(strings.ToLower(g.Name), usagePrefix) {
 			return false
 		}
-		delete(im.f.byName, strings.ToLower(g.Name))
 		if strings.EqualFold(g.Name, trainingToken) {
 			im.usageGroup(g, policy.TrainAI)
 		} else {

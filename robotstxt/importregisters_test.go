@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
@@ -41,7 +40,7 @@ func TestRegistersComeBack(t *testing.T) {
 		},
 	} {
 		t.Run(c.name+", "+c.section, func(t *testing.T) {
-			im, err := robotstxt.Import([]byte(c.file), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+			im, err := robotstxt.Import([]byte(c.file), names.Crawlers())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +58,7 @@ func TestRegistersComeBack(t *testing.T) {
 
 // Earlier drafts used other names for the usages of draft-ietf-aipref-vocab-08. Import converts these names.
 func TestEarlierLabels(t *testing.T) {
-	im, err := robotstxt.Import([]byte("User-agent: *\nDisallow:\nContent-Usage: train-genai=n, ai-output=n, search=y\n"), robotstxt.ImportOptions{})
+	im, err := robotstxt.Import([]byte("User-agent: *\nDisallow:\nContent-Usage: train-genai=n, ai-output=n, search=y\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +75,7 @@ func TestEarlierLabels(t *testing.T) {
 
 // A group for a usage is not for a crawler. It becomes a rule about the usage.
 func TestUsageGroupsAreNoCrawlers(t *testing.T) {
-	im, err := robotstxt.Import([]byte("User-agent: __USAGE_ai-training\nDisallow: /x/\n\nUser-agent: __usage_summaries\nDisallow: /\n"), robotstxt.ImportOptions{})
+	im, err := robotstxt.Import([]byte("User-agent: __USAGE_ai-training\nDisallow: /x/\n\nUser-agent: __usage_summaries\nDisallow: /\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +121,7 @@ func TestImportAboveGroups(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			im, err := robotstxt.Import([]byte(c.file), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+			im, err := robotstxt.Import([]byte(c.file), names.Crawlers())
 			if err != nil {
 				t.Fatal(err)
 			}

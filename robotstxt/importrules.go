@@ -237,15 +237,13 @@ func (im *importer) tooLong(line int, p pathpattern.Pattern) bool {
 // and removes an Allow.
 func (im *importer) beginnings(rules []Rule) (all []Rule) {
 	for _, r := range rules {
-		switch {
-		case r.Pattern.Len() <= maxPath:
-			all = append(all, r)
-		case r.Allow:
-			im.tooLong(r.number, r.Pattern)
-		default:
-			p := im.beginning(r.number, r.Pattern)
-			all = append(all, Rule{Pattern: p, Size: r.Size, number: r.number})
+		if r.Allow && im.tooLong(r.number, r.Pattern) {
+			continue
 		}
+		if p := im.beginning(r.number, r.Pattern); p != r.Pattern {
+			r.Pattern, r.Written = p, ""
+		}
+		all = append(all, r)
 	}
 	return all
 }

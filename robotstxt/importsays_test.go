@@ -184,7 +184,7 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 		t.Run(c.name+", "+c.section, func(t *testing.T) {
 			data := []byte(c.file)
 			for _, from := range []string{"the file", "what it is rendered as"} {
-				im, err := robotstxt.Import(data, robotstxt.ImportOptions{})
+				im, err := robotstxt.Import(data, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -214,7 +214,7 @@ func TestImportOfDirectivesOfNamedGroups(t *testing.T) {
 	data := []byte("User-agent: *\nApp-Directives: example;x\nApp-Directives: /a/ \"no application\", example;y, other;z\nDisallow: /a/\n\n" +
 		"User-agent: GPTBot\nDisallow: /b/\n\nUser-agent: CCBot\nApp-Directives: other;w\nDisallow: /b/\n")
 	for _, from := range []string{"the file", "what it is rendered as"} {
-		im, err := robotstxt.Import(data, robotstxt.ImportOptions{})
+		im, err := robotstxt.Import(data, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestImportOfDirectivesOfNamedGroups(t *testing.T) {
 func TestImportOfExtensions(t *testing.T) {
 	file := "User-agent: *\nAllow: /\nContent-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y, search=y\n" +
 		"App-Directives: examplesearch;widgets=?0\nApp-Directives: /images/ other;x=1, examplesearch;widgets=?0\nCrawl-delay: 2.5\n\nSitemap: https://example.com/s.xml\n"
-	im, err := robotstxt.Import([]byte(file), robotstxt.ImportOptions{})
+	im, err := robotstxt.Import([]byte(file), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestImportOfACAP(t *testing.T) {
 		"ACAP-qualified-usage: short present-snippet max-length=250-chars\r\n\r\nACAP-crawler: *\r\nACAP-disallow-index: /drafts/\r\n" +
 		"ACAP-allow-(short): the-acap:resource-set:premium\r\n\r\nACAP-crawler: PartnerBot\r\nACAP-usage-purpose: news\r\nACAP-allow-preserve: /news/ time-limit=3-days\r\n\r\n" +
 		"ACAP-crawler: ArchiveBot\r\nACAP-permissions-reference: /archivebot.txt\r\n"
-	im, err := robotstxt.Import([]byte(file), robotstxt.ImportOptions{})
+	im, err := robotstxt.Import([]byte(file), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestImportOfACAP(t *testing.T) {
 func TestImportOfDirectivesWithPaths(t *testing.T) {
 	data := []byte("User-agent: *\nApp-Directives: a;w=1\nApp-Directives: /x/ b;v=2\nApp-Directives: /y/ c;w=1, c;w=2;v=3\nDisallow: /z/\n")
 	for _, from := range []string{"the file", "what it is rendered as"} {
-		im, err := robotstxt.Import(data, robotstxt.ImportOptions{})
+		im, err := robotstxt.Import(data, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

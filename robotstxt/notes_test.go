@@ -3,6 +3,7 @@
 package robotstxt_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 
 // If thousands of lines have the same mistake, there is only one note.
 func TestGrouped(t *testing.T) {
-	im, err := robotstxt.Import([]byte("User-agent: *\n"+strings.Repeat("Disallow: x\n", 413)+"Noindex: /a\nNoindex: /b\nDisallow: /c\nSitemap: s\n"), robotstxt.ImportOptions{})
+	im, err := robotstxt.Import([]byte("User-agent: *\n"+strings.Repeat("Disallow: x\n", 413)+"Noindex: /a\nNoindex: /b\nDisallow: /c\nSitemap: s\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,14 +28,18 @@ func TestGrouped(t *testing.T) {
 	}
 }
 
-// If a word means several crawlers in a policy, it cannot be the name of a crawler, and the note says why.
+// The rule for a crawler whose name means several crawlers in a policy is only for that crawler.
 func TestNamesOfSeveralCrawlers(t *testing.T) {
-	im, err := robotstxt.Import([]byte("User-agent: everyone\nDisallow: /a\n\nUser-agent: Strange/Bot~\nDisallow: /b\n"), robotstxt.ImportOptions{Name: newNames(t).Check})
+	im, err := robotstxt.Import([]byte("User-agent: everyone\nDisallow: /a\n\nUser-agent: everyone-else\nDisallow: /b\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(im.Notes) == 0 || im.Notes[0].Message != `"everyone" cannot be the name of a crawler in a policy, where it means several crawlers; its group is left out` {
-		t.Errorf("%+v", im.Notes)
+	var audiences []string
+	for _, r := range im.Spec.Rules {
+		audiences = append(audiences, r.For[0].String())
+	}
+	if want := []string{"crawler:everyone", "crawler:everyone-else"}; !slices.Equal(audiences, want) || len(im.Notes) > 0 {
+		t.Errorf("%q, want %q; %+v", audiences, want, im.Notes)
 	}
 }
 
@@ -48,7 +53,7 @@ func TestNotesOfPreferencesThatAGroupLacks(t *testing.T) {
 		"Content-Signal: search=no":           1,
 	} {
 		file := "User-agent: *\nDisallow: /a\nContent-Usage: search=n\n\nUser-agent: Googlebot\nDisallow: /b\n" + own + "\n"
-		im, err := robotstxt.Import([]byte(file), robotstxt.ImportOptions{Name: newNames(t).Check})
+		im, err := robotstxt.Import([]byte(file), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ func TestOtherLinesAreKept(t *testing.T) {
 	const file = "Clean-param: top\nUser-agent: *\nDisallow: /a/\nRequest-rate: 1/5\nclean-param: ref&sid /articles/ # sessions\nHost: www.example.com\n\n" +
 		"User-agent: Bingbot\nDisallow: /b/\nClean-param: ref&sid /articles/\nVisit-time: 0400-0845\n"
 	want := []string{"Clean-param: top", "Clean-param: ref&sid /articles/", "Host: www.example.com"}
-	im, err := robotstxt.Import([]byte(file), robotstxt.ImportOptions{})
+	im, err := robotstxt.Import([]byte(file), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestApplicationsThatStartWithAnAsterisk(t *testing.T) {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
-	im, err := robotstxt.Import([]byte("User-agent: *\nApp-Directives: *app;x=?0\n"), robotstxt.ImportOptions{})
+	im, err := robotstxt.Import([]byte("User-agent: *\nApp-Directives: *app;x=?0\n"), nil)
 	if err != nil || len(im.Spec.Rules) != 1 || len(im.Spec.Rules[0].AppDirectives) != 1 || im.Spec.Rules[0].AppDirectives[0].App != "*app" {
 		t.Errorf("%v %+v", err, im)
 	}
@@ -100,7 +100,7 @@ func TestEveryLineIsKeptOrTold(t *testing.T) {
 		{"Something else entirely: 1", told, told},
 	} {
 		data := []byte("User-agent: *\nDisallow: /z/\n" + c.line + "\n")
-		im, err := robotstxt.Import(data, robotstxt.ImportOptions{})
+		im, err := robotstxt.Import(data, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

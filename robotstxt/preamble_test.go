@@ -9,7 +9,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
@@ -54,7 +53,7 @@ func TestReservationsStayWordForWord(t *testing.T) {
 				inLine[at] += " ## " + sentence
 				body = strings.Join(inLine, "\n")
 			}
-			im, err := robotstxt.Import([]byte(body), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+			im, err := robotstxt.Import([]byte(body), names.Crawlers())
 			if err != nil {
 				break
 			}
@@ -80,7 +79,7 @@ func TestReservationsStayWordForWord(t *testing.T) {
 
 // Comments in other encodings than UTF-8 are converted.
 func TestReservationInLatin1(t *testing.T) {
-	im, err := robotstxt.Import([]byte("# \xa7 44b UrhG: Nutzung f\xfcr Text und Data Mining vorbehalten \x96 immer.\nUser-agent: *\nDisallow: /a/\n"), robotstxt.ImportOptions{})
+	im, err := robotstxt.Import([]byte("# \xa7 44b UrhG: Nutzung f\xfcr Text und Data Mining vorbehalten \x96 immer.\nUser-agent: *\nDisallow: /a/\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -372,12 +372,15 @@ func (r *reader) rules(allow bool, value string) []Rule {
 		r.wrong("%q is not a path (%v); it is left out", value, err)
 		return nil
 	}
-	rules := []Rule{{allow, p, pathpattern.Written(p, value), writtenSize(value), r.number}}
+	rule := func(p pathpattern.Pattern, value string) Rule {
+		return Rule{allow, p, pathpattern.Written(p, value), writtenSize(value), r.number}
+	}
+	rules := []Rule{rule(p, value)}
 	// Google's parser reads an Allow for an index page as an Allow for its directory, too.
 	if i := strings.LastIndexByte(value, '/'); allow && i >= 0 && strings.HasPrefix(value[i:], "/index.htm") {
 		dir := value[:i+1] + "$"
 		if p, err := pathpattern.Parse(dir); err == nil {
-			rules = append(rules, Rule{true, p, pathpattern.Written(p, dir), writtenSize(dir), r.number})
+			rules = append(rules, rule(p, dir))
 		}
 	}
 	return rules
@@ -400,12 +403,4 @@ func fileOrFolder(value string) string {
 
 // writtenSize returns the length in bytes that Google's parser compares: the length as written, with non-ASCII bytes
 // encoded.
-func writtenSize(value string) int {
-	n := len(value)
-	for i := range len(value) {
-		if value[i] >= 0x80 {
-			n += len("%XX") - 1
-		}
-	}
-	return n
-}
+func writtenSize(value string) int { return len(pathpattern.EncodeBeyondASCII(value)) }

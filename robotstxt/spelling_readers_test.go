@@ -12,7 +12,6 @@ import (
 
 	temoto "github.com/temoto/robotstxt"
 
-	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -103,7 +102,7 @@ func generated(r *rand.Rand) string {
 
 func newSpelled(t *testing.T, names *policyfile.Names, name, body string) *spelled {
 	t.Helper()
-	im, err := robotstxt.Import([]byte(body), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+	im, err := robotstxt.Import([]byte(body), names.Crawlers())
 	if err != nil {
 		return nil
 	}

@@ -295,18 +295,12 @@ func (s *Site) reasonOf(d policy.Decision) *Reason {
 	return &r
 }
 
-// SiteRobots is the name of a site's own robots.txt in explanations.
-const SiteRobots = "the site's own robots.txt"
-
 // placeOf returns the place of a part of a rule. The rule may come from the site's own robots.txt.
 func (s *Site) placeOf(r *policy.Rule, at policy.Pos) string {
-	switch {
-	case !r.Fallback:
-		return s.Place(at)
-	case at.Line == 0: // the file has no line for this part
-		return SiteRobots
+	if r.Fallback {
+		return policy.PlaceInFallback(at.Line)
 	}
-	return fmt.Sprintf("%s:%d", SiteRobots, at.Line)
+	return s.Place(at)
 }
 
 // reason describes the rule that decided, in words.

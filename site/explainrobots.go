@@ -73,7 +73,7 @@ func spelledOtherwise(l *robotsserve.Line, disallowed bool) string {
 	const who = "a crawler that compares URLs as they are written, such as Google's parser, "
 	switch {
 	case !disallowed:
-		return who + fmt.Sprintf("may not fetch the page, because of %q: robots.txt has an Allow only in the policy's spelling, but the server treats all spellings alike", l.Text)
+		return who + fmt.Sprintf("may not fetch the page, because of %q: robots.txt has the Allow in only one spelling, but the server treats all spellings alike", l.Text)
 	case l.Text == "":
 		return who + "may fetch the page, because no line has this spelling. robots.txt has up to four spellings of a path, but the server treats all spellings as the same path"
 	}

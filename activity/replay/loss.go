@@ -13,7 +13,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // LossPeriod is the length of the period, ending now, whose traffic is checked against the search-loss limit.
@@ -85,7 +84,7 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 				sums[at].requests += c.requests
 				add(sums[at].paths, c.paths)
 				if r := k.lost.Rule; at.site {
-					sums[at].rules[fmt.Sprintf("%s:%d", site.SiteRobots, r.Pos.Line)] += c.requests
+					sums[at].rules[policy.PlaceInFallback(r.Pos.Line)] += c.requests
 				} else if r != nil {
 					sums[at].rules[fmt.Sprintf("line %d (%s)", r.Pos.Line, o.New.RuleName(r))] += c.requests
 				}

@@ -177,3 +177,19 @@ func TestFloodOfPathsFoldsNoVerifiedSearchCrawler(t *testing.T) {
 	check("path_days")
 	closeStore(t, s)
 }
+
+// If too many reads of robots.txt wait, further ones are counted as not recorded.
+func TestReadsBeyondTheLimitAreCounted(t *testing.T) {
+	add, at := newSums(10), time.Unix(7*3600, 0)
+	for i := range maxReads + 3 {
+		add.addVisit(&activity.Request{Time: at, Host: fmt.Sprint(i), Path: "/robots.txt", RobotsTxt: true, Robots: "v1"})
+	}
+	if len(add.reads) != maxReads || add.lost[7] != 3 {
+		t.Errorf("%d reads, %d not recorded", len(add.reads), add.lost[7])
+	}
+	waiting := newSums(10)
+	waiting.addVisit(&activity.Request{Time: at, Host: "another", Path: "/robots.txt", RobotsTxt: true, Robots: "v1"})
+	if waiting.addAll(add); waiting.lost[7] != 4 {
+		t.Errorf("%d not recorded after adding the sums", waiting.lost[7])
+	}
+}

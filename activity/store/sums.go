@@ -135,11 +135,13 @@ func (s *sums) limitOf(k *sumKey) int {
 // maxReads limits the number of reads of robots.txt that wait to be written to the database.
 const maxReads = 10_000
 
-// addRead adds reads of a robots.txt. The strings of r may share memory with the request.
+// addRead adds reads of a robots.txt. If too many are waiting, it counts new ones as not recorded. The strings of r may
+// share memory with the request.
 func (s *sums) addRead(r readKey, t times) {
 	have := s.reads[r]
 	if have == nil {
 		if len(s.reads) >= maxReads {
+			s.lost[t.Last/3600] += t.Count
 			return
 		}
 		have = new(times)

@@ -215,7 +215,7 @@ func (x *exam) linted(code string, at policy.Pos) bool {
 
 // sumsUp reports whether a message is about several lines.
 func sumsUp(message string) bool {
-	return strings.Contains(message, " more like this, down to line ") || strings.Contains(message, " other paths only in the policy's spelling. ")
+	return strings.Contains(message, " more like this, down to line ") || strings.Contains(message, " other paths in only one spelling. ")
 }
 
 // crawl holds the readers of Allow and Disallow to the policy. They find the group

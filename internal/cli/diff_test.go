@@ -22,8 +22,11 @@ func TestDiff(t *testing.T) {
 	imported := write("imported.yaml", string(mustImport(t, spelled)))
 	broken := write("broken.yaml", "version: 1\nrulez: []\n")
 	page := write("page.txt", "<!doctype html><p>hello")
-	everyone := write("everyone.txt", "User-agent: everyone\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n")
-	noEveryone := write("no-everyone.yaml", string(mustImport(t, everyone)))
+	long := write("long.txt", "User-agent: "+strings.Repeat("long", 40)+"\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n")
+	noLong := write("no-long.yaml", string(mustImport(t, long)))
+	all := write("all.txt", "User-agent: *\nDisallow: /b\n\nUser-agent: everyone\nDisallow: /b\nDisallow: /a\n\nUser-agent: everyone-else\nDisallow: /b\n")
+	allOpen := write("all-open.txt", "User-agent: *\nDisallow: /b\n\nUser-agent: everyone\nDisallow: /b\n\nUser-agent: everyone-else\nDisallow:\n")
+	allNamed := write("all-named.yaml", string(mustImport(t, all)))
 	for name, tt := range map[string]struct {
 		args  []string
 		stdin string
@@ -46,8 +49,10 @@ func TestDiff(t *testing.T) {
 		"a file and its import":                     {args: []string{spelled, imported}, has: []string{"No decision and no setting changes, but robots.txt lists other spellings of paths.\n"}},
 		"a file and its import, any":                {args: []string{"--fail-on", "any", spelled, imported}, fails: true},
 		"a file and its import, others":             {args: []string{"--fail-on", "decisions,settings", spelled, imported}},
-		"a group that import leaves out":            {args: []string{everyone, noEveryone}, has: []string{"But an independent reader of robots.txt finds differences between them.\n"}},
-		"a group that import leaves out, decisions": {args: []string{"--fail-on", "decisions", everyone, noEveryone}, fails: true},
+		"a group that import leaves out":            {args: []string{long, noLong}, has: []string{"But an independent reader of robots.txt finds differences between them.\n"}},
+		"a group that import leaves out, decisions": {args: []string{"--fail-on", "decisions", long, noLong}, fails: true},
+		"crawlers called everyone":                  {args: []string{allOpen, all}, has: []string{"\n  crawler:everyone may no longer crawl /a", "\n  crawler:everyone-else may no longer crawl /b"}},
+		"crawlers called everyone, imported":        {args: []string{"--fail-on", "any", all, allNamed}, has: []string{"Nothing changes."}},
 		"one argument":                              {args: []string{old}, fails: true, has: []string{"expected OLD and NEW"}},
 		"a wrong flag":                              {args: []string{"--fail-on", "loss", old, old}, fails: true, has: []string{`invalid --fail-on "loss": must be search-loss, decisions, settings, spellings, any or none`}},
 		"a broken policy":                           {args: []string{old, broken}, fails: true, has: []string{"rulez"}},

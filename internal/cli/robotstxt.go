@@ -52,34 +52,26 @@ func belowOf(file *robotstxt.File) site.Below {
 
 // checkedRobots is the result of the check command for a robots.txt.
 type checkedRobots struct {
-	File   string   `json:"file"`
-	Groups []string `json:"groups"`
-	Rules  int      `json:"rules"` // number of Allow and Disallow lines
-	Notes  []note   `json:"notes"`
+	File   string           `json:"file"`
+	Groups []string         `json:"groups"`
+	Rules  int              `json:"rules"` // number of Allow and Disallow lines
+	Notes  []robotstxt.Note `json:"notes"`
 
 	unread error // why crawlers find no lines in the file, or nil
-}
-
-type note struct {
-	Line    int    `json:"line,omitempty"`
-	Message string `json:"message"`
-	Wrong   bool   `json:"wrong,omitempty"` // true if the line cannot have the effect that its author intended
 }
 
 // checkRobots checks a robots.txt. It parses the lines in the same way as Google's parser, and also parses other
 // records.
 func checkRobots(raw *policyinput.Raw) *checkedRobots {
 	f := robotstxt.Parse(raw.Data)
-	c := &checkedRobots{File: raw.Name, Groups: []string{}, Notes: []note{}, unread: f.Unreadable()}
+	c := &checkedRobots{File: raw.Name, Groups: []string{}, unread: f.Unreadable()}
 	notes := f.Notes()
 	notes = append(notes, robotstxt.RecordNotes(raw.Data)...)
 	slices.SortStableFunc(notes, func(a, b robotstxt.Note) int { return a.Line - b.Line })
 	if raw.Note != "" {
 		notes = slices.Insert(notes, 0, robotstxt.Note{Message: raw.Note})
 	}
-	for _, n := range robotstxt.Grouped(notes) {
-		c.Notes = append(c.Notes, note{n.Line, n.Message, n.Wrong})
-	}
+	c.Notes = robotstxt.Grouped(notes)
 	lines := map[int]bool{}
 	for _, g := range f.Groups {
 		c.Groups = append(c.Groups, g.Name)
@@ -92,7 +84,7 @@ func checkRobots(raw *policyinput.Raw) *checkedRobots {
 }
 
 func (c *checkedRobots) failed(strict bool) bool {
-	return c.unread != nil || strict && slices.ContainsFunc(c.Notes, func(n note) bool { return n.Wrong })
+	return c.unread != nil || strict && slices.ContainsFunc(c.Notes, func(n robotstxt.Note) bool { return n.Wrong })
 }
 
 func (c *checkedRobots) writeText(w io.Writer) error {

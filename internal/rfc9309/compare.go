@@ -19,10 +19,9 @@ type Comparison struct {
 
 type Difference struct {
 	Crawlers []string
-	Sent     bool   // the paths are compared as they are sent, not in normal form
-	Path     string // one of the paths, preferably one without "%"
-	Paths    int    // the number of paths
-	Asked    []string
+	Sent     bool     // the paths are compared as they are sent, not in normal form
+	Path     string   // one of the paths, preferably one without "%"
+	Asked    []string // all of the paths
 	Old, New Answer
 }
 
@@ -93,7 +92,6 @@ func (c *Comparison) pair(old, now *group, crawlers []string, paths []question) 
 		if d := &c.Differences[i]; strings.Contains(d.Path, "%") && !strings.Contains(path, "%") {
 			d.Path = path
 		}
-		c.Differences[i].Paths++
 		c.Differences[i].Asked = append(c.Differences[i].Asked, path)
 	}
 }

@@ -43,13 +43,8 @@ type rule struct {
 }
 
 func newRule(allow bool, value string, line int) *rule {
-	size := len(value)
-	for i := range len(value) {
-		if value[i] >= 0x80 {
-			size += len("%XX") - 1
-		}
-	}
-	return &rule{allow, newPattern(normalize(value, true)), newPattern(asSent(value)), size, line}
+	sent := asSent(value)
+	return &rule{allow, newPattern(normalize(value, true)), newPattern(sent), len(sent), line}
 }
 
 // Crawler holds the names that a crawler looks for to find its group.
@@ -173,17 +168,20 @@ func agentName(value string, whole func(string) bool) string {
 	if value == "*" || strings.HasPrefix(value, "*") && strings.ContainsAny(value[1:2], space) {
 		return "*"
 	}
-	if name, _, _ := strings.Cut(value, "/"); whole != nil && whole(name) { // without its version
-		return name
+	name, _, _ := strings.Cut(value, "/") // without its version
+	for _, name := range []string{name, beginning(name, tokenBytes+"0123456789")} {
+		if whole != nil && whole(name) {
+			return name
+		}
 	}
-	end := strings.IndexFunc(value, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_'
-	})
-	if end >= 0 {
-		value = value[:end]
-	}
-	return value
+	return beginning(value, tokenBytes)
 }
+
+// tokenBytes are the bytes that a product token can have.
+const tokenBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
+
+// beginning returns the part of a text before the first byte that is not in a set.
+func beginning(text, set string) string { return text[:len(text)-len(strings.TrimLeft(text, set))] }
 
 // Answer holds whether a crawler may fetch a path, and the number of the deciding line. The number is 0 if no line
 // decides.

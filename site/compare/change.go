@@ -26,8 +26,8 @@ const (
 
 // These names in Change.Crawlers mean crawlers that are not listed.
 const (
-	Everyone     = "everyone"      // every crawler, known or not
-	EveryoneElse = "everyone-else" // crawlers that both policies treat like unlisted clients
+	Everyone     = "all crawlers"       // every crawler, known or not
+	EveryoneElse = "all other crawlers" // crawlers that both policies treat like unlisted clients
 )
 
 // Diff lists the changes when one policy replaces another.
@@ -205,6 +205,19 @@ func texts(all []pathpattern.Pattern) (texts []string) {
 	return texts
 }
 
+// crawlerNames lists crawlers in words.
+func crawlerNames(tokens []string, most int) string {
+	names := make([]string, len(tokens))
+	for i, t := range tokens {
+		if names[i] = nameOfCrawler(t); t == EveryoneElse {
+			names[i] = "everyone else"
+		}
+	}
+	return named(names, most)
+}
+
+func nameOfCrawler(token string) string { return policy.Crawler{Token: token}.Name() }
+
 func named(names []string, most int) string {
 	if len(names) <= most+1 {
 		return strings.Join(names, ", ")
@@ -237,7 +250,7 @@ func (c *comparison) everyone(r *record, rest bool) string {
 			continue
 		}
 		for _, t := range tokens {
-			left[c.kinds[t]] = append(left[c.kinds[t]], t)
+			left[c.kinds[t]] = append(left[c.kinds[t]], nameOfCrawler(t))
 		}
 	}
 	var parts []string

@@ -329,10 +329,10 @@ func (l *Losses) WordsOf(found []Found) (all []string) {
 		if k.host != "" {
 			where += " on " + string(k.host)
 		}
-		words := fmt.Sprintf("%s is now %s for %s", where, k.loss, named(who[k], maxNames))
+		words := fmt.Sprintf("%s is now %s for %s", where, k.loss, crawlerNames(who[k], maxNames))
 		switch {
 		case k.rule != nil && k.rule.Fallback:
-			words += fmt.Sprintf(" by %s:%d, because the new policy no longer allows it", site.SiteRobots, k.rule.Pos.Line)
+			words += fmt.Sprintf(" by %s, because the new policy no longer allows it", policy.PlaceInFallback(k.rule.Pos.Line))
 		case k.rule != nil:
 			words += fmt.Sprintf(" by %s; if this is intended, write %q into this rule", l.policy.Place(k.rule.Pos), k.loss.Intended())
 		}

@@ -203,7 +203,7 @@ func (c *Change) who() string {
 	case c.everyone != "":
 		who = c.everyone
 	case len(c.Crawlers) <= maxNames:
-		who = strings.ReplaceAll(strings.Join(c.Crawlers, ", "), EveryoneElse, "everyone else")
+		who = crawlerNames(c.Crawlers, maxNames)
 		if c.Crawlers[0] == EveryoneElse && slices.ContainsFunc(c.Kinds, func(k Kind) bool { return k.Kind == kindSearch }) {
 			who += " (search engines too)"
 		}
@@ -216,9 +216,9 @@ func (c *Change) who() string {
 			case k.All && len(k.Crawlers) > 1:
 				parts = append(parts, fmt.Sprintf("all %s crawlers", k.Kind))
 			case k.Kind == "" || k.All:
-				parts = append(parts, named(names, maxNames))
+				parts = append(parts, crawlerNames(names, maxNames))
 			default:
-				parts = append(parts, fmt.Sprintf("%s (%s)", k.Kind, named(names, maxNames)))
+				parts = append(parts, fmt.Sprintf("%s (%s)", k.Kind, crawlerNames(names, maxNames)))
 			}
 		}
 		if c.Crawlers[0] == EveryoneElse {

@@ -228,7 +228,7 @@ func (p *pair) asks(q policytest.Question) bool {
 // lists reports whether the result lists a change of something that covers a question.
 func (p *pair) lists(q policytest.Question, what string) bool {
 	return slices.ContainsFunc(p.result.Diff.Changes, func(c compare.Change) bool {
-		everyone := len(c.Crawlers) > 0 && (c.Crawlers[0] == "everyone" || c.Crawlers[0] == "everyone-else")
+		everyone := len(c.Crawlers) > 0 && (c.Crawlers[0] == compare.Everyone || c.Crawlers[0] == compare.EveryoneElse)
 		onHost := c.Hosts == nil || slices.ContainsFunc(c.Hosts, func(h string) bool { return h == "" || policy.Host(h).Covers(q.Host) })
 		atPath := slices.ContainsFunc(c.Paths, func(text string) bool {
 			pattern, path := pathpattern.MustParse(text), pathpattern.NormalizePath(q.Path)

@@ -60,8 +60,7 @@ func Convert(name string, data []byte) (*Converted, error) {
 
 // importFile imports a robots.txt with the built-in catalog.
 func importFile(data []byte) (*robotstxt.Imported, error) {
-	names := policyfile.NewNames()
-	return robotstxt.Import(data, robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+	return robotstxt.Import(data, policyfile.NewNames().Crawlers())
 }
 
 type converter struct {

@@ -95,26 +95,47 @@ func TestSpellingsOfOtherGroupsOpenNothing(t *testing.T) {
 // The comparison also uses URLs that are not normalized. It counts further spellings of a disallowed path separately.
 // But if an Allow line has such a spelling, the path is lost.
 func TestSpellingsAsSent(t *testing.T) {
-	for robots, want := range map[string]struct {
-		spellings bool
-		lost      string
-	}{
-		"User-agent: *\nDisallow: /%7Ejoe/\nDisallow: /%61%62\nDisallow: /c%41\n": {true, ""},
-		"User-agent: *\nDisallow: /~joe/\nAllow: /\n":                             {true, ""},
-		"User-agent: *\nDisallow: /joe/\n":                                        {false, ""},
-		"User-agent: *\nAllow: /=%41\nDisallow: *aa\n":                            {false, "/=%41xaa"},
+	for robots, spellings := range map[string]bool{
+		"User-agent: *\nDisallow: /%7Ejoe/\nDisallow: /%61%62\nDisallow: /c%41\n": true,
+		"User-agent: *\nDisallow: /~joe/\nAllow: /\n":                             true,
+		"User-agent: *\nDisallow: /joe/\n":                                        false,
+		"User-agent: *\nAllow: /=%41\nDisallow: *aa\n":                            false,
 	} {
 		c, err := Convert("robots.txt", []byte(robots))
 		if err != nil {
 			t.Fatal(err)
 		}
 		q := c.Judge("robots.txt", []byte(robots))
-		lost := ""
-		for _, l := range q.SearchLosses() {
-			lost += l.Path
+		if losses := q.SearchLosses(); (q.Spellings > 0) != spellings || len(losses) > 0 {
+			t.Errorf("%s: %s; lost %v", robots, q.Sentence(), losses)
 		}
-		if (q.Spellings > 0) != want.spellings || lost != want.lost {
-			t.Errorf("%s: %s; lost %q", robots, q.Sentence(), lost)
+	}
+	p := policy.Compile(&policy.Spec{})
+	old := &Input{Policy: p, Robots: []byte("User-agent: *\nAllow: /=%41\nDisallow: *aa\n")}
+	now := &Input{Policy: p, Robots: []byte("User-agent: *\nAllow: /=A*aa\nDisallow: *aa\n")}
+	if losses := AskBoth(old, now, "").SearchLosses(); len(losses) != 1 || losses[0].Path != "/=%41xaa" {
+		t.Errorf("lost %v", losses)
+	}
+}
+
+// If an Allow mixes spellings, its paths that another line would disallow are also allowed in these spellings.
+func TestAllowsKeepMixedSpellings(t *testing.T) {
+	for _, lines := range []string{
+		"Allow: /=%41\nDisallow: *aa\n",
+		"Allow: /=%41*\nDisallow: *aa\n",
+		"Allow: /a:%3a*b\nDisallow: /*c\n",
+		"Disallow: /\nAllow: /+%2b$\nDisallow: *%2B\n",
+	} {
+		robots := []byte("User-agent: *\n" + lines)
+		c, err := Convert("robots.txt", robots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := c.Judge("robots.txt", robots)
+		for i := range q.Differences {
+			if d := &q.Differences[i]; d.Laxer() || q.lost[i] != "" {
+				t.Errorf("%s: %s", lines, q.words(d))
+			}
 		}
 	}
 }

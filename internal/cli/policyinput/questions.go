@@ -191,8 +191,8 @@ func (q *Questions) words(d *rfc9309.Difference) string {
 		closing, opening, at, by = q.old, q.now, d.Old.Line, d.New.Line
 	}
 	what, it := d.Path, "it"
-	if d.Paths > 1 {
-		what, it = fmt.Sprintf("%s and %s", d.Path, english.Count(d.Paths-1, "path")+" like it"), "them"
+	if len(d.Asked) > 1 {
+		what, it = fmt.Sprintf("%s and %s", d.Path, english.Count(len(d.Asked)-1, "path")+" like it"), "them"
 	}
 	who := append([]string(nil), d.Crawlers...)
 	crawlers.SortWellKnown(who)
