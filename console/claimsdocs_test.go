@@ -76,7 +76,7 @@ var claimMatrix = map[string]judged{
 	"has-read": {map[string]string{
 		"a version read by another identity": "console.TestClaimsAreOfOneIdentity", "robots.txt in another form": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity",
 		"a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap",
-	}, "the claim is only about the text of the robots.txt that was sent to crawlers"},
+	}, "the claim is only about the text of robots.txt, as servers sent it to crawlers"},
 	"obeyed": {map[string]string{
 		"a version read by another identity": "console.TestClaimsAreOfOneIdentity", "robots.txt in another form": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity",
 		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap",
