@@ -22,7 +22,7 @@ var updateClaims = flag.Bool("update", false, "write the table of claims in docs
 // blindSpotNames lists the blind spots that can make a claim false.
 var blindSpotNames = []string{
 	"unrecorded requests", "rows whose paths were summed up", "a deleted database, or an older copy of it", "a server that is silent or down, or has unsent rows",
-	"servers with different clocks", "traffic for another policy or host", "a period without traffic, or a first week", "a search engine that never came",
+	"servers with different clocks", "traffic for another policy or host", "a period without traffic, or a first week", "a search engine that has not sent any request",
 	"verified and unverified requests mixed", "a log that is cut, of another format, or without User-Agents", "the server's treatment of limits, impostors and letter case",
 	"settings that do not change decisions", "the site's own robots.txt", "options of the Caddyfile", "an identity that cannot be proven", "outdated address lists",
 	"crawlers that follow another crawler's group", "user-agent patterns that also match other crawlers", "another catalog", "dates in the policy that pass", "tests of the policy that do not run again",
@@ -46,57 +46,81 @@ var claimMatrix = map[string]judged{
 		"a server that is silent or down, or has unsent rows": "activity/replay.TestSearchKeepsAgainstTheTruth",
 		"servers with different clocks":                       "activity/store.TestGapsOfAFleet",
 		"traffic for another policy or host":                  "internal/cli.TestSearchGuard",
-		"a period without traffic, or a first week":           "internal/cli.TestSearchGuard", "a search engine that never came": "activity/replay.TestSearchKeeps",
+		"a period without traffic, or a first week":           "internal/cli.TestSearchGuard", "a search engine that has not sent any request": "activity/replay.TestSearchKeeps",
 		"verified and unverified requests mixed": "activity/replay.TestSearchLossEqualsAnIndependentCount", "a log that is cut, of another format, or without User-Agents": "internal/cli.TestSearchGuard",
 		"the server's treatment of limits, impostors and letter case": "activity/replay.TestSearchLossEqualsAnIndependentCount",
-		"the site's own robots.txt":                                   "internal/cli.TestCommandsKnowTheFileBelow", "options of the Caddyfile": loads + "the command sees verify and merge only if they are given to it; a running server judges with its own",
-		"an identity that cannot be proven": "internal/cli.TestSearchGuard", "outdated address lists": loads + "replay asks the lists of the program as of the day of the request",
+		"the site's own robots.txt":                                   "internal/cli.TestCommandsKnowTheFileBelow", "options of the Caddyfile": loads + "a command uses the options verify and merge only if you give them to the command; a running server uses those in its Caddyfile",
+		"an identity that cannot be proven": "internal/cli.TestSearchGuard", "outdated address lists": loads + "replay uses the address lists of the program, with the age that they had on the day of the request",
 		"crawlers that follow another crawler's group": "activity/replay.TestSearchLossEqualsAnIndependentCount", "user-agent patterns that also match other crawlers": "activity/replay.TestSearchKeeps",
 		"another catalog": "internal/cli.TestSearchGuard", "dates in the policy that pass": "internal/cli.TestSearchGuard", "no previous policy": "activity/replay.TestSearchKeeps", "an outage": "internal/cli.TestSearchGuard",
 		"rules with the same name": "activity/replay.TestSearchLossEqualsAnIndependentCount",
-	}, "it is about rules and requests, not about what was read, published or signed"},
-	"ready": {map[string]string{"no previous policy": "activity/replay.TestSearchKeeps"}, "it has the gaps of search-keeps (TestReady), and its other conditions are about the draft alone"},
+	}, "the claim is only about rules and requests, and not about what crawlers have read, or what was published or signed"},
+	"ready": {map[string]string{"no previous policy": "activity/replay.TestSearchKeeps"}, "the claim cannot be judged if search-keeps cannot be judged (TestReady), and its other conditions are only about the draft"},
 	"nothing-changes": {map[string]string{
 		"settings that do not change decisions": "site/compare.TestEveryKeyIsCompared", "the server's treatment of limits, impostors and letter case": "site/compare.TestEveryKeyIsCompared",
 		"user-agent patterns that also match other crawlers": "site/compare.TestEveryKeyIsCompared", "crawlers that follow another crawler's group": "site/compare.TestEveryKeyIsCompared",
 		"the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "another catalog": "internal/caddyside/catalogstore.TestSearchLosesByCatalog",
-	}, "it compares two files under one program and one Caddyfile; no traffic, list, clock or server is part of it"},
+	}, "the claim compares two files under one program and one Caddyfile, and does not depend on traffic, lists, clocks or servers"},
 	"no-alarm": {map[string]string{
 		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap", "servers with different clocks": "activity/store.TestGapsOfAFleet",
 		"tests of the policy that do not run again": "source.TestDatesAreAskedAgain", "outdated address lists": "internal/cli.TestCheckSaysWhatCannotBeProven", "an identity that cannot be proven": "internal/cli.TestCheckSaysWhatCannotBeProven",
 		"restored or incomplete evidence":            "console.TestHealthVerifiesTheEvidence",
 		"a deleted database, or an older copy of it": "activity/store.TestKilledIsAGap",
-	}, "it sums up notices, each of which has its own test; it says what was checked, not more"},
+	}, "the claim sums up alerts, and each alert has a test. It only says what was checked"},
 	"none-blocked-unmeant": {map[string]string{
 		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap",
 		"verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity", "rules with the same name": "console.TestIntendedIsTheRuleItself",
-	}, "it counts what servers recorded as blocked in 24 hours, whatever the file or the catalog said"},
-	"in-force":        {map[string]string{"an outage": "activity/store.TestInForceOnlyAsRecorded", "tests of the policy that do not run again": "source.TestDatesAreAskedAgain"}, "it is what servers recorded each minute"},
-	"none-unrecorded": {map[string]string{"a deleted database, or an older copy of it": "activity/store.TestKilledIsAGap", "unrecorded requests": "console.TestNothingReassuresAboveAGap", "a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap", "servers with different clocks": "activity/store.TestGapsOfAFleet"}, "it is about the recorders alone"},
+	}, "the claim counts requests that servers recorded as blocked in 24 hours, whatever the policy or the catalog was"},
+	"in-force":        {map[string]string{"an outage": "activity/store.TestInForceOnlyAsRecorded", "tests of the policy that do not run again": "source.TestDatesAreAskedAgain"}, "the claim repeats what servers recorded each minute"},
+	"none-unrecorded": {map[string]string{"a deleted database, or an older copy of it": "activity/store.TestKilledIsAGap", "unrecorded requests": "console.TestNothingReassuresAboveAGap", "a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap", "servers with different clocks": "activity/store.TestGapsOfAFleet"}, "the claim is only about the recorders"},
 	"has-read": {map[string]string{
 		"a version read by another identity": "console.TestClaimsAreOfOneIdentity", "robots.txt in another form": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity",
 		"a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap",
-	}, "it is about the robots.txt that crawlers fetched, by its text as it was sent"},
+	}, "the claim is only about the text of robots.txt, as servers sent it to crawlers"},
 	"obeyed": {map[string]string{
 		"a version read by another identity": "console.TestClaimsAreOfOneIdentity", "robots.txt in another form": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity",
 		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap",
 		"an identity that cannot be proven": "console.TestClaimsAreOfOneIdentity",
-	}, "it compares each request with the text that this identity had fetched before"},
+	}, "the claim compares each request with the text that clients with this identity had fetched before"},
 	"did-not-ask": {map[string]string{
 		"a deleted database, or an older copy of it": "activity/store.TestKilledIsAGap", "a period without traffic, or a first week": "console.TestClaimsAreOfOneIdentity",
 		"verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity", "rows whose paths were summed up": "console.TestClaimsAreOfOneIdentity", "unrecorded requests": "console.TestNothingReassuresAboveAGap",
 		"a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap",
-	}, "it counts what servers recorded for one path, whatever the policy said"},
-	"may-crawl":        {map[string]string{"the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "the server's treatment of limits, impostors and letter case": "integration_test/agreement.TestAgreement", "an identity that cannot be proven": "site.TestMayCrawl"}, "it is about one page, one client and one policy; no traffic is part of it"},
-	"tests-pass":       {map[string]string{"tests of the policy that do not run again": "source.TestDatesAreAskedAgain", "the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "dates in the policy that pass": "source.TestDatesAreAskedAgain"}, "it is about the tests in one file under one program"},
-	"same-file":        {map[string]string{"crawlers that follow another crawler's group": "internal/cli.TestDiff"}, "it is about two texts, read by a reader that shares no code with the program"},
-	"lists-current":    {map[string]string{"outdated address lists": "crawlers/identity.TestListsCurrent"}, "it is about the lists that the server has"},
-	"sent-all":         {map[string]string{"a server that is silent or down, or has unsent rows": "console.TestSentAll"}, "it is about one server and the fleet's database"},
-	"published":        {map[string]string{"a server that is silent or down, or has unsent rows": "internal/cli.TestConfirmation"}, "it repeats the answers of servers about one text"},
-	"audit-clean":      {map[string]string{"an outage": "audit.TestClean"}, "it is about what one client read from outside"},
-	"evidence-whole":   {map[string]string{"restored or incomplete evidence": "console.TestHealthVerifiesTheEvidence"}, "it is about the lines of a file and their signatures"},
-	"evidence-last":    {map[string]string{"restored or incomplete evidence": "internal/cli.TestVerifyEvidence", "a deleted database, or an older copy of it": "console.TestHealthVerifiesTheEvidence"}, "it is about the end of a file"},
-	"evidence-excerpt": {map[string]string{"restored or incomplete evidence": "console.TestEvidenceDownload"}, "it is about a file and its signature"},
+	}, "the claim counts requests that servers recorded for one path, whatever the policy was"},
+	"may-crawl":        {map[string]string{"the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "the server's treatment of limits, impostors and letter case": "integration_test/agreement.TestAgreement", "an identity that cannot be proven": "site.TestMayCrawl"}, "the claim is only about one page, one client and one policy, and does not depend on traffic"},
+	"tests-pass":       {map[string]string{"tests of the policy that do not run again": "source.TestDatesAreAskedAgain", "the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "dates in the policy that pass": "source.TestDatesAreAskedAgain"}, "the claim is only about the tests in one file under one program"},
+	"same-file":        {map[string]string{"crawlers that follow another crawler's group": "internal/cli.TestDiff"}, "the claim is only about two texts, and they are read by a parser that shares no code with the program"},
+	"lists-current":    {map[string]string{"outdated address lists": "crawlers/identity.TestListsCurrent"}, "the claim is only about the lists that the server has"},
+	"sent-all":         {map[string]string{"a server that is silent or down, or has unsent rows": "console.TestSentAll"}, "the claim is only about one server and the fleet database"},
+	"published":        {map[string]string{"a server that is silent or down, or has unsent rows": "internal/cli.TestConfirmation"}, "the claim repeats the responses of servers about one text"},
+	"audit-clean":      {map[string]string{"an outage": "audit.TestClean"}, "the claim is only about the responses that one client got from outside"},
+	"evidence-whole":   {map[string]string{"restored or incomplete evidence": "console.TestHealthVerifiesTheEvidence"}, "the claim is only about the lines of a file and their signatures"},
+	"evidence-last":    {map[string]string{"restored or incomplete evidence": "internal/cli.TestVerifyEvidence", "a deleted database, or an older copy of it": "console.TestHealthVerifiesTheEvidence"}, "the claim is only about the end of a file"},
+	"evidence-excerpt": {map[string]string{"restored or incomplete evidence": "console.TestEvidenceDownload"}, "the claim is only about a file and its signature"},
+}
+
+// claimSays maps each claim to the sentence that it asserts.
+var claimSays = map[string]string{
+	"audit-clean":          "the audit found no error",
+	"did-not-ask":          "no request for this page has the name of this crawler",
+	"evidence-excerpt":     "this excerpt of the evidence log was signed with the key of its owner, and was not changed",
+	"evidence-last":        "the evidence log contains the last line that a copy in another place names",
+	"evidence-whole":       "the evidence log was not changed or damaged, and is signed",
+	"has-read":             "each crawler that reads robots.txt has read the version in force",
+	"in-force":             "this version is in force",
+	"lists-current":        "no list of addresses or keys is out of date",
+	"may-crawl":            "this crawler may crawl this page",
+	"no-alarm":             "there is no alert",
+	"none-blocked-unmeant": "no request of a verified search engine was blocked, except by rules that intend this",
+	"none-unrecorded":      "all requests were recorded",
+	"nothing-changes":      "the two policies have the same effect",
+	"obeyed":               "this crawler did not request a page that the robots.txt that it had read disallows",
+	"published":            "the servers have loaded the new version",
+	"ready":                "this draft can be published",
+	"same-file":            "a parser of robots.txt gets the same answers from both files",
+	"search-keeps":         "search engines lose nothing, except because of rules that intend the loss",
+	"sent-all":             "this server has sent all its totals to the fleet database",
+	"tests-pass":           "the tests in the policy pass",
 }
 
 // TestClaimsPage compares the table of claims and blind spots with the claims that the program can make, and with the
@@ -110,7 +134,10 @@ func TestClaimsPage(t *testing.T) {
 			t.Errorf("the table has no row for the claim %s", c.Name)
 			continue
 		}
-		fmt.Fprintf(&b, "### %s\n\n| blind spot | test |\n| --- | --- |\n", c.Name)
+		if claimSays[c.Name] == "" {
+			t.Errorf("claimSays does not have the claim %s", c.Name)
+		}
+		fmt.Fprintf(&b, "### %s: %s\n\n| blind spot | test |\n| --- | --- |\n", c.Name, claimSays[c.Name])
 		for _, spot := range blindSpotNames {
 			switch cell := m.cells[spot]; {
 			case cell == "":
