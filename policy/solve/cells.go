@@ -132,8 +132,8 @@ func (s *solver[V]) alike(a, b V) bool {
 // differs from the value of cell i. It is enough to cross cells with given patterns, because every given pattern that
 // changes the value of a cell leads to a longer cell, and that cell is crossed in turn.
 func (s *solver[V]) cross(i, j int) {
-	c, y := s.cells[i], s.cells[j]
-	if i == j || s.gone[i] || s.beats(&y, &c) || s.Matters != nil && !s.Matters(&c, y.Pattern) || y.Pattern.Covers(c.Pattern) {
+	c, y := &s.cells[i], &s.cells[j]
+	if i == j || s.gone[i] || s.Matters != nil && !s.Matters(c, y.Pattern) || s.beats(y, c) || y.Pattern.Covers(c.Pattern) {
 		return
 	}
 	meet := []pathpattern.Pattern{y.Pattern}
@@ -162,8 +162,8 @@ func (s *solver[V]) cross(i, j int) {
 		same := s.Same(m.Value, c.Value)
 		switch {
 		case s.alike(m.Value, c.Value):
-		case !same && (!s.beats(&m, &c) || at == 0 && s.added == 0):
-			if !s.outranked(&c, &m) {
+		case !same && (!s.beats(&m, c) || at == 0 && s.added == 0):
+			if !s.outranked(c, &m) {
 				s.unsaid(i, &m)
 			}
 		case at == 0 && (!same || p.Len() > c.Pattern.Len()) && s.added > 0:
