@@ -52,16 +52,22 @@ func (c *comparison) cells(a, b *side) []cell {
 			}
 		}
 		return x
-	}, func(x *cell, p pathpattern.Pattern) bool {
+	}, func(x *cell) func(pathpattern.Pattern) bool {
 		switch {
 		case x.Value.differs():
-			return exceptions < maxExceptions && (a.matters(x.Value.old, p) || b.matters(x.Value.now, p))
+			return func(p pathpattern.Pattern) bool {
+				return exceptions < maxExceptions && (a.matters(x.Value.old, p) || b.matters(x.Value.now, p))
+			}
 		case x.Order >= len(given): // the cell is an exception from a difference
-			return false
+			return nil
 		case x.Value == states{}:
-			return a.adds(x.Pattern, p) || b.adds(x.Pattern, p)
+			added := [2][]*statement{a.added(x.Pattern), b.added(x.Pattern)}
+			if len(added[0])+len(added[1]) == 0 {
+				return nil
+			}
+			return func(p pathpattern.Pattern) bool { return a.adds(added[0], p) || b.adds(added[1], p) }
 		}
-		return a.matters(x.Value.old, p) || b.matters(x.Value.now, p)
+		return func(p pathpattern.Pattern) bool { return a.matters(x.Value.old, p) || b.matters(x.Value.now, p) }
 	})
 }
 
@@ -76,7 +82,7 @@ type said[V any] interface {
 }
 
 // solved returns cells for the values of patterns. For each path, the narrowest cell that matches decides.
-func solved[V said[V]](c *comparison, given []pathpattern.Pattern, value func(pathpattern.Pattern) V, matters func(*solve.Cell[V], pathpattern.Pattern) bool) []solve.Cell[V] {
+func solved[V said[V]](c *comparison, given []pathpattern.Pattern, value func(pathpattern.Pattern) V, matters func(*solve.Cell[V]) func(pathpattern.Pattern) bool) []solve.Cell[V] {
 	cells, ok := (&solve.Form[V]{
 		Value: value, Matters: matters, Budget: c.budget, Added: 10 * maxExceptions,
 		Same:  func(x, y V) bool { return !x.differs() && !y.differs() || x.same(y) },
@@ -148,12 +154,21 @@ func (s *side) index(other *side) (patterns []pathpattern.Pattern) {
 	return patterns
 }
 
-// adds reports whether an allow entry with the pattern at can change the effect of a statement with the pattern given.
-// Only the side s has this allow entry. Other statements that only one side has are compared with allowed paths in
-// their own cells.
-func (s *side) adds(at, given pathpattern.Pattern) bool {
-	return slices.ContainsFunc(s.at[at], func(a *statement) bool {
-		return a.only && s.allows(a.Statement) && slices.ContainsFunc(s.at[given], func(x *statement) bool {
+// added lists the allow entries with a pattern that only the side s has.
+func (s *side) added(p pathpattern.Pattern) (all []*statement) {
+	for _, a := range s.at[p] {
+		if a.only && s.allows(a.Statement) {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// adds reports whether one of the added allow entries can change the effect of a statement with the pattern given.
+// Other statements that only one side has are compared with allowed paths in their own cells.
+func (s *side) adds(added []*statement, given pathpattern.Pattern) bool {
+	return slices.ContainsFunc(added, func(a *statement) bool {
+		return slices.ContainsFunc(s.at[given], func(x *statement) bool {
 			if s.allows(x.Statement) {
 				return x.Statement.Qualifiers != nil || a.Statement.Qualifiers != nil || s.other
 			}
