@@ -74,6 +74,7 @@ func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
 	for i := range s.cells {
 		s.given.Add(s.cells[i].Pattern, i)
 	}
+	var around []int
 	for i := 0; i < len(s.cells) && s.ok; i++ {
 		matters := func(pathpattern.Pattern) bool { return true }
 		if s.Matters != nil {
@@ -82,7 +83,7 @@ func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
 		if matters == nil {
 			continue
 		}
-		around := s.given.Overlapping(s.cells[i].Pattern)
+		around = s.given.overlapping(around, s.cells[i].Pattern)
 		s.price = costOfValue + len(around)/8
 		for _, j := range around {
 			if !s.b.Spend(1) {
