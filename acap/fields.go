@@ -91,7 +91,7 @@ type fieldSolver struct {
 	statements []conditional
 	conditions []string // the conditions of the statements, after ""
 	claims     []*claim
-	latest     map[spot]*claim      // the last claim about each spot
+	latest     map[spot]*claim       // the last claim about each spot
 	places     []pathpattern.Pattern // the patterns of statements, and the patterns for paths where two claims cross
 	seen       map[pathpattern.Pattern]bool
 	folded     solve.Set // the folded patterns of claims
@@ -132,7 +132,7 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 	return fields
 }
 
-// state adds the claims of the statements that decide about the paths of their own patterns. If crawl is true, it also
+// state adds a claim for each statement that decides about the paths of its pattern. If crawl is true, it also
 // permits crawling explicitly. In ACAP, "other" includes all usages that are not explicitly permitted (section 2.5.6),
 // but in a policy, "other" never includes "crawl".
 //
@@ -207,9 +207,10 @@ func (s *fieldSolver) isClaimed(at spot) bool {
 var ever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // decide returns the policy's decision about paths that match a pattern but no narrower one, and the printed qualifiers
-// of that decision. ACAP cannot express a permission if two of its qualifiers differ and neither is stricter, if a
-// permission without a date depends on a permission with a date, or if readers are not expected to understand its
-// qualifiers.
+// of that decision. ACAP cannot express a permission in these cases:
+//   - Two of its qualifiers differ, and neither is stricter.
+//   - It has no date, but depends on a permission with a date.
+//   - Readers are not expected to understand its qualifiers.
 func (s *fieldSolver) decide(at pathpattern.Pattern, condition string) (d policy.Decision, quals string, inexpressible bool) {
 	s.budget.Spend(s.wild)
 	q := s.class.Query(s.host, s.usage, "")
