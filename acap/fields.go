@@ -3,6 +3,7 @@
 package acap
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -60,10 +61,10 @@ type claim struct {
 	folded    pathpattern.Pattern // the pattern in the form for comparisons
 	allow     bool
 	quals     string // the printed qualifiers of a permission
+	opens     bool   // a statement that allows the usage has the pattern, or the policy allows the usage there
 	condition string
-	from      []*conditional // statements that the claim expresses; one for a prohibition, any number for a permission
-	ambiguous bool           // the claim is a permission whose qualifiers ACAP cannot combine
-	added     bool           // added for a place where two patterns cross
+	by        policy.Decision // the decision that the claim expresses
+	added     bool            // added for a place where other claims give the wrong decision
 	gone      bool
 }
 
@@ -88,38 +89,29 @@ type fieldSolver struct {
 	class      *policy.Class
 	usage      policy.Usage
 	statements []conditional
-	claims     []claim
-	given      int       // number of claims made from the statements
-	written    solve.Set // the patterns of claims
+	conditions []string // the conditions of the statements, after ""
+	claims     []*claim
+	latest     map[spot]*claim       // the last claim about each spot
+	places     []pathpattern.Pattern // the patterns of statements, and the patterns for paths where two claims cross
+	seen       map[pathpattern.Pattern]bool
 	folded     solve.Set // the folded patterns of claims
-	qualified  bool      // at least one statement has qualifiers
-	wild       int       // the work of one lookup in a set, in steps of the budget
-	room       int       // number of claims that may still be added
+	wild       int       // the work of one lookup in the set, in steps of the budget
+	room       int       // the number of claims that may still be added
+}
+
+// spot is a pattern for the readers with a condition.
+type spot struct {
+	pattern   pathpattern.Pattern
+	condition string
 }
 
 func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields []field) {
-	s := fieldSolver{writer: w, class: c, usage: u, statements: w.statements(c, u), wild: 1, room: maxAdded}
-	for i := range s.statements {
-		st := &s.statements[i]
-		s.qualified = s.qualified || st.Statement.Qualifiers != nil
-		for _, p := range st.Statement.Pattern.Rooted() {
-			s.add(p.Plain(), st.Statement.Allow, st.condition, []*conditional{st})
-		}
+	s := fieldSolver{
+		writer: w, class: c, usage: u, statements: w.statements(c, u), conditions: []string{""}, wild: 1, room: maxAdded,
+		latest: map[spot]*claim{}, seen: map[pathpattern.Pattern]bool{},
 	}
-	if u == policy.Crawl && w.other && everyone {
-		// In ACAP, "other" includes all usages that are not explicitly permitted (section 2.5.6). In a policy, "other"
-		// never includes "crawl", so permit crawling explicitly.
-		s.add(pathpattern.All, true, "", nil)
-	}
-	s.given = len(s.claims)
-	for i := range s.claims {
-		if s.claims[i].folded.Wild() {
-			s.wild++
-		}
-	}
-	s.dropDecided()
+	s.state(u == policy.Crawl && w.other && everyone)
 	s.narrow()
-	s.prohibitUnready()
 	s.verify()
 	if w.budget.Exceeded() {
 		if len(s.statements) == 0 {
@@ -129,8 +121,8 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 			"too many paths with * overlap here for ACAP records to express which one wins; write fewer of them, or write \"acap: off\" under publish"))
 		return nil
 	}
-	for i := range s.claims {
-		if c := &s.claims[i]; !c.gone {
+	for _, c := range s.claims {
+		if !c.gone {
 			fields = append(fields, field{claim: *c, usage: u})
 		}
 	}
@@ -140,22 +132,86 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 	return fields
 }
 
-func (s *fieldSolver) add(p pathpattern.Pattern, allow bool, condition string, from []*conditional) {
-	c := claim{pattern: p, folded: Fold(p), allow: allow, condition: condition, from: from, added: s.given > 0}
-	if allow {
-		_, c.quals, c.ambiguous = s.decide(p, condition)
+// state adds a claim for each statement that decides about the paths of its pattern. If crawl is true, it also
+// permits crawling explicitly. In ACAP, "other" includes all usages that are not explicitly permitted (section 2.5.6),
+// but in a policy, "other" never includes "crawl".
+//
+// Some readers treat a permission of Present as a permission of each presentation (section 2.5.5). So if the policy
+// prohibits a presentation where a statement allows Present, state adds the prohibition there, too:
+//
+//	allow present /photos/            ACAP-allow-present: /photos/
+//	disallow present-oldcopy /   →    ACAP-disallow-present-oldcopy: /
+//	                                  ACAP-disallow-present-oldcopy: /photos/
+func (s *fieldSolver) state(crawl bool) {
+	for i := range s.statements {
+		st := &s.statements[i]
+		if !slices.Contains(s.conditions, st.condition) {
+			s.conditions = append(s.conditions, st.condition)
+		}
+		for _, p := range st.Statement.Pattern.Rooted() {
+			if p = p.Plain(); Fold(p).Wild() {
+				s.wild++
+			}
+			s.notice(p)
+			c := s.claim(p, st.condition)
+			// A statement that does not decide there can still decide where its pattern crosses others.
+			c.gone = c.by.Statement != st.Statement && (!st.Statement.Allow || st.Direct || c.by.Verdict != policy.Disallowed)
+			c.opens = c.opens || st.Statement.Allow
+			s.add(c)
+		}
 	}
-	s.written.Add(c.pattern, len(s.claims))
-	s.folded.Add(c.folded, len(s.claims))
+	if c := (&claim{pattern: pathpattern.All, folded: pathpattern.All, allow: true, opens: true}); crawl {
+		s.add(c)
+	}
+}
+
+func (s *fieldSolver) notice(p pathpattern.Pattern) {
+	if !s.seen[p] {
+		s.seen[p] = true
+		s.places = append(s.places, p)
+	}
+}
+
+// claim returns a claim with the policy's decision about a place. Where ACAP cannot express a permission, the claim is
+// a prohibition.
+func (s *fieldSolver) claim(p pathpattern.Pattern, condition string) *claim {
+	c := &claim{pattern: p, folded: Fold(p), condition: condition}
+	var inexpressible bool
+	c.by, c.quals, inexpressible = s.decide(p, condition)
+	c.opens = c.by.Verdict == policy.Allowed
+	if c.allow = c.opens && !inexpressible; !c.allow {
+		c.quals = ""
+	}
+	return c
+}
+
+// add adds a claim, unless there is one about the same place.
+func (s *fieldSolver) add(c *claim) {
+	at := spot{c.pattern, c.condition}
+	if s.isClaimed(at) {
+		return
+	}
+	s.latest[at] = c
 	s.claims = append(s.claims, c)
+	s.folded.Add(c.folded, len(s.claims)-1)
+	for _, i := range s.folded.Overlapping(c.folded) {
+		s.meet(c, s.claims[i])
+	}
+}
+
+func (s *fieldSolver) isClaimed(at spot) bool {
+	c := s.latest[at]
+	return c != nil && !c.gone
 }
 
 var ever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // decide returns the policy's decision about paths that match a pattern but no narrower one, and the printed qualifiers
-// of that decision. The qualifiers are ambiguous if two of them differ and neither is stricter. They are also ambiguous
-// if a permission without a date depends on a permission with a date.
-func (s *fieldSolver) decide(at pathpattern.Pattern, condition string) (d policy.Decision, quals string, ambiguous bool) {
+// of that decision. ACAP cannot express a permission in these cases:
+//   - Two of its qualifiers differ, and neither is stricter.
+//   - It has no date, but depends on a permission with a date.
+//   - Readers are not expected to understand its qualifiers.
+func (s *fieldSolver) decide(at pathpattern.Pattern, condition string) (d policy.Decision, quals string, inexpressible bool) {
 	s.budget.Spend(s.wild)
 	q := s.class.Query(s.host, s.usage, "")
 	if condition != "" {
@@ -165,86 +221,37 @@ func (s *fieldSolver) decide(at pathpattern.Pattern, condition string) (d policy
 		return d, "", false
 	}
 	quals, ok := qualifiersOf(d.Qualifiers(), s.usage)
+	if ok && s.unready(quals) {
+		s.warnUnready(d.Qualifiers())
+		return d, quals, true
+	}
 	ends := strings.Contains(quals, "time-limit=until-2") || strings.Contains(quals, "time-limit=until-1")
 	q.Now = ever
 	return d, quals, !ok || !ends && s.p.DecideAt(q, at).Verdict == policy.Disallowed
 }
 
-// overrides reports whether a permission wins over a prohibition in the policy.
-func (s *fieldSolver) overrides(a, d *claim) bool {
-	return slices.ContainsFunc(a.from, func(f *conditional) bool { return s.p.Overrides(&f.Applied, &d.from[0].Applied) })
-}
-
-// dropDecided drops claims that never decide.
-func (s *fieldSolver) dropDecided() {
-	for i := range s.claims {
-		if !s.budget.Spend(s.wild) {
-			return
-		}
-		c := &s.claims[i]
-		c.gone = slices.ContainsFunc(s.written.Covering(c.pattern), func(j int) bool {
-			d := &s.claims[j]
-			return j != i && !d.gone && d.appliesWith(c) && s.decidesFor(d, c, j < i)
-		})
+// unready reports whether a permission has qualifiers that the specification calls not ready for use (sections
+// 2.5.5.2.2 and 2.5.5.2.5).
+func (s *fieldSolver) unready(quals string) bool {
+	if s.usage != policy.Present && !s.usage.IsPresentation() || s.p.Spec().Publish.ActionRequests == policy.On {
+		return false
 	}
-	s.repeat()
+	return slices.ContainsFunc(strings.Fields(quals), func(text string) bool { return strings.HasPrefix(text, "must-") })
 }
 
-// repeat adds a prohibition of a presentation where Present is allowed, if a wider prohibition of the presentation
-// applies there. Some readers treat a permission of Present as a permission of each presentation, which would be
-// narrower than the wider prohibition (sections 2.4.5 and 2.5.5).
-//
-//	allow present /photos/            ACAP-allow-present: /photos/
-//	disallow present-oldcopy /   →    ACAP-disallow-present-oldcopy: /
-//	                                  ACAP-disallow-present-oldcopy: /photos/
-func (s *fieldSolver) repeat() {
-	for i := range s.claims {
-		c := &s.claims[i]
-		if !c.gone || !c.allow || len(c.from) == 0 || c.from[0].Direct || !s.budget.Spend(s.wild) {
-			continue
-		}
-		for _, j := range s.written.Covering(c.pattern) {
-			if d := &s.claims[j]; !d.gone && !d.allow && d.pattern != c.pattern && d.appliesWith(c) && !s.overrides(c, d) {
-				c.allow, c.gone, c.quals, c.ambiguous, c.from = false, false, "", false, d.from
-				break
-			}
+// warnUnready warns about statements with such qualifiers. The records prohibit what they allow, because readers that
+// ignored the qualifiers would use too much.
+func (s *fieldSolver) warnUnready(limits policy.Limits) {
+	for i := range s.statements {
+		if st := s.statements[i].Statement; st.Qualifiers != nil && slices.Contains(limits, st.Qualifiers) {
+			s.warn(st, "acap-not-ready", fmt.Sprintf("ACAP 1.0 calls the must-… qualifiers of %s not ready, so its records disallow %q instead. Write \"action-requests: on\" under publish if crawlers that you know read them",
+				st.Usage, st.Pattern))
 		}
 	}
-}
-
-// decidesFor reports whether c never decides because d covers it.
-func (s *fieldSolver) decidesFor(d, c *claim, first bool) bool {
-	switch {
-	case c.allow && d.allow:
-		return len(c.from) > 0 && len(d.from) > 0 && s.p.SetsAside(&d.from[0].Applied, &c.from[0].Applied)
-	case c.allow: // where another permission wins over d, the qualifiers of c apply
-		return !s.overrides(c, d) && !s.opened(d)
-	case d.allow:
-		return s.overrides(d, c)
-	}
-	// One of two prohibitions with the same pattern is enough.
-	return first && c.pattern == d.pattern && c.condition == d.condition && s.sameOverrides(c, d)
-}
-
-// opened reports whether some permission wins over a prohibition.
-func (s *fieldSolver) opened(d *claim) bool {
-	return slices.ContainsFunc(s.claims, func(a claim) bool { return a.allow && s.overrides(&a, d) })
-}
-
-// sameOverrides reports whether the same permissions win over two prohibitions.
-func (s *fieldSolver) sameOverrides(c, d *claim) bool {
-	return !slices.ContainsFunc(s.claims, func(a claim) bool { return a.allow && s.overrides(&a, c) != s.overrides(&a, d) })
 }
 
 // field is a claim with its usage.
 type field struct {
 	claim
 	usage policy.Usage
-}
-
-func (f *field) statement() *policy.Statement {
-	if len(f.from) == 0 {
-		return nil
-	}
-	return f.from[0].Statement
 }

@@ -149,8 +149,8 @@ func (d *names) compact(fields []field) []recordLine {
 		if key := f.condition + "\x00" + text; !said[key] {
 			said[key] = true
 			l := recordLine{Line: Line{Text: text}, condition: f.condition}
-			if len(f.from) > 0 {
-				l.Pos = f.from[0].Statement.Pos
+			if st := f.by.Statement; st != nil {
+				l.Pos = st.Pos
 			}
 			lines = append(lines, l)
 		}
@@ -159,7 +159,7 @@ func (d *names) compact(fields []field) []recordLine {
 }
 
 func (f *field) whole() bool {
-	return !f.added && len(f.from) == 1 && f.allow == f.from[0].Statement.Allow
+	return !f.added && f.by.Statement != nil && f.allow == f.by.Statement.Allow
 }
 
 // joinSets returns the fields as items. If the fields for all patterns of a set are equal, they become one item.
@@ -170,12 +170,12 @@ func (d *names) joinSets(fields []field) []item {
 		usage                        policy.Usage
 	}
 	of := func(f *field) key {
-		s := f.statement()
+		s := f.by.Statement
 		return key{s.Resource, f.condition, f.quals, s.Local, f.allow, f.usage}
 	}
 	groups := map[key][]int{}
 	for i := range fields {
-		if f := &fields[i]; f.whole() && f.statement().Resource != "" {
+		if f := &fields[i]; f.whole() && f.by.Statement.Resource != "" {
 			groups[of(f)] = append(groups[of(f)], i)
 		}
 	}
@@ -229,7 +229,7 @@ func (d *names) joinUsages(items []item) {
 	var order []key
 	for i := range items {
 		f := &items[i].fields[0]
-		if s := f.statement(); f.whole() && f.allow && s.Local != "" && s.Allow {
+		if s := f.by.Statement; f.whole() && f.allow && s.Local != "" && s.Allow {
 			k := key{strings.ToLower(s.Local), items[i].resource, f.condition}
 			if groups[k] == nil {
 				order = append(order, k)
@@ -281,35 +281,6 @@ func (d *names) noteUsed(items []item) {
 				if p.Qualifiers != nil && p.Local != "" {
 					d.usedNames[d.spelling(p.Local)] = true
 				}
-			}
-		}
-	}
-}
-
-// unready reports whether a permission has qualifiers that the specification calls not ready for use (sections
-// 2.5.5.2.2 and 2.5.5.2.5).
-func (s *fieldSolver) unready(quals string) bool {
-	if s.usage != policy.Present && !s.usage.IsPresentation() || s.p.Spec().Publish.ActionRequests == policy.On {
-		return false
-	}
-	return slices.ContainsFunc(strings.Fields(quals), func(text string) bool { return strings.HasPrefix(text, "must-") })
-}
-
-// prohibitUnready changes permissions with such qualifiers to prohibitions, because readers are not expected to
-// understand these qualifiers. If readers ignored the qualifiers, the permissions would permit too much.
-func (s *fieldSolver) prohibitUnready() {
-	for i := range s.claims {
-		c := &s.claims[i]
-		if c.gone || !c.allow || !c.ambiguous && !s.unready(c.quals) {
-			continue
-		}
-		if c.allow, c.quals = false, ""; c.ambiguous {
-			continue // verify reports this case
-		}
-		for _, f := range c.from {
-			if f.Statement.Qualifiers != nil {
-				s.warn(f.Statement, "acap-not-ready", fmt.Sprintf("ACAP 1.0 calls the must-… qualifiers of %s not ready, so its records disallow %q instead. Write \"action-requests: on\" under publish if crawlers that you know read them",
-					f.Statement.Usage, f.Statement.Pattern))
 			}
 		}
 	}

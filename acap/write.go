@@ -283,7 +283,7 @@ func (w *writer) compare(a, b *field) int {
 
 // at returns the index of a field's statement in the policy, or -1 if the field has none.
 func (w *writer) at(f *field) int {
-	if n, ok := w.order[f.statement()]; ok {
+	if n, ok := w.order[f.by.Statement]; ok {
 		return n
 	}
 	return -1

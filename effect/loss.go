@@ -67,11 +67,12 @@ func (t *Taken) Counted() Lost {
 }
 
 func (t *Taken) compare(old, now *Engine, was, is policy.Query, rows Loss) {
-	before, after := new(left), now.leaves(is, rows)
+	after := now.leaves(is, rows)
 	if *after == leftWhole { // true for most pages
 		return
 	}
-	if *before = leftWhole; old != nil {
+	before := &leftWhole
+	if old != nil {
 		before = old.leaves(was, rows)
 	}
 	for i := range after {

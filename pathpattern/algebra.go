@@ -156,7 +156,7 @@ func Intersect(p, q Pattern, limit int) ([]Pattern, bool) {
 	if (len(a)+1)*(len(b)+1) > maxStates {
 		return nil, false
 	}
-	x := crossing{a: a, b: b, limit: limit * 16, alive: make([]bool, (len(a)+1)*(len(b)+1)), found: map[string]bool{}}
+	x := crossing{a: a, b: b, limit: limit * 16, alive: make([]bool, (len(a)+1)*(len(b)+1))}
 	x.survey()
 	if !x.alive[0] {
 		return nil, true
@@ -164,11 +164,8 @@ func Intersect(p, q Pattern, limit int) ([]Pattern, bool) {
 	if !x.extend(0, 0, make([]byte, 0, len(a)+len(b))) {
 		return nil, false
 	}
-	all := make([]Pattern, 0, len(x.found))
-	for text := range x.found {
-		all = append(all, Pattern{text})
-	}
-	slices.SortFunc(all, func(a, b Pattern) int { return strings.Compare(a.text, b.text) })
+	slices.SortFunc(x.found, func(a, b Pattern) int { return strings.Compare(a.text, b.text) })
+	all := slices.Compact(x.found)
 	samples := make([]string, len(all))
 	for i, c := range all {
 		samples[i] = c.sample()
@@ -196,7 +193,7 @@ type crossing struct {
 	a, b  string
 	limit int
 	alive []bool // for each state, whether the end of both texts can be reached from there
-	found map[string]bool
+	found []Pattern
 }
 
 func (x *crossing) at(i, j int) int { return i*(len(x.b)+1) + j }
@@ -236,7 +233,7 @@ func (x *crossing) extend(i, j int, out []byte) bool {
 		if x.limit--; x.limit < 0 {
 			return false
 		}
-		x.found[finish(out)] = true
+		x.found = append(x.found, finish(out))
 		return true
 	}
 	sa, sb := star(x.a, i), star(x.b, j)
@@ -263,15 +260,15 @@ func (x *crossing) extend(i, j int, out []byte) bool {
 	return x.extend(i+1, j+1, append(out, x.a[i]))
 }
 
-func finish(out []byte) string {
+func finish(out []byte) Pattern {
 	text := strings.TrimRight(string(out), "*")
 	switch {
 	case text == "":
-		return "/"
+		return All
 	case len(text) == len(out):
-		return text + "$"
+		return Pattern{text + "$"}
 	}
-	return text
+	return Pattern{text}
 }
 
 // Covering calls yield with the value of every pattern that covers p. For one index, the order is always the same.

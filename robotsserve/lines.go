@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -70,8 +71,6 @@ type lining struct {
 	value   func(pathpattern.Pattern) []verdict
 	lines   map[pathpattern.Pattern]*line // lines whose verdicts differ from the results of value
 	places  map[*policy.Statement]int     // the index of each statement in the group
-	opening map[*line][]stated            // cache of openingOf
-	closing map[*line][]stated            // cache of closingOf
 	dropped []*line
 	left    []stated // omitted permissions, which would allow more for Google's parser than for other readers
 	losses  []Loss
@@ -85,7 +84,7 @@ func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Patter
 	m := lining{
 		p: g.p, budget: g.budget, apart: apart, value: value,
 		all: map[pathpattern.Pattern][]stated{}, places: map[*policy.Statement]int{},
-		lines: map[pathpattern.Pattern]*line{}, opening: map[*line][]stated{}, closing: map[*line][]stated{},
+		lines: map[pathpattern.Pattern]*line{},
 	}
 	for i, s := range all {
 		m.places[s.Statement] = i
@@ -215,47 +214,35 @@ func (m *lining) at(p pathpattern.Pattern) *line {
 	return l
 }
 
-// matters reports whether a statement with the pattern given can change the verdict of a cell. A permission can change
-// the verdict if it overrides at least one standing prohibition, because other permissions may override the rest. A
-// prohibition can change the verdict unless a permission for all paths of the cell overrides the prohibition.
-func (m *lining) matters(c *solve.Cell[*line], given pathpattern.Pattern) bool {
-	return slices.ContainsFunc(m.all[given], func(s stated) bool {
-		return slices.ContainsFunc(c.Value.verdicts, func(v verdict) bool {
-			switch {
-			case s.Allow != v.closes:
-				return false
-			case v.rule == nil:
-				return true
-			case s.Allow:
-				return s.Usage != v.Usage || slices.ContainsFunc(m.closingOf(c.Value), func(d stated) bool { return m.p.Overrides(s.applied, d.applied) })
-			}
-			return m.apart || !m.opened(s, m.openingOf(c.Value))
-		})
-	})
-}
-
-// openingOf lists the permissions that cover all paths of a line.
-func (m *lining) openingOf(l *line) []stated {
-	all, ok := m.opening[l]
-	if !ok {
-		all = m.covering(l.pattern, true)
-		m.opening[l] = all
-	}
-	return all
-}
-
-// closingOf lists the prohibitions that cover all paths of a line, without the prohibitions that a permission for all
-// of these paths overrides.
-func (m *lining) closingOf(l *line) []stated {
-	all, ok := m.closing[l]
-	if !ok {
-		all = m.covering(l.pattern, false)
-		if !m.apart {
-			all = slices.DeleteFunc(all, func(d stated) bool { return m.opened(d, m.openingOf(l)) })
+// matters returns a function that reports whether a statement with the pattern given can change the verdict of a cell.
+// A permission can change the verdict if it overrides at least one standing prohibition, because other permissions may
+// override the rest. A prohibition can change the verdict unless a permission for all paths of the cell overrides the
+// prohibition.
+func (m *lining) matters(c *solve.Cell[*line]) func(given pathpattern.Pattern) bool {
+	verdicts, p := c.Value.verdicts, c.Value.pattern
+	permissions := sync.OnceValue(func() []stated { return m.covering(p, true) })
+	standing := sync.OnceValue(func() []stated {
+		all := m.covering(p, false)
+		if m.apart {
+			return all
 		}
-		m.closing[l] = all
+		return slices.DeleteFunc(all, func(d stated) bool { return m.opened(d, permissions()) })
+	})
+	return func(given pathpattern.Pattern) bool {
+		return slices.ContainsFunc(m.all[given], func(s stated) bool {
+			return slices.ContainsFunc(verdicts, func(v verdict) bool {
+				switch {
+				case s.Allow != v.closes:
+					return false
+				case v.rule == nil:
+					return true
+				case s.Allow:
+					return s.Usage != v.Usage || slices.ContainsFunc(standing(), func(d stated) bool { return m.p.Overrides(s.applied, d.applied) })
+				}
+				return m.apart || !m.opened(s, permissions())
+			})
+		})
 	}
-	return all
 }
 
 // covering lists the statements whose patterns cover p: the permissions if allow is true, else the prohibitions.

@@ -55,7 +55,7 @@ func (m *lining) loseDropped(lines []*line) {
 	for _, a := range m.dropped {
 		if len(closing.Covering(a.pattern)) > 0 || slices.ContainsFunc(closing.Overlapping(a.pattern), func(i int) bool {
 			d := solve.Cell[*line]{Value: lines[i]}
-			if own := m.all[a.pattern]; len(own) > 0 && !m.matters(&d, a.pattern) {
+			if own := m.all[a.pattern]; len(own) > 0 && !m.matters(&d)(a.pattern) {
 				return false
 			}
 			meet, ok := m.budget.Cross(a.pattern, lines[i].pattern)

@@ -26,9 +26,9 @@ type Form[V any] struct {
 	Value func(pathpattern.Pattern) V
 	Same  func(a, b V) bool // whether two values are the same
 	Alike func(a, b V) bool // whether two values also have the same reason; nil means Same
-	// Matters reports whether a given pattern can change the value of the paths that both this pattern and the cell
-	// match. If Matters is nil, every given pattern can.
-	Matters func(c *Cell[V], given pathpattern.Pattern) bool
+	// Matters returns a function that reports whether a given pattern can change the value of the paths that both this
+	// pattern and the cell match. The function is nil if no pattern can. If Matters is nil, every given pattern can.
+	Matters func(c *Cell[V]) func(given pathpattern.Pattern) bool
 	// Beats reports whether every reader uses x, and not y, for the paths that both match. If Beats is nil, readers use
 	// the longer pattern.
 	Beats func(x, y *Cell[V]) bool
@@ -74,14 +74,24 @@ func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
 	for i := range s.cells {
 		s.given.Add(s.cells[i].Pattern, i)
 	}
+	var around []int
 	for i := 0; i < len(s.cells) && s.ok; i++ {
-		around := s.given.Overlapping(s.cells[i].Pattern)
+		matters := func(pathpattern.Pattern) bool { return true }
+		if s.Matters != nil {
+			matters = s.Matters(&s.cells[i])
+		}
+		if matters == nil {
+			continue
+		}
+		around = s.given.overlapping(around, s.cells[i].Pattern)
 		s.price = costOfValue + len(around)/8
 		for _, j := range around {
 			if !s.b.Spend(1) {
 				return nil, false
 			}
-			s.cross(i, j)
+			if matters(s.cells[j].Pattern) {
+				s.cross(i, j)
+			}
 		}
 	}
 	if !s.ok {
@@ -132,8 +142,8 @@ func (s *solver[V]) alike(a, b V) bool {
 // differs from the value of cell i. It is enough to cross cells with given patterns, because every given pattern that
 // changes the value of a cell leads to a longer cell, and that cell is crossed in turn.
 func (s *solver[V]) cross(i, j int) {
-	c, y := s.cells[i], s.cells[j]
-	if i == j || s.gone[i] || s.beats(&y, &c) || s.Matters != nil && !s.Matters(&c, y.Pattern) || y.Pattern.Covers(c.Pattern) {
+	c, y := &s.cells[i], &s.cells[j]
+	if i == j || s.gone[i] || s.beats(y, c) || y.Pattern.Covers(c.Pattern) {
 		return
 	}
 	meet := []pathpattern.Pattern{y.Pattern}
@@ -162,8 +172,8 @@ func (s *solver[V]) cross(i, j int) {
 		same := s.Same(m.Value, c.Value)
 		switch {
 		case s.alike(m.Value, c.Value):
-		case !same && (!s.beats(&m, &c) || at == 0 && s.added == 0):
-			if !s.outranked(&c, &m) {
+		case !same && (!s.beats(&m, c) || at == 0 && s.added == 0):
+			if !s.outranked(c, &m) {
 				s.unsaid(i, &m)
 			}
 		case at == 0 && (!same || p.Len() > c.Pattern.Len()) && s.added > 0:

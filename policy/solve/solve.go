@@ -126,8 +126,12 @@ func (s *Set) Covering(p pathpattern.Pattern) (ids []int) {
 }
 
 // Overlapping lists the ids of patterns that overlap p, in ascending order.
-func (s *Set) Overlapping(p pathpattern.Pattern) (ids []int) {
+func (s *Set) Overlapping(p pathpattern.Pattern) []int { return s.overlapping(nil, p) }
+
+// overlapping is like Overlapping, but uses the memory of the slice ids.
+func (s *Set) overlapping(ids []int, p pathpattern.Pattern) []int {
 	s.update()
+	ids = ids[:0]
 	if s.index != nil {
 		s.index.Overlapping(p, func(some []int) { ids = append(ids, some...) })
 	}

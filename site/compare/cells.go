@@ -31,18 +31,15 @@ type cell = solve.Cell[states]
 // cells returns the decisions of both policies, where a statement that only one of them has can change the decision.
 func (c *comparison) cells(a, b *side) []cell {
 	var changed solve.Set
-	add := func(s *side, without map[string]*policy.Applied) {
-		for line, st := range s.lines {
-			if without[line] == nil {
-				for _, p := range st.Statement.Pattern.Rooted() {
-					changed.Add(p.Plain(), 0)
-				}
+	given := union(a.index(b), b.index(a))
+	for _, s := range []*side{a, b} {
+		for p, all := range s.at {
+			if slices.ContainsFunc(all, func(st *statement) bool { return st.only }) {
+				changed.Add(p, 0)
 			}
 		}
 	}
-	add(a, b.lines)
-	add(b, a.lines)
-	given := slices.DeleteFunc(union(a.index(), b.index()), func(p pathpattern.Pattern) bool { return len(changed.Overlapping(p)) == 0 })
+	given = slices.DeleteFunc(given, func(p pathpattern.Pattern) bool { return len(changed.Overlapping(p)) == 0 })
 	exceptions := 0
 	return solved(c, given, func(p pathpattern.Pattern) (x states) {
 		if len(changed.Covering(p)) == 0 {
@@ -55,16 +52,22 @@ func (c *comparison) cells(a, b *side) []cell {
 			}
 		}
 		return x
-	}, func(x *cell, p pathpattern.Pattern) bool {
+	}, func(x *cell) func(pathpattern.Pattern) bool {
 		switch {
 		case x.Value.differs():
-			return exceptions < maxExceptions && (a.matters(x.Value.old, p) || b.matters(x.Value.now, p))
+			return func(p pathpattern.Pattern) bool {
+				return exceptions < maxExceptions && (a.matters(x.Value.old, p) || b.matters(x.Value.now, p))
+			}
 		case x.Order >= len(given): // the cell is an exception from a difference
-			return false
+			return nil
 		case x.Value == states{}:
-			return a.adds(x.Pattern, p, b) || b.adds(x.Pattern, p, a)
+			added := [2][]*statement{a.added(x.Pattern), b.added(x.Pattern)}
+			if len(added[0])+len(added[1]) == 0 {
+				return nil
+			}
+			return func(p pathpattern.Pattern) bool { return a.adds(added[0], p) || b.adds(added[1], p) }
 		}
-		return a.matters(x.Value.old, p) || b.matters(x.Value.now, p)
+		return func(p pathpattern.Pattern) bool { return a.matters(x.Value.old, p) || b.matters(x.Value.now, p) }
 	})
 }
 
@@ -79,7 +82,7 @@ type said[V any] interface {
 }
 
 // solved returns cells for the values of patterns. For each path, the narrowest cell that matches decides.
-func solved[V said[V]](c *comparison, given []pathpattern.Pattern, value func(pathpattern.Pattern) V, matters func(*solve.Cell[V], pathpattern.Pattern) bool) []solve.Cell[V] {
+func solved[V said[V]](c *comparison, given []pathpattern.Pattern, value func(pathpattern.Pattern) V, matters func(*solve.Cell[V]) func(pathpattern.Pattern) bool) []solve.Cell[V] {
 	cells, ok := (&solve.Form[V]{
 		Value: value, Matters: matters, Budget: c.budget, Added: 10 * maxExceptions,
 		Same:  func(x, y V) bool { return !x.differs() && !y.differs() || x.same(y) },
@@ -99,10 +102,16 @@ func solved[V said[V]](c *comparison, given []pathpattern.Pattern, value func(pa
 type side struct {
 	p          *policy.Policy
 	q          policy.Query
-	statements []policy.Applied
-	lines      map[string]*policy.Applied                // statements by the texts that the method line returns
-	at         map[pathpattern.Pattern][]*policy.Applied // statements by their rooted patterns
-	other      bool                                      // some statements are for the usage "other"
+	statements []statement
+	lines      map[string]bool                      // the lines of statements
+	at         map[pathpattern.Pattern][]*statement // statements by their rooted patterns
+	other      bool                                 // some statements are for the usage "other"
+}
+
+type statement struct {
+	policy.Applied
+	line string // a text that is equal for equal statements of both policies
+	only bool   // the other policy does not have this statement
 }
 
 func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
@@ -122,23 +131,21 @@ func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
 	for _, u := range usages {
 		for _, a := range p.Statements(c, u, purpose) {
 			if a.Rule.Identity.MetBy(q.Identity) {
-				s.statements = append(s.statements, a)
+				s.statements = append(s.statements, statement{Applied: a})
 				s.other = s.other || u == policy.Other
 			}
 		}
 	}
-	s.lines = map[string]*policy.Applied{}
-	for i := range s.statements {
-		s.lines[s.line(&s.statements[i])] = &s.statements[i]
-	}
 	return s
 }
 
-// index fills s.at, which the method matters reads, and returns the patterns of all statements.
-func (s *side) index() (patterns []pathpattern.Pattern) {
-	s.at = map[pathpattern.Pattern][]*policy.Applied{}
+// index fills s.at, which the methods matters and adds read, and returns the patterns of all statements. The methods
+// key of both sides must have been called.
+func (s *side) index(other *side) (patterns []pathpattern.Pattern) {
+	s.at = map[pathpattern.Pattern][]*statement{}
 	for i := range s.statements {
 		st := &s.statements[i]
+		st.only = !other.lines[st.line]
 		for _, p := range st.Statement.Pattern.Rooted() {
 			s.at[p.Plain()] = append(s.at[p.Plain()], st)
 			patterns = append(patterns, p.Plain())
@@ -147,33 +154,42 @@ func (s *side) index() (patterns []pathpattern.Pattern) {
 	return patterns
 }
 
-// adds reports whether an allow entry with the pattern at can change the effect of a statement with the pattern given.
-// The side s has this allow entry, but the side to does not. Other statements that only one side has are compared with
-// allowed paths in their own cells.
-func (s *side) adds(at, given pathpattern.Pattern, to *side) bool {
-	return slices.ContainsFunc(s.at[at], func(a *policy.Applied) bool {
-		return s.allows(a.Statement) && to.lines[s.line(a)] == nil && slices.ContainsFunc(s.at[given], func(x *policy.Applied) bool {
+// added lists the allow entries with a pattern that only the side s has.
+func (s *side) added(p pathpattern.Pattern) (all []*statement) {
+	for _, a := range s.at[p] {
+		if a.only && s.allows(a.Statement) {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// adds reports whether one of the added allow entries can change the effect of a statement with the pattern given.
+// Other statements that only one side has are compared with allowed paths in their own cells.
+func (s *side) adds(added []*statement, given pathpattern.Pattern) bool {
+	return slices.ContainsFunc(added, func(a *statement) bool {
+		return slices.ContainsFunc(s.at[given], func(x *statement) bool {
 			if s.allows(x.Statement) {
 				return x.Statement.Qualifiers != nil || a.Statement.Qualifiers != nil || s.other
 			}
-			return s.other || x.Statement.Allow || to.lines[s.line(x)] != nil && s.p.Overrides(a, x)
+			return s.other || x.Statement.Allow || !x.only && s.p.Overrides(&a.Applied, &x.Applied)
 		})
 	})
 }
 
 // matters reports whether a statement about a pattern can change a state.
 func (s *side) matters(is state, given pathpattern.Pattern) bool {
-	return slices.ContainsFunc(s.at[given], func(st *policy.Applied) bool {
+	return slices.ContainsFunc(s.at[given], func(st *statement) bool {
 		allows := s.allows(st.Statement)
 		switch {
 		case s.other:
 			return true
 		case is.closed() && allows:
-			return s.overrides(st, &is.by)
+			return s.overrides(&st.Applied, &is.by)
 		case is.closed():
 			return s.p.Mode(policy.Decision{Rule: st.Rule}) > is.mode
 		case !allows:
-			return !s.overrides(&is.by, st)
+			return !s.overrides(&is.by, &st.Applied)
 		}
 		return st.Statement.Qualifiers != nil || is.limits != "" || is.verdict == policy.Unstated
 	})
@@ -188,14 +204,17 @@ func (s *side) overrides(a, d *policy.Applied) bool {
 	return d.Statement.Allow || s.p.Overrides(a, d)
 }
 
-// line describes a statement, to compare it with statements of another policy.
-func (s *side) line(st *policy.Applied) string {
-	return fmt.Sprintf("%t %d %q %d %d %t %q %t %t %d %s", st.Statement.Usage == policy.Other, st.Audience.Kind, st.Audience.Name, st.Tier, st.Host, st.Direct,
-		st.Statement.Qualifiers.Strings(), s.isOver(st.Statement), st.Statement.Allow, s.p.Mode(policy.Decision{Rule: st.Rule}), st.Statement.Pattern)
+// key fills s.lines and returns a text that is equal for sides with equal statements.
+func (s *side) key() string {
+	s.lines = map[string]bool{}
+	for i := range s.statements {
+		st := &s.statements[i]
+		st.line = fmt.Sprintf("%t %d %q %d %d %t %q %t %t %d %s", st.Statement.Usage == policy.Other, st.Audience.Kind, st.Audience.Name, st.Tier, st.Host, st.Direct,
+			st.Statement.Qualifiers.Strings(), s.isOver(st.Statement), st.Statement.Allow, s.p.Mode(policy.Decision{Rule: st.Rule}), st.Statement.Pattern)
+		s.lines[st.line] = true
+	}
+	return strings.Join(sortedKeys(s.lines), "\n")
 }
-
-// key returns a text that is equal for sides with equal statements.
-func (s *side) key() string { return strings.Join(sortedKeys(s.lines), "\n") }
 
 // allows reports whether a statement allows something, and its date, if any, has not passed.
 func (s *side) allows(st *policy.Statement) bool { return st.Allow && !s.isOver(st) }

@@ -307,7 +307,7 @@ func closes(r *record, s *side) bool {
 		if !s.state(p).closed() {
 			return false
 		}
-		if slices.ContainsFunc(s.statements, func(st policy.Applied) bool {
+		if slices.ContainsFunc(s.statements, func(st statement) bool {
 			return st.Statement.Allow && !s.isOver(st.Statement) && st.Statement.Pattern.Overlaps(p) && !st.Statement.Pattern.Covers(p)
 		}) {
 			return false
