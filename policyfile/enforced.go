@@ -57,7 +57,7 @@ func (f *File) EnforcedText() string {
 	case len(e.Blocked) > 0:
 		return fmt.Sprintf("known crawlers %s by the %s; the other rules are not enforced", answer, rulesIn(e.Blocked))
 	case len(e.Logged) > 0:
-		return who + ` yet; the log says which ones would be. To answer 403, change "log" to "block"`
+		return who + ` yet; the log shows which clients would be blocked. To answer 403, change "log" to "block"`
 	case len(e.Asked) > 0:
 		return who + `; robots.txt only asks crawlers to stay away. To answer 403, add "enforce: block" to a rule`
 	}

@@ -33,7 +33,7 @@ func TestEnforcedText(t *testing.T) {
 		},
 		{
 			"dry run", "enforcement: log\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
-			"nobody yet; the log says which ones would be. To answer 403, change \"log\" to \"block\"",
+			"nobody yet; the log shows which clients would be blocked. To answer 403, change \"log\" to \"block\"",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
