@@ -5,6 +5,7 @@ package compare_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -309,6 +310,22 @@ func TestBounded(t *testing.T) {
 				t.Errorf("it is said to be complete: %+v", covered.Gaps)
 			}
 		})
+	}
+}
+
+// Two policies of 200 lines can have thousands of changes if all of their patterns cross. A reload compares policies too,
+// so it must not wait for all of these changes.
+func TestCrossingPolicies(t *testing.T) {
+	read := func(name string) *site.Site {
+		data, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return load(t, strings.TrimPrefix(string(data), "version: 1\n"))
+	}
+	d := compare.Sites(read("crossing-old.yaml"), read("crossing-new.yaml"), compare.Options{})
+	if _, covered := d.Losses.Known().Get(); d.Complete || len(covered.Gaps) == 0 {
+		t.Errorf("the comparison is complete, with the gaps %v", covered.Gaps)
 	}
 }
 

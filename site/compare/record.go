@@ -104,7 +104,7 @@ func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 
 const disallowed = "disallowed"
 
-// records returns a record for each set of cells with the same change.
+// records returns a record for each set of cells with the same change. It returns nil if the budget is used up.
 func (c *comparison) records(usage string, cells []cell, differ func(cell) bool, says func(state) string, effect func(*record, cell) Effect) (found []record) {
 	for _, x := range cells {
 		if !differ(x) {
@@ -125,6 +125,9 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 	for i := 0; i < len(found); i++ {
 		o := &found[i]
 		paths := o.paths
+		if !c.budget.Spend(coverCost(paths, len(paths)) + coverCost(paths, len(cells))) {
+			return nil
+		}
 		o.paths = widest(slices.Clone(paths))
 		inside := index(o.paths)
 		var first cell
@@ -146,6 +149,9 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 		}
 		inner := record{usages: o.usages, old: o.old, now: o.now}
 		o.effect = effect(o, first)
+		if !c.budget.Spend(coverCost(o.except, len(o.except)) + coverCost(o.already, len(o.already))) {
+			return nil
+		}
 		// Where an exception crosses a narrower path, the cells show which of the two applies.
 		var outside solve.Set
 		all := slices.Concat(widest(slices.Clone(o.except)), widest(slices.Clone(o.already)))
@@ -170,14 +176,17 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 	}
 	var apart []record
 	for i := range found {
-		apart = append(apart, found[i].apart()...)
+		apart = append(apart, c.apart(&found[i])...)
+	}
+	if c.budget.Exceeded() {
+		return nil
 	}
 	return apart
 }
 
 // apart splits a record if an exception from one path crosses another path. A reader would think that the exception
 // also applies to that other path, although the paths that match both do change.
-func (r *record) apart() (parts []record) {
+func (c *comparison) apart(r *record) (parts []record) {
 	all := slices.Concat(r.except, r.already)
 	var set solve.Set
 	for i, e := range all {
@@ -223,9 +232,24 @@ func (r *record) apart() (parts []record) {
 				parts[at].already = append(parts[at].already, e)
 			}
 		}
+		if !c.budget.Spend(coverCost(parts[at].except, len(parts[at].except)) + coverCost(parts[at].already, len(parts[at].already))) {
+			return nil
+		}
 		parts[at].except, parts[at].already = widest(parts[at].except), widest(parts[at].already)
 	}
 	return parts
+}
+
+// coverCost returns the number of steps for finding the patterns of a list that cover each of n patterns. Only patterns
+// with wildcards are tried one by one.
+func coverCost(list []pathpattern.Pattern, n int) int {
+	wild := 0
+	for _, p := range list {
+		if p.Wild() {
+			wild++
+		}
+	}
+	return n * (4 + wild)
 }
 
 // widest sorts patterns and drops each pattern that another one covers.
