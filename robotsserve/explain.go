@@ -68,7 +68,7 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 	} else if by != nil && asSent != nil {
 		longest["disallow"] = asSent // the text that every reader finds
 	}
-	keys := []string{"disallow", "crawl-delay"}
+	keys := []string{"disallow", keyCrawlDelay}
 	for _, ch := range channels.Groups() {
 		if ch.Group.ByPath {
 			keys = append(keys, ch.Group.Field)

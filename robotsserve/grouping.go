@@ -204,6 +204,9 @@ func extensionBelow(text string) Line {
 	return l
 }
 
+// keyCrawlDelay is the key of lines with a Crawl-delay.
+const keyCrawlDelay = "crawl-delay"
+
 func (g *grouping) crawlDelay(c *policy.Class, purpose string) *Line {
 	q := policy.Query{Host: g.host, Identity: policy.Verified}
 	if len(c.Crawlers) > 0 {
@@ -217,7 +220,7 @@ func (g *grouping) crawlDelay(c *policy.Class, purpose string) *Line {
 		return nil
 	}
 	text := "Crawl-delay: " + strconv.FormatFloat(r.CrawlDelay.Seconds(), 'f', -1, 64)
-	return &Line{Text: text, Rule: r, Pos: r.CrawlDelayPos, key: "crawl-delay", pattern: pathpattern.All}
+	return &Line{Text: text, Rule: r, Pos: r.CrawlDelayPos, key: keyCrawlDelay, pattern: pathpattern.All}
 }
 
 // warn reports a loss, once for each statement.

@@ -69,7 +69,7 @@ func (g *grouping) skipIdle(all []*crawler, named map[string]*group) {
 	}
 	starSays := map[string]bool{allowAll: true}
 	for _, l := range g.star.lines {
-		starSays[l.Text] = l.key != "crawl-delay"
+		starSays[l.Text] = l.key != keyCrawlDelay
 	}
 	idle := func(gr *group) bool {
 		return gr.lines[0].Text == allowAll && !slices.ContainsFunc(gr.lines, func(l Line) bool { return !starSays[l.Text] })

@@ -83,6 +83,10 @@ func (g *grouping) agree(all []purpose) {
 		}
 		return slices.ContainsFunc(all, func(p purpose) bool { return says(&p) != says(&all[0]) })
 	}
+	if differ(keyCrawlDelay) {
+		g.report(policy.Hint, "purpose-groups-differ", all[0].rules[0].Pos,
+			"the crawl-delay differs between the purpose %q and others. A crawler with two purposes combines their groups, and waits for the longest delay", all[0].name)
+	}
 	var refused map[string][]string
 	if below := g.obeyedBelow(&all[0].class); below != nil && g.speaks.Preferences {
 		refused = below.Disallowed()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
@@ -180,6 +181,27 @@ func TestPurposesOfOtherPreferences(t *testing.T) {
 	}
 	if got := codes(problems); !slices.Equal(got, []string{"hint purpose-groups-differ 0"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// A crawler of two purposes also waits for the longer delay of the two groups.
+func TestPurposesOfOtherDelays(t *testing.T) {
+	rule := func(a policy.Audience, delay time.Duration) policy.Rule {
+		return policy.Rule{For: []policy.Audience{a}, CrawlDelay: delay, Statements: []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/x/")}}}
+	}
+	news, research := policy.Audience{Kind: policy.ForPurpose, Name: "news"}, policy.Audience{Kind: policy.ForPurpose, Name: "research"}
+	for delay, want := range map[time.Duration][]string{time.Second: {"hint purpose-groups-differ 0"}, 10 * time.Second: nil} {
+		spec := &policy.Spec{
+			Publish: policy.Publish{UserAgentPurpose: policy.On},
+			Rules:   []policy.Rule{rule(news, 10*time.Second), rule(research, delay)},
+		}
+		f, problems := Render(compile(t, spec), "", Options{})
+		if got, _ := readPurposes(string(f.Body), []string{"news", "research"}).Extension("crawl-delay", "purpose", "/"); got != "10" {
+			t.Errorf("%v: %q in\n%s", delay, got, f.Body)
+		}
+		if got := codes(problems); !slices.Equal(got, want) {
+			t.Errorf("%v: %q", delay, got)
+		}
 	}
 }
 

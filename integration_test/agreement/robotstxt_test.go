@@ -343,7 +343,12 @@ func (x *exam) extensionsOf(f *robotsFile, read *crawlertest.RobotsTxt, q questi
 	if seconds == 0 {
 		seconds = number(x.theirLine("crawl-delay", q.token, path))
 	}
-	same(x, "robots.txt: Crawl-delay", q, math.Round(number(delay)*1000), math.Round(seconds*1000))
+	if number(delay) > seconds && len(asked.Purposes) > 1 && x.purposesDiffer(f) {
+		x.answer("robots.txt: Crawl-delay", 1)
+		x.except("robots.txt: Crawl-delay", "purpose-groups-differ")
+	} else {
+		same(x, "robots.txt: Crawl-delay", q, math.Round(number(delay)*1000), math.Round(seconds*1000))
+	}
 	line, _ := read.Extension("content-usage", as, path)
 	switch {
 	case x.theirs != nil && !x.theirs.preferences:
