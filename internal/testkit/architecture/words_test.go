@@ -142,7 +142,7 @@ func seenByUsers(t *testing.T) (all []seenLine) {
 
 var (
 	visible   = regexp.MustCompile(`^(docs/|console/templates/|README|CONTRIBUTING|SECURITY|examples/|packaging/)|\.go$|report\.html$|crawlers/catalog/`)
-	invisible = regexp.MustCompile(`_test\.go$|/testdata/|^docs/contributing/archive/|^(bench|internal/testkit|internal/rfc9309|integration_test)/|packaging/kubernetes/schema`)
+	invisible = regexp.MustCompile(`_test\.go$|/testdata/|^(bench|internal/testkit|internal/rfc9309|integration_test)/|packaging/kubernetes/schema`)
 )
 
 // literals returns the string literals of a Go file but for imports, structs' tags among them.
