@@ -19,7 +19,7 @@ const maxAdded = 60
 // prohibition at places that patterns cannot describe, meet withdraws it.
 func (s *fieldSolver) meet(c, d *claim) {
 	equal := !c.gone && !d.gone && c.allow && d.allow && c.quals == d.quals
-	if !c.opens && !d.opens || equal || !c.appliesWith(d) && !d.appliesWith(c) || !s.budget.Spend(1) {
+	if !c.opens && !d.opens || equal || !c.meets(d) || !s.budget.Spend(1) {
 		return
 	}
 	exact := c.pattern.Overlaps(d.pattern)

@@ -68,7 +68,23 @@ type claim struct {
 	gone      bool
 }
 
+// appliesWith reports whether the claim c applies whenever d applies.
 func (c *claim) appliesWith(d *claim) bool { return c.condition == "" || c.condition == d.condition }
+
+// meets reports whether a crawler may apply both claims. Two purposes with wildcards may have names in common.
+func (c *claim) meets(d *claim) bool {
+	if c.condition == "" || d.condition == "" {
+		return true
+	}
+	for p := range strings.SplitSeq(c.condition, "\n") {
+		for q := range strings.SplitSeq(d.condition, "\n") {
+			if policy.MatchPurpose(p, q) || policy.MatchPurpose(q, p) || strings.Contains(p, "*") && strings.Contains(q, "*") {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // isFor reports whether readers with a purpose, or without one, apply the claim.
 func (c *claim) isFor(purpose string) bool {

@@ -350,3 +350,26 @@ func TestACAPConditionOfPurposeRule(t *testing.T) {
 		}
 	}
 }
+
+// A rule for purposes with a wildcard also applies to crawlers with the purpose of another rule.
+func TestACAPPurposesWithWildcards(t *testing.T) {
+	p := compile(t, &policy.Spec{
+		Publish: policy.Publish{ACAP: policy.Full}, Crawlers: []policy.Crawler{{Token: "AlphaBot"}},
+		Rules: []policy.Rule{
+			{
+				For:        []policy.Audience{{Kind: policy.ForPurpose, Name: "news"}},
+				Statements: []policy.Statement{{Usage: policy.Index, Pattern: pathpattern.MustParse("/*/$")}},
+			},
+			{
+				For: []policy.Audience{{Kind: policy.ForEveryone}}, UsagePurposes: []string{"*s"},
+				Statements: []policy.Statement{{Allow: true, Usage: policy.Index, Pattern: pathpattern.MustParse("/a*b")}},
+			},
+		},
+	})
+	f, _ := Render(p, "www.example.com", Options{})
+	q := acap.Query{Crawler: "AlphaBot", Purpose: "news", Path: "/ab/", Usage: policy.Index}
+	asked := policy.Query{Crawler: p.Crawler("AlphaBot"), Purposes: []string{"news"}, Host: "www.example.com", Path: "/ab/", Usage: policy.Index, Identity: policy.Verified}
+	if got, want := acap.Parse(f.Body).Decide(q).Verdict, p.Decide(asked).Verdict; got != want || want != policy.Disallowed {
+		t.Errorf("the records say %v, the policy %v\n%s", got, want, f.Body)
+	}
+}
