@@ -63,6 +63,8 @@ type PathSummary struct {
 	// Disallows is true if a rule disallows this usage of the pattern, and false if rules only allow it.
 	Disallows bool `json:"disallows"`
 	Answers
+
+	about *question
 }
 
 // Shown holds the robots control rules that headers and meta tags give to Googlebot.
@@ -131,13 +133,31 @@ type summarizer struct {
 	known   map[string]Answers // see answers
 }
 
-// summarized are the usages that a summary is about.
-var summarized = []policy.Usage{policy.Crawl, policy.Index, policy.TrainAI, policy.AIUse}
+// question is a usage that a summary is about.
+type question struct {
+	usage       policy.Usage
+	may, mayNot string // the labels of rows
+	plain       func(*HostSummary) *Answers
+}
+
+var questions = []question{
+	{policy.Crawl, "may crawl:", "may not crawl:", func(s *HostSummary) *Answers { return &s.Crawl }},
+	{policy.Index, "may index:", "may not index:", func(s *HostSummary) *Answers { return &s.Index }},
+	{policy.TrainAI, "may train AI:", "may not train AI:", func(s *HostSummary) *Answers { return &s.Train }},
+	{policy.AIUse, "in AI answers:", "not in AI answers:", func(s *HostSummary) *Answers { return &s.AIUse }},
+}
+
+func questionAbout(u policy.Usage) *question {
+	if i := slices.IndexFunc(questions, func(q question) bool { return q.usage == u }); i >= 0 {
+		return &questions[i]
+	}
+	return nil
+}
 
 func (x *summarizer) host(h policy.Host) (s HostSummary) {
 	host := h.Example()
-	for _, u := range summarized {
-		*s.plain(u) = x.answers(host, plainPage, u)
+	for _, q := range questions {
+		*q.plain(&s) = x.answers(host, plainPage, q.usage)
 	}
 	var rules []*policy.Rule
 	all := x.policy.Spec().Rules
@@ -157,19 +177,6 @@ func (x *summarizer) host(h policy.Host) (s HostSummary) {
 	return s
 }
 
-// plain returns the answers about a usage for a page that no rule mentions.
-func (s *HostSummary) plain(u policy.Usage) *Answers {
-	switch u {
-	case policy.Index:
-		return &s.Index
-	case policy.TrainAI:
-		return &s.Train
-	case policy.AIUse:
-		return &s.AIUse
-	}
-	return &s.Crawl
-}
-
 // pathsOf summarizes the paths that rules mention.
 func (x *summarizer) pathsOf(s *HostSummary, host string, rules []*policy.Rule) {
 	at := map[pathUsage]int{}
@@ -177,7 +184,7 @@ func (x *summarizer) pathsOf(s *HostSummary, host string, rules []*policy.Rule) 
 	for _, r := range rules {
 		for i := range r.Statements {
 			e := &r.Statements[i]
-			if e.Pattern.IsAll() || !slices.Contains(summarized, e.Usage) {
+			if e.Pattern.IsAll() || questionAbout(e.Usage) == nil {
 				continue
 			}
 			key := pathUsage{e.Pattern.String(), e.Usage}
@@ -185,7 +192,7 @@ func (x *summarizer) pathsOf(s *HostSummary, host string, rules []*policy.Rule) 
 			if !ok {
 				n = len(mentioned)
 				at[key] = n
-				p := PathSummary{Path: key.path, Usage: e.Usage.String()}
+				p := PathSummary{Path: key.path, Usage: e.Usage.String(), about: questionAbout(e.Usage)}
 				if n < x.paths {
 					p.Answers = x.answers(host, e.Pattern.Example(), e.Usage)
 				}
@@ -197,7 +204,7 @@ func (x *summarizer) pathsOf(s *HostSummary, host string, rules []*policy.Rule) 
 	n := min(len(mentioned), x.paths)
 	s.MorePaths = len(mentioned) - n
 	for _, p := range mentioned[:n] {
-		if u, _ := policy.ParseUsage(p.Usage); p.who != s.plain(u).who {
+		if p.who != p.about.plain(s).who {
 			s.Paths = append(s.Paths, p)
 		}
 	}

@@ -95,25 +95,27 @@ func writeSection(b *strings.Builder, hosts string, rows []SummaryRow, most int)
 
 func (s *HostSummary) rows(brief, alone bool) (rows []SummaryRow) {
 	add := func(label, text string, path bool) { rows = append(rows, SummaryRow{label, text, path}) }
+	crawl := questionAbout(policy.Crawl)
 	for _, not := range []bool{false, true} {
 		who, others := s.Crawl.of(not), s.Crawl.of(!not)
 		switch {
 		case who.isEmpty():
 		case others.isEmpty():
-			add(usageLabel(policy.Crawl, not), who.everyoneText(), false)
+			add(crawl.label(not), who.everyoneText(), false)
 		case !brief || len(who.crawlers) < len(others.crawlers) || len(who.crawlers) == len(others.crawlers) && !not:
-			add(usageLabel(policy.Crawl, not), who.list(), false)
+			add(crawl.label(not), who.list(), false)
 		case alone:
-			add(usageLabel(policy.Crawl, not), "everyone else", false)
+			add(crawl.label(not), "everyone else", false)
 		}
-		s.addPaths(policy.Crawl, not, add)
+		s.addPaths(crawl, not, add)
 	}
-	for _, u := range summarized[1:] {
-		if who := s.plain(u).of(true); !who.isEmpty() {
-			add(usageLabel(u, true), who.String(), false)
+	for i := range questions[1:] {
+		q := &questions[1:][i]
+		if who := q.plain(s).of(true); !who.isEmpty() {
+			add(q.mayNot, who.String(), false)
 		}
-		s.addPaths(u, true, add)
-		s.addPaths(u, false, add)
+		s.addPaths(q, true, add)
+		s.addPaths(q, false, add)
 	}
 	if s.MorePaths > 0 {
 		add("not compared:", english.Count(s.MorePaths, "more path")+" in the rules", false)
@@ -131,38 +133,23 @@ func (s *HostSummary) rows(brief, alone bool) (rows []SummaryRow) {
 }
 
 // addPaths adds the paths whose rules disallow a usage, or the paths whose rules only allow it.
-func (s *HostSummary) addPaths(u policy.Usage, disallows bool, add func(label, text string, path bool)) {
+func (s *HostSummary) addPaths(q *question, disallows bool, add func(label, text string, path bool)) {
 	for i := range s.Paths {
 		p := &s.Paths[i]
-		if p.Usage != u.String() || p.Disallows != disallows {
+		if p.about != q || p.Disallows != disallows {
 			continue
 		}
 		if who := p.of(disallows); !who.isEmpty() {
-			add(usageLabel(u, disallows), p.Path+", for "+who.String(), true)
+			add(q.label(disallows), p.Path+", for "+who.String(), true)
 		}
 	}
 }
 
-func usageLabel(u policy.Usage, not bool) string {
-	switch u {
-	case policy.Index:
-		return may(not) + " index:"
-	case policy.TrainAI:
-		return may(not) + " train AI:"
-	case policy.AIUse:
-		if not {
-			return "not in AI answers:"
-		}
-		return "in AI answers:"
-	}
-	return may(not) + " crawl:"
-}
-
-func may(not bool) string {
+func (q *question) label(not bool) string {
 	if not {
-		return "may not"
+		return q.mayNot
 	}
-	return "may"
+	return q.may
 }
 
 func (g *Shown) text() string {

@@ -3,6 +3,7 @@
 package site
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,6 +75,9 @@ func (s *Site) LimitTexts(now time.Time) (all []string) {
 	return all
 }
 
+// limitedNames names the audiences of everyone without unlisted clients, which are never limited.
+var limitedNames = map[policy.AudienceKind]string{policy.ForEveryone: "known crawlers", policy.ForEveryoneElse: "other known crawlers"}
+
 // limitedBy describes the crawlers and hosts that a rule limits. It returns "" if the rule does not limit any crawler.
 func (s *Site) limitedBy(r *policy.Rule, delay bool, now time.Time) string {
 	q := policy.Query{Identity: policy.Verified, Path: "/", Now: now}
@@ -97,12 +101,7 @@ func (s *Site) limitedBy(r *policy.Rule, delay bool, now time.Time) string {
 	}
 	who := lint.Audiences(r)
 	for i, a := range r.For {
-		switch a.Kind {
-		case policy.ForEveryone:
-			who[i] = "known crawlers"
-		case policy.ForEveryoneElse:
-			who[i] = "other known crawlers"
-		}
+		who[i] = cmp.Or(limitedNames[a.Kind], who[i])
 	}
 	text := english.Some(who, 4) + spares
 	if len(r.Hosts) > 0 {
