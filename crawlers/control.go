@@ -66,7 +66,7 @@ func (p *fileParser) control(key, value *yaml.Node) {
 	case !slices.Contains(controlKinds, x.Kind):
 		p.errorf(key, "%s: kind is %q; expected token, rule or form", key.Value, x.Kind)
 	case x.Operator == "", x.Value == "", len(x.Crawlers) == 0, len(x.Takes) == 0:
-		p.errorf(key, "%s: operator, value, crawlers or takes is missing", key.Value)
+		p.errorf(key, "%s: write each of the keys operator, value, crawlers and takes", key.Value)
 	case !isWebAddress(x.Docs):
 		p.errorf(key, "%s: invalid docs %q: must be a web address such as https://www.example.com/bot", key.Value, x.Docs)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 )
 
-// A policy that would lose a verified search crawler that came is not loaded, and not
-// published, unless it says that this is intended.
+// A policy that disallows paths that a verified search crawler has requested is neither loaded nor published, unless the
+// policy says that this is intended.
 func TestPolicyThatLosesSearchIsNotLoaded(t *testing.T) {
 	const (
 		open  = "version: 1\nenforcement: {mode: block}\nrules:\n  - for: everyone\n    allow: {crawl: [/]}\n"

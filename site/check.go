@@ -109,7 +109,7 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 			if p.Kind == robotstag.TooLong {
 				problems = append(problems, policy.NewProblem(policy.Error, "header-too-large", sm.pos,
 					"the %s header for %s is longer than the %d bytes that a reader has to accept. "+
-						`Name fewer crawlers, write it in a rule with "for: everyone", or `+tailored,
+						`Name fewer crawlers, write these entries in a rule with "for: everyone", or `+tailored,
 					p.Field, sm.path, robotstag.Limit))
 			}
 		}

@@ -183,8 +183,9 @@ func TestEveryFailureOfTheUpstream(t *testing.T) {
 	}
 }
 
-// A maintenance page does not open what the file disallowed, for a day; then the site has no file. A file that comes back
-// in between counts again, and an upstream that alternates never opens anything.
+// For a day, a maintenance page does not allow what the file disallowed. Then the site has no file. If the file comes back,
+// it is in force again, and the day starts again at the next maintenance page. So an upstream that alternates between the
+// file and a maintenance page never allows what the file disallows.
 func TestPagesInPlaceOfTheFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

@@ -103,7 +103,7 @@ func checkCommand() *cobra.Command {
 		}))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and what crawlers may do, as JSON")
 	cmd.Flags().BoolVar(&long, "explain", false, "list what crawlers may do for all hosts, categories and paths, without abbreviations")
-	cmd.Flags().StringVar(&against, "against", "", "show which crawlers of the list in this `FILE` may crawl: JSON, YAML, or one User-Agent per line")
+	cmd.Flags().StringVar(&against, "against", "", "show which crawlers of a list may crawl; the `FILE` with the list is JSON, YAML, or has one User-Agent per line")
 	cmd.Flags().StringVar(&field, "field", "", "with --against, for a list of objects: the field with the User-Agents or names, such as instances.accepted")
 	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&config, "config", "", "a Caddyfile: warn if the policy needs identity checks that the option \"verify\" in the Caddyfile does not switch on")

@@ -171,8 +171,8 @@ log must then contain the last line that the signature, the time stamps or the v
 storage:KEY names. Without --last, the command does not detect lines that are missing at
 the end.
 
-If you name several logs, each log is checked separately, and the command exits with the
-worst exit code.
+If you name several logs, each log is checked separately. The exit code is 1 if it is 1 for
+one of them, otherwise 3 if it is 3 for one of them.
 
 The exit code is:
   0  the log is whole, and signed up to the line that the output names

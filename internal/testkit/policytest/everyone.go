@@ -17,9 +17,8 @@ type Everyone struct {
 	askers []Question
 }
 
-// NewEveryone returns an Everyone for a policy. It asks about one crawler of each set of crawlers to which the same
-// audiences of rules about rights apply. It asks about each of these crawlers with each purpose of the policy, and
-// without a purpose.
+// NewEveryone returns an Everyone for a policy. If rules about rights treat several crawlers alike, it asks about only
+// one of them. It asks about each of these crawlers with each purpose of the policy, and without a purpose.
 func NewEveryone(full *policy.Spec) *Everyone {
 	e := &Everyone{}
 	spec := *full
