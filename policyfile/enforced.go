@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -47,21 +48,30 @@ func (f *File) EnforcedText() string {
 	if how.Close {
 		answer = "are disconnected"
 	}
-	who := "nobody"
-	if how.Impostors == policy.ModeBlock {
-		who = "only impostors"
-	}
+	text := ""
 	switch {
-	case len(e.Blocked) > 0 && len(e.Logged)+len(e.Asked) == 0:
-		return "known crawlers " + answer + " wherever they may not crawl"
+	case len(e.Blocked) > 0 && len(e.Logged)+len(e.Asked) > 0:
+		text = fmt.Sprintf("known crawlers %s by the %s; the other rules are not enforced", answer, rulesIn(e.Blocked))
+	case len(e.Blocked) > 0 && f.Effect.Below != nil:
+		text = fmt.Sprintf("known crawlers %s by the %s; the site's own robots.txt is not enforced", answer, rulesIn(e.Blocked))
+	case len(e.Blocked) > 0 && f.Policy.DemandsIdentity():
+		text = fmt.Sprintf("known crawlers with the required identity %s by the %s", answer, rulesIn(e.Blocked))
 	case len(e.Blocked) > 0:
-		return fmt.Sprintf("known crawlers %s by the %s; the other rules are not enforced", answer, rulesIn(e.Blocked))
+		text = "known crawlers " + answer + " wherever they may not crawl"
 	case len(e.Logged) > 0:
-		return who + ` yet; the log shows which clients would be blocked. To answer 403, change "log" to "block"`
+		text = `nobody yet; the log shows which clients would be blocked. To answer 403, change "log" to "block"`
 	case len(e.Asked) > 0:
-		return who + `; robots.txt only asks crawlers to stay away. To answer 403, add "enforce: block" to a rule`
+		text = `nobody; robots.txt only asks crawlers to stay away. To answer 403, add "enforce: block" to a rule`
+	default:
+		return ""
 	}
-	return ""
+	if how.Impostors != policy.ModeBlock {
+		return text
+	}
+	if len(e.Blocked) > 0 {
+		return text + "; impostors " + answer + " everywhere"
+	}
+	return "only impostors" + strings.TrimPrefix(text, "nobody")
 }
 
 func rulesIn(lines []int) string {

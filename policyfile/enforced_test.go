@@ -2,7 +2,11 @@
 
 package policyfile
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+)
 
 // For a policy that only asks crawlers to stay away, the text must not suggest that they are blocked.
 func TestEnforcedText(t *testing.T) {
@@ -32,6 +36,14 @@ func TestEnforcedText(t *testing.T) {
 			"only impostors; robots.txt only asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule",
 		},
 		{
+			"impostors too", "enforcement: {mode: block, impostors: block}\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
+			"known crawlers get 403 wherever they may not crawl; impostors get 403 everywhere",
+		},
+		{
+			"verified crawlers", "rules:\n  - for: GPTBot\n    identity: verified\n    disallow: {crawl: /}\n    enforce: block\n",
+			"known crawlers with the required identity get 403 by the rule in line 3",
+		},
+		{
 			"dry run", "enforcement: log\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
 			"nobody yet; the log shows which clients would be blocked. To answer 403, change \"log\" to \"block\"",
 		},
@@ -46,5 +58,18 @@ func TestEnforcedText(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})
+	}
+}
+
+// The site's own robots.txt is never enforced.
+func TestEnforcedTextOfMergedRobotsTxt(t *testing.T) {
+	t.Parallel()
+	below := robotstxt.Parse([]byte("User-agent: *\nDisallow: /theirs/\n"))
+	f, ds := LoadWith("p.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n    enforce: block\n"), Options{Below: below})
+	if f == nil {
+		t.Fatal(ds.Text())
+	}
+	if got, want := f.EnforcedText(), "known crawlers get 403 by the rule in line 3; the site's own robots.txt is not enforced"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

@@ -30,9 +30,9 @@ type HostSummary struct {
 
 	Google []Shown `json:"google_shows"` // first the page that no rule mentions
 
-	// AISearch lists crawlers of AI search engines that may not crawl the home page. Unclassified lists crawlers
-	// without a known purpose that may crawl it although the policy disallows the whole site for some category. In
-	// both, well-known crawlers are first.
+	// AISearch lists crawlers of AI search engines that may not crawl a page that no rule mentions. Unclassified lists
+	// crawlers without a known purpose that may crawl it although the policy disallows the whole site for some category.
+	// In both, well-known crawlers are first.
 	AISearch     []string `json:"ai_search_may_not_crawl,omitempty"`
 	Unclassified []string `json:"no_category_may_crawl,omitempty"`
 }
@@ -78,7 +78,10 @@ type Shown struct {
 
 const (
 	maxSummaryHosts = 50
-	maxSummaryPaths = 10_000 // paths of all hosts together
+
+	// maxSummaryWork limits the number of decisions for the paths of all hosts together, and the number of crawlers
+	// that are counted. This is about two seconds of work.
+	maxSummaryWork = 5_000_000
 )
 
 // Summary returns a summary for each host that rules name, and for all other hosts. Hosts with the same answers are
@@ -93,7 +96,7 @@ func (f *File) Summary(now time.Time) []HostSummary {
 		}
 	}
 	covered := append(slices.Clone(hosts[:min(len(hosts), maxSummaryHosts)]), "")
-	x := &summarizer{evaluator: newEvaluator(f.Effect, now), catalog: f.Catalog, paths: maxSummaryPaths / len(covered), known: map[string]Answers{}}
+	x := &summarizer{evaluator: newEvaluator(f.Effect, now), catalog: f.Catalog, known: map[string]Answers{}}
 	var all []HostSummary
 	at := map[string]int{}
 	for _, host := range covered {
@@ -105,6 +108,7 @@ func (f *File) Summary(now time.Time) []HostSummary {
 		default:
 			name = "every host"
 		}
+		x.work = maxSummaryWork / len(covered)
 		s := x.host(host)
 		key := fmt.Sprint(s)
 		if i, ok := at[key]; ok {
@@ -129,7 +133,7 @@ var plainPage = pathpattern.All.Example()
 type summarizer struct {
 	*evaluator
 	catalog *crawlers.Catalog
-	paths   int                // maximum number of paths for each host
+	work    int                // the remaining part of maxSummaryWork for this host
 	known   map[string]Answers // see answers
 }
 
@@ -181,6 +185,7 @@ func (x *summarizer) host(h policy.Host) (s HostSummary) {
 func (x *summarizer) pathsOf(s *HostSummary, host string, rules []*policy.Rule) {
 	at := map[pathUsage]int{}
 	var mentioned []PathSummary
+	asked := 0
 	for _, r := range rules {
 		for i := range r.Statements {
 			e := &r.Statements[i]
@@ -193,17 +198,17 @@ func (x *summarizer) pathsOf(s *HostSummary, host string, rules []*policy.Rule) 
 				n = len(mentioned)
 				at[key] = n
 				p := PathSummary{Path: key.path, Usage: e.Usage.String(), about: questionAbout(e.Usage)}
-				if n < x.paths {
+				if x.work > 0 {
 					p.Answers = x.answers(host, e.Pattern.Example(), e.Usage)
+					asked++
 				}
 				mentioned = append(mentioned, p)
 			}
 			mentioned[n].Disallows = mentioned[n].Disallows || !e.Allow
 		}
 	}
-	n := min(len(mentioned), x.paths)
-	s.MorePaths = len(mentioned) - n
-	for _, p := range mentioned[:n] {
+	s.MorePaths = len(mentioned) - asked
+	for _, p := range mentioned[:asked] {
 		if p.who != p.about.plain(s).who {
 			s.Paths = append(s.Paths, p)
 		}
@@ -223,10 +228,14 @@ func (x *summarizer) shownOf(s *HostSummary, host string, rules []*policy.Rule) 
 	for _, r := range rules {
 		for pattern := range r.PagePatterns {
 			text := pattern.String()
-			if asked[text] || len(asked) == x.paths {
+			if asked[text] {
 				continue
 			}
 			asked[text] = true
+			if x.work--; x.work < 0 {
+				s.MorePaths++
+				continue
+			}
 			if at := x.shown(host, pattern.Example()); at != plain {
 				at.Path = text
 				s.Google = append(s.Google, at)
@@ -255,6 +264,7 @@ func (x *summarizer) answers(host, path string, u policy.Usage) Answers {
 		q := policy.Query{Crawler: m.id, Identity: policy.Verified, Host: host, Path: path, Usage: u, Now: x.now}
 		may[i] = !x.effect.Answer(q).Disallowed
 	}
+	x.work -= len(members)
 	key := fmt.Sprint(host, may)
 	a, ok := x.known[key]
 	if !ok {
@@ -273,6 +283,7 @@ func (x *summarizer) count(members []member, may []bool) (s Answers) {
 		if may[i] {
 			ids = append(ids, m.alike...)
 		}
+		x.work -= len(m.alike)
 		for _, id := range m.alike {
 			if id == 0 {
 				s.Unknown = may[i]
@@ -298,7 +309,7 @@ func counts(names map[string][]string, total map[string]int) []CategoryCount {
 		c := CategoryCount{Category: cmp.Or(kind, "other"), Count: len(tokens), Total: total[kind]}
 		if c.Count < c.Total {
 			slices.SortFunc(tokens, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
-			c.Names = tokens[:min(len(tokens), mostNamed)]
+			c.Names = slices.Clone(tokens[:min(len(tokens), mostNamed)])
 		}
 		counts = append(counts, c)
 	}
@@ -309,10 +320,10 @@ func counts(names map[string][]string, total map[string]int) []CategoryCount {
 }
 
 // crawlersThat returns the crawlers of a category for which the function "is" returns true. may tells whether the
-// crawler may crawl the home page.
+// crawler may crawl a page that no rule mentions.
 func (x *summarizer) crawlersThat(k crawlers.Category, host string, is func(c *crawlers.Crawler, may bool) bool) (names []string) {
 	for _, c := range x.catalog.OfCategory(k) {
-		q := policy.Query{Crawler: x.policy.Crawler(c.Token), Identity: policy.Verified, Host: host, Path: "/", Usage: policy.Crawl, Now: x.now}
+		q := policy.Query{Crawler: x.policy.Crawler(c.Token), Identity: policy.Verified, Host: host, Path: plainPage, Usage: policy.Crawl, Now: x.now}
 		if is(c, !x.effect.Answer(q).Disallowed) {
 			names = append(names, c.Token)
 		}

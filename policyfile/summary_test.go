@@ -140,6 +140,12 @@ func TestSummaryText(t *testing.T) {
 			"every host:\n" + everyone + "  may not crawl:     /secret/, for everyone\n  Google shows:      all of a page\n",
 		},
 		{
+			"a path that is allowed in spite of a disallow entry",
+			"{for: everyone, disallow: {crawl: /}, allow: {crawl: /pub/}, intended: true}\n  - {for: GPTBot, disallow: {crawl: /pub/}}\n  - {for: GPTBot, allow: {crawl: /pub/}}",
+			"every host:\n  may crawl:         /pub/, for everyone\n  may not crawl:     everyone (N known crawlers, and unlisted clients)\n" +
+				"  Google shows:      no content of a page, because Googlebot may not crawl it\n  AI search:         PerplexityBot, OAI-SearchBot and N more may not crawl, so their answers do not show the pages\n",
+		},
+		{
 			"an allowed path in a disallowed site", "{for: everyone, disallow: {crawl: /}, allow: {crawl: /open/}, intended: true}",
 			"every host:\n  may crawl:         /open/, for everyone\n  may not crawl:     everyone (N known crawlers, and unlisted clients)\n" +
 				"  Google shows:      no content of a page, because Googlebot may not crawl it\n  AI search:         PerplexityBot, OAI-SearchBot and N more may not crawl, so their answers do not show the pages\n",
@@ -151,11 +157,19 @@ func TestSummaryText(t *testing.T) {
 		{
 			"noindex on one host", "{for: everyone, disallow: {index: /tag/}}\n  - {for: everyone, hosts: [a.example, b.example], disallow: {index: /}, intended: true}",
 			"a.example and b.example:\n  may not index:     everyone\n  Google shows:      no page (noindex)\n" +
-				"any other host:\n  may not index:     /tag/, for everyone\n  Google shows:      all of a page\n                     no page of /tag/ (noindex)\nall of them:\n" + everyone,
+				"any other host:\n  may not index:     /tag/, for everyone\n  Google shows:      all of a page\n                     no page of /tag/ (noindex)\nevery host:\n" + everyone,
+		},
+		{
+			"a rule for one host, and no other difference", "{for: everyone, hosts: a.example, disallow: {crawl: /x/}}",
+			"a.example:\n  may not crawl:     /x/, for everyone\nevery host:\n" + everyone + "  Google shows:      all of a page\n",
+		},
+		{
+			"the home page alone", `{for: everyone, disallow: {crawl: "/$"}}`,
+			"every host:\n" + everyone + "  may not crawl:     /$, for everyone\n  Google shows:      all of a page\n",
 		},
 		{
 			"a path on one host, and the same path for one crawler", "{for: everyone, hosts: a.example, disallow: {crawl: /x/}}\n  - {for: GPTBot, disallow: {crawl: /x/}}",
-			"a.example:\n  may not crawl:     /x/, for everyone\nany other host:\n  may not crawl:     /x/, for ai-training (N of N: GPTBot)\nall of them:\n" + everyone + "  Google shows:      all of a page\n",
+			"a.example:\n  may not crawl:     /x/, for everyone\nany other host:\n  may not crawl:     /x/, for ai-training (N of N: GPTBot)\nevery host:\n" + everyone + "  Google shows:      all of a page\n",
 		},
 		{"a host without a difference", "{for: GPTBot, hosts: a.example, limit: 10/m}", "every host:\n" + everyone + "  Google shows:      all of a page\n"},
 		{
@@ -206,7 +220,7 @@ b.example:
   may not train AI:  everyone
   Google shows:      all of a page
 and 2 more host groups with other rules (--explain lists them)
-all of them:
+every host:
   may not crawl:     /x/, for everyone (and 1 more path)
   blocked:           nobody
 `
@@ -225,5 +239,23 @@ func TestSummaryOfMergedRobotsTxt(t *testing.T) {
 	}
 	if text := SummaryText(f.Summary(testNow), nil, false); !strings.Contains(text, "  may not crawl:     /theirs/, for everyone except ads (") {
 		t.Error(text)
+	}
+}
+
+// The summary of a large policy says what it leaves out.
+func TestSummaryIsBounded(t *testing.T) {
+	t.Parallel()
+	var rules, named strings.Builder
+	for i := range 1500 {
+		fmt.Fprintf(&rules, "  - {for: Bot%[1]c%[2]c%[3]c, disallow: {crawl: [/%[4]d/, /x%[4]d/]}}\n", 'a'+i%26, 'a'+i/26%26, 'a'+i/676, i)
+		fmt.Fprintf(&named, "  Bot%c%c%c: {}\n", 'a'+i%26, 'a'+i/26%26, 'a'+i/676)
+	}
+	f, ds := Load("p.yaml", []byte("version: 1\ncrawlers:\n"+named.String()+"rules:\n"+rules.String()))
+	if f == nil {
+		t.Fatal(ds.Text())
+	}
+	s := f.Summary(testNow)
+	if text := SummaryText(s, nil, true); len(s) != 1 || len(s[0].Paths)+s[0].MorePaths != 3000 || s[0].MorePaths == 0 || !strings.Contains(text, "not compared:") {
+		t.Errorf("%d paths, and %d more\n%s", len(s[0].Paths), s[0].MorePaths, text)
 	}
 }

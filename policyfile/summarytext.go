@@ -18,47 +18,48 @@ type SummaryRow struct {
 	path bool // the row is about a path, and is left out if there are too many of them
 }
 
-// SummaryText returns a summary as the command "check" prints it. It has a section for each set of hosts and, if there
-// are several, a section for their common rows. common are more rows for this section. If brief is true, lists are
-// abbreviated: each section has one path for each label, and sections of further hosts are left out.
+// SummaryText returns a summary as the command "check" prints it. If there are several sets of hosts, each has a section
+// with its own rows, followed by a section with the rows that all of them share. common are more rows for this last
+// section. If brief is true, lists are abbreviated: each section has one path for each label, and only the first two
+// sets of hosts with own rows are shown.
 func SummaryText(all []HostSummary, common []SummaryRow, brief bool) string {
 	const mostHosts, mostPaths, mostPathsInFull = 2, 1, 50
 	most := mostPathsInFull
 	if brief {
 		most = mostPaths
 	}
+	count := map[SummaryRow]int{} // the number of sets with this row
 	rows := make([][]SummaryRow, len(all))
 	for i := range all {
 		rows[i] = all[i].rows(brief, len(all) == 1)
-	}
-	var b strings.Builder
-	if len(all) == 1 {
-		writeSection(&b, all[0].hostsText(), append(rows[0], common...), most)
-		return b.String()
-	}
-	everywhere := func(r SummaryRow) bool {
-		return !slices.ContainsFunc(rows, func(of []SummaryRow) bool { return !slices.Contains(of, r) })
-	}
-	shared := slices.Clone(rows[0])
-	shared = slices.DeleteFunc(shared, func(r SummaryRow) bool { return !everywhere(r) })
-	for i := range all {
-		if brief && i == mostHosts {
-			fmt.Fprintf(&b, "and %s with other rules (--explain lists them)\n", english.Count(len(all)-i, "more host group"))
-			break
+		for _, r := range rows[i] {
+			count[r]++
 		}
-		own := slices.DeleteFunc(slices.Clone(rows[i]), func(r SummaryRow) bool { return slices.Contains(shared, r) })
-		writeSection(&b, all[i].hostsText(), own, most)
 	}
-	writeSection(&b, "all of them", append(shared, common...), most)
+	shared := slices.DeleteFunc(slices.Clone(rows[0]), func(r SummaryRow) bool { return count[r] < len(all) })
+	var b strings.Builder
+	shown, left := 0, 0
+	for i := range all {
+		own := slices.DeleteFunc(rows[i], func(r SummaryRow) bool { return count[r] == len(all) })
+		switch {
+		case len(own) == 0:
+		case brief && shown == mostHosts:
+			left++
+		default:
+			shown++
+			writeSection(&b, english.Some(all[i].Hosts, 3), own, most)
+		}
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "and %s with other rules (--explain lists them)\n", english.Count(left, "more host group"))
+	}
+	head := "every host"
+	if more := all[len(all)-1].More; more > 0 {
+		fmt.Fprintf(&b, "%s of the policy: not looked at\n", english.Count(more, "more host"))
+		head = "every host that was looked at"
+	}
+	writeSection(&b, head, append(shared, common...), most)
 	return b.String()
-}
-
-func (s *HostSummary) hostsText() string {
-	hosts := english.Some(s.Hosts, 3)
-	if s.More > 0 {
-		hosts += fmt.Sprintf(" (and %d more hosts, which are not shown)", s.More)
-	}
-	return hosts
 }
 
 // writeSection writes rows for some hosts, with at most a number of paths for each label. A repeated label is left out.
@@ -132,16 +133,14 @@ func (s *HostSummary) rows(brief, alone bool) (rows []SummaryRow) {
 	return rows
 }
 
-// addPaths adds the paths whose rules disallow a usage, or the paths whose rules only allow it.
+// addPaths adds the paths whose rules disallow a usage for some crawlers, or the other paths.
 func (s *HostSummary) addPaths(q *question, disallows bool, add func(label, text string, path bool)) {
 	for i := range s.Paths {
 		p := &s.Paths[i]
-		if p.about != q || p.Disallows != disallows {
+		if p.about != q || (p.Disallows && !p.of(true).isEmpty()) != disallows {
 			continue
 		}
-		if who := p.of(disallows); !who.isEmpty() {
-			add(q.label(disallows), p.Path+", for "+who.String(), true)
-		}
+		add(q.label(disallows), p.Path+", for "+p.of(disallows).String(), true)
 	}
 }
 

@@ -72,7 +72,7 @@ func checkCommand() *cobra.Command {
 				if below != nil && s != nil {
 					writeNotes(cmd.ErrOrStderr(), merge, below.Below(s.Policy.WithoutFallback()).Notes())
 				}
-				err = writeCheck(out, fileName(name), s, ds, long)
+				err = all.write(out, fileName(name), s, ds, long)
 				if s != nil && err == nil {
 					lacks := lacksOf(s, methods)
 					all.Policies[len(all.Policies)-1].Lacks = lacks
@@ -102,7 +102,7 @@ func checkCommand() *cobra.Command {
 			return nil
 		}))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and what crawlers may do, as JSON")
-	cmd.Flags().BoolVar(&long, "explain", false, "list what crawlers may do for all hosts, categories and paths, without abbreviations")
+	cmd.Flags().BoolVar(&long, "explain", false, "list more: all sets of hosts, and up to 50 paths for each label")
 	cmd.Flags().StringVar(&against, "against", "", "show which crawlers of a list may crawl; the `FILE` with the list is JSON, YAML, or has one User-Agent per line")
 	cmd.Flags().StringVar(&field, "field", "", "with --against, for a list of objects: the field with the User-Agents or names, such as instances.accepted")
 	mergeFlag(cmd, &merge)
@@ -145,7 +145,7 @@ func (c *checkReport) add(name string, s *site.Site, ds policyfile.Diagnostics) 
 // writeCheck prints the diagnostics of one file. If the file can be loaded, writeCheck also prints a summary: the
 // crawlers that may crawl, and the content that search engines may show. The summary has at most 15 lines, unless long
 // is true.
-func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnostics, long bool) error {
+func (c *checkReport) write(out io.Writer, name string, s *site.Site, ds policyfile.Diagnostics, long bool) error {
 	if err := errors.Join(ds.Write(out, colored(out)), ds.WriteLinks(out)); err != nil {
 		return err
 	}
@@ -154,22 +154,23 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 		_, err := fmt.Fprintf(out, "%s: %s\n", name, counts)
 		return err
 	}
-	if c := policyfile.TestsPass(s.File.Spec.Expect, ds); c.Made() {
-		counts += "; " + c.Text()
+	p := &c.Policies[len(c.Policies)-1]
+	if p.Tests.Made() {
+		counts += "; " + p.Tests.Text()
 	}
 	var common []policyfile.SummaryRow
 	if text := s.File.EnforcedText(); text != "" {
 		common = append(common, policyfile.SummaryRow{Label: "blocked:", Text: text})
 	}
-	limits := s.LimitTexts(time.Now())
+	limits := p.Limits
 	if len(limits) > 1 && !long {
 		limits = []string{limits[0] + fmt.Sprintf(" (and %s)", english.Count(len(limits)-1, "more limit"))}
 	}
 	for _, limit := range limits {
 		common = append(common, policyfile.SummaryRow{Label: "limited:", Text: limit})
 	}
-	summary := policyfile.SummaryText(s.File.Summary(time.Now()), common, !long)
-	_, err := fmt.Fprintf(out, "%s: %s\n%s%s", name, counts, summary, site.ControlsText(s.ControlStates(site.ControlScope{}, time.Now())))
+	summary := policyfile.SummaryText(p.Hosts, common, !long)
+	_, err := fmt.Fprintf(out, "%s: %s\n%s%s", name, counts, summary, site.ControlsText(p.Controls))
 	return err
 }
 

@@ -51,7 +51,7 @@ func TestCheck(t *testing.T) {
 		"error":            {args: []string{broken}, fails: true, has: []string{"[bad-path]", "broken.yaml: 1 error, no warnings and no hints\n"}},
 		"test fails":       {args: []string{failing}, fails: true, has: []string{"[expectation-failed]"}},
 		"several":          {args: []string{good, warns}, has: []string{"good.yaml: no errors", "warns.yaml: no errors"}},
-		"hosts":            {args: []string{"-"}, stdin: "version: 1\nrules:\n  - for: everyone\n    hosts: staging.example\n    disallow: {index: /, crawl: /x/}\n", has: []string{"staging.example:\n  may not crawl:     /x/, for everyone\n  may not index:     everyone\n", "any other host:\n", "all of them:\n  may crawl:         everyone ("}},
+		"hosts":            {args: []string{"-"}, stdin: "version: 1\nrules:\n  - for: everyone\n    hosts: staging.example\n    disallow: {index: /, crawl: /x/}\n", has: []string{"staging.example:\n  may not crawl:     /x/, for everyone\n  may not index:     everyone\n", "any other host:\n", "every host:\n  may crawl:         everyone ("}},
 		"several, one bad": {args: []string{good, broken, warns}, fails: true, has: []string{"good.yaml: no errors", "broken.yaml: 1 error", "warns.yaml: no errors"}},
 	} {
 		t.Run(name, func(t *testing.T) {
