@@ -12,7 +12,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
 // Limit is a limit that applies to a request.
@@ -58,19 +57,32 @@ func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID)
 	}
 }
 
+// maxLimitQueries limits the number of questions for LimitTexts, which is about a second of work.
+const maxLimitQueries = 2_000_000
+
 // LimitTexts describes the rate limits of the server. It returns a text for each limit and each enforced crawl-delay
-// that applies to any crawler.
+// that applies to any crawler. If the policy is too large, the last text has the number of limits without a text.
 func (s *Site) LimitTexts(now time.Time) (all []string) {
 	dryRun := map[policy.Mode]string{policy.ModeBlock: "", policy.ModeLog: " (in dry run)"}
+	queries, left := 0, 0
 	for i := range s.File.Spec.Rules {
 		r := &s.File.Spec.Rules[i]
 		for _, l := range s.LimitsOf(r) {
-			if suffix, enforced := dryRun[l.Mode]; enforced {
-				if who := s.limitedBy(r, l.Delay, now); who != "" {
+			suffix, enforced := dryRun[l.Mode]
+			switch {
+			case !enforced:
+			default:
+				who := s.limitedBy(r, l.Delay, now, &queries)
+				if queries > maxLimitQueries {
+					left++
+				} else if who != "" {
 					all = append(all, fmt.Sprintf("%s to %s%s", who, l, suffix))
 				}
 			}
 		}
+	}
+	if left > 0 {
+		all = append(all, english.Count(left, "more limit")+" in the rules, not looked at")
 	}
 	return all
 }
@@ -78,41 +90,72 @@ func (s *Site) LimitTexts(now time.Time) (all []string) {
 // limitedNames names the audiences of everyone without unlisted clients, which are never limited.
 var limitedNames = map[policy.AudienceKind]string{policy.ForEveryone: "known crawlers", policy.ForEveryoneElse: "other known crawlers"}
 
-// limitedBy describes the crawlers and hosts that a rule limits. It returns "" if the rule does not limit any crawler.
-func (s *Site) limitedBy(r *policy.Rule, delay bool, now time.Time) string {
-	q := policy.Query{Identity: policy.Verified, Path: "/", Now: now}
-	if len(r.Hosts) > 0 {
-		q.Host = r.Hosts[0].Example()
+// limitedBy describes the crawlers and hosts that a rule limits, and the search engines of its audiences that it does
+// not limit. It returns "" if the rule does not limit any crawler. queries counts the questions. If there are too many,
+// limitedBy stops.
+func (s *Site) limitedBy(r *policy.Rule, delay bool, now time.Time, queries *int) string {
+	hosts := r.Hosts
+	if len(hosts) == 0 {
+		hosts = []policy.Host{""}
 	}
-	any, spares := false, ""
-	for id, c := range s.Policy.Crawlers {
-		if !names(r, c) {
-			continue
-		}
-		q.Crawler = id
-		limited := slices.ContainsFunc(s.Limits(nil, q), func(l Limit) bool { return l.Rule.Pos == r.Pos && l.Delay == delay })
-		any = any || limited
-		if !limited && s.Searches(id) {
-			spares = ", except search engines,"
+	var audiences, spared []string
+	var limitedHosts []policy.Host
+	searchLimited := false
+	for _, h := range hosts {
+		q := policy.Query{Identity: policy.Verified, Host: h.Example(), Path: "/", Now: now}
+		for _, a := range r.For {
+			any, exempt := false, []string(nil)
+			for id, c := range s.Policy.Crawlers {
+				if *queries++; *queries > maxLimitQueries {
+					return ""
+				}
+				if !includes(a, c) {
+					continue
+				}
+				q.Crawler = id
+				limited := slices.ContainsFunc(s.Limits(nil, q), func(l Limit) bool { return l.Rule.Pos == r.Pos && l.Delay == delay })
+				any = any || limited
+				if search := s.Searches(id); search && limited {
+					searchLimited = true
+				} else if search {
+					exempt = append(exempt, c.Name())
+				}
+			}
+			if !any {
+				continue
+			}
+			spared = union(spared, exempt)
+			audiences = union(audiences, []string{cmp.Or(limitedNames[a.Kind], a.String())})
+			limitedHosts = union(limitedHosts, []policy.Host{h})
 		}
 	}
-	if !any {
+	if len(audiences) == 0 {
 		return ""
 	}
-	who := lint.Audiences(r)
-	for i, a := range r.For {
-		who[i] = cmp.Or(limitedNames[a.Kind], who[i])
+	text := english.Some(audiences, 4)
+	switch {
+	case len(spared) > 0 && searchLimited:
+		text += ", except " + english.Some(spared, 3) + ","
+	case len(spared) > 0:
+		text += ", except search engines,"
 	}
-	text := english.Some(who, 4) + spares
 	if len(r.Hosts) > 0 {
-		text += " on " + english.Some(r.Hosts, 4)
+		text += " on " + english.Some(limitedHosts, 4)
 	}
 	return text
 }
 
-// names reports whether the audiences of a rule include a crawler.
-func names(r *policy.Rule, c policy.Crawler) bool {
-	return slices.ContainsFunc(r.For, func(a policy.Audience) bool {
-		return a.Tier() == policy.TierEveryone || a.Includes(c) || a.Kind == policy.ForToken && strings.EqualFold(a.Name, c.Token)
-	})
+// includes reports whether an audience includes a crawler.
+func includes(a policy.Audience, c policy.Crawler) bool {
+	return a.Tier() == policy.TierEveryone || a.Includes(c) || a.Kind == policy.ForToken && strings.EqualFold(a.Name, c.Token)
+}
+
+// union returns the elements of both lists, each once.
+func union[T comparable](a, b []T) []T {
+	for _, v := range b {
+		if !slices.Contains(a, v) {
+			a = append(a, v)
+		}
+	}
+	return a
 }
