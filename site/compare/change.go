@@ -26,8 +26,8 @@ const (
 
 // These names in Change.Crawlers mean crawlers that are not listed.
 const (
-	Everyone     = "all crawlers"       // every crawler, known or not
-	EveryoneElse = "all other crawlers" // crawlers that both policies treat like unlisted clients
+	Everyone     = "(all crawlers)"       // every crawler, known or not
+	EveryoneElse = "(all other crawlers)" // crawlers that both policies treat like unlisted clients
 )
 
 // Diff lists the changes when one policy replaces another.

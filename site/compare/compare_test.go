@@ -339,14 +339,14 @@ func TestExceptionsThatCross(t *testing.T) {
 			`  - {for: Googlebot, intended: true, disallow: {crawl: "/*b$"}}
   - {for: everyone, intended: true, allow: {crawl: "/*ba"}, disallow: {crawl: "/a*b"}}
 `,
-			[]string{"[all crawlers] [/a*b] [/a*ba]", "[Google-InspectionTool Googlebot Googlebot-Image Googlebot-Mobile Googlebot-News Googlebot-Video] [/*b$] []"},
+			[]string{"[(all crawlers)] [/a*b] [/a*ba]", "[Google-InspectionTool Googlebot Googlebot-Image Googlebot-Mobile Googlebot-News Googlebot-Video] [/*b$] []"},
 		},
 		"an exception crosses a path within the change": {
 			`  - {for: AlphaBot, intended: true, disallow: {crawl: "/a*b"}}
   - {for: everyone-else, intended: true, allow: {crawl: "/*a$"}, disallow: {crawl: /a}}
 crawlers: {AlphaBot: {operator: Alpha}}
 `,
-			[]string{"[all crawlers] [/a] [/a$ /a*a$]", "[AlphaBot] [/a*b] []"},
+			[]string{"[(all crawlers)] [/a] [/a$ /a*a$]", "[AlphaBot] [/a*b] []"},
 		},
 		"a part of an exception lies within another path": {
 			`  - {for: AlphaBot, intended: true, disallow: {crawl: "/*a$"}, allow: {crawl: /abab}}
@@ -354,14 +354,14 @@ crawlers: {AlphaBot: {operator: Alpha}}
   - {for: "operator:Alpha", intended: true, disallow: {crawl: /a}}
 crawlers: {AlphaBot: {operator: Alpha}}
 `,
-			[]string{"[all other crawlers] [/a] []", "[AlphaBot] [/a] [/abab]", "[AlphaBot] [/*a$] [/abab*a$]"},
+			[]string{"[(all other crawlers)] [/a] []", "[AlphaBot] [/a] [/abab]", "[AlphaBot] [/*a$] [/abab*a$]"},
 		},
 		"an exception that three patterns make together": {
 			`  - {for: AlphaBot, intended: true, disallow: {crawl: "/a*b"}, allow: {crawl: "/*ba"}}
   - {for: everyone, intended: true, allow: {crawl: "/a*b"}, disallow: {crawl: "/*ab"}}
 crawlers: {AlphaBot: {operator: Alpha}}
 `,
-			[]string{"[all other crawlers] [/*ab] [/ab /a*ab]", "[AlphaBot] [/*ab] [/a*aba /a*bab /a*ab*ba /a*ba*ab]", "[AlphaBot] [/a*b] [/a*ba]"},
+			[]string{"[(all other crawlers)] [/*ab] [/ab /a*ab]", "[AlphaBot] [/*ab] [/a*aba /a*bab /a*ab*ba /a*ba*ab]", "[AlphaBot] [/a*b] [/a*ba]"},
 		},
 		"a disallow entry for two audiences with different exceptions": {
 			`  - {for: everyone, intended: true, allow: {crawl: "/a*b"}}
@@ -369,7 +369,7 @@ crawlers: {AlphaBot: {operator: Alpha}}
   - {for: [everyone-else, "operator:Alpha"], intended: true, disallow: {crawl: "/*ab"}}
 crawlers: {AlphaBot: {operator: Alpha}}
 `,
-			[]string{"[all other crawlers] [/*ab] [/ab /a*ab]", "[AlphaBot] [/*ab] [/ab*a$ /a*ab*a$]"},
+			[]string{"[(all other crawlers)] [/*ab] [/ab /a*ab]", "[AlphaBot] [/*ab] [/ab*a$ /a*ab*a$]"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
