@@ -48,7 +48,7 @@ func (f *File) EnforcedText() string {
 	if how.Close {
 		answer = "are disconnected"
 	}
-	text := ""
+	var text string
 	switch {
 	case len(e.Blocked) > 0 && len(e.Logged)+len(e.Asked) > 0:
 		text = fmt.Sprintf("known crawlers %s by the %s; the other rules are not enforced", answer, rulesIn(e.Blocked))
@@ -59,9 +59,9 @@ func (f *File) EnforcedText() string {
 	case len(e.Blocked) > 0:
 		text = "known crawlers " + answer + " wherever they may not crawl"
 	case len(e.Logged) > 0:
-		text = `nobody yet; the log shows which clients would be blocked. To answer 403, change "log" to "block"`
+		text = `no client yet; the log shows which clients would be blocked. To answer 403, change "log" to "block"`
 	case len(e.Asked) > 0:
-		text = `nobody; robots.txt only asks crawlers to stay away. To answer 403, add "enforce: block" to a rule`
+		text = `no client; robots.txt only asks crawlers to stay away. To answer 403, add "enforce: block" to a rule`
 	default:
 		return ""
 	}
@@ -71,7 +71,7 @@ func (f *File) EnforcedText() string {
 	if len(e.Blocked) > 0 {
 		return text + "; impostors " + answer + " everywhere"
 	}
-	return "only impostors" + strings.TrimPrefix(text, "nobody")
+	return "only impostors" + strings.TrimPrefix(text, "no client")
 }
 
 func rulesIn(lines []int) string {

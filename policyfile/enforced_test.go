@@ -13,7 +13,7 @@ func TestEnforcedText(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing disallowed", "rules:\n  - for: everyone\n    allow: {crawl: /}\n", ""},
-		{"only asked", "rules:\n  - for: everyone\n    disallow: {crawl: /x/}\n", "nobody; robots.txt only asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule"},
+		{"only asked", "rules:\n  - for: everyone\n    disallow: {crawl: /x/}\n", "no client; robots.txt only asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule"},
 		{"not indexed", "rules:\n  - for: everyone\n    disallow: {index: /drafts/}\n", ""},
 		{
 			"blocked", "rules:\n  - for: GPTBot\n    disallow: {crawl: /}\n    enforce: block\n",
@@ -45,7 +45,7 @@ func TestEnforcedText(t *testing.T) {
 		},
 		{
 			"dry run", "enforcement: log\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
-			"nobody yet; the log shows which clients would be blocked. To answer 403, change \"log\" to \"block\"",
+			"no client yet; the log shows which clients would be blocked. To answer 403, change \"log\" to \"block\"",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -79,8 +79,8 @@ type Shown struct {
 const (
 	maxSummaryHosts = 50
 
-	// maxSummaryWork limits the number of decisions for the paths of all hosts together, and the number of crawlers
-	// that are counted. This is about two seconds of work.
+	// maxSummaryWork limits the number of decisions about the paths of all hosts together, plus the number of counted
+	// crawlers. This is about two seconds of work.
 	maxSummaryWork = 5_000_000
 )
 

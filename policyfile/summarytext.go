@@ -56,7 +56,7 @@ func SummaryText(all []HostSummary, common []SummaryRow, brief bool) string {
 	head := "every host"
 	if more := all[len(all)-1].More; more > 0 {
 		fmt.Fprintf(&b, "%s of the policy: not looked at\n", english.Count(more, "more host"))
-		head = "every host that was looked at"
+		head = "every host looked at"
 	}
 	writeSection(&b, head, append(shared, common...), most)
 	return b.String()
