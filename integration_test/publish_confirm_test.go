@@ -141,7 +141,7 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 	}
 	socket := filepath.Join(s.dir, "admin.sock")
 	for _, c := range []struct{ config, address, says string }{
-		{"admin off", "", `no server could be asked, because the configuration has "admin off"; when the server has loaded the policy, its log says "policy reloaded"`},
+		{"admin off", "", `no server could be asked, because the configuration has "admin off"; when the server has loaded the policy, its log has the line "policy reloaded"`},
 		{"", freeAddr(t), "if the admin API of the server has another address, add --address, such as localhost:2019 or unix//run/caddy/admin.sock"},
 		{"", "unix/" + socket, "run the command as a user that may use the socket"},
 		{"admin unix/" + socket, "", "run the command as a user that may use the socket"},
