@@ -60,8 +60,10 @@ type CategoryCount struct {
 type PathSummary struct {
 	Path  string `json:"path"`  // a pattern of the policy, or of the site's own robots.txt
 	Usage string `json:"usage"` // such as "crawl"
-	// Disallows is true if a rule disallows this usage of the pattern, and false if rules only allow it.
-	Disallows bool `json:"disallows"`
+	// Gained and Lost tell whether some clients may use these paths, or may not use them, unlike a page that no rule
+	// mentions.
+	Gained bool `json:"gained,omitempty"`
+	Lost   bool `json:"lost,omitempty"`
 	Answers
 
 	about *question
@@ -160,8 +162,9 @@ func questionAbout(u policy.Usage) *question {
 
 func (x *summarizer) host(h policy.Host) (s HostSummary) {
 	host := h.Example()
+	plain := map[policy.Usage][]bool{}
 	for _, q := range questions {
-		*q.plain(&s) = x.answers(host, plainPage, q.usage)
+		*q.plain(&s), plain[q.usage] = x.answers(host, plainPage, q.usage)
 	}
 	var rules []*policy.Rule
 	all := x.policy.Spec().Rules
@@ -170,7 +173,7 @@ func (x *summarizer) host(h policy.Host) (s HostSummary) {
 			rules = append(rules, r)
 		}
 	}
-	x.pathsOf(&s, host, rules)
+	x.pathsOf(&s, host, rules, plain)
 	x.shownOf(&s, host, rules)
 	s.AISearch = x.crawlersThat(crawlers.CategoryAI, host, func(c *crawlers.Crawler, may bool) bool {
 		return c.Category == crawlers.CategorySearch && !may
@@ -181,36 +184,32 @@ func (x *summarizer) host(h policy.Host) (s HostSummary) {
 	return s
 }
 
-// pathsOf summarizes the paths that rules mention.
-func (x *summarizer) pathsOf(s *HostSummary, host string, rules []*policy.Rule) {
-	at := map[pathUsage]int{}
-	var mentioned []PathSummary
-	asked := 0
+// pathsOf summarizes the paths that rules mention. plain are the answers for a page that no rule mentions.
+func (x *summarizer) pathsOf(s *HostSummary, host string, rules []*policy.Rule, plain map[policy.Usage][]bool) {
+	seen := map[pathUsage]bool{}
 	for _, r := range rules {
 		for i := range r.Statements {
 			e := &r.Statements[i]
-			if e.Pattern.IsAll() || questionAbout(e.Usage) == nil {
+			at := pathUsage{e.Pattern.String(), e.Usage}
+			q := questionAbout(e.Usage)
+			if q == nil || e.Pattern.IsAll() || seen[at] {
 				continue
 			}
-			key := pathUsage{e.Pattern.String(), e.Usage}
-			n, ok := at[key]
-			if !ok {
-				n = len(mentioned)
-				at[key] = n
-				p := PathSummary{Path: key.path, Usage: e.Usage.String(), about: questionAbout(e.Usage)}
-				if x.work > 0 {
-					p.Answers = x.answers(host, e.Pattern.Example(), e.Usage)
-					asked++
-				}
-				mentioned = append(mentioned, p)
+			seen[at] = true
+			if x.work <= 0 {
+				s.MorePaths++
+				continue
 			}
-			mentioned[n].Disallows = mentioned[n].Disallows || !e.Allow
-		}
-	}
-	s.MorePaths = len(mentioned) - asked
-	for _, p := range mentioned[:asked] {
-		if p.who != p.about.plain(s).who {
-			s.Paths = append(s.Paths, p)
+			p := PathSummary{Path: at.path, Usage: e.Usage.String(), about: q}
+			var may []bool
+			p.Answers, may = x.answers(host, e.Pattern.Example(), e.Usage)
+			for i, before := range plain[e.Usage] {
+				p.Gained = p.Gained || may[i] && !before
+				p.Lost = p.Lost || before && !may[i]
+			}
+			if p.Gained || p.Lost {
+				s.Paths = append(s.Paths, p)
+			}
 		}
 	}
 }
@@ -256,10 +255,11 @@ func (x *summarizer) shown(host, path string) Shown {
 	return Shown{Rules: rules.String()}
 }
 
-// answers asks about every crawler. On a host, the answers are computed once for each set of crawlers.
-func (x *summarizer) answers(host, path string, u policy.Usage) Answers {
+// answers asks about every crawler. may has the answer for each set of crawlers that the same rules apply to. On a host,
+// the crawlers are counted once for all questions with the same answers.
+func (x *summarizer) answers(host, path string, u policy.Usage) (a Answers, may []bool) {
 	members := x.ask(policy.Audience{Kind: policy.ForEveryone}, host)
-	may := make([]bool, len(members))
+	may = make([]bool, len(members))
 	for i, m := range members {
 		q := policy.Query{Crawler: m.id, Identity: policy.Verified, Host: host, Path: path, Usage: u, Now: x.now}
 		may[i] = !x.effect.Answer(q).Disallowed
@@ -271,7 +271,7 @@ func (x *summarizer) answers(host, path string, u policy.Usage) Answers {
 		a = x.count(members, may)
 		x.known[key] = a
 	}
-	return a
+	return a, may
 }
 
 // count counts the crawlers by category, where may tells for each member whether it may do something.

@@ -164,6 +164,18 @@ func TestSummaryText(t *testing.T) {
 			"a.example:\n  may not crawl:     /x/, for everyone\nevery host:\n" + everyone + "  Google shows:      all of a page\n",
 		},
 		{
+			"an allow entry whose date has passed", "{for: everyone, allow: {index: {paths: /events/, time-limit: until-2020-01-31}}}",
+			"every host:\n" + everyone + "  may not index:     /events/, for everyone\n  Google shows:      all of a page\n                     no page of /events/ (noindex)\n",
+		},
+		{
+			"a path that some crawlers lose and others gain", "{for: category:archive, disallow: {crawl: /}, allow: {crawl: /x/}}\n  - {for: category:feed, disallow: {crawl: /x/}}",
+			"every host:\n  may crawl:         search (all N), monitoring (all N), none (all N), seo (all N), preview (all N), ads (all N), feed (all N), " +
+				"security (all N), ai-input (all N), academic (all N), ai-assistant (all N), ai-training (all N), ai-agent (all N), unlisted clients\n" +
+				"                     /x/, for everyone except feed (all N)\n" +
+				"  may not crawl:     archive (all N)\n                     /x/, for feed (all N)\n  Google shows:      all of a page\n" +
+				"  no category:       GoogleOther, NacN Crawler and N more remain allowed, because no source states their purpose; list them with \"caddy robots-policy crawlers none\"\n",
+		},
+		{
 			"the home page alone", `{for: everyone, disallow: {crawl: "/$"}}`,
 			"every host:\n" + everyone + "  may not crawl:     /$, for everyone\n  Google shows:      all of a page\n",
 		},
@@ -222,9 +234,9 @@ b.example:
 and 2 more host groups with other rules (--explain lists them)
 every host:
   may not crawl:     /x/, for everyone (and 1 more path)
-  blocked:           nobody
+  blocked:           no client
 `
-	got := SummaryText(f.Summary(testNow), []SummaryRow{{Label: "blocked:", Text: "nobody"}}, true)
+	got := SummaryText(f.Summary(testNow), []SummaryRow{{Label: "blocked:", Text: "no client"}}, true)
 	if got = regexp.MustCompile(`  may crawl: .*\n`).ReplaceAllString(got, ""); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

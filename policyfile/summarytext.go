@@ -133,14 +133,12 @@ func (s *HostSummary) rows(brief, alone bool) (rows []SummaryRow) {
 	return rows
 }
 
-// addPaths adds the paths whose rules disallow a usage for some crawlers, or the other paths.
-func (s *HostSummary) addPaths(q *question, disallows bool, add func(label, text string, path bool)) {
+// addPaths adds the paths that some clients may use, or may not use, unlike a page that no rule mentions.
+func (s *HostSummary) addPaths(q *question, not bool, add func(label, text string, path bool)) {
 	for i := range s.Paths {
-		p := &s.Paths[i]
-		if p.about != q || (p.Disallows && !p.of(true).isEmpty()) != disallows {
-			continue
+		if p := &s.Paths[i]; p.about == q && (not && p.Lost || !not && p.Gained) {
+			add(q.label(not), p.Path+", for "+p.of(not).String(), true)
 		}
-		add(q.label(disallows), p.Path+", for "+p.of(disallows).String(), true)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestSearchGuard(t *testing.T) {
 	}
 	const (
 		googlebot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
-		nobody    = "SeznamHomepageCrawler/v1.0.6" // the operator does not publish any data to verify this crawler
+		seznam    = "SeznamHomepageCrawler/v1.0.6" // the operator does not publish any data to verify this crawler
 		full      = 7*24*time.Hour - time.Hour     // the log goes back far enough
 	)
 	log := func(name, agent, address string, from, at time.Duration) string {
@@ -86,7 +86,7 @@ func TestSearchGuard(t *testing.T) {
 	unreadable := add(verified, "unreadable.log", "66.249.66.1 - - [27/Nov\n")
 	claimed := log("unverified.log", googlebot, "203.0.113.9", full, time.Hour)
 	both := add(claimed, "both.log", `66.249.66.1 - - [`+at+`] "GET /robots.txt HTTP/1.1" 200 1 "-" "`+googlebot+"\"\n")
-	unverifiable := log("unverifiable.log", nobody, "203.0.113.9", full, time.Hour)
+	unverifiable := log("unverifiable.log", seznam, "203.0.113.9", full, time.Hour)
 	proxied := log("proxied.log", googlebot, "10.0.0.5", full, time.Hour)
 	elsewhere := filepath.Join(dir, "elsewhere.log")
 	if err := os.WriteFile(elsewhere, append([]byte("b.example:443 "), bytes.ReplaceAll(bytes.TrimSpace(text), []byte("\n"), []byte("\nb.example:443 "))...), 0o600); err != nil {
