@@ -254,6 +254,22 @@ func TestSummaryOfMergedRobotsTxt(t *testing.T) {
 	}
 }
 
+// The text names the number of hosts that are not looked at, also if no row differs between the others.
+func TestSummaryOfHostsThatAreNotLookedAt(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range maxSummaryHosts + 10 {
+		fmt.Fprintf(&b, "  - {for: GPTBot, hosts: h%d.example, limit: 10/m}\n", i)
+	}
+	f, ds := Load("p.yaml", []byte("version: 1\nrules:\n"+b.String()))
+	if f == nil {
+		t.Fatal(ds.Text())
+	}
+	if text := SummaryText(f.Summary(testNow), nil, true); !strings.HasPrefix(text, "10 more hosts of the policy: not looked at\nevery host looked at:\n  may crawl: ") {
+		t.Error(text)
+	}
+}
+
 // The summary of a large policy says what it leaves out.
 func TestSummaryIsBounded(t *testing.T) {
 	t.Parallel()

@@ -313,6 +313,15 @@ func TestBounded(t *testing.T) {
 	}
 }
 
+// No crawler can have the names that stand for crawlers that are not listed.
+func TestNamesOfEveryone(t *testing.T) {
+	for _, name := range []string{compare.Everyone, compare.EveryoneElse} {
+		if crawlers.CanBeListed(name) {
+			t.Errorf("a policy can list %q", name)
+		}
+	}
+}
+
 // Two policies of 200 lines can have thousands of changes if all of their patterns cross. A reload compares policies too,
 // so it must not wait for all of these changes.
 func TestCrossingPolicies(t *testing.T) {
