@@ -254,7 +254,7 @@ func TestSummaryOfMergedRobotsTxt(t *testing.T) {
 	}
 }
 
-// The text names the number of hosts that are not looked at, also if no row differs between the others.
+// The text has the number of hosts without a summary, even if no row differs between the other hosts.
 func TestSummaryOfHostsThatAreNotLookedAt(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

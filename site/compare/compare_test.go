@@ -313,7 +313,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// No crawler can have the names that stand for crawlers that are not listed.
+// No crawler can have a name that stands for unlisted crawlers.
 func TestNamesOfEveryone(t *testing.T) {
 	for _, name := range []string{compare.Everyone, compare.EveryoneElse} {
 		if crawlers.CanBeListed(name) {
