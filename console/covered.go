@@ -48,7 +48,7 @@ func (v *view) Unseen() string {
 	from, to := v.span()
 	text := v.missing(from, to)
 	if v.node != "" {
-		text += " These are the requests of the server " + v.node + " alone."
+		text += " These are only the requests of the server " + v.node + "."
 	}
 	return strings.TrimSpace(text)
 }

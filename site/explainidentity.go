@@ -77,9 +77,9 @@ func (id *Identity) headline() string {
 	}
 	switch {
 	case id.Evidence != "":
-		text += "; here it is " + id.Assumed + ": " + id.Evidence
+		text += "; this client is " + id.Assumed + ": " + id.Evidence
 	case len(id.By) > 0 && id.same():
-		text += "; here it makes no difference"
+		text += "; for this request, its identity makes no difference"
 	}
 	return text
 }
