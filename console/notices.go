@@ -274,7 +274,7 @@ func (v *view) listNotices() (all []notice) {
 // withoutPart maps each optional part to a description of the functions that are missing while this part does not work.
 var withoutPart = map[string][2]string{
 	"activity":        {"Requests cannot be stored at the moment", ", but new requests are missing on these pages"},
-	"evidence":        {"Evidence cannot be written at the moment", ", but new requests are missing in the evidence log"},
+	"evidence":        {"Evidence cannot be written at the moment", ", but new requests are missing from the evidence log"},
 	"fleet_database":  {"This server's records do not reach the fleet database", ", and the records will be sent later"},
 	"fleet":           {"The servers of the fleet cannot tell each other what crawlers have read", ", but violations of a robots.txt that a crawler read from another server may not be recognized"},
 	"catalog":         {"The catalog of crawlers in the storage is not in use", ", with the previous catalog"},
