@@ -73,7 +73,7 @@ func (id *Identity) same() bool {
 func (id *Identity) headline() string {
 	text := "its operator does not publish a way to verify it, so every client with this name is unverified"
 	if len(id.By) > 0 {
-		text = "it can be verified by " + english.List(id.By, "and")
+		text = "this crawler can be verified by " + english.List(id.By, "and")
 	}
 	switch {
 	case id.Evidence != "":
