@@ -81,9 +81,9 @@ func (a *auditor) checkStatus(p *page, r *response) bool {
 		}
 		a.add(f)
 	case p.inSitemap:
-		a.add(finding("sitemap-error", at, "", "the sitemap lists a page that does not answer: "+r.outcome(), "take it out of the sitemap"))
+		a.add(finding("sitemap-error", at, "", "the sitemap lists a page that cannot be fetched: "+r.outcome(), "take it out of the sitemap"))
 	default:
-		a.add(finding("page-error", at, "", "the page does not answer: "+r.outcome(), ""))
+		a.add(finding("page-error", at, "", "the page cannot be fetched: "+r.outcome(), ""))
 	}
 	return false
 }

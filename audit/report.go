@@ -126,7 +126,7 @@ var clean = claim.Register("audit-clean", func(s cleanSubject) claim.Finding {
 	f.Text = fmt.Sprintf("%s, %s, %s", english.Count(r.count(Error), "error"), english.Count(r.count(Warning), "warning"), english.Count(r.count(Hint), "hint"))
 	f.Unjudged = f.Text
 	if r.asNoCrawler() {
-		f.Details = []string{"The audit did not test whether crawlers are blocked: add --as " + strings.Join(reportedCrawlers, ",") + " to request the pages in their names."}
+		f.Details = []string{"The audit did not test whether crawlers are blocked: add --as " + strings.Join(reportedCrawlers, ",") + " to request the pages with their names."}
 	}
 	return f
 })

@@ -45,7 +45,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 		a.rules = readRobots(nil, nil)
 		return nil
 	case r.err != nil || r.status >= 500 || r.status == http.StatusTooManyRequests:
-		f("robots-unreachable", "robots.txt cannot be fetched ("+r.outcome()+"). Crawlers treat the whole site as disallowed until they can fetch it (RFC 9309 section 2.3.1.4). The audit stops here", "make /robots.txt answer 200, or 404 if there is none")
+		f("robots-unreachable", "robots.txt cannot be fetched ("+r.outcome()+"). Crawlers treat the whole site as disallowed until they can fetch it (RFC 9309 section 2.3.1.4). The audit stops here", "answer requests for /robots.txt with status 200, or with 404 if the site has no robots.txt")
 		return nil
 	case r.status == http.StatusNotFound || r.status == http.StatusGone:
 		missing := finding("robots-missing", at.String(), "", "there is no robots.txt ("+r.outcome()+"): crawlers may fetch everything", "")
@@ -81,7 +81,7 @@ func (a *auditor) robotsResponse(r *response) (readable bool) {
 	if n := len(r.redirects); n > 0 && r.final.Host != a.base.Host {
 		a.add(finding("robots-redirect", at, "", "robots.txt redirects to another host: "+r.final.String()+". Crawlers follow the redirect, and obey rules that were written for another site", "answer /robots.txt on this host"))
 	} else if n > 0 && r.final.Path != "/robots.txt" {
-		a.add(finding("robots-redirect", at, "", "robots.txt redirects to "+r.final.String(), "answer /robots.txt itself, without a redirect"))
+		a.add(finding("robots-redirect", at, "", "robots.txt redirects to "+r.final.String(), "answer requests for /robots.txt directly, without a redirect"))
 	}
 	switch {
 	case r.looksLikeHTML():

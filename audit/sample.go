@@ -35,7 +35,7 @@ func (a *auditor) samplePages(ctx context.Context, listed []*url.URL) {
 		}
 	}
 	if len(without) > 0 {
-		a.add(finding("noindex-not-sampled", a.base.String(), "", "no page was found below "+english.Some(without, 5)+", where the policy disallows index, so the audit did not test whether pages there say noindex",
+		a.add(finding("noindex-not-sampled", a.base.String(), "", "no page was found below "+english.Some(without, 5)+", where the policy disallows index, so the audit did not test whether pages there have noindex",
 			"run the audit with the address of a page there, or list such a page in the sitemap or on the home page"))
 	}
 }

@@ -32,7 +32,7 @@ var directives = Channel{
 		},
 		Reasons: func(p *policy.Policy, q policy.Query, add func(*policy.Rule, policy.Pos, string)) {
 			for d, r := range appdirectives.For(p, q) {
-				add(r, d.Pos, "directs "+d.Text+" for "+d.Pattern.String())
+				add(r, d.Pos, "has the application directives "+d.Text+" for "+d.Pattern.String())
 			}
 		},
 		Values: &Values{Names: (*policy.Policy).Apps, Patterns: appdirectives.Patterns, Value: appdirectives.Value},

@@ -74,7 +74,7 @@ func ask(v *view) (*page, error) {
 	var err error
 	d.answered, err = v.answer(d.Agent, d.URL, d.Address)
 	if err != nil {
-		d.Problem, p.Status, p.Lead = err.Error(), http.StatusBadRequest, "This question has no answer."
+		d.Problem, p.Status, p.Lead = err.Error(), http.StatusBadRequest, "This question cannot be answered."
 		return p, nil
 	}
 	p.Lead = d.lead()

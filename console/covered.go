@@ -48,7 +48,7 @@ func (v *view) Unseen() string {
 	from, to := v.span()
 	text := v.missing(from, to)
 	if v.node != "" {
-		text += " These are the requests of the server " + v.node + " alone."
+		text += " These are only the requests of the server " + v.node + "."
 	}
 	return strings.TrimSpace(text)
 }
@@ -74,7 +74,7 @@ func (v *view) coverageNotices() (all []notice) {
 		return []notice{{Screen: "health", Heading: "It is not known whether all requests were recorded", Text: sentence(firstLine(err.Error())), Actions: see}}
 	}
 	for _, g := range c.Gaps {
-		all = append(all, notice{Screen: "health", Since: g.From, Heading: strings.TrimSuffix(sentence(g.What), "."), Text: sentence("some requests are missing in the totals, or have wrong times. This did not slow down the site. What to do: " + g.Close), Actions: see})
+		all = append(all, notice{Screen: "health", Since: g.From, Heading: strings.TrimSuffix(sentence(g.What), "."), Text: sentence("some requests are missing from the totals, or have wrong times. This did not slow down the site. What to do: " + g.Close), Actions: see})
 	}
 	return all
 }

@@ -195,7 +195,7 @@ func (v *view) searchNotices() (all []notice) {
 		name, host, rule := r.Values[store.ByCrawler], r.Values[store.ByHost], r.Values[store.ByRule]
 		all = append(all, notice{
 			Alert: true, Screen: "", Heading: name + ", a search engine, is being blocked",
-			Text: fmt.Sprintf("In the last 24 hours %s of verified %s were blocked, most on %s, by the rule “%s”. It will remove pages that it cannot fetch from its index.",
+			Text: fmt.Sprintf("In the last 24 hours %s of verified %s were blocked, most on %s, by the rule “%s”. A search engine that cannot fetch a page removes the page from its index.",
 				plural(lost[name], "request", "requests"), name, shorten(host), shorten(rule)),
 			Actions: []action{{"Ask why", v.Link("ask", "agent", name, "url", "https://"+host+v.samplePath(name, host))}, {"See where", v.Link("crawler", "name", name)}, {"Draft a change", v.Link("change")}},
 		})
@@ -274,7 +274,7 @@ func (v *view) listNotices() (all []notice) {
 // withoutPart maps each optional part to a description of the functions that are missing while this part does not work.
 var withoutPart = map[string][2]string{
 	"activity":        {"Requests cannot be stored at the moment", ", but new requests are missing on these pages"},
-	"evidence":        {"Evidence cannot be written at the moment", ", but new requests are missing in the evidence log"},
+	"evidence":        {"Evidence cannot be written at the moment", ", but new requests are missing from the evidence log"},
 	"fleet_database":  {"This server's records do not reach the fleet database", ", and the records will be sent later"},
 	"fleet":           {"The servers of the fleet cannot tell each other what crawlers have read", ", but violations of a robots.txt that a crawler read from another server may not be recognized"},
 	"catalog":         {"The catalog of crawlers in the storage is not in use", ", with the previous catalog"},
@@ -345,7 +345,7 @@ func (v *view) recorderNotices() (all []notice) {
 	}
 	if missing := fleet.Missing(); len(missing) > 0 {
 		all = append(all, notice{
-			Screen: "health", Heading: plural(len(missing), "server of the fleet has", "servers of the fleet have") + " stopped writing",
+			Screen: "health", Heading: plural(len(missing), "server of the fleet has", "servers of the fleet have") + " stopped writing to the storage",
 			Text:    "The storage has no new messages of " + english.Some(missing, 3) + ". If a crawler has read robots.txt from such a server since then, violations may not be recognized. Start the server, or find out why it does not reach the storage.",
 			Actions: []action{{"See the recorders", v.Link("health", "#", "rec")}},
 		})

@@ -174,7 +174,7 @@ func (v *view) before() store.Query {
 
 // trend returns a text that compares a number with the number for the previous period.
 func trend(now, before int64, days int) string {
-	than := "the " + plural(days, "day", "days") + " before"
+	than := "in the " + plural(days, "day", "days") + " before"
 	change := 100 * (float64(now) - float64(before)) / float64(before)
 	switch {
 	case change >= 0.5:

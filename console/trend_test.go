@@ -27,11 +27,11 @@ func TestTrendOfAYoungStore(t *testing.T) {
 	}{
 		{map[int]int{0: 4, 8: 2}, "?days=7", ""},
 		{map[int]int{0: 4, 8: 2, 12: 1}, "?days=7", ""},
-		{map[int]int{0: 4, 8: 2, 14: 9}, "?days=7", "100% more than the 7 days before"},
+		{map[int]int{0: 4, 8: 2, 14: 9}, "?days=7", "100% more than in the 7 days before"},
 		{map[int]int{0: 4, 8: 2, 14: 9}, "?days=30", ""},
 		{map[int]int{0: 4, 380: 2}, "?days=365", ""},
-		{map[int]int{0: 4, 380: 2, 740: 1}, "?days=365", "100% more than the 365 days before"},
-		{map[int]int{8: 1, 9: 2}, "?since=" + date(8) + "&until=" + date(8), "50% less than the 1 day before"},
+		{map[int]int{0: 4, 380: 2, 740: 1}, "?days=365", "100% more than in the 365 days before"},
+		{map[int]int{8: 1, 9: 2}, "?since=" + date(8) + "&until=" + date(8), "50% less than in the 1 day before"},
 		{map[int]int{8: 1, 9: 2}, "?since=" + date(9) + "&until=" + date(8), ""},
 	} {
 		t.Run(c.address, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestTrendOfAYoungStore(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, after, _ := strings.Cut(body, "<dt>in all")
+				_, after, _ := strings.Cut(body, "<dt>in total")
 				if got, _, _ := strings.Cut(after, "</dt>"); strings.TrimPrefix(got, ", ") != want {
 					t.Errorf("visits %v, bounds known %v: %q, want %q", c.visits, known, got, want)
 				}

@@ -59,20 +59,20 @@ type row struct {
 var table = [numLosses]row{
 	{"blocked", "blocked", SafetyBlocks, true, " crawl "},
 	{"crawl", "disallowed", SafetyDisallows, true, " crawl "},
-	{"index", "not to be indexed", SafetyIndex, true, " index noindex unavailable_after "},
-	{"unavailable", "not to be indexed from some date on", SafetyIndex, true, " index unavailable_after "},
-	{"search", "not to be used for search", SafetyIndex, true, " search "},
-	{"snippet", "to be shown with a shorter snippet, or none", SafetyIndex, true, " present-snippet nosnippet max-snippet "},
-	{"link", "not to be linked", SafetyIndex, true, " present-link "},
+	{"index", "kept out of the index", SafetyIndex, true, " index noindex unavailable_after "},
+	{"unavailable", "kept out of the index from a certain date on", SafetyIndex, true, " index unavailable_after "},
+	{"search", "disallowed for search", SafetyIndex, true, " search "},
+	{"snippet", "shown with a shorter snippet or none", SafetyIndex, true, " present-snippet nosnippet max-snippet "},
+	{"link", "shown without a link", SafetyIndex, true, " present-link "},
 	{"limit", "limited", SafetyLimits, true, " limit crawl-delay "},
-	{"follow", "not to be followed by its links", SafetyIndex, false, " follow nofollow "},
-	{"image", "to be shown without its images", SafetyIndex, false, " noimageindex "},
-	{"preview", "to be shown with smaller images, or none", SafetyIndex, false, " present-thumbnail max-image-preview "},
-	{"video", "to be shown with shorter videos, or none", SafetyIndex, false, " present-thumbnail max-video-preview "},
-	{"copy", "not to be shown from a copy", SafetyIndex, false, " preserve present-currentcopy present-oldcopy present-oldsnippet present-oldthumbnail noarchive nocache "},
-	{"crawl-delay", "to be crawled more slowly", SafetyDisallows, false, " crawl-delay "},
-	{"train-ai", "not to be used to train AI", SafetyIndex, false, " train-ai "},
-	{"ai-use", "not to be used in AI answers", SafetyIndex, false, " ai-use "},
+	{"follow", "not used to find other pages", SafetyIndex, false, " follow nofollow "},
+	{"image", "shown without its images", SafetyIndex, false, " noimageindex "},
+	{"preview", "shown with smaller images or none", SafetyIndex, false, " present-thumbnail max-image-preview "},
+	{"video", "shown with shorter videos or none", SafetyIndex, false, " present-thumbnail max-video-preview "},
+	{"copy", "not shown from a copy", SafetyIndex, false, " preserve present-currentcopy present-oldcopy present-oldsnippet present-oldthumbnail noarchive nocache "},
+	{"crawl-delay", "crawled more slowly", SafetyDisallows, false, " crawl-delay "},
+	{"train-ai", "disallowed for AI training", SafetyIndex, false, " train-ai "},
+	{"ai-use", "disallowed for AI answers", SafetyIndex, false, " ai-use "},
 }
 
 // Counted is the set of losses to compare with the search-loss limit.
@@ -118,7 +118,7 @@ func (l Loss) MarshalText() ([]byte, error) {
 	return []byte(l.words(func(r *row) string { return r.word }, " ")), nil
 }
 
-// String returns a text for people, such as "blocked" or "not to be indexed and limited".
+// String returns a text for people, such as "blocked" or "kept out of the index and limited".
 func (l Loss) String() string { return l.words(func(r *row) string { return r.text }, " and ") }
 
 // Intended returns a line of a policy file. In a rule, this line declares the losses as intended.

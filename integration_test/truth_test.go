@@ -194,7 +194,7 @@ robots_policy {
 	// Now the console.
 	overview := adminGet(t, console, "/?days=7")
 	for _, want := range []string{
-		fmt.Sprintf(`<data value="%d">`, tr.requests), `<strong>In all</strong><strong class="n">` + number(tr.violations) + "<",
+		fmt.Sprintf(`<data value="%d">`, tr.requests), `<strong>In total</strong><strong class="n">` + number(tr.violations) + "<",
 		english(tr.unread) + " requests of crawlers cannot be judged",
 	} {
 		if !strings.Contains(overview, want) {

@@ -56,7 +56,7 @@ expect: [Googlebot may not crawl /admin/]`,
     hosts: staging.example.com
     disallow: {crawl: /}
     intended: true`,
-		"disallowed-on-host", `write this in a rule with "hosts: staging.example.com"`, "    allow: {crawl: /}", "    hosts: staging.example.com\n    allow: {crawl: /}", "search https://staging.example.com",
+		"disallowed-on-host", `write this entry in a rule with "hosts: staging.example.com"`, "    allow: {crawl: /}", "    hosts: staging.example.com\n    allow: {crawl: /}", "search https://staging.example.com",
 	},
 	{
 		"open a path on a host", `
@@ -139,7 +139,7 @@ sitemaps: /sitemap.xml`,
     hosts: staging.example.com
     disallow: {crawl: [/, /members/]}
     intended: true`,
-		"disallowed-on-host", `This does not allow anything on staging.example.com, because it is disallowed for everyone there (line 7). To allow it, write this in a rule with "hosts: staging.example.com"`,
+		"disallowed-on-host", `This allow entry has no effect on staging.example.com, because crawl is disallowed for everyone there (line 7). To allow it there, write this entry in a rule with "hosts: staging.example.com"`,
 		"    allow: {crawl: [/, /members/]}", "    hosts: staging.example.com\n    allow: {crawl: [/, /members/]}", "search https://staging.example.com",
 	},
 	{

@@ -55,7 +55,7 @@ func (k *nameIndex) group(name string) (audience, what string) {
 	}
 	switch kind, ok := groupWords[word]; {
 	case kind == crawlers.CategoryAIInput:
-		return "category:ai-input", "crawlers that collect for AI answers are category:ai-input, and assistants that fetch a page for someone category:ai-assistant. Search engines for AI, such as PerplexityBot, are in category:search and in category:ai"
+		return "category:ai-input", "crawlers that collect pages for AI answers are in category:ai-input, and assistants that fetch a page for a person are in category:ai-assistant. Search engines for AI, such as PerplexityBot, are in category:search and in category:ai"
 	case ok:
 		return "category:" + string(kind), "crawlers of this category are called category:" + string(kind)
 	case word == "badbots" || word == "scrapers" || word == "spam":

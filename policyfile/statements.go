@@ -80,10 +80,10 @@ func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 // noUsage returns advice for an author who has written paths, usages or a list directly under allow or disallow.
 func noUsage(n *yaml.Node) (near, fix string) {
 	if paths := pathsIn(n); paths != "" {
-		return "crawl: " + paths, "fetching is called crawl"
+		return "crawl: " + paths, "the usage for fetching pages is called crawl"
 	}
 	if everyoneWords[squash(n.Value)] {
-		return "crawl: /", "fetching is called crawl"
+		return "crawl: /", "the usage for fetching pages is called crawl"
 	}
 	words := n.Content
 	if n.Kind == yaml.ScalarNode {
@@ -100,7 +100,7 @@ func noUsage(n *yaml.Node) (near, fix string) {
 	if n.Kind != yaml.MappingNode && len(usages) > 0 && !slices.Contains(usages, "") {
 		return strings.Join(usages, ", "), "write the paths after a usage, / for the whole site"
 	}
-	return "", `fetching is called crawl: write "crawl: /" for the whole site, or "crawl: [/a/, /b/]", without a hyphen before crawl`
+	return "", `the usage for fetching pages is called crawl: write "crawl: /" for the whole site, or "crawl: [/a/, /b/]", without a hyphen before crawl`
 }
 
 func isPath(text string) bool {
@@ -340,7 +340,7 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 	case hostAndPath.MatchString(text) && p.sets[strings.ToLower(text)] == nil:
 		p.report(posOf(n), "bad-path", text[strings.IndexByte(text, '/'):], "this is a host with a path; write only the path, and if the rule is not for all hosts, put the host under \"hosts\"")
 	case containsFold(yesAndNo, text) && setsToo:
-		p.report(posOf(n), "bad-path", "", "invalid path %s: write paths, or / for the whole site; to say the opposite, move this entry from disallow to allow, or from allow to disallow", quote(text))
+		p.report(posOf(n), "bad-path", "", "invalid path %s: write paths, or / for the whole site; for the opposite, move this entry from disallow to allow, or from allow to disallow", quote(text))
 	case !setsToo && p.sets[strings.ToLower(text)] != nil:
 		p.report(posOf(n), "bad-path", "", "a set can only have paths, not other sets; repeat the paths of %s here", quote(text))
 	case !setsToo:

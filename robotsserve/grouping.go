@@ -236,7 +236,7 @@ func (g *grouping) warn(l *Loss) {
 			l.Pattern, l.Paths)
 	case !l.spelling:
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
-			"for %[2]q, robots.txt stays stricter than the allow entry for %[1]q, because the longest pattern wins in robots.txt. Write a longer path here, or a shorter path in the disallow entry",
+			"robots.txt disallows %[2]q although the allow entry for %[1]q allows it, because the longest pattern wins in robots.txt. Write a longer path here, or a shorter path in the disallow entry",
 			l.Pattern, l.Paths)
 	case l.allow:
 		g.asWritten.add(l.Pattern, func(others string) policy.Problem {

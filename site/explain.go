@@ -236,7 +236,7 @@ func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.Crawle
 	case info.RobotsOnly:
 		how = "a token that is used only in robots.txt"
 	case s.Policy.Crawler(e.Agent) != 0:
-		how = "looked up by name"
+		how = "identified by its name"
 	}
 	e.Crawler = &Crawler{Token: info.Token, Operator: info.Operator, Category: info.Category, AI: info.AI, How: how}
 	for _, id := range ids {

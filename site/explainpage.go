@@ -174,7 +174,7 @@ func (s *Site) explainPage(q policy.Query) Channel {
 		}
 	}
 	if len(c.Sends) > 0 {
-		c.Summary = "an HTML page gets these meta tags in its head, combined with its own"
+		c.Summary = "an HTML page gets these meta tags in its head, combined with the page's own meta tags"
 	}
 	s.addLifted(&c, q)
 	return c

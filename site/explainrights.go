@@ -70,7 +70,7 @@ func writeRights(b *strings.Builder, all []Register) {
 	}
 	b.WriteString("\nRights documents and signals, for all readers:\n")
 	for _, r := range all {
-		fmt.Fprintf(b, "  %-15s %s\n%18sby %s; read by: %s\n", r.Name, r.Says, "", r.Document, r.Readers)
+		fmt.Fprintf(b, "  %-15s %s\n%18sspecified by %s; who reads it: %s\n", r.Name, r.Says, "", r.Document, r.Readers)
 	}
 }
 

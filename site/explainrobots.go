@@ -32,9 +32,9 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 		crawl := i == 0 && (strings.HasPrefix(l.Text, "Allow:") || strings.HasPrefix(l.Text, "Disallow:"))
 		if crawl {
 			disallowed = strings.HasPrefix(l.Text, "Disallow:") && l.Text != "Disallow:"
-			c.Summary = "it may be crawled; these lines apply"
+			c.Summary = "the page may be crawled; these lines apply"
 			if disallowed {
-				c.Summary = "it may not be crawled; these lines apply"
+				c.Summary = "the page may not be crawled; these lines apply"
 			}
 		}
 		if l.Statement != nil {

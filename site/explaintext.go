@@ -47,7 +47,7 @@ func (e *Explanation) WriteText(w io.Writer) error {
 		}
 	}
 	if e.Expect != "" {
-		fmt.Fprintf(&b, "\nTo test this whenever the policy is loaded, add to its expect section:\n  - %s\n", quoted(e.Expect))
+		fmt.Fprintf(&b, "\nTo test this whenever the policy is loaded, add this line to its expect section:\n  - %s\n", quoted(e.Expect))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

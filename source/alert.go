@@ -68,7 +68,7 @@ func (d *Document) markServed(ctx context.Context, o *Options, src *source) {
 	}
 	if err := src.stored.markServed(ctx, now.SHA256); err != nil {
 		if tries--; tries == 0 {
-			o.Logger.Warn("recording in the storage that this version is served failed; `publish --undo` may not find it",
+			o.Logger.Warn("this server could not record in the storage that it serves this version; the command \"publish --undo\" may not find the version",
 				zap.String("policy", src.name), zap.Error(err))
 		}
 	} else {

@@ -25,11 +25,11 @@ var whole = claim.Register("evidence-whole", func(s wholeSubject) claim.Finding 
 		return claim.Finding{Unjudged: "The log was not checked"}
 	}
 	f := claim.Finding{
-		Text:     fmt.Sprintf("The log is whole and signed to line %d of %d, of %s", c.SignedTo, c.Seq, c.Last.UTC().Format(time.RFC3339)),
-		Unjudged: fmt.Sprintf("The log is whole, and signed to line %d of %d", c.SignedTo, c.Seq),
+		Text:     fmt.Sprintf("The log is whole, and signed up to line %d of %d, written at %s", c.SignedTo, c.Seq, c.Last.UTC().Format(time.RFC3339)),
+		Unjudged: fmt.Sprintf("The log is whole, and signed up to line %d of %d", c.SignedTo, c.Seq),
 	}
 	if c.SignedTo == 0 {
-		f.Unjudged = fmt.Sprintf("The log is whole up to line %d, and not signed", c.Seq)
+		f.Unjudged = fmt.Sprintf("The log is whole up to line %d, but not signed", c.Seq)
 	}
 	if len(c.Problems) > 0 {
 		f.Fails, f.Text, f.Details = true, "The log was changed or damaged", c.Problems
@@ -49,7 +49,7 @@ func (c *Check) Whole() claim.Claim {
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "anyone with write access to the files can make such a log", Close: "add a key to the block of the option \"evidence\""})
 	// A log that is being written may end with unsigned lines. The claim then names the last signed line.
 	case c.Signed < c.Files && c.Tail == 0:
-		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the lines of a day are not signed, so anyone with write access to these lines can have changed them", Close: "find out whether the signature of that day was removed"})
+		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the lines of a day are not signed, so anyone with write access to these lines may have changed them", Close: "find out whether the signature of that day was removed"})
 	}
 	return claim.Judge(whole, wholeSubject{claim.Read(c, covered)})
 }
@@ -107,7 +107,7 @@ var reaches = claim.Register("evidence-last", func(s lastSubject) claim.Finding 
 	m, _ := s.Mark.Get()
 	f := claim.Finding{
 		Text:     fmt.Sprintf("The copy shows that no line up to %d is missing at the end. Lines newer than the copy may be missing", m.Seq),
-		Unjudged: fmt.Sprintf("Lines after line %d can be missing", s.Check.Seq),
+		Unjudged: fmt.Sprintf("Lines after line %d may be missing", s.Check.Seq),
 	}
 	switch {
 	case m.Seq > s.Check.Seq:

@@ -362,7 +362,7 @@ func TestRenamedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c := verify(t, dir); c.Whole().Outcome() != claim.Fails || !strings.Contains(c.Problems[0], "its signature is that of evidence-2026-11-20.jsonl") {
+	if c := verify(t, dir); c.Whole().Outcome() != claim.Fails || !strings.Contains(c.Problems[0], "it has the signature of evidence-2026-11-20.jsonl") {
 		t.Errorf("%+v", c)
 	}
 }

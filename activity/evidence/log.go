@@ -106,7 +106,7 @@ func Open(dir string, o Options) (*Log, error) {
 	if locked, err := lock.TryLock(); err != nil {
 		return nil, err
 	} else if !locked {
-		return nil, fmt.Errorf("another process writes evidence to %s: give each server a directory of its own", dir)
+		return nil, fmt.Errorf("another process writes evidence to %s: give each server a separate directory", dir)
 	}
 	l := &Log{
 		dir: dir, lock: lock, options: o, used: usage{}, texts: map[string]*rfc9309.File{}, inForce: map[string]*inForce{}, inFile: map[string]bool{},

@@ -135,12 +135,12 @@ func Verify(dir string, key ed25519.PublicKey, roots *x509.CertPool) (*Check, er
 	}
 	if len(c.Keys)+len(key) > 0 {
 		for _, file := range c.unsigned {
-			c.Gaps = append(c.Gaps, file+" is of a past day, and its last lines are not signed: anyone with write access to the file can have changed them")
+			c.Gaps = append(c.Gaps, file+" is of a past day, and its last lines are not signed: anyone with write access to the file may have changed them")
 		}
 	}
 	if len(c.Stamps) > 0 || roots != nil {
 		for _, file := range c.unstamped {
-			c.Gaps = append(c.Gaps, file+" is of a past day and has no time stamp: it can have been written later")
+			c.Gaps = append(c.Gaps, file+" is of a past day and has no time stamp: it may have been written later")
 		}
 	}
 	return c.Check, nil
@@ -245,7 +245,7 @@ func (c *checking) beginFile(file string) {
 	case err != nil:
 		c.problem("%s: %v", file, err)
 	case s.File != file:
-		c.problem("%s: its signature is that of %s", file, s.File)
+		c.problem("%s: it has the signature of %s", file, s.File)
 	case len(c.key) > 0 && !s.by(c.key):
 		c.problem("%s is signed by another key, %s", file, Fingerprint(s.PublicKey))
 	default:

@@ -28,7 +28,7 @@ func TestSearchKeeps(t *testing.T) {
 		want     claim.Outcome
 		says     string
 	}{
-		{"every page noindex after search was disallowed", rule("for: everyone\ndisallow: {search: /}"), rule("for: everyone\ndisallow: {index: /}"), nil, true, 0, claim.Fails, "the whole site is now not to be indexed"},
+		{"every page noindex after search was disallowed", rule("for: everyone\ndisallow: {search: /}"), rule("for: everyone\ndisallow: {index: /}"), nil, true, 0, claim.Fails, "the whole site is now kept out of the index"},
 		{"a user-agent that catches Googlebot", open, rule("for: Scraper\ndisallow: {crawl: /news/}\nenforce: block") + "crawlers:\n  Scraper: {user-agent: Googlebot/2.1}\n", nil, true, 0, claim.Fails, "Googlebot"},
 		{"the first policy disallows everything", "", "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /}\n    enforce: off\n", nil, false, 0, claim.Fails, "nearly a whole host"},
 		{"the first policy keeps everything out of the index", "", rule("for: everyone\ndisallow: {index: /}"), nil, false, 0, claim.Fails, "nearly a whole host"},

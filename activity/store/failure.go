@@ -38,7 +38,7 @@ func explain(dir string, err error) error {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%w: %s: %w", ErrDamaged, filepath.Join(dir, databaseName), err)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return fmt.Errorf("another process uses the activity database %s: give each server a directory of its own (%w)", dir, err)
+		return fmt.Errorf("another process uses the activity database %s: give each server a separate directory (%w)", dir, err)
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("the disk of %s is full: %w", dir, err)
 	}

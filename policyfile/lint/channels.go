@@ -74,7 +74,7 @@ func (l *linter) noElements() {
 			}
 		}
 		if len(names) > 0 {
-			l.report("no-meta-tag", at, fmt.Sprintf(`pages do not get a meta tag for %s, because its operator does not document that it reads one. Only the header X-Robots-Tag has the rule. If the crawler reads meta tags with its name, write "%s: {reads-meta: true}" under "crawlers"`,
+			l.report("no-meta-tag", at, fmt.Sprintf(`pages do not get a meta tag for %s, because there is no documentation that such a tag is read. The rule is only in the header X-Robots-Tag. If the crawler reads meta tags with its name, write "%s: {reads-meta: true}" under "crawlers"`,
 				english.Some(names, shown), names[0]))
 		}
 	}

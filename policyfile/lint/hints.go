@@ -264,11 +264,11 @@ func (l *linter) hint(group []obstacle) {
 	case "neither-narrower":
 		message = l.neitherNarrower(o, names)
 	case "disallowed-on-host":
-		what, fix := "This does not allow anything on "+hosts[0], "write this"
+		what, fix := "This allow entry has no effect on "+hosts[0], "write this entry"
 		if !covered || len(hosts) > 1 {
-			what, fix = fmt.Sprintf("This does not allow %s on %s", english.Some(paths, shown), english.Some(hosts, shown)), "allow that path"
+			what, fix = fmt.Sprintf("This allow entry does not allow %s on %s", english.Some(paths, shown), english.Some(hosts, shown)), "allow that path"
 		}
-		message = fmt.Sprintf(`%s, because it is disallowed for %s there %s. To allow it, %s in a rule with "hosts: %s"`, what, audienceText(&l.rules[o.deny.rule]), closing, fix, AsWritten(hosts[0]))
+		message = fmt.Sprintf(`%s, because %s is disallowed for %s there %s. To allow it there, %s in a rule with "hosts: %s"`, what, usage, audienceText(&l.rules[o.deny.rule]), closing, fix, AsWritten(hosts[0]))
 	}
 	delete(l.reported, o.allow.s.Pos) // report every kind of hint for a place
 	l.report(o.code, o.allow.s.Pos, message)

@@ -37,7 +37,7 @@ func (u *Unmet) String() string {
 	if i := slices.Index(names, ""); i >= 0 {
 		names[i] = "unlisted clients"
 	}
-	text := "the decision stays " + u.Stays + " for " + english.Some(names, 3)
+	text := "the decision is still " + u.Stays + " for " + english.Some(names, 3)
 	if u.Host != "" {
 		text += " on " + u.Host
 	}

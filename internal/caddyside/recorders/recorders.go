@@ -96,7 +96,7 @@ var behindDesc = prometheus.NewDesc("caddy_robots_policy_fleet_database_behind_s
 	"Seconds since ClickHouse last had all totals that this server has stored; 0 if it has all of them now.", nil, nil)
 
 var claimDesc = prometheus.NewDesc("caddy_robots_policy_claims",
-	"1 for the outcome of a claim: holds, fails, or cannot be judged. evidence-whole: the evidence log is complete and signed. evidence-last: the log has the line that its copy in the storage names. lists-current: no list of addresses or keys is out of date. none-unrecorded: no request is missing in the totals of this server. sent-all: ClickHouse has all totals of this server.", []string{"claim", "outcome"}, nil)
+	"1 for the outcome of a claim: holds, fails, or cannot be judged. evidence-whole: the evidence log is complete and signed. evidence-last: the log has the line that its copy in the storage names. lists-current: no list of addresses or keys is out of date. none-unrecorded: no request is missing from the totals of this server. sent-all: ClickHouse has all totals of this server.", []string{"claim", "outcome"}, nil)
 
 // claimsTimeout limits the time for the claims of the activity database in one scrape.
 const claimsTimeout = 2 * time.Second
