@@ -45,7 +45,7 @@ func newListDesc(name, help string) *prometheus.Desc {
 var (
 	descListTime    = newListDesc("address_list_timestamp_seconds", "When the address list was fetched or, if embedded, collected, in Unix seconds.")
 	descListEntries = newListDesc("address_list_entries", "Number of address ranges in the list.")
-	descListFailing = newListDesc("address_list_failing", "1 if the last fetch of the list failed, otherwise 0. While it is 1, an older list or none is used.")
+	descListFailing = newListDesc("address_list_failing", "1 if the last fetch of the list failed, otherwise 0. While it is 1, Caddy uses an older list, or no list.")
 	descSnapshot    = prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", "embedded_address_lists_timestamp_seconds"),
 		"When the address lists in the program were collected, in Unix seconds.", nil, nil)
 )
