@@ -20,7 +20,7 @@ type testSite struct {
 	robots   string
 	robotsAs func(w http.ResponseWriter, r *http.Request, site string) bool
 	pages    map[string]string // keyed by path; a page may begin with header lines and an empty line
-	sitemap  []string          // paths that were requested
+	sitemap  []string          // requested paths
 
 	asked []string // "NAME PATH"
 	waits []time.Duration
@@ -224,8 +224,8 @@ func TestRobotsResponses(t *testing.T) {
 	}
 }
 
-// TestPolite checks the audit's promises. The audit always obeys the group of its own name in robots.txt, even when it
-// sends the User-Agent of a crawler. It waits for the Crawl-delay. It sends the User-Agent of a crawler only if
+// TestPolite checks the audit's promises. In robots.txt, the audit always obeys the group that names the audit, even
+// when it sends the User-Agent of a crawler. It waits for the Crawl-delay. It sends the User-Agent of a crawler only if
 // Options.As has this crawler.
 func TestPolite(t *testing.T) {
 	pages := map[string]string{"/": home, "/open/": home, "/closed/": home}

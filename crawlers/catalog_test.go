@@ -75,7 +75,7 @@ func TestAITrainingIsDeliberate(t *testing.T) {
 	}
 }
 
-// This test checks the facts in the catalog on which decisions depend.
+// Decisions depend on some facts in the catalog. This test checks these facts.
 func TestDefaultFacts(t *testing.T) {
 	c := defaultCatalog(t)
 	get := func(token string) *Crawler {

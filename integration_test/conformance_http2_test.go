@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// wires are the versions of HTTP with which a client sends requests to a site.
+// wires are the versions of HTTP that a client uses for requests to a site.
 var wires = []struct {
 	name, scheme string
 	major        int

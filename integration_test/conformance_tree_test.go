@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// pageTree is a page that was parsed according to the HTML standard. It holds the robots elements of the head, and the
-// rest of the page.
+// pageTree is a page, parsed according to the HTML standard. It holds the robots elements of the head, and the rest of
+// the page.
 type pageTree struct {
 	says  reading
 	count map[string]int // contents of robots elements, keyed by audience

@@ -146,8 +146,8 @@ func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
 	}
 }
 
-// A changed page has no Last-Modified date, because a new policy does not change that date. A client that sends a date
-// of its own may get a 304. In this case, the header states the rules instead of the meta tags.
+// A changed page has no Last-Modified date, because a new policy does not change that date. A client that chooses a
+// date itself may get a 304. In this case, the header states the rules instead of the meta tags.
 func TestDates(t *testing.T) { bothDoors(t, testDates) }
 
 func testDates(t *testing.T, d door) {

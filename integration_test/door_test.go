@@ -192,7 +192,7 @@ func (s *server) without(host, why string) {
 	doors.forget(s.t, netHTTPDoor, host)
 }
 
-// doors counts the sites and requests that were served through each door.
+// doors counts the sites and requests of each door.
 var doors = doorTally{tests: map[string]*doorCount{}}
 
 type doorTally struct {

@@ -177,7 +177,7 @@ func TestEdgeWarnings(t *testing.T) {
 	}
 }
 
-// endless is a response body of 10 GB. It counts the bytes that are read.
+// endless is a response body of 10 GB. It counts the bytes that a reader takes.
 func endless(sent *atomic.Int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		chunk := []byte(`{"prefixes":[` + strings.Repeat(`{"ipv4Prefix":"20.0.0.0/24"},`, 1000))

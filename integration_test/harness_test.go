@@ -254,7 +254,7 @@ func (s *server) dial(text string) (net.Conn, *bufio.Reader) {
 	return conn, bufio.NewReader(conn)
 }
 
-// log returns everything that was logged so far.
+// log returns the whole log so far.
 func (s *server) log() string {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, "log"))

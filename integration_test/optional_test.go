@@ -112,7 +112,7 @@ func startCases() []startCase {
 		{part: "console", condition: "socket in a missing directory", options: "console unix/DIR/none/socket", cause: "no such file or directory"},
 		{part: "console", condition: "socket on a read-only file system", options: socket, shell: readOnly, cause: "read-only file system"},
 
-		// Data that is fetched while the server runs is not an optional part, and has no state of its own.
+		// Data that the server fetches while it runs is not an optional part, and has no separate state.
 		{condition: "list hanging", site: "verify lists\nverify_from 127.0.0.0/8", policy: ownList},
 		{condition: "audit hanging", site: "audit 10m http://LISTENER/"},
 	}

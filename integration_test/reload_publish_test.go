@@ -113,7 +113,7 @@ func longPolicy(version int) string {
 	return "version: 1\nrules:\n" + rule("begin") + strings.Repeat("# "+strings.Repeat("-", 77)+"\n", 4000) + rule("end")
 }
 
-// publishing is a server with a file storage to which its policy is published.
+// publishing is a server with a file storage. Its policy is published to this storage.
 type publishing struct {
 	*caddyProcess
 	root, file, key string

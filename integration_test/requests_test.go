@@ -32,7 +32,7 @@ rules:
 `
 
 // startRecording runs Caddy with every recorder. The files of the recorders are in the server's directory. upstream
-// answers the requests that are not blocked.
+// answers the requests that pass.
 func startRecording(t *testing.T, upstream http.Handler) (s *server, caddyfile string) {
 	t.Helper()
 	return startRecordingWith(t, visitsPolicy, upstream)

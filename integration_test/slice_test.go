@@ -81,7 +81,7 @@ func TestEdge(t *testing.T) {
 	}
 }
 
-// The path is judged in the form in which it was sent, and in the forms to which servers normalize it.
+// The path is judged as the client sent it, and in each form that servers may normalize it to.
 func TestEdgePaths(t *testing.T) {
 	s := start(t, `version: 1
 rules:

@@ -71,17 +71,17 @@ func (f *faultyFiles) Load(ctx context.Context, key string) ([]byte, error) {
 	return f.FileStorage.Load(ctx, key)
 }
 
-// TestStarts starts Caddy with a storage from which the policy cannot be read, with and without a last good policy.
-// Caddy starts in all cases. Without a last good policy, robots.txt is answered with 503, pages are served, and no
-// crawler is blocked. There is an alert until the storage works. Only if the key does not exist, there is no policy
-// yet.
+// TestStarts starts Caddy when the policy in the storage cannot be read, with and without a last good policy. Caddy
+// starts in all cases. Without a last good policy, robots.txt is answered with 503, pages are served, and no crawler is
+// blocked. There is an alert until the storage works. Caddy assumes that there is no policy yet only if the key does
+// not exist.
 func TestStarts(t *testing.T) {
 	const policy = "version: 1\nenforcement: {mode: block}\nrules:\n  - for: GPTBot\n    disallow: {crawl: /a/}\n"
 	for _, c := range []struct {
 		fault    string
 		lastGood bool
 		robots   int
-		problem  string // the problem that is logged and shown, or "" if there is none
+		problem  string // the problem in the log and in the alert, or "" if there is none
 		invalid  string // the error of caddy validate, or "" if there is none
 	}{
 		{"none", false, 200, "", ""},

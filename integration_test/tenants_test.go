@@ -19,8 +19,8 @@ func tenantPolicy(path string, version int) string {
 	return fmt.Sprintf("version: 1\ncrawlers:\n  RudeBot: {}\n  SlowBot: {}\nrules:\n  - for: RudeBot\n    disallow:\n      crawl: %s\n    enforce: block\n  - for: SlowBot\n    limit: 3/h\n# %d\n", path, version)
 }
 
-// Whatever one tenant does with its policy file, and whatever crawlers do on its hosts, the policy of another tenant is
-// served, reloaded and enforced as if the first tenant did not exist.
+// One tenant may do anything with its policy file, and crawlers may do anything on its hosts. The policy of another
+// tenant is served, reloaded and enforced as if the first tenant did not exist.
 func TestHostileTenant(t *testing.T) {
 	s := startLogged(t, slicePolicy, nil, "respond x")
 	dir := filepath.Join(s.dir, "tenants")

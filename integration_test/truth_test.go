@@ -405,7 +405,7 @@ robots_policy {
 			t.Errorf("%+v", r)
 		}
 	}
-	// A restart does not count as a publication, and no text is written again.
+	// A restart is not recorded as a publication, and no text is written again.
 	stopped = true
 	if err := caddy.Stop(); err != nil {
 		t.Fatal(err)

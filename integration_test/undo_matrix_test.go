@@ -314,7 +314,7 @@ func (*matrixServer) losers(message string) string {
 	return url.QueryEscape(names)
 }
 
-// elsewhere tests a source that other programs write. If a text that was served directly before is written again, the
+// elsewhere tests a source that other programs write. If such a program writes the previously served text again, the
 // limit does not apply.
 func (m *matrixServer) elsewhere(unlimited bool) {
 	rejected := func(name string) {
@@ -330,7 +330,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	if len(m.log("the policy was undone, and search engines lose something because of the undo")) != 1 || m.policies().Policies[0].UndoCost == "" {
 		m.t.Error("no alert")
 	}
-	m.puts("mistake", true) // mistake is now the text that was served directly before
+	m.puts("mistake", true) // mistake is now the previously served text
 	rejected("never")
 	rejected("older")
 

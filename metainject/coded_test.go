@@ -240,7 +240,7 @@ func TestBehindTheEnd(t *testing.T) {
 	}
 }
 
-// When the upstream flushes, the client receives everything that was written so far.
+// When the upstream flushes, the client receives everything that the upstream has written so far.
 func TestCodedStreaming(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	for _, c := range testCodings {
@@ -289,7 +289,7 @@ func TestCodedHandlerError(t *testing.T) {
 var fuzzText = naturalPage(90<<10, "", 9)
 
 // FuzzCoded compresses a page in any coding, cuts it into pieces, and may damage it. The resulting text must equal the
-// changed page. A page that needs no change, or that is damaged before its head ends, must be sent unchanged. A damaged
+// changed page. If a page needs no change, or is damaged before its head ends, it must be sent unchanged. A damaged
 // page must never become valid.
 func FuzzCoded(f *testing.F) {
 	for i := range pieces {

@@ -114,7 +114,7 @@ func TestSeveralMembers(t *testing.T) {
 	}
 }
 
-// Of an incomplete page, the client can still unpack as much text as without the change.
+// If a page is incomplete, the client can still unpack as much of its text as without the change.
 func TestDamagedPages(t *testing.T) {
 	page := naturalPage(60<<10, "", 8)
 	for _, c := range testCodings {

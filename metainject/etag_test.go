@@ -87,8 +87,7 @@ func TestTagsTrackThePage(t *testing.T) {
 	}
 }
 
-// HEAD returns the same validators as GET, or none. This is tested in every coding, for pages that are changed and for
-// pages that are not.
+// HEAD returns the same validators as GET, or none. This is tested in every coding, for changed and unchanged pages.
 func TestHeadAndGetAgree(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	for _, c := range append(testCodings[:len(testCodings):len(testCodings)], testCodings[0]) {

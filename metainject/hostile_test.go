@@ -138,8 +138,8 @@ func sendWith(t *testing.T, o Options, coding, kind string, raw []byte, n int) *
 	return r
 }
 
-// A gzip page with several members is changed if the first member contains the complete head. Otherwise, clients differ
-// on which bytes belong to the head.
+// A gzip page with several members is changed if the first member contains the complete head. Otherwise, not all
+// clients find the same bytes in the head.
 func TestGzipMembers(t *testing.T) {
 	const e = `<meta name="robots" content="noindex">`
 	for _, tt := range []struct {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// Buffers and coders are reused for later responses, even for other hosts and policies, and even after a response that
-// was abandoned, failed or was damaged. A response must never contain bytes of another response.
+// Buffers and coders are reused for later responses, even for other hosts and policies, and even after a response was
+// abandoned, failed or was damaged. A response must never contain bytes of another response.
 func TestNothingPassesOver(t *testing.T) {
 	rnd, n := random(t)
 	type kept struct {

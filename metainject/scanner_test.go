@@ -295,8 +295,8 @@ func dumped(n *html.Node) string {
 var (
 	ruleWord        = regexp.MustCompile(`(?i)(^|,)[\x00-\x20\x7f:=]*(all|index|follow|none|noindex|nofollow|noarchive|nosnippet|archive|noai|max-[a-z-]*)[\x00-\x20\x7f]*([,:=]|$)`)
 	complexTemplate = regexp.MustCompile(`(?is)<template.*<(plaintext|(col|math|select|svg)[\s/>].*<(template|textarea|xmp|iframe|noembed|noframes|noscript|script|style|title|!\[))`)
-	// In a comment in a script, x/net/html ends the comment at a '<' that is not followed by a letter or '/'. According
-	// to the standard (13.2.5.23), the comment continues.
+	// In a comment in a script, x/net/html ends the comment at a '<' without a letter or '/' after it. According to the
+	// standard (13.2.5.23), the comment continues.
 	lessInScript  = regexp.MustCompile(`(?is)<script.*<!--.*<[^/a-z]`)
 	longReference = regexp.MustCompile(`(?i)&#x?[0-9a-f]{60}`)
 )

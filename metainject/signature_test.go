@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A signature (RFC 9421) is removed if it covers a header field that was changed or removed. Other signatures remain.
+// A signature (RFC 9421) is removed if it covers a changed or removed header field. Other signatures remain.
 func TestSignatures(t *testing.T) {
 	const params = `;created=1618884475;keyid="k"`
 	for _, c := range []struct {

@@ -74,7 +74,7 @@ func allPaths(letters string, n int) []string {
 	return all
 }
 
-// notSo is the name under which false reports are counted: problems that report the loss of a statement, although the
+// notSo is the key of the number of false reports. These are problems that report the loss of a statement, although the
 // records agree with the policy on all its paths.
 const notSo = "reported and not so"
 

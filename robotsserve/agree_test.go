@@ -69,8 +69,8 @@ func sameGroup(f *File, a, b string) bool {
 	return keyOf(lines(a)) == keyOf(lines(b))
 }
 
-// agentOf returns the name with which a crawler finds its group, according to its operator's documentation. It returns
-// "" if no group applies to the crawler.
+// agentOf returns the name that a crawler looks for to find its group, according to its operator's documentation. It
+// returns "" if no group applies to the crawler.
 func agentOf(f *File, p *policy.Policy, token string) string {
 	info := p.CrawlerInfo(p.Crawler(token))
 	if info.Token == "" {

@@ -50,7 +50,7 @@ func TestNamesThatAreCutOpenNothing(t *testing.T) {
 			if len(problems) > 0 || len(notes) == 0 {
 				t.Errorf("%v, notes %v", problems, notes)
 			}
-			for _, token := range []string{"SISTRIX", "sistrix", "Find"} { // names under which readers with Google's parser look for a group
+			for _, token := range []string{"SISTRIX", "sistrix", "Find"} { // names of groups that readers with Google's parser look for
 				read := googleReader{rfc9309.Parse(f.Body, nil), token}
 				before := googleReader{rfc9309.Parse([]byte(theirs), nil), token}
 				for _, path := range []string{"/a", "/a/b", "/a/b/c", "/a/x"} {

@@ -64,8 +64,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// The work is not proportional to the number of rules times the number of crawlers. This is tested with many crawlers
-// that are disallowed one by one, and with a file that is far too large.
+// The work is not proportional to the number of rules times the number of crawlers. This is tested with many crawlers,
+// each disallowed in a separate rule, and with a file that is far too large.
 func TestManyClasses(t *testing.T) {
 	testkit.Slow(t)
 	if testing.Short() {

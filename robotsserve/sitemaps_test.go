@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// Each host has its own sitemaps. A host on which no crawler may find a page has none.
+// Each host has its own sitemaps. A host has none if no crawler may find a page there.
 func TestSitemapsByHost(t *testing.T) {
 	p := loadPolicy(t, `version: 1
 sitemaps:

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// When a date in a policy passes, the policy's tests run again, although nobody edits the policy and no request
+// When a date in a policy passes, the policy's tests run again, although the policy does not change and no request
 // arrives. They do not run before the date. After the last date, no timer is left.
 func TestDatesAreAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // in a synctest bubble, where it is January 2000

@@ -316,8 +316,8 @@ func TestDocumentReportsANetworkErrorOnce(t *testing.T) {
 	})
 }
 
-// A configuration with a short reload interval takes over a document that was polled rarely. The short interval applies
-// at once, not only after the next poll.
+// A configuration with a short reload interval takes over a document, which was polled rarely before. The short
+// interval applies at once, not only after the next poll.
 func TestDocumentWakesForANewInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}

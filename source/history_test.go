@@ -29,7 +29,7 @@ func standingOf(versions, stored string) *Standing {
 	return st
 }
 
-// An undo returns to the version that was served directly before the version that servers serve now.
+// An undo returns to the version that servers served directly before the present one.
 func TestUndoOfHistories(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// Of a file that is too large, only one byte more than the limit is read.
+// If a file is too large, only one byte more than the limit is read.
 func TestAHugeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	writePolicy(t, path, "version: 1\n")
@@ -48,8 +48,8 @@ func TestFileMarks(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		// The text changes, but date and size remain the same, as if the clock had stopped. An unchanged date counts as
-		// "not changed" only if the date is old, and only for a limited time.
+		// The text changes, but date and size remain the same, as if the clock had stopped. Caddy then concludes from
+		// the unchanged date that the file has not changed, but only if the date is old, and only for a limited time.
 		write("b\n")
 		again, err := src.read(context.Background(), found.validator)
 		if believed := errors.Is(err, errUnchanged); believed != (time.Since(date) > coarseClock) || !believed && string(again.data) != "b\n" {

@@ -34,7 +34,7 @@ func TestWebSourceTLS(t *testing.T) {
 	}
 }
 
-// The size of the header that is read is limited.
+// A response with too large a header is an error.
 func TestWebSourceLargeHeader(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Large", strings.Repeat("x", 128<<10))

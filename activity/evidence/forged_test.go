@@ -74,8 +74,8 @@ func removeFiles(t *testing.T, dir, pattern string) {
 	}
 }
 
-// A log is forged in many ways. Verify detects the forgeries that were made without the key. It does not detect
-// forgeries made with the key, and the claim says that it cannot rule them out.
+// A log is forged in many ways. Verify detects forgeries made without the key. It does not detect forgeries made with
+// the key, and the claim says that it cannot rule them out.
 func TestForged(t *testing.T) {
 	t.Parallel()
 	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{9}, 32))

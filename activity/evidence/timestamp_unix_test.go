@@ -130,7 +130,7 @@ func TestTimestamps(t *testing.T) {
 			t.Errorf("%s by someone who has the key: %v %+v", name, err, c)
 		}
 	}
-	// A day's file that is added later has no time stamp, or a time stamp of a later time.
+	// If the file of a day is added later, it has no time stamp, or a time stamp of a later time.
 	dir = stampedLog(t, url)
 	yesterday := time.Now().UTC().AddDate(0, 0, -1)
 	forge(t, dir, key(), func(all []*Event) []*Event {

@@ -352,8 +352,8 @@ func TestLimitsAreReplayed(t *testing.T) {
 	}
 }
 
-// The memory for queued requests with a rate limit is limited, even if their paths are long. Requests for which there
-// is no room are counted as allowed, and the report gives their number.
+// The memory for queued requests with a rate limit is limited, even if their paths are long. Requests that do not fit
+// are counted as allowed, and the report gives their number.
 func TestLimitsTakeBoundedMemory(t *testing.T) {
 	t.Parallel()
 	limits := load(t, "new.yaml", "version: 1\nrules:\n  - for: CCBot\n    limit: {rate: 60/h, burst: 5}\n    enforce: block\n")

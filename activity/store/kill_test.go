@@ -53,7 +53,7 @@ func writeUntilKilled(dir string) {
 	}
 }
 
-// The process can be killed at any time. The rows that were written remain, and no request is counted twice. With
+// The process can be killed at any time. All written rows remain, and no request is counted twice. With
 // ROBOTSPOLICY_LONG, the test kills more processes.
 func TestKilledProcess(t *testing.T) {
 	t.Parallel()

@@ -235,7 +235,7 @@ func openReader(t *testing.T, dir string) *Reader {
 	return r
 }
 
-// checkTotals compares the answers to random queries with sums that are computed request by request.
+// checkTotals compares the answers to random queries with sums. It computes these sums request by request.
 func checkTotals(t *testing.T, rnd *rand.Rand, r Queries, visits []activity.Request) {
 	t.Helper()
 	asked := 300

@@ -11,8 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// ExplainEmbedded uses the embedded lists. A list that is old, or that was not checked, never makes a client an
-// impostor.
+// ExplainEmbedded uses the embedded lists. An old or unchecked list never makes a client an impostor.
 func TestExplainEmbedded(t *testing.T) {
 	s, ds := site.Load("policy.yaml", []byte("version: 1\ncrawlers:\n  NewBot: {category: search, address-lists: \"https://new.example/list.json\"}\n"+
 		"rules:\n  - for: everyone\n    disallow:\n      crawl: /x/\n"))

@@ -35,7 +35,7 @@ var automation = map[string]string{
 	"Googlebot/2.1 (http://www.googlebot.com/bot.html)": "Googlebot, in a fixture for the types of clients",
 }
 
-// enoughBrowsers is the minimum number of headers that is needed for a conclusion about all browsers and apps.
+// A conclusion about all browsers and apps needs at least enoughBrowsers headers.
 const enoughBrowsers = 40_000
 
 // checkBrowsers fails for every browser or app recognized as a crawler.

@@ -25,8 +25,8 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
 }
 
-// A refreshed snapshot has the lists that are published now. If fetching a list fails, or the list has shrunk, the
-// snapshot has the embedded list with its date.
+// A refreshed snapshot has the lists in their newest published version. If fetching a list fails, or the list has
+// shrunk, the snapshot has the embedded list with its date.
 func TestFetchSnapshot(t *testing.T) {
 	var embedded []string
 	for url, l := range snapshot() {

@@ -372,7 +372,7 @@ func TestRequestIsForTheSite(t *testing.T) {
 	}
 }
 
-// Last returns the file of a host that was fetched last, on any port.
+// Last returns the newest file of a host, whatever port it was fetched from.
 func TestLast(t *testing.T) {
 	s := newServer(t)
 	s.get(t, "www.example.com", says("Disallow: /a/"))

@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Of a robots.txt larger than 500 KiB, even an endless one, only the complete lines in the first 500 KiB are merged.
+// If a robots.txt is larger than 500 KiB, or even endless, only the complete lines in its first 500 KiB are merged.
 // Crawlers read no more, either.
 func TestLargeFilesAreMerged(t *testing.T) {
 	const start = "User-agent: *\nDisallow: /one/\n"

@@ -239,7 +239,7 @@ func (r *run) judge() {
 	}
 }
 
-// expected lists results to which the questions must lead: the first three within a thousand decisions, and the others
+// expected lists results that the questions must lead to: the first three within a thousand decisions, and the others
 // within ten thousand.
 var expected = []string{
 	"edge: blocked", "headers: something restricts the reader", "headers: stricter by the upstream",

@@ -168,8 +168,8 @@ func (x *exam) document(q question, path, kind string) (body string, ok bool, er
 	return a.body, true, nil
 }
 
-// isUpstreamsPage reports whether a body is the upstream's JSON page. The upstream serves this page for every path at
-// which the policy has no document.
+// isUpstreamsPage reports whether a body is the upstream's JSON page. The upstream serves this page for every path
+// where the policy has no document.
 func isUpstreamsPage(body string) bool { return strings.HasPrefix(body, `{"a":`) }
 
 func (x *exam) tdmrep(host string, q question, paths []string) error {

@@ -129,8 +129,8 @@ func (x *exam) rendered(host string) *robotsFile {
 }
 
 // mayCrawl returns the answer that robots.txt should give. robots.txt addresses all clients with a name, whatever their
-// identity, and it depends only on the purposes in the catalog. The upstream may disallow paths about which the policy
-// does not state anything.
+// identity, and it depends only on the purposes in the catalog. If the policy does not state anything about a path, the
+// upstream may disallow it.
 func (x *exam) mayCrawl(q question) bool {
 	a := x.p.naive(x.asked(q, policy.Crawl))
 	if x.controlsTraining(q.token) && !x.mayTrain(q) {
@@ -249,8 +249,8 @@ func (x *exam) crawl(f *robotsFile, q question, as string, theirs *temoto.Robots
 	judge("temoto/robotstxt", got)
 }
 
-// cutShort reports whether a file does not name a token, but a shorter token with which it begins. Many readers then
-// use the group of the shorter token.
+// cutShort reports whether a file does not name a token, but names a shorter token that is the beginning of it. Many
+// readers then use the group of the shorter token.
 func (x *exam) cutShort(f *robotsFile, token string) bool {
 	lower := strings.ToLower(token)
 	if f.read.Groups[lower] != nil {

@@ -16,7 +16,7 @@ import (
 var signals = map[policy.Usage]string{policy.TrainAI: "ai-train", policy.AIUse: "ai-input", policy.Search: "search"}
 
 // contentSignal compares the Content-Signal line of a crawler's group with the policy. The line is for the whole site.
-// It has "no" for a usage that is disallowed on any path, and "yes" for a usage that is allowed on all paths.
+// It has "no" for a usage if the policy disallows it on any path, and "yes" if the policy allows it on all paths.
 func (x *exam) contentSignal(f *robotsFile, q question, as string) {
 	const channel = "robots.txt: Content-Signal"
 	line, others := f.read.Extension("content-signal", as, "/")

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// exceptions lists the differences that are accepted, with the reasons. For each exception, this package checks the
-// actual policy, crawler and path.
+// exceptions lists the accepted differences, with the reasons. For each exception, this package checks the actual
+// policy, crawler and path.
 var exceptions = map[string]string{
 	"not-flattenable": "robots.txt is stricter where longest-match readers cannot express what the policy says; lint says where (docs/reference/messages.md)",
 	"temoto: patterns with wildcards match anywhere in the path": "temoto/robotstxt tries a pattern with * or $ at any place of the path",

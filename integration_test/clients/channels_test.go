@@ -19,7 +19,7 @@ func TestEachChannelIsObeyed(t *testing.T) {
 	type switched struct {
 		of    scene
 		block string
-		path  string // a path that robots.txt disallows, or to which only pages with nofollow link
+		path  string // a path that robots.txt disallows, or that is linked only from pages with nofollow
 		asked bool
 	}
 	off := switched{newspaper, "robots_txt off", "/admin/", true}

@@ -162,8 +162,8 @@ func (v *visit) says(path string, u policy.Usage) bool {
 	return v.decide(path, u).Verdict == policy.Disallowed
 }
 
-// Every crawler first requests robots.txt, then all allowed pages to which allowed pages link, and no other pages.
-// Without ROBOTSPOLICY_LONG, each crawler is tested with every third policy and host.
+// Every crawler first requests robots.txt, then all allowed pages that are linked from allowed pages, and no other
+// pages. Without ROBOTSPOLICY_LONG, each crawler is tested with every third policy and host.
 func TestCrawlersObey(t *testing.T) {
 	testkit.Slow(t)
 	links := linksOf(t)
@@ -231,7 +231,7 @@ func (v *visit) check(t *testing.T, links map[string][]string, peculiar map[stri
 	return len(log)
 }
 
-// count counts, by reason, the paths at which the crawler behaves differently from the policy.
+// count counts, by reason, the paths where the crawler behaves differently from the policy.
 func (v *visit) count(may, asked map[string]bool, peculiar map[string]int) {
 	for path := range may {
 		allowed := v.decide(path, policy.Crawl).Verdict != policy.Disallowed

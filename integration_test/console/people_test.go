@@ -127,7 +127,7 @@ func named(name string) string { return `document.querySelector("[name=` + name 
 func button(value string) string { return `document.querySelector("button[value=` + value + `]")` }
 
 // TestPeople checks the roles of people on the pages of a site. An editor saves a draft, and a publisher publishes it.
-// Nobody else can do this.
+// Other people cannot do this.
 func TestPeople(t *testing.T) {
 	testkit.Slow(t)
 	y, _ := keyboard(t)

@@ -53,8 +53,8 @@ func TestBrowsersGetTheSameFromOtherServers(t *testing.T) {
 	}
 }
 
-// If Caddy cannot parse a target, the application answers the request, unless the client is a crawler that is blocked
-// there.
+// If Caddy cannot parse a target, the application answers the request, unless the client is a crawler, and the policy
+// blocks it there.
 func TestUnparsedTargetsThroughHAProxy(t *testing.T) {
 	_, decider, _ := asked(t, "forward")
 	f := haproxy(t, decider, map[string]string{"logger": listen(t, logTargets)})

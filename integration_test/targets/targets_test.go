@@ -94,7 +94,8 @@ func sameStatus(q request, without, with response) string {
 // judge compares the answers without and with the policy, and returns the problem, or "".
 type judge func(q request, without, with response) string
 
-// whereClosed returns a judge that examines only requests for which a disallowed place is served without the policy.
+// whereClosed returns a judge. It examines a request only if the server would serve a disallowed place without the
+// policy.
 func whereClosed(problem func(request, response) string) judge {
 	return func(q request, without, with response) string {
 		if !strings.Contains(without.body, mark) {

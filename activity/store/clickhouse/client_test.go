@@ -21,7 +21,7 @@ func every() (all []string) {
 	return append(all, "", `\N`, `'); DROP TABLE t; --`, "/* '", "é\u202e😀", strings.Repeat("'", 1000))
 }
 
-// ClickHouse returns exactly the texts that were written, as literals and as fields.
+// ClickHouse returns texts exactly as the test wrote them, as literals and as fields.
 func TestTextsAgainstClickHouse(t *testing.T) {
 	t.Parallel()
 	s := clickhousetest.Start(t)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Open may receive any bytes as a signed catalog. The only text that it returns is the text that was signed.
+// Open may receive any bytes as a signed catalog. It returns the signed text, and never another text.
 func FuzzOpenSigned(f *testing.F) {
 	private, public, err := NewKey()
 	if err != nil {

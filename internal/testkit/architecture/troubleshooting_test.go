@@ -44,7 +44,7 @@ func TestTroubleshootingQuotesMessages(t *testing.T) {
 // maxPageLines is the maximum number of lines of a page (docs/contributing/style.md).
 const maxPageLines = 250
 
-// longPages lists pages that may be longer, because nobody reads them from start to end.
+// longPages lists pages that may be longer, because people do not read them from start to end.
 var longPages = map[string]bool{
 	"decisions.md": true, "messages.md": true, // these pages have a paragraph for each decision, or for each code
 	"caddyfile.md": true, "commands.md": true, // readers look up single entries, which come from the code
