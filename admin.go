@@ -146,7 +146,7 @@ func (*adminAPI) verification(w http.ResponseWriter, _ *http.Request) error {
 }
 
 // mergeNote is added to a robots.txt that is shown without the upstream's lines.
-const mergeNote = "robots_txt merge: the upstream's robots.txt is not known yet, because the upstream has not answered a request for it since the start. Its lines will be added for crawlers and paths that the policy does not mention"
+const mergeNote = "robots_txt merge: the upstream's robots.txt is not known yet, because the upstream has not answered a request for it since Caddy started. Its lines will be added for crawlers and paths that the policy does not mention"
 
 func isError(p policy.Problem) bool { return p.Severity == policy.Error }
 

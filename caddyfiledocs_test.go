@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestCaddyfilePage compares the syntax in docs/reference/caddyfile.md with the comments of the
-// functions that read it, and expects that the page names every placeholder.
+// TestCaddyfilePage compares the syntax in docs/reference/caddyfile.md with the comments of the functions that parse
+// it. It also checks that the page names every placeholder.
 func TestCaddyfilePage(t *testing.T) {
 	const name = "docs/reference/caddyfile.md"
 	text, err := os.ReadFile(name)
@@ -51,7 +51,7 @@ func TestCaddyfilePage(t *testing.T) {
 	}
 }
 
-// syntaxIn returns the Caddyfile syntax in the comments of a Go file, as Caddyfiles are indented.
+// syntaxIn returns the Caddyfile syntax in the comments of a Go file, with the indentation of Caddyfiles.
 func syntaxIn(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)

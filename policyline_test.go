@@ -19,8 +19,7 @@ import (
 	_ "github.com/robotspolicy/caddy-robots-policy"
 )
 
-// A policy file that is missing or has errors is reported with the line of the
-// Caddyfile that names it.
+// If a policy file is missing or has errors, the error has the line of the Caddyfile that names the file.
 func TestPolicyErrorsHaveTheCaddyfilesLine(t *testing.T) {
 	asValidate(t)
 	adapted := adapt(t, "nowhere.yaml")
@@ -34,7 +33,7 @@ func TestPolicyErrorsHaveTheCaddyfilesLine(t *testing.T) {
 	}
 }
 
-// A policy file that cannot be read is reported with what to do.
+// If a policy file cannot be read, the error says what to do.
 func TestUnreadablePolicies(t *testing.T) {
 	asValidate(t)
 	dir := t.TempDir()
@@ -72,7 +71,7 @@ func asValidate(t *testing.T) {
 	t.Cleanup(func() { os.Args = before })
 }
 
-// adapt returns the configuration of a Caddyfile whose line 8 names a policy.
+// adapt returns the configuration for a Caddyfile whose line 8 names a policy.
 func adapt(t *testing.T, policy string) []byte {
 	t.Helper()
 	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt(

@@ -18,8 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// testHandler is a handler that enforces at most a mode, with a policy that closes the
-// site to GPTBot.
+// testHandler returns a handler whose configuration limits the mode. Its policy blocks GPTBot on the whole site.
 func testHandler(tb testing.TB, enforce string) *Handler {
 	tb.Helper()
 	l, err := source.Compile("policy.yaml", []byte("version: 1\nrules:\n  - for: category:ai-training\n    disallow:\n      crawl: /\n    enforce: block\n"))
@@ -36,7 +35,7 @@ func testHandler(tb testing.TB, enforce string) *Handler {
 	return h
 }
 
-// testRequest is a request as Caddy's server passes it to handlers.
+// testRequest returns a request in the form in which Caddy's server passes requests to handlers.
 func testRequest(agent string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/news/bridge.html", nil)
 	r.Header.Set("User-Agent", agent)
@@ -47,7 +46,7 @@ func testRequest(agent string) *http.Request {
 	return r.WithContext(ctx)
 }
 
-// Placeholders are always set; log fields only on servers with an access log.
+// Placeholders are always set. Log fields are only set on servers with an access log.
 func TestPublish(t *testing.T) {
 	for name, c := range map[string]struct {
 		server *caddyhttp.Server
@@ -62,7 +61,7 @@ func TestPublish(t *testing.T) {
 		ctx := context.WithValue(r.Context(), caddyhttp.ServerCtxKey, c.server)
 		ctx = context.WithValue(ctx, caddyhttp.ExtraLogFieldsCtxKey, extra)
 		r = r.WithContext(context.WithValue(ctx, caddy.ReplacerCtxKey, repl))
-		_ = testHandler(t, "block").ServeHTTP(httptest.NewRecorder(), r, nil) // an error where there is no server
+		_ = testHandler(t, "block").ServeHTTP(httptest.NewRecorder(), r, nil) // without a server, the result is an error
 		if got := repl.ReplaceAll("{http.robots_policy.crawler} {http.robots_policy.action}", ""); got != "GPTBot block" {
 			t.Errorf("%s: %q", name, got)
 		}
@@ -72,8 +71,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// The override of the admin API limits all handlers at once, and never does more
-// than the configuration.
+// The override of the admin API limits all handlers at once. It never makes a handler stricter than its configuration.
 func TestOverride(t *testing.T) {
 	one, two := testHandler(t, "block"), testHandler(t, "log")
 	status := func(h *Handler) int {

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// Enforcement that the configuration requests and no rule asks for is reported, once.
+// If the configuration requests enforcement, but no rule of the policy enforces anything, this is logged once.
 func TestWarnOfEnforcementWithoutEffect(t *testing.T) {
 	const rule = "version: 1\nrules: [{for: GPTBot, disallow: {crawl: /}}]\n"
 	for _, tt := range []struct {
@@ -45,8 +45,8 @@ func TestWarnOfEnforcementWithoutEffect(t *testing.T) {
 	}
 }
 
-// Rules that demand an identity which nothing proves, or only the embedded address lists,
-// are reported with their lines and hosts and the day on which the lists expire.
+// A rule demands an identity that no method can prove, or that only the embedded address lists prove. The warning has
+// the line and the hosts of the rule, and the day when the lists expire.
 func TestWarnOfListsThatExpire(t *testing.T) {
 	const demands = "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /m/}\n  - for: Googlebot\n    identity: verified\n    allow: {crawl: /m/}\n" +
 		"  - for: Bingbot\n    hosts: a.example\n    identity: verified\n    allow: {crawl: /m/}\n"
@@ -56,13 +56,13 @@ func TestWarnOfListsThatExpire(t *testing.T) {
 	for _, tt := range []struct {
 		verify string
 		policy string
-		rules  string // that are warned of
+		rules  string // the rules in the warning
 		says   string
 	}{
 		{"embedded", demands, all, "only the address lists in this version"},
 		{"lists", demands, "", ""},
 		{"dns", demands, "", ""},
-		{"signatures", demands, all, "only the address lists in this version"}, // neither signs, and built-in lists prove Bingbot and Googlebot
+		{"signatures", demands, all, "only the address lists in this version"}, // neither crawler signs its requests, and only the embedded lists verify Bingbot and Googlebot
 		{"off", demands, all, "verify off"},
 		{"embedded", "version: 1\nrules: [{for: GPTBot, disallow: {crawl: /}}]\n", "", ""},
 		{"embedded", named, "[policy.yaml:3]", `only with a method that is not configured, so the rule never applies; add "dns"`},

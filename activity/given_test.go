@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// A robots.txt is given to the recorders once a day, and of made-up hosts no more than
-// the bound.
+// A robots.txt is passed to the recorders once a day. For invented hosts, no more than maxRobots files are passed on.
 func TestGivenOnce(t *testing.T) {
 	var p GivenTo
 	for _, c := range []struct {
@@ -28,11 +27,12 @@ func TestGivenOnce(t *testing.T) {
 		}
 	}
 	if n != maxRobots {
-		t.Errorf("%d were given to the recorders, the bound is %d", n, maxRobots)
+		t.Errorf("%d files were passed to the recorders, the limit is %d", n, maxRobots)
 	}
 }
 
-// A policy that stays for long does not keep texts for recorders that no handler has any more.
+// While a policy is in force for a long time, configurations are reloaded. The policy does not keep memory for
+// recorders that no handler uses any more.
 func TestGivenGoesWithItsRecorders(t *testing.T) {
 	t.Parallel()
 	var g Given
@@ -43,6 +43,6 @@ func TestGivenGoesWithItsRecorders(t *testing.T) {
 	last := new(Recorders)
 	p := g.To(last)
 	if n := len(g.list()); n != 1 || g.To(last) != p {
-		t.Errorf("%d are held", n)
+		t.Errorf("memory for %d recorders is kept", n)
 	}
 }

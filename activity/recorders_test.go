@@ -54,7 +54,7 @@ func TestRecorders(t *testing.T) {
 	go func() { removeSlow(); close(removed) }()
 	select {
 	case <-removed:
-		t.Error("a recorder was removed before what was published had reached it")
+		t.Error("a recorder was removed before it had received the publication")
 	case p := <-slow.published:
 		if p.ID != "2" {
 			t.Error(p)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The last seven days are the same as in the console wherever they are asked for: today and six more.
+// "The last seven days" means the same in all answers as in the console: today and the six days before it.
 func TestSince(t *testing.T) {
 	now := time.Date(2026, 11, 24, 1, 30, 0, 0, time.FixedZone("", 2*3600))
 	for d, want := range map[time.Duration]string{

@@ -78,7 +78,7 @@ func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) {
 	}
 }
 
-// letIn returns the name of a client that received a page, or "".
+// letIn returns the name of a client that received a page, or "" if all clients were blocked.
 func (a *auditor) letIn(p *page) string {
 	for _, as := range []agent{browserAgent, a.own} {
 		if p.got[as.Name].ok() {

@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// repeated is a text of a size, made of numbered parts.
+// repeated returns a text of at least size bytes. It repeats a part that contains a number.
 func repeated(size int, format string) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {
@@ -25,8 +25,8 @@ func repeated(size int, format string) string {
 	return b.String()
 }
 
-// hostileRobots are robots.txt of up to 512 KB that are expensive to read, by what they
-// have much of.
+// hostileRobots returns robots.txt files of up to 512 KB that are expensive to read. The key says what each file has
+// many of.
 func hostileRobots() map[string]string {
 	agents, rules := repeated(250_000, "User-agent: a%d\n"), repeated(250_000, "Disallow: /p%d/\n")
 	return map[string]string{
@@ -43,7 +43,7 @@ func hostileRobots() map[string]string {
 	}
 }
 
-// answers is a site, by path.
+// answers is a site: it maps paths to bodies.
 type answers map[string]string
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -56,8 +56,8 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// Whatever robots.txt a site has, auditing it takes little memory and time. Where it has
-// too many rules to try, the result is an error or a fault, and not that all is well.
+// Auditing a site takes little memory and time, whatever robots.txt the site has. If the file has too many rules to
+// evaluate, the audit reports an error, and never that the site is fine.
 func TestAuditBudget(t *testing.T) {
 	testkit.Nightly(t)
 	base, err := url.Parse("https://www.example.com/")
@@ -80,7 +80,7 @@ func TestAuditBudget(t *testing.T) {
 					})
 					t.Log(err)
 					if err == nil && p != nil && r.Errors() == 0 {
-						t.Error("a robots.txt that is not the policy's has no error")
+						t.Error("no error for a robots.txt that differs from the policy's")
 					}
 				})
 			}

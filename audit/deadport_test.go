@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/audit"
 )
 
-// A closed port is not a fault of the site: there is nothing to audit.
+// If nothing listens on the port, Run returns an error instead of a report with findings.
 func TestNothingListens(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -27,8 +27,8 @@ func TestNothingListens(t *testing.T) {
 	}
 }
 
-// An address without a scheme is read as https://, which a server on a developer's machine
-// often does not support.
+// An address without a scheme means https://. A server on a developer's machine often does not support https, so the
+// error must say this.
 func TestServerWithoutTLS(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Documents of other formats are listed if they are there, and not where a site answers
-// every path with a page, or robots.txt closes them.
+// The audit lists files of other formats, such as llms.txt, if they exist. It does not list them if the site answers
+// every path with a page, or if robots.txt disallows them.
 func TestOtherDocuments(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

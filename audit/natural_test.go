@@ -17,10 +17,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// noWait is the waiting of tests.
+// noWait replaces Sleep, so that tests do not wait.
 func noWait(context.Context, time.Duration) error { return nil }
 
-// An audit requests nothing that a robots.txt disallows, at no redirect and on no host.
+// An audit never requests a URL that robots.txt disallows, even after a redirect or on another host.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -71,7 +71,7 @@ func TestRedirects(t *testing.T) {
 		t.Errorf("asked for %s: %q", asked[i], asked)
 	}
 	if a, b := slices.Index(asked, "other/robots.txt"), slices.Index(asked, "other/open"); a < 0 || b < a || longest != 9*time.Second {
-		t.Errorf("robots.txt of the other host is not read first, or its delay not kept (%s): %q", longest, asked)
+		t.Errorf("robots.txt of the other host is not read first, or its Crawl-delay is not obeyed (%s): %q", longest, asked)
 	}
 	var closed []string
 	for _, f := range r.Findings {
@@ -85,7 +85,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// When the home page is on another host, the robots.txt there is read before anything else.
+// If the home page redirects to another host, the audit first reads robots.txt there.
 func TestMovedReadsRobotsFirst(t *testing.T) {
 	t.Parallel()
 	s := &testSite{robots: "User-agent: *\nDisallow: /\n", pages: map[string]string{"/": home}}
@@ -106,7 +106,7 @@ func TestMovedReadsRobotsFirst(t *testing.T) {
 	}
 }
 
-// cloak gives Googlebot other header fields than other clients.
+// cloak is a transport that sends Googlebot different header fields than other clients.
 func cloak(field string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site := "http://" + r.Host
@@ -130,7 +130,7 @@ func cloak(field string) http.Handler {
 	})
 }
 
-// A header that only one crawler gets is judged, too.
+// The audit also checks a header field that only one crawler receives.
 func TestJudgesWhatACrawlerGets(t *testing.T) {
 	t.Parallel()
 	for field, want := range map[string][]string{
@@ -156,7 +156,7 @@ func TestJudgesWhatACrawlerGets(t *testing.T) {
 	}
 }
 
-// What people write into pages, and what an audit says about it.
+// Each page contains meta tags as people write them, and the codes that the audit must report.
 func TestNaturalPages(t *testing.T) {
 	t.Parallel()
 	for page, want := range map[string][]string{
@@ -186,7 +186,8 @@ func TestNaturalPages(t *testing.T) {
 	}
 }
 
-// Below each path that the policy disallows to index, a page is looked at, or the report says that none was.
+// For each path that the policy disallows for indexing, the audit examines one page. If there is none, the report says
+// so.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	load := func(paths string) *site.Site {
@@ -201,7 +202,7 @@ func TestSamples(t *testing.T) {
 		name, paths string
 		pages       map[string]string
 		sitemap     []string
-		asked       string // among the requests
+		asked       string // a URL that must be among the requests
 		want        []string
 	}{
 		{"linked from the home page", "/drafts/", map[string]string{"/": `<a href="/about">a</a><a href="drafts/1#x">b</a><a href="/drafts/2">c</a>`, "/drafts/1": lost}, nil, "/drafts/1", []string{"headers-lost", "meta-lost"}},
@@ -228,7 +229,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// A page that still has a restriction which the policy lifts is a fault.
+// A restriction on a page is an error if the policy removes this restriction from the site's responses.
 func TestNotLifted(t *testing.T) {
 	t.Parallel()
 	load := func(entry string) *site.Site {
@@ -253,7 +254,7 @@ func TestNotLifted(t *testing.T) {
 	}
 }
 
-// However many paths the policy has, only some are looked at, and the report says that.
+// If the policy has many paths, the audit examines only some of them, and the report says so.
 func TestSamplesAreBounded(t *testing.T) {
 	t.Parallel()
 	paths := make([]string, 3*maxSampled)
@@ -278,7 +279,8 @@ func TestSamplesAreBounded(t *testing.T) {
 	}
 }
 
-// Many links below a disallowed path do not use up the work that the audit may spend on a robots.txt.
+// A page has many links below a path that robots.txt disallows for the audit. Checking these links does not use up the
+// work limit for robots.txt.
 func TestSamplesClosedToTheAudit(t *testing.T) {
 	t.Parallel()
 	s := &testSite{robots: "User-agent: *\nDisallow: /drafts/\n", pages: map[string]string{}}
@@ -295,7 +297,7 @@ func TestSamplesClosedToTheAudit(t *testing.T) {
 	}
 }
 
-// The audit's reader of rules and the one of the module agree about what people write.
+// The audit's parser and package robotsrule read typical lists of rules in the same way.
 func TestReadersAgree(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)
@@ -307,7 +309,7 @@ func TestReadersAgree(t *testing.T) {
 		own, module := parseRules(list, now), robotsrule.Parse(list)
 		again := parseRules(module.String(), now)
 		if more, less := again.beyond(own), own.beyond(again); len(more)+len(less) > 0 {
-			t.Errorf("%s: the module reads %s, the audit %s", list, module, own)
+			t.Errorf("%s: package robotsrule reads %s, the audit reads %s", list, module, own)
 		}
 	}
 }

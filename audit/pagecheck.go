@@ -17,7 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// said holds the rules and preferences in each channel of one response.
+// said holds the rules and preferences that each channel of one response contains.
 type said struct {
 	x, tag, meta pageRules
 	usage        []fieldUsage // usage preferences in each header field

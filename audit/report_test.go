@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// A finding on several pages is reported once, with the pages' addresses.
+// A finding that several pages have is printed once, with the URLs of the pages.
 func TestTextSaysTheSameOnce(t *testing.T) {
 	var r Report
 	for _, path := range []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g"} {
@@ -41,7 +41,7 @@ error: the header lacks search=y [usage-lost]
 	}
 }
 
-// An audit in its own name cannot know whether crawlers are blocked, and says so.
+// An audit that sends only its own User-Agent cannot find out whether crawlers are blocked. The report says so.
 func TestTextSaysThatRefusalsWereNotLookedAt(t *testing.T) {
 	for status, want := range map[string]bool{"": true, "403 Forbidden": false} {
 		r := Report{Pages: []PageInfo{{Readings: []Reading{{Crawler: otherCrawler, Status: "200 OK"}, {Crawler: "GPTBot", Status: status}}}}}
@@ -55,7 +55,7 @@ func TestTextSaysThatRefusalsWereNotLookedAt(t *testing.T) {
 	}
 }
 
-// The report for scripts has what the text says at its end.
+// The JSON report contains the texts that WriteText prints at the end.
 func TestJSONHasTheSummary(t *testing.T) {
 	r := &Report{
 		Pages:    []PageInfo{{Readings: []Reading{{Crawler: "GPTBot"}}}},
@@ -85,7 +85,7 @@ func TestWhichReaders(t *testing.T) {
 	}
 }
 
-// An audit that could not read a page is not clean, and one with an error is not either.
+// An audit that could not read a page is not clean, and neither is an audit with an error.
 func TestClean(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -48,7 +48,8 @@ Allow: /news/
 	}
 }
 
-// FuzzReadRobots compares the reader with an independent one where both read the same.
+// FuzzReadRobots compares the audit's parser with an independent parser, for files that are simple enough for both to
+// agree.
 func FuzzReadRobots(f *testing.F) {
 	f.Add("User-agent: *\nDisallow: /a\nAllow: /a/b\n", "/a/b")
 	f.Add("User-agent: x\nUser-agent: bot\nDisallow: /*?q\n\n\nAllow: /\n", "/a?q")
@@ -80,8 +81,8 @@ func FuzzReadRobots(f *testing.F) {
 	})
 }
 
-// plainRobots reports whether a file is simple enough that all readers agree on it: one
-// group for everyone, with plain paths.
+// plainRobots reports whether all parsers agree about a file, because it has only one group, for everyone, with plain
+// paths.
 func plainRobots(text string) bool {
 	head, rest, _ := strings.Cut(text, "\n")
 	if head != "User-agent: *" {

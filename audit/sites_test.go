@@ -19,8 +19,8 @@ import (
 type testSite struct {
 	robots   string
 	robotsAs func(w http.ResponseWriter, r *http.Request, site string) bool
-	pages    map[string]string // by path; a page may begin with header lines and an empty line
-	sitemap  []string          // paths
+	pages    map[string]string // keyed by path; a page may begin with header lines and an empty line
+	sitemap  []string          // paths that were requested
 
 	asked []string // "NAME PATH"
 	waits []time.Duration
@@ -84,8 +84,7 @@ func (s *testSite) audit(t *testing.T, o Options) *Report {
 	return r
 }
 
-// codes lists what was found: "code", with "?" where it is inconclusive and "-" for a
-// notice, each once.
+// codes lists the codes of the findings, each once. A "?" follows the code of a warning, and a "-" the code of a hint.
 func codes(r *Report) (all []string) {
 	for _, f := range r.Findings {
 		code := f.Code + map[Severity]string{Error: "", Warning: "?", Hint: "-"}[f.Severity]
@@ -108,10 +107,10 @@ func fixture(t *testing.T, name string) string {
 
 const home = "<!doctype html><title>Home</title>"
 
-// TestSites audits sites with robots.txt files as they are found on the web.
+// TestSites audits sites with typical robots.txt files from the web.
 func TestSites(t *testing.T) {
 	for name, tt := range map[string]struct {
-		robots  string // a fixture
+		robots  string // the name of a file in testdata
 		text    string // or the text
 		pages   map[string]string
 		sitemap []string
@@ -225,9 +224,9 @@ func TestRobotsResponses(t *testing.T) {
 	}
 }
 
-// TestPolite checks the audit's promises. It obeys robots.txt under its own name, also in the
-// names of others, and waits as long as robots.txt asks. It claims another name only with the
-// option for it.
+// TestPolite checks the audit's promises. The audit always obeys the group of its own name in robots.txt, even when it
+// sends the User-Agent of a crawler. It waits for the Crawl-delay. It sends the User-Agent of a crawler only if
+// Options.As has this crawler.
 func TestPolite(t *testing.T) {
 	pages := map[string]string{"/": home, "/open/": home, "/closed/": home}
 	sitemap := []string{"/open/", "/closed/"}
@@ -262,7 +261,7 @@ func TestPolite(t *testing.T) {
 			t.Errorf("waited %v for %d requests", s.waits, len(s.asked))
 		}
 	})
-	t.Run("names that send no requests", func(t *testing.T) {
+	t.Run("names that must not be accepted", func(t *testing.T) {
 		u := &url.URL{Scheme: "https", Host: "www.example.com"}
 		for _, name := range []string{"Google-Extended", "NoSuchBot"} {
 			if _, err := Run(t.Context(), u, Options{As: []string{name}}); err == nil {
@@ -282,7 +281,7 @@ func TestPolite(t *testing.T) {
 	})
 }
 
-// TestPrivateAddresses connects to a private address only if the URL names it.
+// TestPrivateAddresses checks that the audit connects to a private address only if the URL contains this address.
 func TestPrivateAddresses(t *testing.T) {
 	server := httptest.NewServer(&testSite{pages: map[string]string{"/": home}})
 	defer server.Close()

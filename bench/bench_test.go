@@ -16,7 +16,7 @@ import (
 // TestCompare builds a Caddy and measures one window of one pair.
 func TestCompare(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
-		t.Skip("it builds a Caddy, and the command runs on Linux")
+		t.Skip("builds a Caddy, and the command runs only on Linux")
 	}
 	o := options{rows: ourRow, rounds: 1, parts: 1, duration: 200 * time.Millisecond, limit: time.Minute, maxForeign: 1, paired: true, sameBinary: true}
 	scenarios, err := workload.ByName([]string{"json"})
@@ -35,12 +35,12 @@ func TestCompare(t *testing.T) {
 	}
 	for _, r := range rep.Rows {
 		if r.cmd != nil {
-			t.Errorf("%s was not ended", r.Name)
+			t.Errorf("the process of %s was not ended", r.Name)
 		}
 	}
 }
 
-// TestPolicies reads the generated policies as a server would.
+// TestPolicies loads the generated policies like a server.
 func TestPolicies(t *testing.T) {
 	for _, size := range []workload.PolicySize{workload.Small, workload.Large} {
 		f, diagnostics := policyfile.Load("policy.yaml", []byte(workload.Policy(size)))
@@ -56,22 +56,22 @@ func TestPolicies(t *testing.T) {
 		if got := len(f.Spec.Rules); got != size.Rules {
 			t.Errorf("%d rules, want %d", got, size.Rules)
 		}
-		// Besides the crawlers, the rules name everyone, and two crawlers that may do more.
+		// In addition to these crawlers, the rules name everyone, and two crawlers with exceptions.
 		if got := len(named) - 3; got != size.Crawlers {
 			t.Errorf("rules name %d crawlers, want %d", got, size.Crawlers)
 		}
 	}
 }
 
-// TestMissing holds the rule that the command fails where work is not done.
+// TestMissing checks that missing work of a row is reported, so that the command fails.
 func TestMissing(t *testing.T) {
 	good := map[string]string{"json": "200, 1024 octets, 3 headers", "page": "200, 51240 octets, 3 headers, 1 meta", "blocked": "403"}
 	if lacks := (&work{Row: "x", Did: good}).missing(); len(lacks) > 0 {
-		t.Errorf("of good work: %q", lacks)
+		t.Errorf("complete work has problems: %q", lacks)
 	}
 	bad := map[string]string{"json": "200, 1024 octets", "page": "200, 51240 octets, chunked, 3 headers, 1 meta", "blocked": "200, 51200 octets", "robots-304": "200"}
 	if lacks := (&work{Row: "x", Did: bad}).missing(); len(lacks) != len(bad) {
-		t.Errorf("%q, want one of each of %d", lacks, len(bad))
+		t.Errorf("%q, want one problem for each of %d scenarios", lacks, len(bad))
 	}
 }
 

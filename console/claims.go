@@ -190,7 +190,7 @@ var noneUnrecorded = claim.Register("none-unrecorded", func(s recordedSubject) c
 	case missed > 0:
 		f.Fails, f.Text = true, plural(missed, "request was", "requests were")+" not recorded by "+english.List(s.Missing, "and")+" since the recorders were opened"
 	default:
-		f.Text = "No request is missing: neither in " + plural(s.Recorders, "recorder", "recorders") + " since the start, nor in " + s.Totals
+		f.Text = "No request is missing: neither in " + plural(s.Recorders, "recorder", "recorders") + " since Caddy started, nor in " + s.Totals
 	}
 	return f
 })

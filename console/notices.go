@@ -98,7 +98,7 @@ func (v *view) policyNotices() (all []notice) {
 	for _, d := range policies.Pool.Unavailable() {
 		text := "Until the policy can be read, requests for robots.txt get the status 503, which tells crawlers to come back later. Pages are not changed, and no crawler is blocked."
 		if v.may == nil { // the pages of a site do not show problems of the storage
-			text = d.Name + " has not delivered a policy since the start. " + text + " The reason: " + firstLine(d.Problem())
+			text = "No policy could be read from " + d.Name + " since Caddy started. " + text + " The reason: " + firstLine(d.Problem())
 		}
 		all = append(all, notice{
 			Alert: true, Screen: "health", Heading: "The policy cannot be read", Text: text,

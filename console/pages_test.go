@@ -181,7 +181,7 @@ func TestScreens(t *testing.T) {
 				t.Error("a value did not fit where the template puts it")
 			}
 			if !strings.Contains(body, "</html>") {
-				t.Error("the page is not whole")
+				t.Error("the page is not complete")
 			}
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Counted and displayed names do not have control characters.
+// The names that are counted and displayed never contain control characters.
 func TestAutomatedNamesArePrintable(t *testing.T) {
 	for ua, want := range map[string]string{
 		"My\u202ebot/1.0":                    "Mybot",

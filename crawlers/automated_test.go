@@ -35,7 +35,7 @@ func TestAutomated(t *testing.T) {
 		"CB/Nutch-1.7":            "CB",
 		"Mnogosearch-3.1.21":      "Mnogosearch",
 		"Feed Image Audit -- App": "Feed Image Audit",
-		// People.
+		// Clients that people use.
 		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36":                         "",
 		"Mozilla/5.0 (Linux; Android 13; CUBOT_NOTE 40) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36":             "",
 		"Mozilla/5.0 (Linux; Android 8.0.0; CUBOT X18 Plus) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/80 Mobile Safari/537.36":                "",
@@ -51,7 +51,7 @@ func TestAutomated(t *testing.T) {
 		}
 	}
 	if !slices.IsSorted(libraries) {
-		t.Error("libraries are not sorted, and searched by halves")
+		t.Error("libraries are not sorted, but the code searches them with a binary search")
 	}
 }
 
@@ -95,7 +95,8 @@ func FuzzAutomated(f *testing.F) {
 	})
 }
 
-// TestCluesMissNothing: a header that is quickly judged a browser's is one on a closer look.
+// TestCluesMissNothing checks the fast check hasClue: if it finds no clue in a header, the complete check must not find
+// an automated client either.
 func TestCluesMissNothing(t *testing.T) {
 	t.Parallel()
 	c, err := Default()
@@ -110,7 +111,7 @@ func TestCluesMissNothing(t *testing.T) {
 		}
 		glances++
 		if name, ok := automated(ua); ok {
-			t.Errorf("%q is automated, as %s says", ua, name)
+			t.Errorf("%q has no clue, but is automated because of %s", ua, name)
 		}
 	}
 	browsers := browserStrings()
@@ -132,13 +133,13 @@ func TestCluesMissNothing(t *testing.T) {
 		check("Mozilla/5.0 (compatible; " + crawler.Token + "/1.0)")
 	}
 	if looked < 20_000 || glances < len(browsers)*9/10 {
-		t.Errorf("%d headers, %d of them browsers at a glance", looked, glances)
+		t.Errorf("%d headers, %d of them without a clue", looked, glances)
 	}
-	t.Logf("%d headers, %d of them browsers at a glance", looked, glances)
+	t.Logf("%d headers, %d of them without a clue", looked, glances)
 }
 
-// BenchmarkAutomated compares a glance at the header with the closer look alone, on the
-// headers of browsers and of crawlers, in one run.
+// BenchmarkAutomated compares the check with hasClue and the check without it, for the headers of browsers and of
+// crawlers.
 func BenchmarkAutomated(b *testing.B) {
 	c, err := Default()
 	if err != nil {

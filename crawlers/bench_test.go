@@ -21,10 +21,9 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkCatalog compares the whole catalog with the part of it whose entries
-// are not from public collections alone, in the same run: more crawlers must not make
-// the recognition of browsers slower. ROBOTSPOLICY_OLD_CATALOG names a directory with
-// an older catalog to compare with too:
+// BenchmarkCatalog compares the complete catalog with a catalog without the entries that are only in public
+// collections. More crawlers must not make the recognition of browsers slower. ROBOTSPOLICY_OLD_CATALOG names a
+// directory with an older catalog, which is then measured as well:
 //
 //	git archive a3862ef crawlers/catalog | tar x -C /tmp
 //	ROBOTSPOLICY_OLD_CATALOG=/tmp/crawlers go test ./crawlers -run - -bench Catalog -count 6
@@ -65,8 +64,8 @@ func BenchmarkCatalog(b *testing.B) {
 	}
 }
 
-// tokensForBench returns n tokens: GPTBot, Googlebot, the rest of the catalog,
-// and made-up ones of the same shape.
+// tokensForBench returns n tokens: GPTBot, Googlebot, the other tokens of the catalog, and invented tokens with a
+// similar form.
 func tokensForBench(tb testing.TB, n int) []Pattern {
 	tb.Helper()
 	c, err := Default()

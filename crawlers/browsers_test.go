@@ -4,8 +4,7 @@ package crawlers
 
 import "testing"
 
-// Headers of people, and of programs that lists of crawlers often take for
-// others.
+// Headers of browsers that people use, and of programs that lists of crawlers often confuse with crawlers.
 var notCrawlers = []struct{ name, ua string }{
 	{"editor: Code", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Code/1.95.3 Chrome/128.0.6613.186 Electron/32.2.5 Safari/537.36"},
 	{"editor: Cursor", "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Cursor/0.45.11 Chrome/128.0.6613.186 Electron/32.2.6 Safari/537.36"},
@@ -54,12 +53,12 @@ func TestNotCrawlers(t *testing.T) {
 	r := NewRecognizer(c.Patterns())
 	for _, tt := range notCrawlers {
 		if i, ok := r.Recognize(tt.ua); ok {
-			t.Errorf("%s: %q is recognised as %s", tt.name, tt.ua, c.At(i).Token)
+			t.Errorf("%s: %q is recognized as %s", tt.name, tt.ua, c.At(i).Token)
 		}
 	}
 }
 
-// The recognized crawler is the crawler itself and not one with a similar name.
+// Each header is recognized as the crawler that sends it, and not as a crawler with a similar name.
 func TestLookAlikes(t *testing.T) {
 	c, err := Default()
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// browserStrings are headers of browsers and apps as their makers put them together: systems
-// and devices, engines, and the additions of each product. They are made here, so that a copy
-// of this module alone proves that people are not recognized as crawlers.
+// browserStrings returns User-Agents of browsers and apps. Like their makers, it combines systems and devices, engines,
+// and the additions of each product. The headers are generated, so that no external file is needed to test that people
+// are not recognized as crawlers.
 func browserStrings() (all []string) {
 	const gecko = "Mozilla/5.0 (%s; rv:%d.0) Gecko/20100101 Firefox/%d.0"
 	const blink = "Mozilla/5.0 (%s) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.0.0 %sSafari/537.36%s"
@@ -80,7 +80,7 @@ func TestBrowserStrings(t *testing.T) {
 	}
 	for _, ua := range all {
 		if i, ok := r.Recognize(ua); ok {
-			t.Errorf("%q is recognised as %s", ua, c.At(i).Token)
+			t.Errorf("%q is recognized as %s", ua, c.At(i).Token)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // Reading a file as a catalog takes little memory and time, whatever the file contains.
 func TestCatalogBudget(t *testing.T) {
 	testkit.Nightly(t)
-	const size = 1 << 20 // the maximum size of a policy, too
+	const size = 1 << 20 // this is also the maximum size of a policy
 	fill := func(format string) string {
 		var b strings.Builder
 		for i := 0; b.Len() < size-1000; i++ {
@@ -38,7 +38,7 @@ func TestCatalogBudget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testkit.Budget(t, func() {
 				if _, err := Parse("crawlers.yaml", []byte(data)); err == nil {
-					t.Error("it is a catalog")
+					t.Error("the file was accepted as a catalog")
 				}
 			})
 		})

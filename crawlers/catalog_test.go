@@ -25,7 +25,7 @@ func tokensOf(list []*Crawler) []string {
 	return tokens
 }
 
-// Every example is recognized as its crawler, no look-alike is.
+// Every example header is recognized as its crawler, and no similar header of another client is.
 func TestExamples(t *testing.T) {
 	c := defaultCatalog(t)
 	r := NewRecognizer(c.Patterns())
@@ -61,8 +61,8 @@ func TestDefaultSize(t *testing.T) {
 	t.Logf("%d crawlers of %d operators, %d examples", c.Len(), len(c.Operators()), examples)
 }
 
-// A rule for category:ai-training blocks exactly these. Add one only when its
-// operator says, or it is widely documented, that it collects for training.
+// A rule for category:ai-training applies to exactly these crawlers. Add a crawler only if its operator says, or many
+// sources document, that it collects data for training.
 func TestAITrainingIsDeliberate(t *testing.T) {
 	want := []string{
 		"AI2Bot", "Ai2Bot-Dolma", "Amazonbot", "anthropic-ai", "Applebot-Extended", "Bytespider", "CCBot", "ChatGLM-Spider", "ClaudeBot",
@@ -75,7 +75,7 @@ func TestAITrainingIsDeliberate(t *testing.T) {
 	}
 }
 
-// The facts that decisions depend on.
+// This test checks the facts in the catalog on which decisions depend.
 func TestDefaultFacts(t *testing.T) {
 	c := defaultCatalog(t)
 	get := func(token string) *Crawler {
@@ -95,11 +95,11 @@ func TestDefaultFacts(t *testing.T) {
 		}
 	}
 	if get("GoogleOther").Category != CategoryNone || get("facebookexternalhit").Category != CategoryPreview {
-		t.Error("GoogleOther or facebookexternalhit")
+		t.Error("GoogleOther or facebookexternalhit has wrong facts")
 	}
 	for _, token := range []string{"Google-Extended", "Applebot-Extended", "Googlebot-News", "Yandex"} {
 		if cr := get(token); !cr.RobotsOnly || len(cr.Patterns()) != 0 {
-			t.Errorf("%s can be seen in a User-Agent", token)
+			t.Errorf("%s is not marked as a control token", token)
 		}
 	}
 	for _, token := range []string{
@@ -120,8 +120,8 @@ func TestDefaultFacts(t *testing.T) {
 	}
 }
 
-// A word that other software uses as its name, or that occurs in headers of browsers, is not a
-// token of the catalog.
+// The catalog does not recognize a crawler by a word that other software uses as its name, or that occurs in the
+// headers of browsers.
 func TestNoGenericWords(t *testing.T) {
 	for _, cr := range defaultCatalog(t).All() {
 		for _, p := range append(cr.Patterns(), cr.Token) {
@@ -185,7 +185,7 @@ func TestOperatorsAndKinds(t *testing.T) {
 	}
 }
 
-// RFC 9309 §2.2.1: what a reader makes of a token with other characters.
+// A parser that strictly follows RFC 9309 section 2.2.1 reads only a part of a token that has other characters.
 func TestReadAs(t *testing.T) {
 	for token, want := range map[string]string{
 		"GPTBot": "GPTBot", "Claude-User": "Claude-User", "Mail_Bot": "Mail_Bot", "AI2Bot": "AI", "MJ12bot": "MJ",
@@ -204,7 +204,7 @@ func TestReadAs(t *testing.T) {
 			invalid++
 		}
 	}
-	t.Logf("%d tokens of the catalog are not what RFC 9309 allows", invalid)
+	t.Logf("%d tokens of the catalog are not valid product tokens according to RFC 9309", invalid)
 }
 
 func TestKinds(t *testing.T) {

@@ -59,7 +59,7 @@ func TestParseNamesFileLineAndFix(t *testing.T) {
 		{"no crawlers", wholeFile[strings.Index(wholeFile, "crawlers:"):], "", "f.yaml:1: crawlers is missing"},
 	} {
 		if strings.Count(wholeFile, tt.old) != 1 {
-			t.Fatalf("%s: %q is not in the file once", tt.name, tt.old)
+			t.Fatalf("%s: %q is not in the file exactly once", tt.name, tt.old)
 		}
 		_, err := Parse("f.yaml", []byte(strings.Replace(wholeFile, tt.old, tt.repl, 1)))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -88,7 +88,7 @@ func TestInstall(t *testing.T) {
 		t.Errorf("%d %v", n, ok)
 	}
 	if _, ok := lengthOf(embedded); ok {
-		t.Error("a catalog that is not in use is derived from")
+		t.Error("Get used a catalog that is not in use")
 	}
 	Install(nil)
 	if got, _ := Default(); got != embedded {

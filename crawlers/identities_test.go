@@ -31,7 +31,7 @@ func TestIdentities(t *testing.T) {
 		id        *Identities
 		url       string
 		list      string   // token of the crawler that alone uses the list
-		directory []string // tokens of the crawlers of the directory
+		directory []string // tokens of the crawlers that use the directory
 		own       []string
 	}{
 		{"built-in list", builtin, gptbot, "GPTBot", nil, nil},
@@ -66,8 +66,8 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// Lists that a newer catalog adds are the catalog's, also where a policy changes its
-// crawlers.
+// An address list that a newer catalog adds counts as a list of the catalog, even if a policy changes the crawlers that
+// use it.
 func TestListsOfANewerCatalog(t *testing.T) {
 	known, err := Embedded()
 	if err != nil {

@@ -73,11 +73,11 @@ func TestParseFile(t *testing.T) {
 	}
 }
 
-// replaceLine swaps the only occurrence of a piece of goodFile.
+// replaceLine replaces the only occurrence of a text in goodFile.
 func replaceIn(t *testing.T, old, repl string) string {
 	t.Helper()
 	if strings.Count(goodFile, old) != 1 {
-		t.Fatalf("%q is not in the file once", old)
+		t.Fatalf("%q is not in the file exactly once", old)
 	}
 	return strings.Replace(goodFile, old, repl, 1)
 }
@@ -121,7 +121,7 @@ func TestParseFileErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := parseFile("f.yaml", []byte(replaceIn(t, tt.old, tt.repl)))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want it to say %q", err, tt.want)
+				t.Errorf("got %v, want an error that contains %q", err, tt.want)
 			}
 		})
 	}
@@ -160,8 +160,8 @@ func TestLoadChecksTheWhole(t *testing.T) {
 	}
 }
 
-// FuzzParseFile: what is accepted passes every check, its tokens are distinct and
-// can be looked for.
+// FuzzParseFile checks that each accepted file passes every check, and that its tokens are distinct and can be
+// recognized.
 func FuzzParseFile(f *testing.F) {
 	f.Add([]byte(goodFile))
 	f.Add([]byte("as-of: 2026-11-21\ncrawlers:\n  A: {operator: X, category: seo, honors: yes, source: x, examples: A}\n"))
@@ -178,7 +178,7 @@ func FuzzParseFile(f *testing.F) {
 		seen := map[string]bool{}
 		for _, c := range list {
 			if errs := checkCrawler(c); len(errs) > 0 {
-				t.Errorf("accepted although %v", errs)
+				t.Errorf("the file was accepted in spite of %v", errs)
 			}
 			if seen[c.Token] {
 				t.Errorf("%q twice", c.Token)
@@ -187,20 +187,21 @@ func FuzzParseFile(f *testing.F) {
 			r := NewRecognizer(patternsOf(c.Patterns()...))
 			for i, p := range c.Patterns() {
 				if got, ok := r.Recognize(p); !ok || ascii.Lower(c.Patterns()[got]) != ascii.Lower(p) && len(c.Patterns()[got]) < len(p) {
-					t.Errorf("%q (%d) is not found in itself: %d %v", p, i, got, ok)
+					t.Errorf("%q (%d) is not recognized in a header that equals it: %d %v", p, i, got, ok)
 				}
 			}
 		}
 	})
 }
 
-// The draft's own purposes have digits (draft-illyes-rep-purpose-00 section 2.1).
+// The purposes in the examples of draft-illyes-rep-purpose-00 section 2.1 have digits.
 func TestPurposesMayHaveDigits(t *testing.T) {
 	c := Crawler{Token: "FooBot", Purposes: []string{"EXAMPLE-PURPOSE-1"}}
 	checkFacts(&c, func(field string, err error) { t.Errorf("%s %v", field, err) })
 }
 
-// Crawlers that category:ai includes, and entries whose results are wrong.
+// Each case is an entry of a policy file. Either category:ai includes its crawler or not, or its key "results" has an
+// error.
 func TestResultsOfSearchEngines(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

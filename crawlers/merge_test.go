@@ -67,7 +67,7 @@ func TestMergeOverrides(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	if old.Category != CategorySearch || !slices.Contains(old.Further, CategoryAITraining) || old.FromPolicy {
-		t.Errorf("the catalog merged into has changed: %+v", old)
+		t.Errorf("Merge has changed the original catalog: %+v", old)
 	}
 	if ads, _ := m.Lookup("AdsBot-Google"); ads.IgnoresStar || !slices.Equal(ads.Follows, []string{"Googlebot"}) {
 		t.Errorf("%+v", ads)
@@ -80,7 +80,8 @@ func TestMergeOverrides(t *testing.T) {
 	}
 }
 
-// The policy file's string wins over the catalog's, whatever the order of tokens.
+// If a string of the policy file equals a string of the catalog, the crawler of the policy file is recognized, whatever
+// the order of the tokens.
 func TestMergeTakesOverAString(t *testing.T) {
 	for _, token := range []string{"AAA", "ZZZ"} {
 		m, err := defaultCatalog(t).Merge(Row{Token: token, UserAgent: "gptBOT"})

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// A row can say how a crawler of the policy file, or one of the catalog, is
-// verified.
+// A row of the policy file can define how a crawler is verified. The crawler may be new or from the catalog.
 func TestMergeVerification(t *testing.T) {
 	base, err := Default()
 	if err != nil {

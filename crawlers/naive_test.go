@@ -24,7 +24,7 @@ var (
 	naiveInside   = regexp.MustCompile(`^/(?:$|[^0-9])`)
 )
 
-// naivePlain returns the text that a person reads in a header, from a list of code points.
+// naivePlain returns the text that a person would read in a header. It uses a list of code points.
 func naivePlain(header string) string {
 	text := naiveUnseen.ReplaceAllString(string([]rune(header)), "") // an invalid byte of UTF-8 becomes U+FFFD
 	text = naiveWide.ReplaceAllStringFunc(text, func(c string) string { return string([]rune(c)[0] - 0xFEE0) })
@@ -34,7 +34,7 @@ func naivePlain(header string) string {
 	return naiveForeign.ReplaceAllString(text, " ")
 }
 
-var naiveLooks = map[string]string{ // code points that look like a character of ASCII
+var naiveLooks = map[string]string{ // for each ASCII character, the code points that look like it
 	"A": `[\x{0410}\x{0391}]`, "B": `[\x{0412}\x{0392}]`, "C": `[\x{0421}\x{03F9}]`, "E": `[\x{0415}\x{0395}]`, "H": `[\x{041D}\x{0397}]`,
 	"I": `[\x{0406}\x{0399}]`, "J": `[\x{0408}]`, "K": `[\x{041A}\x{039A}]`, "M": `[\x{041C}\x{039C}]`, "N": `[\x{039D}]`, "O": `[\x{041E}\x{039F}]`,
 	"P": `[\x{0420}\x{03A1}]`, "Q": `[\x{051A}]`, "S": `[\x{0405}]`, "T": `[\x{0422}\x{03A4}]`, "U": `[\x{054D}]`, "V": `[\x{0474}]`, "W": `[\x{051C}]`,
@@ -45,7 +45,7 @@ var naiveLooks = map[string]string{ // code points that look like a character of
 	"-": `[\x{2010}\x{2011}\x{2012}\x{2013}\x{2014}\x{2212}]`, "_": `[\x{02CD}]`,
 }
 
-// naiveReadings are the header and, unless it is ASCII, what it looks like.
+// naiveReadings returns the header and, if it has characters outside ASCII, the ASCII text that it looks like.
 func naiveReadings(header string) []string {
 	if naiveForeign.MatchString(latin1(header)) {
 		return []string{header, naivePlain(header)}
@@ -53,11 +53,11 @@ func naiveReadings(header string) []string {
 	return []string{header}
 }
 
-// naiveHit is one place where a token stands.
+// naiveHit is a place in a header where a token was found.
 type naiveHit struct{ start, length, pattern int }
 
-// naiveHits finds every token at every position, one by one, by the rules in the comment of Recognizer. Bytes are
-// turned into Latin-1 so that the regular expressions see each of them as one character.
+// naiveHits tries every token at every position, according to the rules in the comment of Recognizer. It converts bytes
+// to Latin-1, so that each byte is one character for the regular expressions.
 func naiveHits(patterns []Pattern, header string) []naiveHit {
 	ua := []rune(latin1(header))
 	inURL := make([]bool, len(ua))
@@ -136,7 +136,7 @@ func naiveBest(patterns []Pattern, ua string) (best naiveHit, ok bool) {
 	return best, true
 }
 
-// naiveEach returns the indices of what is in no longer hit, sorted.
+// naiveEach returns the sorted indexes of the tokens that are not inside longer tokens.
 func naiveEach(patterns []Pattern, ua string) []int {
 	var found []int
 	for _, text := range naiveReadings(ua) {

@@ -4,7 +4,8 @@ package crawlers
 
 import "testing"
 
-// A name is found in any disguise, and the name of another crawler is not.
+// A name is recognized even if it is disguised with look-alike or invisible characters. No name of another crawler is
+// recognized.
 func TestDisguisedNames(t *testing.T) {
 	t.Parallel()
 	c := defaultCatalog(t)
@@ -13,7 +14,7 @@ func TestDisguisedNames(t *testing.T) {
 		"<GPTBot/1.2>": "GPTBot",
 		"*GPTBot*":     "GPTBot",
 		"a=GPTBot":     "GPTBot",
-		"Mozilla/5.0 (+https://example.com/?a=GPTBot)": "", // an address
+		"Mozilla/5.0 (+https://example.com/?a=GPTBot)": "", // the name is in a URL
 		"GPTBot1.2":                                  "GPTBot",
 		"Mozilla/5.0 (compatible; GPTBot2.10)":       "GPTBot",
 		"GPТBot/1.0":                                 "GPTBot", // a Cyrillic T
@@ -23,7 +24,7 @@ func TestDisguisedNames(t *testing.T) {
 		"\xa0GPTBot":                                 "GPTBot",
 		"\xe9GPTBot":                                 "GPTBot",
 		"écran;GPTBot":                               "GPTBot",
-		"Claude‑User/1.0":                            "Claude-User", // a hyphen that is none
+		"Claude‑User/1.0":                            "Claude-User", // a character that looks like a hyphen
 		"IFTTT/7.1 CFNetwork/1496.0.7 Darwin/23.5.0": "",
 		"IFTTT/7.1 GPTBot/1.0 CFNetwork/1496.0.7 Darwin/23.5": "GPTBot",
 		"IFTTT/7.1 CFNetwork/1496.0.7":                        "IFTTT",
@@ -35,7 +36,7 @@ func TestDisguisedNames(t *testing.T) {
 		"GPTBott/1.0":                                         "",
 		"<NotGPTBot/1.2>":                                     "",
 		"GPTВоt-Checker":                                      "",
-		"GPTB0t/1.0":                                          "", // what is documented as not undone
+		"GPTB0t/1.0":                                          "", // disguises that the Recognizer is documented not to recognize
 		"GPTBöt/1.0":                                          "",
 		"𝐆𝐏𝐓𝐁𝐨𝐭/1.0":                                          "",
 		"GPT Bot/1.0":                                         "",

@@ -28,8 +28,8 @@ func readOutside(t *testing.T, name string) []byte {
 	return data
 }
 
-// collections returns the User-Agent headers of both collections, by
-// collection and entry.
+// collections returns the User-Agent headers of both collections. The key consists of the name of the collection and
+// its entry.
 func collections(t *testing.T) map[[2]string][]string {
 	t.Helper()
 	all := map[[2]string][]string{}
@@ -78,20 +78,19 @@ func expectedTokens(t *testing.T) map[[2]string][]string {
 	return expected
 }
 
-// oddHeaders maps headers to the right crawler if the plain expectation of TestRealCrawlers is wrong. An empty string
-// means that no crawler sent the header.
+// oddHeaders maps headers to the correct crawler, where the simple rule in TestRealCrawlers gives a wrong result. An
+// empty string means that no crawler sent the header.
 var oddHeaders = map[string]string{
-	// The name is part of a longer one.
+	// The name is a part of a longer name.
 	"Mozilla/5.0 (compatible; sukibot_heritrix/3.1.1 +http://suki.ling.helsinki.fi/eng/webmasters.html)":    "",
 	"Mozilla/5.0 (compatible; Alexabot/1.0; +http://www.alexa.com/help/certifyscan; certifyscan@alexa.com)": "",
-	// The longer name belongs to another crawler, which this one follows.
+	// The longer name is the name of another crawler, whose group this crawler follows.
 	"Mozilla/5.0 (compatible; MSIE or Firefox mutant; not on Windows server;) Daumoa/4.0 (Following Mediapartners-Google)": "Daumoa",
 }
 
-// TestRealCrawlers recognizes the headers of two collections. The expectation does not use
-// recognition: testdata/expected.tsv gives tokens for the entry, and the expected one has the
-// longest string that the header contains outside a URL. Headers of all other entries match no
-// crawler.
+// TestRealCrawlers recognizes the headers of two collections. The expected crawler is found independently of the
+// Recognizer: testdata/expected.tsv has tokens for some entries, and the longest string of these crawlers that the
+// header contains outside a URL decides. The headers of all other entries must not be recognized.
 func TestRealCrawlers(t *testing.T) {
 	all, expected := collections(t), expectedTokens(t)
 	c, err := Default()
@@ -124,7 +123,7 @@ func TestRealCrawlers(t *testing.T) {
 			t.Errorf("%s: no such entry", key)
 		}
 	}
-	t.Logf("%d headers recognized, %d rightly not", len(right), len(nobody))
+	t.Logf("%d headers recognized, %d correctly not recognized", len(right), len(nobody))
 	if len(right) < 600 {
 		t.Errorf("only %d headers", len(right))
 	}
@@ -151,8 +150,8 @@ func longestContained(t *testing.T, c *Catalog, tokens []string, ua string) stri
 	return token
 }
 
-// TestLongTail looks for the names of a whole collection, more than 1000 of
-// them, at once, and asks the naive implementation about every tenth header.
+// TestLongTail makes a Recognizer of all names of a collection, which are more than 1000. It compares the result for
+// every tenth header with the naive implementation.
 func TestLongTail(t *testing.T) {
 	var patterns []Pattern
 	var headers []string

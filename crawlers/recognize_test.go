@@ -176,7 +176,7 @@ func TestRecognizeEach(t *testing.T) {
 	}
 }
 
-// specs §3: a purpose is named by a substring of the User-Agent.
+// A client can name a purpose as a substring of its User-Agent (draft-illyes-rep-purpose-00).
 func TestRecognizePurposes(t *testing.T) {
 	r := NewRecognizer(patternsOf("ai-training", "search", "archive", "web archive"))
 	tests := []struct {
@@ -198,13 +198,13 @@ func TestRecognizePurposes(t *testing.T) {
 		}
 	}
 	if got := r.RecognizeEach([]int{1}, []string{"search, archive"}); !slices.Equal(got, []int{1, 2}) {
-		t.Errorf("appending to what is there: %v", got)
+		t.Errorf("appending to a slice with elements: %v", got)
 	}
 }
 
 func TestRecognizerZeroAndOddPatterns(t *testing.T) {
 	if _, ok := new(Recognizer).Recognize("GPTBot AI 1"); ok {
-		t.Error("the zero value found something")
+		t.Error("the zero value recognized a crawler")
 	}
 	odd := []string{"", " ", "(x", "/x", "http://x", "x ", "x\x00", strings.Repeat("x", maxPattern+1)}
 	r := NewRecognizer(patternsOf(odd...))
@@ -238,7 +238,7 @@ func TestRecognizeDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// randomHeader is made of pieces that matter to the recognizer.
+// randomHeader returns a random header of pieces that the recognizer treats specially.
 func randomHeader(rng *rand.Rand, tokens []string) string {
 	pieces := []string{
 		" ", "  ", ";", "; ", "(", ")", ",", "+", "/", "://", "http://", ":", ".", "-", "_", "x", "1", "ü", "\xff", "!",
@@ -290,13 +290,13 @@ func TestRecognizeAgainstNaive(t *testing.T) {
 	}
 }
 
-// A pattern with a star finds the names derived from one, and only these.
+// A pattern with a star finds only the names that are derived from its name.
 func TestRecognizeDerivedNames(t *testing.T) {
 	t.Parallel()
 	patterns := []string{"SemrushBot", "SemrushBot-*", "SemrushBot-BA", "AhrefsBot.*", "Sogou web-*", "Y!J-*"}
 	for ua, want := range map[string]string{
 		"SemrushBot/7":                      "SemrushBot",
-		"SemrushBot-7":                      "SemrushBot-*", // longer than the name with a version
+		"SemrushBot-7":                      "SemrushBot-*", // this match is longer than SemrushBot with the version -7
 		"SemrushBot-BA":                     "SemrushBot-BA",
 		"SemrushBot-BAX":                    "SemrushBot-*",
 		"Mozilla/5.0 (semrushbot-coub/0.1)": "SemrushBot-*",

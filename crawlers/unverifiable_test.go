@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Most operators of AI crawlers do not publish anything that could verify their requests. The
-// log lists those rows with the evidence. That is the operator's page, which was read unless
-// the source says that it could not be, or the lists and reports that the row rests on.
+// Most operators of AI crawlers do not publish anything that could verify their requests. The log of this test lists
+// the rows of these crawlers with their sources. A source is the operator's page or, if that page could not be read,
+// lists and reports of others.
 func TestUnverifiable(t *testing.T) {
 	t.Parallel()
 	categories := []Category{CategoryAITraining, CategoryAIInput, CategoryAIAssistant, CategoryAIAgent}
@@ -29,7 +29,7 @@ func TestUnverifiable(t *testing.T) {
 		}
 		t.Logf("%s (%s, %s): %s", c.Token, c.Operator, c.Category, looked)
 		if slices.Contains(c.Sources, "operator") && c.Docs == "" {
-			t.Errorf("%s: its source is a page of the operator, and docs is missing", c.Token)
+			t.Errorf("%s: the source is a page of the operator, but the field docs is missing", c.Token)
 		}
 	}
 	t.Logf("%d of %d AI crawlers have no verify", without, all)

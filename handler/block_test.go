@@ -12,13 +12,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A block is a response, whatever the server does with errors, unless it is
-// configured to be an error.
+// By default the handler itself writes the response to a blocked request, so the server's error handling does not
+// change it. With RaiseRefusals, it returns an error instead.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	const text = "version: 1\nenforcement:\n  message: Ask {{env \"HOME\"}} {{{}}\n  retry-after: 60\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /\n    enforce: block\n"
 	next := nextFunc(func(http.ResponseWriter, *http.Request) error {
-		t.Error("the request went on")
+		t.Error("a blocked request reached the next handler")
 		return nil
 	})
 	refuse := func(method, how string) (*httptest.ResponseRecorder, error) {
@@ -62,7 +62,7 @@ func TestRefusal(t *testing.T) {
 	})
 }
 
-// errorRoute is a server that is serving an error page.
+// errorRoute is a Server whose requests are all in an error route.
 type errorRoute struct{ NetHTTP }
 
 func (errorRoute) InErrorRoute(*http.Request) bool { return true }
@@ -86,7 +86,8 @@ func TestRefusalInErrorRoutes(t *testing.T) {
 	}
 }
 
-// An override limits what a handler does, never extends it, and is counted.
+// An override can weaken the handler's mode, but not strengthen it. The metrics count the handlers that have an
+// override.
 func TestSetOverride(t *testing.T) {
 	t.Parallel()
 	h := newHandlerWith(t, closedToGPTBot, Options{MaxMode: policy.ModeLog})

@@ -20,7 +20,8 @@ type visits []activity.Request
 
 func (v *visits) Record(visit activity.Request) { *v = append(*v, visit) }
 
-// The status and the size of a page that another server sends are not known. A block is ours.
+// If the request is allowed, the other server sends the page, so its status and size are not recorded. A block comes
+// from this server, so its status is recorded.
 func TestDecideRecords(t *testing.T) {
 	t.Parallel()
 	s, err := source.Compile("policy.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /closed/}\n    enforce: block\n"))
@@ -43,8 +44,8 @@ func TestDecideRecords(t *testing.T) {
 	}
 }
 
-// A target is judged however it is written; one with an opaque part gets 400, which no
-// server that asks takes for a decision to serve the page.
+// A disallowed target is blocked in every spelling. A target that has a scheme but no host gets 400, because none of
+// the asking servers serves the page after a 400.
 func TestDecideReadsTargets(t *testing.T) {
 	t.Parallel()
 	s, err := source.Compile("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: [/closed/, /100%]}\n    enforce: block\n    intended: true\n"+
@@ -103,8 +104,8 @@ func TestDecideReadsTargets(t *testing.T) {
 	}
 }
 
-// FuzzDecide feeds targets to a handler that decides: a browser is never blocked, and what
-// net/http can read is decided as a handler on its way decides it.
+// FuzzDecide asks a handler for decisions about random targets. A browser must never be blocked. If net/http can parse
+// the target, a handler that serves the request itself must decide in the same way.
 func FuzzDecide(f *testing.F) {
 	for _, target := range []string{"/closed/x", "/100%", "x:/y", "http://h/closed/", "//h/closed/", "/a#b", "*", "h:443", "http://[/", "?", "http:///h/closed/", "@"} {
 		f.Add(target, target[0] == 'h')
@@ -137,7 +138,7 @@ func FuzzDecide(f *testing.F) {
 		}
 		got := ask("GPTBot/1.2")
 		u, err := url.ParseRequestURI(target)
-		if err != nil || connect || u.Scheme != "" && u.Host == "" { // where a host is found by some
+		if err != nil || connect || u.Scheme != "" && u.Host == "" { // some parsers find a host in such a target
 			return
 		}
 		w := httptest.NewRecorder()

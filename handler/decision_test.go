@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// classesOf returns all classes of requests that there could be under a policy.
+// classesOf returns all possible classes of requests under a policy.
 func classesOf(s *site.Site) (all []class) {
 	rules := []policy.Pos{{}}
 	for _, r := range s.Policy.Spec().Rules {
@@ -40,7 +40,8 @@ func classesOf(s *site.Site) (all []class) {
 	return all
 }
 
-// Classes that share a slot replace each other, and never get each other's decision.
+// Several classes can share a slot of the cache. Each of them must get its own decision, never the cached decision of
+// another class.
 func TestDecisionsAreOfTheirClass(t *testing.T) {
 	h := newHandler(t, "version: 1\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /a/\n  - for: GPTBot\n    disallow:\n      crawl: /b/\n")
 	l := snapshotOf(t, h)
@@ -67,8 +68,8 @@ func TestDecisionsAreOfTheirClass(t *testing.T) {
 	}
 }
 
-// A policy that is no longer served is collected with its decisions, and requests are
-// counted under the rules of the next.
+// When a policy is replaced, its memory is freed, including its cached decisions. Later requests are counted under the
+// rules of the new policy.
 func TestDecisionsGoWithTheirPolicy(t *testing.T) {
 	named := func(rule string) string {
 		return "version: 1\nrules:\n  - name: " + rule + "\n    for: GPTBot\n    disallow:\n      crawl: /\n    enforce: block\n"
@@ -101,7 +102,8 @@ func TestDecisionsGoWithTheirPolicy(t *testing.T) {
 	}
 }
 
-// namedServer is a Server that counts what it published, under its name.
+// namedServer is a Server that counts the decisions published through it. The field other can make its type not
+// comparable.
 type namedServer struct {
 	NetHTTP
 	published *int
@@ -112,8 +114,8 @@ func (s namedServer) Publisher(*Decision) func(*http.Request) {
 	return func(*http.Request) { *s.published++ }
 }
 
-// Handlers of different servers can serve the same policy, and each publishes decisions
-// its own way. Servers need not be comparable.
+// Two handlers with different servers serve the same policy. Each server must publish only the decisions of its own
+// handler, even if its type is not comparable.
 func TestDecisionsArePublishedByTheirServer(t *testing.T) {
 	for _, other := range []any{nil, []int{1}} {
 		s, err := source.Compile("policy.yaml", []byte(closedToGPTBot))
@@ -134,8 +136,8 @@ func TestDecisionsArePublishedByTheirServer(t *testing.T) {
 	}
 }
 
-// A crawler that was never counted has no series, such as the pages of a crawler that only
-// fetched robots.txt.
+// A series exists only after its first count. For example, a crawler that only fetched robots.txt has no series for
+// pages.
 func TestSeriesExistOnceCounted(t *testing.T) {
 	h := newHandler(t, "version: 1\ncrawlers:\n  SeriesBot: {}\nrules:\n  - for: SeriesBot\n    disallow:\n      crawl: /\n    enforce: block\n")
 	r := newRequest("SeriesBot/1.0")
@@ -149,12 +151,12 @@ func TestSeriesExistOnceCounted(t *testing.T) {
 	if err := h.Serve(httptest.NewRecorder(), newRequest("SeriesBot/1.0"), nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := counted(t, h, "SeriesBot"); strings.Count(got, `"blocking"`) != 1 || strings.Count(got, `name:"identity"`) != 2 { // of the crawler, and of its violation
+	if got := counted(t, h, "SeriesBot"); strings.Count(got, `"blocking"`) != 1 || strings.Count(got, `name:"identity"`) != 2 { // one series for the crawler, and one for its violation
 		t.Errorf("after a page: %s", got)
 	}
 }
 
-// counted returns the series with a label of that value.
+// counted returns the handler's series in which any label has the given value.
 func counted(t *testing.T, h *Handler, label string) (series string) {
 	t.Helper()
 	reg := prometheus.NewPedanticRegistry()
@@ -187,8 +189,8 @@ func TestMetricLabelsAreBounded(t *testing.T) {
 	}
 }
 
-// Names of rules are cut between letters: invalid UTF-8 in a label would make the
-// counter panic on every request.
+// A long rule name is cut between two letters. If it were cut inside a letter, the label would not be valid UTF-8, and
+// the counter would panic on every request.
 func TestMetricLabelsAreUTF8(t *testing.T) {
 	t.Parallel()
 	for pad := range 4 {

@@ -30,10 +30,10 @@ func BenchmarkEdge(b *testing.B) {
 	}
 }
 
-// headersPolicy has all headers for every page.
+// headersPolicy sets every kind of header on all pages.
 const headersPolicy = "version: 1\nrules:\n  - for: everyone\n    disallow:\n      preserve: /\n      train-ai: /\n"
 
-// BenchmarkHeaders is a browser's request for a file that is not a page, and gets the headers.
+// BenchmarkHeaders measures a browser's request for a file that is not a page. The response gets the policy's headers.
 func BenchmarkHeaders(b *testing.B) {
 	h := newHandler(b, headersPolicy)
 	w := &headWriter{http.Header{}}

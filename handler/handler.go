@@ -32,8 +32,8 @@ import (
 
 // Policies finds the policy of a host. A [source.Store] implements it.
 type Policies interface {
-	// Get returns the policy of a host, or nil if the host has none. An error means that it is not known now whether
-	// the host has a policy. The handler then answers every request with status 503. If the error is a
+	// Get returns the policy of a host, or nil if the host has none. An error means that the implementation cannot find
+	// out now whether the host has a policy. The handler then answers every request with status 503. If the error is a
 	// [source.UnavailableError], the handler answers only requests for robots.txt with status 503, and passes other
 	// requests on.
 	Get(ctx context.Context, host string) (*source.Snapshot, error)

@@ -11,12 +11,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// nextFunc is a function as what follows a handler.
+// nextFunc is a function that serves as the next handler.
 type nextFunc func(http.ResponseWriter, *http.Request) error
 
 func (f nextFunc) ServeHTTP(w http.ResponseWriter, r *http.Request) error { return f(w, r) }
 
-// closedToGPTBot is a policy that closes the site to GPTBot.
+// closedToGPTBot is a policy that disallows the whole site for GPTBot.
 const closedToGPTBot = "version: 1\nrules:\n  - for: category:ai-training\n    disallow:\n      crawl: /\n    enforce: block\n"
 
 // newHandler returns a handler with a policy.
@@ -35,7 +35,7 @@ func newHandlerWith(tb testing.TB, text string, o Options) *Handler {
 	return New(o)
 }
 
-// snapshotOf is the policy that a handler serves.
+// snapshotOf returns the policy that a handler serves.
 func snapshotOf(tb testing.TB, h *Handler) *source.Snapshot {
 	tb.Helper()
 	s, err := h.Policies.Get(context.Background(), "")
@@ -45,7 +45,7 @@ func snapshotOf(tb testing.TB, h *Handler) *source.Snapshot {
 	return s
 }
 
-// newRequest returns a request of a User-Agent, as Wrap passes it on.
+// newRequest returns a request with a User-Agent, prepared in the same way as Wrap prepares requests.
 func newRequest(agent string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/news/bridge.html", nil)
 	r.Header.Set("User-Agent", agent)

@@ -39,7 +39,7 @@ func (q *request) judge() {
 	who := whoBuf[:0]
 	for _, c := range clients {
 		if info := s.Policy.CrawlerInfo(c.Crawler); info.IsStranger() {
-			c.Identity = policy.Unknown // for rules about other crawlers, the identity is unknown
+			c.Identity = policy.Unknown // rules that demand a verified crawler must not apply: anyone can sign as their own host
 		}
 		who = append(who, site.Client{Crawler: c.Crawler, Identity: c.Identity})
 	}

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A 402 carries the offers that concern the crawler and the page, and no other block does.
+// A block with status 402 contains the license offers for this crawler and page. Blocks with other statuses contain no
+// offers.
 func TestOffers(t *testing.T) {
 	t.Parallel()
 	const (

@@ -33,7 +33,7 @@ func (q *request) publishRobots(version string, answer robotsserve.Answer) {
 	text := textWriter{header: http.Header{}}
 	q.snapshot.Site.Robots.Serve(&text, plain, answer)
 	if robotsserve.Version(text.header.Get("Etag")) != version {
-		given.Forget(host + " " + version) // the upstream's file changed in between, so the next request tries again
+		given.Forget(host + " " + version) // the upstream's file changed after the answer was served, so the next request tries again
 		return
 	}
 	q.h.Recorders.Serve(q.snapshot.Publication(), site.Document{Name: site.RobotsTxt, Host: host, Version: version, Text: text.body.String()})

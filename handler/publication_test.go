@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// publicationCounter counts what it is given.
+// publicationCounter is a recorder that counts the policies and robots.txt files passed to it.
 type publicationCounter struct{ policies, robots int }
 
 func (c *publicationCounter) Record(activity.Request) {}
@@ -39,7 +39,7 @@ func TestPublishedToEachRecorders(t *testing.T) {
 			for i := range recorders {
 				if recorders[i].Get("test") == nil {
 					recorders[i].Add("test", &counts[i])
-					if added*i > 0 { // so that they differ in their Generation
+					if added*i > 0 { // so the recorders have different Generations
 						recorders[i].Add("another", new(publicationCounter))
 					}
 				}

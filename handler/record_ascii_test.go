@@ -8,7 +8,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// A recorded target is ASCII, and stands for the same path.
+// A target is recorded in ASCII, in a spelling of the same path.
 func TestRecordedTargetsAreASCII(t *testing.T) {
 	for target, want := range map[string]string{"/a%20b?c": "/a%20b?c", "/x\u202ey": "/x%E2%80%AEy", "/\xff?\xfe": "/%FF?%FE", "": ""} {
 		got := pathpattern.EncodeBeyondASCII(target)

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Absolute addresses have the scheme that the client uses, which a trusted proxy may say.
+// Absolute URLs in robots.txt have the scheme that the client uses. If the request came through a trusted proxy, the
+// proxy's header field names this scheme.
 func TestAddressesHaveTheSchemeOfTheClient(t *testing.T) {
 	t.Parallel()
 	const policy = "version: 1\nsitemaps: /s.xml\npublish: {rsl: on}\nrules:\n  - for: everyone\n    disallow: {train-ai: /}\n"
@@ -34,7 +35,7 @@ func TestAddressesHaveTheSchemeOfTheClient(t *testing.T) {
 				if r.Header.Set("X-Forwarded-Proto", o.forwarded); o.tls {
 					r.TLS = &tls.ConnectionState{}
 				}
-				if scheme == "" { // another client, between two answers of the cache
+				if scheme == "" { // a client with another scheme, whose answer must not come from the cached one
 					r.TLS, scheme = &tls.ConnectionState{}, "https"
 				}
 				w := httptest.NewRecorder()

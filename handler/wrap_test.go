@@ -21,14 +21,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// failing are policies that cannot be read.
+// failing is a Policies whose policies cannot be read.
 type failing struct{}
 
 func (failing) Get(context.Context, string) (*source.Snapshot, error) {
 	return nil, errors.New("open /srv/policies/www.example.com.yaml: permission denied")
 }
 
-// Without Caddy the handler itself hides an error from clients and logs it.
+// Without Caddy, the handler itself answers errors. It logs the error, and does not show it to the client.
 func TestErrorsAreNotShownToClients(t *testing.T) {
 	core, logged := observer.New(zap.ErrorLevel)
 	h := New(Options{Policies: failing{}, Logger: zap.New(core)})
@@ -42,7 +42,7 @@ func TestErrorsAreNotShownToClients(t *testing.T) {
 	}
 }
 
-// A policy's text for blocked clients is for them.
+// The message that a policy contains for blocked clients is sent to them.
 func TestRaisedRefusalIsShown(t *testing.T) {
 	text := strings.Replace(closedToGPTBot, "rules:", "enforcement: {message: Write to licenses@example.com}\nrules:", 1)
 	h := newHandlerWith(t, text, Options{RaiseRefusals: true})
@@ -53,8 +53,8 @@ func TestRaisedRefusalIsShown(t *testing.T) {
 	}
 }
 
-// A handler before this one may have changed the URL of a request. The policy goes by the
-// target that the client sent, in each of its forms (RFC 9112 section 3.2).
+// An earlier handler may have changed the URL of a request. The policy is applied to the target that the client sent,
+// in each of the forms of RFC 9112 section 3.2.
 func TestTargetBehindStripPrefix(t *testing.T) {
 	text := "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /members/}\n    enforce: block\n"
 	site := http.StripPrefix("/members", newHandler(t, text).Wrap(http.NotFoundHandler()))
@@ -69,7 +69,7 @@ func TestTargetBehindStripPrefix(t *testing.T) {
 	}
 }
 
-// A handler before this one may name the site to the upstream in the query.
+// An earlier handler may add the name of the site to the query, for the upstream.
 func TestMergeBehindRewrite(t *testing.T) {
 	asked := ""
 	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -90,7 +90,8 @@ func TestMergeBehindRewrite(t *testing.T) {
 // limited is a policy that lets GPTBot make two requests.
 const limited = "version: 1\nrules:\n  - for: GPTBot\n    allow: {crawl: /}\n    limit: 2/h\n    enforce: block\n"
 
-// A request that passes two handlers of ours is counted once, with Serve as with Wrap.
+// If a request passes through two handlers of this package, the rate limit counts it only once, with Serve and with
+// Wrap.
 func TestNestedServeCountsOnce(t *testing.T) {
 	h := newHandler(t, limited)
 	inner := nextFunc(func(w http.ResponseWriter, r *http.Request) error {
@@ -140,8 +141,8 @@ func TestRequestsWithinARequest(t *testing.T) {
 	}
 }
 
-// Handlers that take over the connection ask for http.Hijacker, also while requests are
-// recorded, and the request shows that they did.
+// The next handler can take over the connection through http.Hijacker, even if requests are recorded. The record then
+// shows that this happened.
 func TestHijackWhileRecording(t *testing.T) {
 	visits := make(chan activity.Request, 1)
 	var recorders activity.Recorders
@@ -193,7 +194,7 @@ func TestNoBytesOfHEAD(t *testing.T) {
 	}
 }
 
-// visitChan is a recorder that sends on what it gets.
+// visitChan is a recorder that sends each recorded request on the channel.
 type visitChan chan activity.Request
 
 func (c visitChan) Record(v activity.Request) { c <- v }
@@ -203,7 +204,7 @@ func (c visitChan) Record(v activity.Request) { c <- v }
 func TestOpaqueTargets(t *testing.T) {
 	t.Parallel()
 	h := newHandlerWith(t, closedToGPTBot, Options{RaiseRefusals: true})
-	wrapped := h.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the request went on") }))
+	wrapped := h.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the request reached the next handler") }))
 	for _, line := range []string{"GET x:http://h/admin/ HTTP/1.1", "HEAD http:admin HTTP/1.1", "GET x:y HTTP/1.0", "OPTIONS x:* HTTP/1.1"} {
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(line + "\r\nHost: h\r\n\r\n")))
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// A block is the same response whatever else the site has, error routes included,
-// and the access log knows of it.
+// A block is the same response whatever other directives the site has, including error routes. The access log contains
+// the block.
 func TestRefusalIsAResponse(t *testing.T) {
 	sites := map[string]string{
 		"bare.test":     "robots_policy POLICY\nreverse_proxy UPSTREAM",
@@ -38,12 +38,11 @@ func TestRefusalIsAResponse(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(s.dir, "access.log"))
 	if n := strings.Count(string(text), `"status":403`); err != nil || n != 3 {
-		t.Errorf("the access log knows of %d blocks: %v", n, err)
+		t.Errorf("the access log contains %d blocks: %v", n, err)
 	}
 }
 
-// With block_with error the error routes decide what a blocked crawler gets, even the
-// page.
+// With "block_with error", the error routes decide what a blocked crawler gets, even if they serve the page.
 func TestRefusalAsAnError(t *testing.T) {
 	s := start(t, slicePolicy, htmlUpstream(page("")), `
 	robots_policy POLICY {
@@ -58,8 +57,7 @@ func TestRefusalAsAnError(t *testing.T) {
 	}
 }
 
-// Neither the message of a policy nor the page of an error with it is executed as a
-// template.
+// The message of a policy is never executed as a template, and neither is an error page that contains the message.
 func TestTemplatesDoNotExecuteAMessage(t *testing.T) {
 	t.Setenv("ROBOTS_POLICY_SECRET", "a secret")
 	const policy = `version: 1
@@ -84,7 +82,7 @@ rules:
 	}
 }
 
-// With block_with error the error routes of a subroute get the blocks of handlers inside.
+// With "block_with error", the error routes of a subroute answer the blocks of handlers inside that subroute.
 func TestRefusalInSubroute(t *testing.T) {
 	s := newServer(t, t.TempDir(), slicePolicy, nil)
 	type m = map[string]any

@@ -24,8 +24,8 @@ type catalogStatus struct {
 	}
 }
 
-// A crawler that a newer catalog adds is recognized by a running server, and belongs to
-// its category, under policies of both kinds: one for all hosts, and a file for each.
+// A running server recognizes a crawler that a newer catalog adds, and applies the rules for its category. This is
+// tested with one policy for all hosts, and with a policy file for each host.
 func TestCatalogUpdate(t *testing.T) {
 	const policy = "version: 1\nrules:\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n"
 	s := startReloading(t, "metrics", policy, nil, "robots_policy POLICY\nrespond hello")
@@ -111,7 +111,7 @@ func TestCatalogUpdate(t *testing.T) {
 	}
 	expect("a damaged one", "storage:robots_policy/crawlers.yaml", 403)
 	if len(s.log("an optional part does not work")) != 1 {
-		t.Error("not logged once")
+		t.Error("the damaged catalog was not logged exactly once")
 	}
 	if err := os.Remove(filepath.Join(s.dir, "storage/robots_policy/crawlers.yaml")); err != nil {
 		t.Fatal(err)

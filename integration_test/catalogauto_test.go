@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 )
 
-// A running server takes the released catalog automatically, and rejects one that differs from
-// the signed one. Without the key in the program, asking for it is an error.
+// A running server installs the released catalog automatically. It rejects a catalog that differs from the signed one.
+// If the program does not contain the key, the option is an error.
 func TestCatalogAuto(t *testing.T) {
 	private, public, err := catalogstore.NewKey()
 	if err != nil {
@@ -47,18 +47,18 @@ func TestCatalogAuto(t *testing.T) {
 	s.ask(http.MethodPost, "/robots_policy/reload", nil)
 	s.ask(http.MethodGet, "/robots_policy/", &now)
 	if now.Catalog.Source != "embedded" || !strings.Contains(now.Catalog.Rejected, "was changed") || s.get("/", "User-Agent", "NewlyAddedBot/1.0").StatusCode != 200 {
-		t.Errorf("a bad one: %+v", now)
+		t.Errorf("a changed catalog: %+v", now)
 	}
 	served.Store(&signed)
 	began := time.Now()
 	s.ask(http.MethodPost, "/robots_policy/reload", nil)
 	if code := s.get("/", "User-Agent", "NewlyAddedBot/1.0").StatusCode; code != 403 {
-		t.Errorf("a good one: NewlyAddedBot gets %d", code)
+		t.Errorf("a valid catalog: NewlyAddedBot gets %d", code)
 	}
-	t.Logf("live after %s", time.Since(began).Round(time.Millisecond))
+	t.Logf("the catalog was in use after %s", time.Since(began).Round(time.Millisecond))
 	s.ask(http.MethodGet, "/robots_policy/", &then)
 	if then.Catalog.Source != "storage:robots_policy/crawlers.yaml" || then.Catalog.Rejected != "" {
-		t.Errorf("a good one: %+v", then)
+		t.Errorf("a valid catalog: %+v", then)
 	}
 	if lines := s.log("installed the released catalog of crawlers"); len(lines) != 1 || !strings.Contains(fmt.Sprint(lines[0]), "NewlyAddedBot") {
 		t.Errorf("%v", lines)

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// TestChannelsPage compares the table in docs/reference/channels.md with what a server says when
-// everyone is disallowed a usage everywhere.
+// TestChannelsPage compares the table in docs/reference/channels.md with what a server sends if a policy disallows a
+// usage for everyone on all paths.
 func TestChannelsPage(t *testing.T) {
 	const name, head = "../docs/reference/channels.md", "| usage | robots.txt | headers | meta tag | rights documents | blocked |\n|---|---|---|---|---|---|\n"
 	page, err := os.ReadFile(name)
@@ -42,7 +42,7 @@ func TestChannelsPage(t *testing.T) {
 	}
 }
 
-// channelsOf returns what each channel says when everyone is disallowed a usage.
+// channelsOf returns what each channel contains if a policy disallows a usage for everyone.
 func channelsOf(t *testing.T, usage string) []string {
 	t.Helper()
 	enforce := ""

@@ -58,7 +58,7 @@ func TestCommands(t *testing.T) {
 	for i, c := range []struct {
 		args           string
 		code           int
-		stdout, stderr string // parts of them; with none the stream is empty
+		stdout, stderr string // texts that the stream must contain; if there are none, the stream must be empty
 	}{
 		{"--help", 0, "explain", ""},
 		{"check --help", 0, "--json", ""},
@@ -117,8 +117,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// Output to anything but a terminal has no colors, and neither setting of NO_COLOR changes
-// that.
+// Output that does not go to a terminal has no colors, with and without NO_COLOR.
 func TestCommandsWithoutColor(t *testing.T) {
 	t.Parallel()
 	for _, env := range []string{"NO_COLOR=1", "NO_COLOR="} {
@@ -139,7 +138,7 @@ func cleanPolicy(t *testing.T) string {
 	return clean
 }
 
-// Programs that read the JSON need not tell null from an empty list.
+// The JSON output has empty lists instead of null, so that programs need not handle both.
 func TestCommandsJSON(t *testing.T) {
 	t.Parallel()
 	clean := cleanPolicy(t)

@@ -21,9 +21,8 @@ import (
 
 const adaptSeparator = "\n----------\n"
 
-// TestAdapt compares what Caddyfiles become with what the files in adapt say: a
-// Caddyfile, a line of hyphens, and the JSON, or "error: " and a part of the
-// message.
+// TestAdapt adapts the Caddyfiles in the folder adapt. Each file contains a Caddyfile, a line of hyphens, and the
+// expected JSON, or "error: " and a part of the expected message.
 func TestAdapt(t *testing.T) {
 	needsCaddy(t, "a Caddyfile becomes JSON")
 	files, err := filepath.Glob("adapt/*.caddyfiletest")
@@ -45,8 +44,8 @@ func TestAdapt(t *testing.T) {
 			if err != nil {
 				part, isError := strings.CutPrefix(strings.TrimSpace(want), "error: ")
 				if isError && part != "" && strings.Contains(err.Error(), part) {
-					if !strings.Contains(err.Error(), "Caddyfile:") && !strings.HasPrefix(part, "unrecognized matcher") { // Caddy's own words
-						t.Errorf("no place: %v", err)
+					if !strings.Contains(err.Error(), "Caddyfile:") && !strings.HasPrefix(part, "unrecognized matcher") { // this message comes from Caddy
+						t.Errorf("the error has no file and line: %v", err)
 					}
 					return
 				}
@@ -68,7 +67,7 @@ func TestAdapt(t *testing.T) {
 				return
 			}
 			if !*update {
-				t.Fatalf("%s\n(-update writes it anew)", firstDifference(want, got))
+				t.Fatalf("%s\n(-update rewrites the file)", firstDifference(want, got))
 			}
 			if err := os.WriteFile(name, []byte(in+adaptSeparator+got), 0o644); err != nil {
 				t.Fatal(err)
@@ -77,7 +76,7 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
-// The example is formatted as caddy fmt would do it.
+// The example is formatted like the output of caddy fmt.
 func TestExampleIsFormatted(t *testing.T) {
 	needsCaddy(t, "caddy fmt")
 	text, err := os.ReadFile("../Caddyfile.example")
@@ -89,7 +88,7 @@ func TestExampleIsFormatted(t *testing.T) {
 	}
 }
 
-// behavior describes in words how a site behaves for clients.
+// behavior describes, as text, how a site answers clients.
 func (s *server) behavior() string {
 	var b strings.Builder
 	for _, agent := range []string{firefox, gptBot, "LogBot/1.0"} {
@@ -101,8 +100,7 @@ func (s *server) behavior() string {
 	return b.String()
 }
 
-// A configuration means the same in a Caddyfile and in JSON, with its defaults
-// written out and without.
+// A configuration has the same effect in a Caddyfile and in JSON, whether its defaults are written out or omitted.
 func TestCaddyfileAndJSONAgree(t *testing.T) {
 	needsCaddy(t, "a Caddyfile and Caddy's JSON")
 	up := httptest.NewServer(http.HandlerFunc(pageUpstream))
@@ -138,7 +136,7 @@ func TestCaddyfileAndJSONAgree(t *testing.T) {
 		})
 	}
 	if seen["nothing said"] != seen["defaults"] {
-		t.Error("the defaults are not what they are said to be")
+		t.Error("the written-out defaults behave differently from omitted options")
 	}
 	if seen["defaults"] == seen["all off"] || seen["defaults"] == seen["tailored"] || seen["some"] == seen["all off"] {
 		t.Error("configurations that differ behave the same")
@@ -203,7 +201,7 @@ func validate(t *testing.T, config string) error {
 	return caddy.Validate(&c)
 }
 
-// caddy validate blocks a policy with a mistake, and says where it is.
+// caddy validate rejects a policy with a mistake, and names the place of the mistake.
 func TestValidateCommand(t *testing.T) {
 	needsCaddy(t, "caddy validate")
 	dir := t.TempDir()

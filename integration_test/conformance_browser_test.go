@@ -18,8 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// awkwardPages are pages whose head is not where it seems to be. Each is served
-// by its number, with and without the module.
+// awkwardPages are pages whose head is not where it seems to be. Each page is served under its number, with and without
+// the module.
 var awkwardPages = []struct{ name, kind, text string }{
 	{"nothing but text", "text/html", "hello"},
 	{"no tags for head and body", "text/html", "<!DOCTYPE html><title>x</title><meta name=robots content=noarchive><p>hello"},
@@ -43,8 +43,8 @@ var awkwardPages = []struct{ name, kind, text string }{
 	{"unfinished", "text/html", "<!DOCTYPE html><html><head><title>x</title><meta name=robots content=no"},
 }
 
-// collector is a page that loads every awkward page, with and without, and
-// writes down what their trees are.
+// collector is a page that loads every awkward page, with and without the module, and writes down the trees that the
+// browser has parsed.
 const collector = `<!DOCTYPE html><title>collector</title><pre id=out></pre><script>
 const read = async (prefix, i) => {
 	const f = document.createElement("iframe");
@@ -87,8 +87,8 @@ func (b browserTree) says() reading {
 	return r
 }
 
-// A real browser reads in the heads of awkward pages what they said without the
-// module and what the policy says, and sees no other difference.
+// In the heads of awkward pages, a real browser finds the rules of the original page and of the policy. It sees no
+// other difference.
 func TestBrowserReadsHeads(t *testing.T) { bothDoors(t, testBrowserReadsHeads) }
 
 func testBrowserReadsHeads(t *testing.T, d door) {
@@ -128,7 +128,7 @@ func testBrowserReadsHeads(t *testing.T, d door) {
 		name, was, is := awkwardPages[i].name, tree["without"], tree["with"]
 		policy := conformanceSays["/drafts/x"].rules
 		if name == "nothing but text" {
-			policy = reading{} // that may be part of a page
+			policy = reading{} // fragments that may be part of a page are not changed
 		}
 		if d := is.says().difference(was.says().and(policy)); d != "" {
 			t.Errorf("%s: %s\nwithout %q\nwith    %q", name, d, was.Robots, is.Robots)

@@ -14,11 +14,11 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// This file reads what responses say to crawlers the way the documents tell a
-// crawler to, and adds it up. It shares no code with the packages that write it.
+// This file reads and combines the rules in responses in the way that the specifications demand of a crawler. It shares
+// no code with the packages that write the rules.
 
-// effect holds the rules against one audience. The numbers are ranks: the higher, the stricter,
-// and 0 without a rule.
+// effect holds the rules that restrict one audience. The numbers are ranks: a higher rank is stricter, and 0 means that
+// there is no rule.
 type effect struct {
 	words                         string // bare rules, sorted, each between spaces
 	snippet, video, image, expiry int64
@@ -31,7 +31,7 @@ type reading map[string]effect
 
 var imageRank = map[string]int64{"large": 1, "standard": 2, "none": 3}
 
-// limitRank ranks -1, "no limit", lowest and 0 highest.
+// limitRank returns the rank of a limit. -1, which means "no limit", has the lowest rank, and 0 the highest.
 func limitRank(n int64) int64 {
 	if n < 0 {
 		return 1
@@ -39,7 +39,7 @@ func limitRank(n int64) int64 {
 	return never - n
 }
 
-// with adds a rule. Words that only allow say nothing.
+// with adds a rule. It ignores rules that only allow something.
 func (e effect) with(name, value string) effect {
 	n, nerr := strconv.ParseInt(value, 10, 64)
 	switch {
@@ -64,8 +64,8 @@ func (e effect) with(name, value string) effect {
 	return e.normal()
 }
 
-// normal drops what a stricter rule leaves without effect: no snippet at all is
-// stricter than a short one, and noarchive than nocache (specs of the engines).
+// normal drops rules that have no effect because of a stricter rule. For example, nosnippet is stricter than any
+// max-snippet, and noarchive is stricter than nocache (documentation of the search engines).
 func (e effect) normal() effect {
 	words := strings.Fields(e.words)
 	if e.snippet == limitRank(0) {
@@ -86,14 +86,14 @@ func (e effect) normal() effect {
 	return e
 }
 
-// and is the union of all restrictive rules (draft-illyes-repext-03).
+// and returns the union of all restrictive rules (draft-illyes-repext-03).
 func (e effect) and(f effect) effect {
 	return effect{e.words + f.words, max(e.snippet, f.snippet), max(e.video, f.video), max(e.image, f.image), max(e.expiry, f.expiry)}.normal()
 }
 
 func (r reading) add(audience string, e effect) { r[audience] = r[audience].and(e) }
 
-// to returns the rules of the headers for a crawler: everyone's rules and its own together.
+// to returns the rules for a crawler: the rules for everyone combined with its own.
 func (r reading) to(crawler string) effect { return r["*"].and(r[crawler]) }
 
 func (r reading) and(s reading) reading {
@@ -104,7 +104,7 @@ func (r reading) and(s reading) reading {
 	return sum
 }
 
-// difference tells where two readings differ for some crawler, or "".
+// difference describes the first difference between two readings for a crawler, or returns "".
 func (r reading) difference(want reading) string {
 	crawlers := slices.AppendSeq(slices.Collect(maps.Keys(r)), maps.Keys(want))
 	crawlers = append(crawlers, "a-crawler-that-nobody-names")
@@ -116,7 +116,7 @@ func (r reading) difference(want reading) string {
 	return ""
 }
 
-// covers reports whether every crawler is denied by r what s denies it.
+// covers reports whether r restricts every crawler at least as much as s.
 func (r reading) covers(s reading) bool { return r.and(s).difference(r) == "" }
 
 var (
@@ -124,7 +124,7 @@ var (
 	ruleNames = regexp.MustCompile(`(?i)^(?:all|none|(?:no)?(?:index|follow|snippet|archive|cache|translate|imageindex)|max-[a-z-]+|unavailable_after)$`)
 )
 
-// rulesOf reads a comma list as in the content of a meta tag.
+// rulesOf parses a comma-separated list, as in the content of a meta tag.
 func rulesOf(list string) (e effect) {
 	for _, m := range dateRule.FindAllStringSubmatch(list, -1) {
 		e = e.with("unavailable_after", m[1])
@@ -154,8 +154,8 @@ func readX(lines []string) reading {
 	return r
 }
 
-// readList reads Robots-Tag as the List of draft -03, readDictionary as the
-// Dictionary of draft -02.
+// readList parses Robots-Tag as a List, according to draft -03. readDictionary parses it as a Dictionary, according to
+// draft -02.
 func readList(lines []string) (reading, error) {
 	list, err := httpsfv.UnmarshalList(lines)
 	if err != nil {
@@ -166,7 +166,7 @@ func readList(lines []string) (reading, error) {
 		item, ok := m.(httpsfv.Item)
 		token, isToken := item.Value.(httpsfv.Token)
 		if !ok || !isToken {
-			return nil, fmt.Errorf("the member %v is no token", m)
+			return nil, fmt.Errorf("the member %v is not a token", m)
 		}
 		r.add(strings.ToLower(string(token)), params(item.Params))
 	}
@@ -201,8 +201,8 @@ func params(p *httpsfv.Params) (e effect) {
 	return e
 }
 
-// readUpstream reads Robots-Tag lines of other authors. It reads those in the syntax of
-// X-Robots-Tag as they were meant, and skips those that cannot be read, which sure reports.
+// readUpstream parses Robots-Tag lines of other authors. It parses lines in the syntax of X-Robots-Tag according to
+// that syntax, and skips invalid lines. sure reports whether all lines were valid.
 func readUpstream(lines []string) (r reading, sure bool) {
 	r, sure = reading{}, true
 	for _, line := range lines {
@@ -222,8 +222,8 @@ func readUpstream(lines []string) (r reading, sure bool) {
 
 var preference = regexp.MustCompile(`^\s*([a-z*][a-z0-9_.*-]*)=([yn])\s*$`)
 
-// readUsage reads the y and n of Content-Usage: any n is n (AIPREF vocabulary §5.1). It ignores
-// a line that is not a Dictionary.
+// readUsage parses the preferences in Content-Usage lines. If any line has n for a usage, the result is n (AIPREF
+// vocabulary section 5.1). It ignores a line that is not a Dictionary.
 func readUsage(lines []string) map[string]string {
 	found := map[string]string{}
 	for _, line := range lines {

@@ -13,8 +13,7 @@ import (
 	"testing"
 )
 
-// Responses before the final one pass as they are, and the final one carries
-// the fields once.
+// Interim responses are passed on unchanged. The final response contains the policy's fields once.
 func TestInterimResponses(t *testing.T) { bothDoors(t, testInterimResponses) }
 
 func testInterimResponses(t *testing.T, d door) {
@@ -57,7 +56,7 @@ func testInterimResponses(t *testing.T, d door) {
 	}
 }
 
-// A request that asks to go on waits for nothing but the upstream.
+// A request with "Expect: 100-continue" waits only for the upstream.
 func TestExpectContinue(t *testing.T) { bothDoors(t, testExpectContinue) }
 
 func testExpectContinue(t *testing.T, d door) {
@@ -81,8 +80,7 @@ func testExpectContinue(t *testing.T, d door) {
 	}
 }
 
-// An upgraded connection belongs to the two ends: its 101 is left alone, and
-// bytes go both ways.
+// The response 101 of an upgraded connection is not changed, and bytes are passed on in both directions.
 func TestUpgrade(t *testing.T) { bothDoors(t, testUpgrade) }
 
 func testUpgrade(t *testing.T, d door) {
@@ -133,7 +131,7 @@ func testUpgrade(t *testing.T, d door) {
 	}
 }
 
-// CONNECT asks for a tunnel; the answer is not a page.
+// The answer to CONNECT opens a tunnel, so it is not treated as a page.
 func TestConnect(t *testing.T) { bothDoors(t, testConnect) }
 
 func testConnect(t *testing.T, d door) {
@@ -148,7 +146,7 @@ func testConnect(t *testing.T, d door) {
 	}
 }
 
-// Trailers pass, announced or not. Digests of a changed page do not pass.
+// Trailers are passed on, whether they were announced or not. Digests of a changed page are removed.
 func TestTrailers(t *testing.T) { bothDoors(t, testTrailers) }
 
 func testTrailers(t *testing.T, d door) {
@@ -182,7 +180,7 @@ func testTrailers(t *testing.T, d door) {
 	}
 }
 
-// What Caddy's own handlers answer carries the fields like an upstream's answer.
+// The answers of Caddy's own handlers get the policy's fields like the answers of an upstream.
 func TestHeadersOfHandlers(t *testing.T) { bothDoors(t, testHeadersOfHandlers) }
 
 func testHeadersOfHandlers(t *testing.T, d door) {
@@ -240,7 +238,7 @@ func testHeadersOfHandlers(t *testing.T, d door) {
 	if s.lacks("template.test") {
 		return
 	}
-	// A part of a file, and one that has not changed.
+	// Requests for a part of a file, and for a file that has not changed.
 	tag := s.get("/drafts/x", "Host", "files.test", "Status", "200").Header.Get("Etag")
 	for _, header := range [][]string{{"Range", "bytes=0-4"}, {"If-None-Match", tag}} {
 		for _, method := range []string{"GET", "HEAD"} {

@@ -34,7 +34,8 @@ crawlers:
   ExampleBot: {category: search, operator: Example, reads-meta: true}
 `
 
-// what conformancePolicy says about a path, in words. Amazon reads noarchive as what train-ai disallows.
+// The header rules that follow from conformancePolicy for each path. Amazon's crawlers treat noarchive as a rule
+// against AI training, so train-ai adds it for them.
 var conformanceSays = map[string]struct {
 	rules reading
 	usage map[string]string
@@ -46,13 +47,12 @@ var conformanceSays = map[string]struct {
 	"/open/x":   {reading{}, map[string]string{}},
 }
 
-// conformanceUpstream answers as the request's headers ask: Say is a number in
-// upstreamSays.
+// conformanceUpstream answers as the request's header fields demand. The field Say is an index in upstreamSays.
 func conformanceUpstream(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	if i, err := strconv.Atoi(r.Header.Get("Say")); err == nil {
 		for name, lines := range upstreamSays[i].fields {
-			h[name] = slices.Concat(h[name], lines) // as a proxy does
+			h[name] = slices.Concat(h[name], lines) // like a proxy
 		}
 	}
 	h.Set("Content-Type", r.Header.Get("Type"))
@@ -88,7 +88,7 @@ var (
 type route struct {
 	body       string
 	eager      fields
-	noUpstream bool // what the upstream says is taken away on the way in
+	noUpstream bool // a handler removes the upstream's fields before robots_policy sees them
 	over       fields
 	gone       string
 	statuses   []int
@@ -134,7 +134,7 @@ var headerRoutes = map[string]route{
 	"intercept": {body: "robots_policy POLICY\nintercept {\n@e status 5xx\nreplace_status @e 502\n}\nreverse_proxy UPSTREAM", statuses: []int{200, 404, 500}},
 }
 
-// siteName makes a route's name a host's.
+// siteName converts the name of a route to the name of a host.
 func siteName(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), " ", "-") + ".test"
 }
@@ -151,8 +151,7 @@ func (rt route) expected(upstream fields) fields {
 	return rt.eager.and(upstream)
 }
 
-// settle checks what an outer handler has the last word about, and judges the
-// rest.
+// settle checks the fields that an outer handler sets or deletes, and judges the other fields.
 func (rt route) settle(path string, before, got fields) (wrong []string) {
 	last := func(name string) bool {
 		return rt.over[name] != nil || slices.Contains(strings.Fields(rt.gone), name)
@@ -170,8 +169,8 @@ func (rt route) settle(path string, before, got fields) (wrong []string) {
 	return wrong
 }
 
-// TestHeaderConformance asks for every combination of a method, a status, an
-// upstream's header and a handler order.
+// TestHeaderConformance sends requests for every combination of a method, a status, an upstream's header and an order
+// of handlers.
 func TestHeaderConformance(t *testing.T) { bothDoors(t, testHeaderConformance) }
 
 func testHeaderConformance(t *testing.T, d door) {
@@ -202,8 +201,8 @@ func testHeaderConformance(t *testing.T, d door) {
 	}
 }
 
-// headerCells asks with every method for every status, or with one for each where that would
-// take long. It checks the fields, and that they are equal for all of them.
+// headerCells combines every method with every status, or, where that would take too long, uses one method for each
+// status. It checks that the fields are correct, and that all responses have the same fields.
 func (s *server) headerCells(t *testing.T, name string, rt route, say int, kind, path string) {
 	t.Helper()
 	statuses := rt.statuses

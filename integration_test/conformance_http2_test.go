@@ -18,17 +18,17 @@ import (
 	"time"
 )
 
-// wires are the ways in which a client speaks HTTP with a site.
+// wires are the versions of HTTP with which a client sends requests to a site.
 var wires = []struct {
 	name, scheme string
 	major        int
 }{{"HTTP/1.1", "http", 1}, {"HTTP/1.1 over TLS", "https", 1}, {"HTTP/2 over TLS", "https", 2}, {"HTTP/2 in the clear", "http", 2}}
 
-// wired runs a site for all wires. do sends a request over the one of that index,
-// with the header, and gives the response.
+// wired runs a site for all wires. do sends a request with the header over the wire with the index, and returns the
+// response.
 func wired(t *testing.T, d door, site string, upstream http.HandlerFunc) (do func(i int, r *http.Request) *http.Response) {
 	t.Helper()
-	own := httptest.NewTLSServer(nil) // for its certificate, which is for example.com
+	own := httptest.NewTLSServer(nil) // the name in the certificate of the test server
 	own.Close()
 	run := wiredCaddy
 	if d == netHTTPDoor {
@@ -61,20 +61,20 @@ func wired(t *testing.T, d door, site string, upstream http.HandlerFunc) (do fun
 		}
 		t.Cleanup(func() { _ = resp.Body.Close() })
 		if resp.ProtoMajor != wires[i].major {
-			t.Fatalf("%s: the answer came by %s", wires[i].name, resp.Proto)
+			t.Fatalf("%s: the answer used %s", wires[i].name, resp.Proto)
 		}
 		return resp
 	}
 }
 
-// wiredNetHTTP runs a site with net/http, and gives its address for TLS.
+// wiredNetHTTP runs a site with net/http, and returns its address for TLS.
 func wiredNetHTTP(t *testing.T, site string, upstream http.HandlerFunc, pair tls.Certificate) (s *server, secure string) {
 	t.Helper()
 	s = netHTTPDoor.start(t, conformancePolicy, upstream, site)
 	return s, s.listen(&tls.Config{Certificates: []tls.Certificate{pair}}, false)
 }
 
-// wiredCaddy runs a site with Caddy, and gives its address for TLS.
+// wiredCaddy runs a site with Caddy, and returns its address for TLS.
 func wiredCaddy(t *testing.T, site string, upstream http.HandlerFunc, pair tls.Certificate) (s *server, secure string) {
 	t.Helper()
 	doors.ran(t, caddyDoor, "*")
@@ -112,8 +112,8 @@ const (
 	amazonsElement   = `<meta name="Amazonbot" content="noarchive">`
 )
 
-// A changed page is the same over each wire: its text, its header, its validators, and its
-// answer to HEAD.
+// A changed page is the same over each wire. This includes its text, its header, its validators, and the answer to
+// HEAD.
 func TestPageOverEachWire(t *testing.T) { bothDoors(t, testPageOverEachWire) }
 
 func testPageOverEachWire(t *testing.T, d door) {
@@ -168,7 +168,7 @@ func pageOverEachWire(t *testing.T, do func(i int, r *http.Request) *http.Respon
 	}
 }
 
-// Interim responses and trailers pass over each version of HTTP. Digests of a changed page do not pass.
+// Interim responses and trailers are passed on over each version of HTTP. Digests of a changed page are removed.
 func TestInterimAndTrailersOverEachWire(t *testing.T) {
 	bothDoors(t, testInterimAndTrailersOverEachWire)
 }
@@ -207,8 +207,8 @@ func testInterimAndTrailersOverEachWire(t *testing.T, d door) {
 	}
 }
 
-// Over each wire a part of a stream, and the head of a page, arrive before the
-// upstream has sent what follows: it waits until the client has them.
+// Over each wire, the client receives a part of a stream, or the head of a page, before the upstream sends the rest.
+// The upstream waits until the client has received this part.
 func TestStreamsOverEachWire(t *testing.T) { bothDoors(t, testStreamsOverEachWire) }
 
 func testStreamsOverEachWire(t *testing.T, d door) {
@@ -232,7 +232,7 @@ func testStreamsOverEachWire(t *testing.T, d door) {
 		} {
 			resp := do(i, wireRequest(t, "GET", "Type", c.kind, "Parts", c.parts))
 			for part := range strings.SplitSeq(c.want, "|") {
-				b := make([]byte, len(part)) // the client's timeout ends a wait in vain
+				b := make([]byte, len(part)) // if the part does not arrive, the client's timeout ends the wait
 				if _, err := io.ReadFull(resp.Body, b); err != nil || string(b) != part {
 					t.Fatalf("%s, %s: %q, want %q: %v", w.name, c.kind, b, part, err)
 				}

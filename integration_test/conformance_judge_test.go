@@ -34,7 +34,7 @@ func (f fields) and(g fields) fields {
 	return sum
 }
 
-// numbered repeats a line with numbers put in.
+// numbered returns n copies of a line, each with its number.
 func numbered(n int, format string) (lines []string) {
 	for i := range n {
 		lines = append(lines, fmt.Sprintf(format, i))
@@ -42,7 +42,7 @@ func numbered(n int, format string) (lines []string) {
 	return lines
 }
 
-// upstreamSays are headers that an upstream may send.
+// upstreamSays lists headers that an upstream may send.
 var upstreamSays = []struct {
 	name   string
 	fields fields
@@ -100,13 +100,13 @@ var upstreamSays = []struct {
 	}},
 }
 
-// limits of what is read of a field, and written.
+// The limits, in bytes, for reading and writing a field.
 const mostRead, mostWritten = 16 << 10, 8 << 10
 
 func size(lines []string) int { return len(strings.Join(lines, ", ")) }
 
-// judge compares the fields that a client got with what the policy says about
-// the path added to what stood there before it, and tells what is wrong.
+// judge checks the fields that a client received. They must be the combination of the earlier fields with the policy's
+// rules for the path. judge returns the problems.
 func judge(path string, before, got fields) (wrong []string) {
 	says := conformanceSays[path]
 	for _, name := range fieldNames {
@@ -140,9 +140,9 @@ func judge(path string, before, got fields) (wrong []string) {
 	return wrong
 }
 
-// judgeRules compares what is said with what should be: exactly, or, where
-// not all of the upstream's can be known or written, no less than the policy's
-// and no more than both.
+// judgeRules compares the rules in a field with the expected rules. If exactly is false, the upstream's rules are too
+// long to be read or written completely. Then the field must have at least the policy's rules, and at most the rules of
+// both.
 func judgeRules(policy, was, is reading, exactly bool) string {
 	both := policy.and(was)
 	switch {
@@ -156,8 +156,8 @@ func judgeRules(policy, was, is reading, exactly bool) string {
 	return ""
 }
 
-// judgeRobotsTag judges Robots-Tag, which repeats what stood under the older name: who reads
-// the new one may not look there.
+// judgeRobotsTag judges Robots-Tag. This field repeats the rules of the older field X-Robots-Tag, because crawlers that
+// read the new field may ignore the older one.
 func judgeRobotsTag(policy reading, was, older, is []string) string {
 	list, err := readList(is)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// padding makes pages long enough for encode to compress them. It stands for
-// PADDING in pageHeads on the sites that do.
+// padding makes pages long enough to be compressed by "encode". On sites with "encode", it replaces the word PADDING in
+// pageHeads.
 var padding = "<!--" + strings.Repeat(" much to say ", 60) + "-->"
 
-// pageHeads are the contents of a page's head.
+// pageHeads lists contents of the head of a page.
 var pageHeads = []string{
 	"",
 	`PADDING`,
@@ -26,7 +26,7 @@ var pageHeads = []string{
 	`PADDING<noscript><meta name="robots" content="nosnippet"></noscript><meta content='all' name='googlebot'><meta name="examplebot" content="none">`,
 }
 
-// pageValidators are headers that a page comes with.
+// pageValidators lists header fields of a page.
 var pageValidators = [][]string{
 	{},
 	{"Etag", `"v1"`, "Accept-Ranges", "bytes"},
@@ -45,7 +45,7 @@ var pageRoutes = map[string]string{
 
 var pageCodings = []string{"", "gzip", "deflate", "zstd", "br", "compress"}
 
-// A pageCell is one request for a page and what its answer is made from.
+// A pageCell is a request for a page, and the properties of the upstream's answer.
 type pageCell struct {
 	route, method, coding, chunks, accept string
 	status                                int
@@ -64,15 +64,15 @@ func (c pageCell) validator(name string) string {
 	return ""
 }
 
-// changes reports whether the page becomes another.
+// changes reports whether the page must be changed.
 func (c pageCell) changes() bool {
 	return (c.method == "GET" || c.method == "HEAD") && c.status == 200 && c.coding != "compress" &&
 		!strings.Contains(c.validator("Cache-Control"), "no-transform")
 }
 
-// TestPageConformance asks for pages in every combination of a method, a status,
-// a content coding, validators and the way in which they are written. Without
-// ROBOTSPOLICY_LONG, each but the status 200 has its turn with a third of the rest.
+// TestPageConformance requests pages in every combination of a method, a status, a content coding, validators and the
+// way in which the page is written. Without ROBOTSPOLICY_LONG, each status except 200 is combined with only some of the
+// rest.
 func TestPageConformance(t *testing.T) { bothDoors(t, testPageConformance) }
 
 func testPageConformance(t *testing.T, d door) {
@@ -110,7 +110,7 @@ func testPageConformance(t *testing.T, d door) {
 	}
 }
 
-// pageMethods checks a cell with each method, and that HEAD says what GET says.
+// pageMethods checks a cell with each method, and that the answers to HEAD and GET have the same header.
 func (s *server) pageMethods(t *testing.T, c pageCell) {
 	t.Helper()
 	headers := map[string]http.Header{}
@@ -120,14 +120,14 @@ func (s *server) pageMethods(t *testing.T, c pageCell) {
 		h.Del("Date")
 		h.Del("Content-Length")
 		if c.route == "encode" && c.changes() {
-			// Caddy's encode needs the length of an answer to HEAD to tell whether
-			// it would be compressed, and a changed page's is not known.
+			// Caddy's "encode" uses the length of an answer to HEAD to decide whether to compress it. The length of a
+			// changed page is not known.
 			h.Del("Content-Encoding")
 			h["Vary"] = slices.DeleteFunc(h["Vary"], func(v string) bool { return v == "Accept-Encoding" })
 		}
 		if c.changes() {
 			if tag := h.Get("Etag"); c.method == "HEAD" && tag != "" {
-				t.Errorf("%v: ETag %s, and none is known of what GET answers", c, tag)
+				t.Errorf("%v: ETag %s in the answer to HEAD, although the tag of the GET is not known", c, tag)
 			}
 			h.Del("Etag")
 		}
@@ -150,7 +150,7 @@ func (s *server) pageCell(t *testing.T, c pageCell) response {
 		header = append(header, "Coding", c.coding)
 	}
 	if c.accept == "" {
-		c.accept = "identity" // without it the proxy's client would ask for gzip and unpack it
+		c.accept = "identity" // without this field, the proxy's HTTP client would request gzip and decompress the response
 	}
 	header = append(header, "Accept-Encoding", c.accept)
 	r := s.do(c.method, "/drafts/x", append(header, c.validators...)...)
@@ -199,7 +199,7 @@ func (s *server) pageBody(t *testing.T, c pageCell, r response) {
 	if !strings.Contains(strings.ToLower(c.head), "name=") && len(got) > len(original) {
 		at := strings.Index(got, "<meta")
 		if at < 0 || got[:at]+got[at+len(got)-len(original):] != original {
-			t.Errorf("%v: more than elements put in: %.500q", c, got)
+			t.Errorf("%v: other changes than inserted elements: %.500q", c, got)
 		}
 	}
 	if c.chunks == "whole" && coding == "" && r.ContentLength != int64(len(r.body)) {
@@ -207,12 +207,12 @@ func (s *server) pageBody(t *testing.T, c pageCell, r response) {
 	}
 }
 
-// pageHeader checks what the header says about the page.
+// pageHeader checks the header of the page.
 func pageHeader(t *testing.T, c pageCell, r response) {
 	t.Helper()
 	changed := c.changes()
 	tag, got := c.validator("Etag"), r.Header.Get("Etag")
-	packed := r.Header.Get("Content-Encoding") != c.coding // by encode
+	packed := r.Header.Get("Content-Encoding") != c.coding // compressed by "encode"
 	switch own := strings.TrimSuffix(got, `"`); {
 	case !changed && !packed && got != tag:
 		t.Errorf("%v: ETag %s", c, got)

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// pageOfSize writes a page of n bytes, which begins with the request's Begin.
+// pageOfSize writes a page of n bytes. The request's field Begin selects its beginning.
 func pageOfSize(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html")
 	n, _ := strconv.Atoi(r.Header.Get("Size"))
@@ -28,11 +28,10 @@ func pageOfSize(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pageBeginnings are heads that end, and heads that never do.
+// pageBeginnings are beginnings of pages. Some heads end, and others never end.
 var pageBeginnings = []string{"<!DOCTYPE html><html><head></head><body>", "<!DOCTYPE html><html><head><title>", "<!DOCTYPE html><!--"}
 
-// Clients that stop reading hold no more memory with the directive than without
-// it, but for a bound.
+// With the directive, clients that stop reading a response use at most a limited amount of additional memory.
 func TestMemoryOfSlowClients(t *testing.T) { bothDoors(t, testMemoryOfSlowClients) }
 
 func testMemoryOfSlowClients(t *testing.T, d door) {
@@ -54,13 +53,13 @@ func testMemoryOfSlowClients(t *testing.T, d door) {
 	}
 	for _, begin := range beginnings {
 		held := map[string]int64{}
-		for _, host := range []string{"bare.test", "ours.test", "bare.test", "ours.test"} { // the first round fills pools
+		for _, host := range []string{"bare.test", "ours.test", "bare.test", "ours.test"} { // the first round fills the pools of reusable buffers
 			held[host] = s.stalled(clients, host, begin)
 		}
-		t.Logf("%s: %d KiB a client, %d KiB without the directive", begin, held["ours.test"]/int64(clients)>>10, held["bare.test"]/int64(clients)>>10)
-		// A page's buffers hold its head, 64 KiB at most, in slices that grow.
+		t.Logf("%s: %d KiB for each client, %d KiB without the directive", begin, held["ours.test"]/int64(clients)>>10, held["bare.test"]/int64(clients)>>10)
+		// A page's buffers hold its head, at most 64 KiB, in slices that grow.
 		if more := (held["ours.test"] - held["bare.test"]) / int64(clients); more > 160<<10 {
-			t.Errorf("%s: %d KiB more are held for each client", begin, more>>10)
+			t.Errorf("%s: %d KiB more for each client", begin, more>>10)
 		}
 	}
 }
@@ -92,7 +91,7 @@ func (s *server) stalled(n int, host, begin string) int64 {
 	wg.Wait()
 	used := int64(liveHeap()) - int64(before)
 	cancel()
-	for range 100 { // until the connections are gone
+	for range 100 { // wait until the connections are closed
 		if int64(liveHeap())-int64(before) < used/4 {
 			break
 		}
@@ -101,8 +100,7 @@ func (s *server) stalled(n int, host, begin string) int64 {
 	return used
 }
 
-// A page of 100 MB passes in as little memory as it does without the directive,
-// also if its head never ends.
+// A page of 100 MB needs as little memory as without the directive, even if its head never ends.
 func TestMemoryOfHugePages(t *testing.T) { bothDoors(t, testMemoryOfHugePages) }
 
 func testMemoryOfHugePages(t *testing.T, d door) {

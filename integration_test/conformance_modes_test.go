@@ -30,8 +30,8 @@ rules:
     robots-tag: notranslate
 `
 
-// An exemption that headers cannot express for everyone at once goes to each crawler alone, in
-// the headers and in the page, and caches are told.
+// Headers for all crawlers cannot express that one crawler is exempt from a rule. With tailored headers, each crawler
+// gets its own rules in the headers and in the page. The field Vary tells this to caches.
 func TestTailored(t *testing.T) { bothDoors(t, testTailored) }
 
 func testTailored(t *testing.T, d door) {
@@ -50,8 +50,9 @@ func testTailored(t *testing.T, d door) {
 		{"each.test", firefox, "*;noindex", "noindex", `<meta name="robots" content="noindex">`},
 		{"some.test", googleAgent, "", "nofollow, notranslate", ""},
 		{"some.test", firefox, "", "noindex", ""},
-		// Headers name crawlers that follow Googlebot's group in addition to Googlebot. No document says that
-		// they read its name there, nor that they read meta tags with their own.
+		// In addition to Googlebot, headers name the crawlers that follow Googlebot's group, because no document says
+		// that these crawlers obey the name Googlebot in headers. Meta tags do not name them, because no document says
+		// that they read meta tags with their own names.
 		{
 			"shared.test", googleAgent, "*;noindex, amazonbot;noarchive, google-inspectiontool;nofollow;notranslate, googlebot;nofollow;notranslate, googlebot-image;nofollow;notranslate, googlebot-mobile;nofollow;notranslate, googlebot-video;nofollow;notranslate", "noindex",
 			`<meta name="robots" content="noindex"><meta name="Googlebot" content="nofollow, notranslate"><meta name="Amazonbot" content="noarchive">`,
@@ -74,12 +75,12 @@ func testTailored(t *testing.T, d door) {
 			}
 		}
 	}
-	// A path without a rule still varies: a cache must not learn from one answer that all are
-	// alike.
+	// The answer for a path without a rule also has Vary. Otherwise a cache could conclude that all crawlers get the
+	// same answers.
 	if r := s.get("/open/x", "Host", "each.test"); r.Header.Get("Vary") != "Cookie, User-Agent" && !slices.Contains(r.Header.Values("Vary"), "User-Agent") {
 		t.Errorf("Vary: %q", r.Header.Values("Vary"))
 	}
-	// One crawler's entity tag is not another's.
+	// Each crawler gets its own entity tag.
 	mine := s.get("/drafts/x", "Host", "each.test", "User-Agent", googleAgent, "Etag", `"v1"`).Header.Get("Etag")
 	for agent, want := range map[string]int{googleAgent: 304, firefox: 200, "bingbot/2.0": 200} {
 		if r := s.get("/drafts/x", "Host", "each.test", "User-Agent", agent, "Etag", `"v1"`, "If-None-Match", mine); r.StatusCode != want {
@@ -88,7 +89,7 @@ func testTailored(t *testing.T, d door) {
 	}
 }
 
-// Each channel can be switched off, and the others go on.
+// Each channel can be switched off without affecting the others.
 func TestChannelsOff(t *testing.T) { bothDoors(t, testChannelsOff) }
 
 func testChannelsOff(t *testing.T, d door) {
@@ -125,7 +126,7 @@ func testChannelsOff(t *testing.T, d door) {
 	}
 }
 
-// A block goes as far as the directive lets it, whatever the file asks for.
+// The directive limits the mode of blocking, whatever mode the policy file has.
 func TestEnforceCap(t *testing.T) { bothDoors(t, testEnforceCap) }
 
 func testEnforceCap(t *testing.T, d door) {
@@ -173,8 +174,8 @@ crawlers:
 	}
 }
 
-// A block is not a page of the site. It must not be indexed, nor stored by caches that would
-// show it to people, even if another handler writes its body.
+// A block is not a page of the site. It must not be indexed, and caches must not store it and show it to people. This
+// is true even if another handler writes the body.
 func TestRefusal(t *testing.T) { bothDoors(t, testRefusal) }
 
 func testRefusal(t *testing.T, d door) {
@@ -198,7 +199,7 @@ func testRefusal(t *testing.T, d door) {
 			list, err := readList(f["Robots-Tag"])
 			want := rulesOf("noindex")
 			if host == "headers.test" {
-				want = rulesOf("noindex, nofollow") // with what the site says in the older field
+				want = rulesOf("noindex, nofollow") // together with the site's own rules in the older field
 			}
 			if r.StatusCode != 403 || !slices.Equal(r.Header.Values("Cache-Control"), []string{"no-store"}) {
 				t.Errorf("%s %s: %s, Cache-Control: %q", method, host, r.Status, r.Header.Values("Cache-Control"))

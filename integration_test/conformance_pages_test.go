@@ -17,9 +17,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// pageUpstream answers with a page that the request's headers describe. Status, Coding and Chunks (whole, bytes or
-// slow) describe the response, and Head the contents of the head. With bytes, the first ones come byte by byte. Other
-// names become fields of the response.
+// pageUpstream answers with a page that the request's header fields describe. Status, Coding and Chunks (whole, bytes
+// or slow) describe the response, and Head has the contents of the head. With Chunks: bytes, the first part of the page
+// is written byte by byte. All other fields are copied to the response.
 func pageUpstream(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")

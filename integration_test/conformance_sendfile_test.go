@@ -18,8 +18,8 @@ import (
 
 func init() { caddy.RegisterModule(countedListener{}) }
 
-// countedListener counts the bytes that net/http passes to a connection as a whole reader. The
-// kernel sends these from a file without a copy.
+// countedListener counts the bytes that net/http passes to a connection with ReadFrom. If they come from a file, the
+// kernel sends them without copying.
 type countedListener struct{}
 
 var handedOver, handingOver atomic.Int64
@@ -52,7 +52,7 @@ func (c countingConn) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// handed returns the number of bytes passed on for an answer. The client must have received the whole answer. handed
+// handed returns the number of bytes counted for an answer. The client must have received the complete answer. handed
 // waits until the last bytes are counted.
 func handed() int64 {
 	for handingOver.Load() > 0 {
@@ -61,8 +61,8 @@ func handed() int64 {
 	return handedOver.Load()
 }
 
-// Unchanged responses, and the rest of a long page after its head, go from the file to the
-// connection as they do without the directive.
+// Unchanged responses, and the rest of a long page after its head, go directly from the file to the connection, like
+// without the directive.
 func TestFilesAreHandedOver(t *testing.T) { bothDoors(t, testFilesAreHandedOver) }
 
 func testFilesAreHandedOver(t *testing.T, d door) {
@@ -84,7 +84,7 @@ func testFilesAreHandedOver(t *testing.T, d door) {
 	changed := strings.Replace(long.String(), "<head>", "<head>"+draftElements, 1)
 	for path, c := range map[string]struct {
 		want  string
-		apart int // bytes that may go another way, beyond those of net/http's own
+		apart int // number of additional bytes that may be copied
 	}{
 		"/drafts/image.png": {image, 0}, "/drafts/download.bin": {download, 0}, "/open/page.html": {long.String(), 0}, "/drafts/page.html": {changed, 64 << 10},
 	} {
@@ -98,7 +98,7 @@ func testFilesAreHandedOver(t *testing.T, d door) {
 			counts[host] = handed()
 		}
 		if bare, ours := counts["bare.test"], counts["ours.test"]; bare < int64(len(c.want))/2 || ours < bare-int64(c.apart) {
-			t.Errorf("%s: %d bytes are handed over, %d without the directive", path, ours, bare)
+			t.Errorf("%s: %d bytes are passed with ReadFrom, %d without the directive", path, ours, bare)
 		}
 	}
 	for host, part := range map[string]string{"bare.test": download[100:9000], "ours.test": download[100:9000]} {

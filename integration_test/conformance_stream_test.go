@@ -25,8 +25,8 @@ var streamSites = map[string]string{
 	"encode.test": "encode gzip {\nmatch {\nheader Content-Type *\n}\n}\nrobots_policy POLICY\nreverse_proxy UPSTREAM {\ntransport http {\nkeepalive off\n}\n}",
 }
 
-// An event stream, and a page that comes in parts, are not held back: each part
-// arrives before the next is written.
+// An event stream, and a page that arrives in parts, are not held back: the client receives each part before the next
+// part is written.
 func TestStreamsPassAtOnce(t *testing.T) { bothDoors(t, testStreamsPassAtOnce) }
 
 func testStreamsPassAtOnce(t *testing.T, d door) {
@@ -76,7 +76,7 @@ func testStreamsPassAtOnce(t *testing.T, d door) {
 				t.Errorf("%s, %s: %v", host, c.name, wrong)
 			}
 			for part := range strings.SplitSeq(c.want, "|") {
-				b := make([]byte, len(part)) // the client's timeout ends a wait in vain
+				b := make([]byte, len(part)) // if the part does not arrive, the client's timeout ends the wait
 				if _, err := io.ReadFull(resp.Body, b); err != nil || string(b) != part {
 					t.Fatalf("%s, %s: %q, want %q: %v", host, c.name, b, part, err)
 				}
@@ -108,8 +108,7 @@ func bigPage(w io.Writer, head string) error {
 	return b.Flush()
 }
 
-// A long page passes in a bounded part of memory, in each coding, and nothing of
-// it is lost.
+// A long page in each coding needs only a limited amount of memory, and no byte of it is lost.
 func TestLongPage(t *testing.T) { bothDoors(t, testLongPage) }
 
 func testLongPage(t *testing.T, d door) {
@@ -132,7 +131,7 @@ func testLongPage(t *testing.T, d door) {
 	}), streamSites)
 	elements := draftElements
 	patient := *client
-	patient.Timeout = 3 * time.Minute // the race detector makes packing slow
+	patient.Timeout = 3 * time.Minute // the race detector makes compressing slow
 	plain, changed := fnv.New64a(), fnv.New64a()
 	_, _ = bigPage(plain, ""), bigPage(changed, elements)
 	for _, c := range []struct{ host, kind, coding, accept string }{
@@ -171,21 +170,21 @@ func testLongPage(t *testing.T, d door) {
 		}
 		_ = resp.Body.Close()
 		want := changed.Sum64()
-		if c.kind != "text/html" || c.coding == "zstd" || c.coding == "br" { // too long to be unpacked
+		if c.kind != "text/html" || c.coding == "zstd" || c.coding == "br" { // too long to be decompressed
 			want = plain.Sum64()
 		}
 		if sum.Sum64() != want {
-			t.Errorf("%+v: not the page that was sent", c)
+			t.Errorf("%+v: the page differs from the sent page", c)
 		}
-		// The packers and unpackers on both sides have windows of up to 8 MiB.
+		// The compressors and decompressors on both sides have windows of up to 8 MiB.
 		if grown := int64(most) - int64(before); grown > 40<<20 && c.coding != "" || grown > 6<<20 && c.coding == "" && c.host == "plain.test" {
 			t.Errorf("%+v: memory grew by %d KiB", c, grown>>10)
 		}
 	}
 }
 
-// liveHeap returns the memory in use: the smallest value of several looks. Between the
-// collection and the look others allocate, and continue where the machine is busy.
+// liveHeap returns the memory in use. It measures several times and returns the smallest value, because other
+// goroutines allocate memory between the garbage collection and the measurement.
 func liveHeap() uint64 {
 	least := uint64(math.MaxUint64)
 	for range 3 {
@@ -197,8 +196,7 @@ func liveHeap() uint64 {
 	return least
 }
 
-// A client that reads slowly gets everything, and one that goes away leaves
-// nothing behind.
+// A client that reads slowly gets the complete page. A client that disconnects leaves no goroutine.
 func TestSlowAndAbortingClients(t *testing.T) { bothDoors(t, testSlowAndAbortingClients) }
 
 func testSlowAndAbortingClients(t *testing.T, d door) {
@@ -215,7 +213,7 @@ func testSlowAndAbortingClients(t *testing.T, d door) {
 		}
 		_ = bigPage(w, "")
 	}), streamSites)
-	s.get("/open/x", "Host", "plain.test", "Connection", "close") // what stays anyway is there
+	s.get("/open/x", "Host", "plain.test", "Connection", "close") // the goroutines that always remain have been started
 	before := settled(0)
 	var wg sync.WaitGroup
 	for host := range streamSites {
@@ -250,7 +248,7 @@ func testSlowAndAbortingClients(t *testing.T, d door) {
 	_ = conn.Close()
 }
 
-// abort begins to read a page and goes away.
+// abort begins to read a page and disconnects.
 func (s *server) abort(t *testing.T, host, hang string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -262,7 +260,7 @@ func (s *server) abort(t *testing.T, host, hang string) {
 	r.Host, r.Header = host, http.Header{"Accept-Encoding": {"gzip"}}
 	if hang != "" {
 		r.Header["Hang"] = []string{hang}
-		time.AfterFunc(100*time.Millisecond, cancel) // what is held has no header yet
+		time.AfterFunc(100*time.Millisecond, cancel) // the header of a held page was not sent yet
 	}
 	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
 	resp, err := c.Do(r)
@@ -287,7 +285,7 @@ func settled(wanted int) int {
 	return runtime.NumGoroutine()
 }
 
-// Entity tags may come in several lines.
+// Entity tags may be in several header lines.
 func TestEntityTagLines(t *testing.T) { bothDoors(t, testEntityTagLines) }
 
 func testEntityTagLines(t *testing.T, d door) {

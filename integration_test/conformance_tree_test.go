@@ -9,17 +9,17 @@ import (
 	"golang.org/x/net/html"
 )
 
-// pageTree is a page as the HTML standard reads it: what its head says to
-// crawlers, and all the rest.
+// pageTree is a page that was parsed according to the HTML standard. It holds the robots elements of the head, and the
+// rest of the page.
 type pageTree struct {
 	says  reading
-	count map[string]int // elements by audience
+	count map[string]int // contents of robots elements, keyed by audience
 	words map[string]string
 	rest  string
 }
 
-// readTree takes the robots meta tags out of the head of a page. Those of
-// the crawlers named count, besides everyone's.
+// readTree parses a page and separates the robots meta tags in its head. These are the tags for everyone and for the
+// named crawlers.
 func readTree(text string, crawlers ...string) (pageTree, error) {
 	doc, err := html.Parse(strings.NewReader(text))
 	if err != nil {
@@ -70,7 +70,7 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// treeChange returns what is wrong with the page after if it should be the page before with the policy merged in, or
+// treeChange compares the page after with the page before, merged with the policy. It describes the problem, or returns
 // "".
 func treeChange(before, after string, policy reading) string {
 	crawlers := []string{"amazonbot", "googlebot", "examplebot"}

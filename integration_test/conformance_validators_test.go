@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// validatorUpstream serves a page with everything that net/http knows about
-// ranges and conditions. The request's Tag is its entity tag.
+// validatorUpstream serves a page with net/http's support for ranges and conditions. The request's field Tag has the
+// entity tag of the page.
 func validatorUpstream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if tag := r.Header.Get("Tag"); tag != "" {
@@ -31,10 +31,10 @@ var validatorSites = map[string]string{
 	"caps.test":   "encode zstd gzip\nrobots_policy POLICY {\nheaders tailored\n}\nreverse_proxy UPSTREAM",
 }
 
-// noEntityTag says why the tests of entity tags leave the files of net/http out.
+// noEntityTag is the reason why tests of entity tags do not use the file server of net/http.
 const noEntityTag = "http.FileServer sends no entity tag"
 
-// conditional loads the sites; change loads them with another policy.
+// conditional loads the sites. change loads them with another policy.
 func conditional(t *testing.T, d door) (s *server, change func(policy string)) {
 	t.Helper()
 	if d == netHTTPDoor {
@@ -60,8 +60,7 @@ func conditional(t *testing.T, d door) (s *server, change func(policy string)) {
 	}
 }
 
-// A client's copy with an entity tag is confirmed when it asks with the tag, until the policy
-// changes.
+// If a client sends the entity tag of its copy, the copy is confirmed until the policy changes.
 func TestEntityTags(t *testing.T) { bothDoors(t, testEntityTags) }
 
 func testEntityTags(t *testing.T, d door) {
@@ -76,7 +75,7 @@ func testEntityTags(t *testing.T, d door) {
 		for _, accept := range []string{"identity", "gzip", "zstd", "br"} {
 			for _, tag := range []string{`"v1"`, `W/"v1"`} {
 				k := known{host, accept, tag, ""}
-				for range 2 { // the same the second time
+				for range 2 { // a second request gets the same tag
 					r := s.get("/drafts/x.html", "Host", host, "Accept-Encoding", accept, "Tag", tag)
 					text := decoded(t, r.Header.Get("Content-Encoding"), r.body)
 					if problem := treeChange(page(padding), text, conformanceTold(host)); problem != "" || r.StatusCode != 200 {
@@ -104,8 +103,8 @@ func testEntityTags(t *testing.T, d door) {
 	}
 }
 
-// conformanceTold holds the rules of a page by conformancePolicy, or those for an unlisted
-// crawler alone.
+// conformanceTold returns the rules of a page under conformancePolicy. For a host with tailored headers, it returns the
+// rules for an unlisted crawler.
 func conformanceTold(host string) reading {
 	says := conformanceSays["/drafts/x"].rules
 	if host == "caps.test" {
@@ -114,7 +113,7 @@ func conformanceTold(host string) reading {
 	return says
 }
 
-// fresh asks with an entity tag in each form that RFC 9110 §13.1.2 knows.
+// fresh sends an entity tag in each form that RFC 9110 section 13.1.2 defines.
 func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
 	t.Helper()
 	weak := "W/" + strings.TrimPrefix(etag, "W/")
@@ -130,7 +129,7 @@ func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
 					t.Errorf("%s %s: 304: %v", method, host, wrong)
 				}
 			}
-			// encode leaves its own suffix away.
+			// Caddy's "encode" omits its suffix from the tag.
 			got, want := r.Header.Get("Etag"), strings.NewReplacer(`-gzip"`, `"`, `-zstd"`, `"`).Replace(etag)
 			if asked != "*" && got != want && got != etag {
 				t.Errorf("%s %s: 304 with ETag %s, asked with %s", method, host, got, etag)
@@ -147,8 +146,8 @@ func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
 	}
 }
 
-// A changed page has no Last-Modified date, because a new policy does not change that date. A client that sends its own
-// date may get the answer that the page is unchanged. Then the header states the rules instead of the meta tags.
+// A changed page has no Last-Modified date, because a new policy does not change that date. A client that sends a date
+// of its own may get a 304. In this case, the header states the rules instead of the meta tags.
 func TestDates(t *testing.T) { bothDoors(t, testDates) }
 
 func testDates(t *testing.T, d door) {
@@ -167,8 +166,8 @@ func testDates(t *testing.T, d door) {
 	}
 }
 
-// Ranges are of the upstream's page and never of the changed one: a client that
-// has part of a changed page gets the whole.
+// Ranges refer to the upstream's page and never to the changed page. A client that has a part of a changed page gets
+// the complete page.
 func TestRanges(t *testing.T) { bothDoors(t, testRanges) }
 
 func testRanges(t *testing.T, d door) {
@@ -214,7 +213,7 @@ func testRanges(t *testing.T, d door) {
 	}
 }
 
-// A condition on the state that a client has seen applies to the tag it was given.
+// If-Match with the tag that a client has received is true as long as the page does not change.
 func TestIfMatch(t *testing.T) { bothDoors(t, testIfMatch) }
 
 func testIfMatch(t *testing.T, d door) {
@@ -227,8 +226,7 @@ func testIfMatch(t *testing.T, d door) {
 	}
 }
 
-// Templates run before their output is scanned. Parts that they include from the site do not get meta tags of their
-// own.
+// Templates are executed before their output is scanned. Parts of the site that they include do not get meta tags.
 func TestTemplates(t *testing.T) {
 	needsCaddy(t, "Caddy's templates")
 	site := "root DIR\nrobots_policy POLICY\ntemplates\nfile_server"
@@ -266,7 +264,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// An upstream that breaks off does not become a page that looks whole.
+// If the upstream breaks off, the client must not get a page that looks complete.
 func TestUpstreamBreaksOff(t *testing.T) { bothDoors(t, testUpstreamBreaksOff) }
 
 func testUpstreamBreaksOff(t *testing.T, d door) {
@@ -286,7 +284,7 @@ func testUpstreamBreaksOff(t *testing.T, d door) {
 		body, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		if err == nil && resp.StatusCode == 200 {
-			t.Errorf("%d bytes: a whole page of %q", n, body)
+			t.Errorf("%d bytes: a complete page of %q", n, body)
 		}
 	}
 }

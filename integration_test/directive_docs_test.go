@@ -15,8 +15,8 @@ import (
 	robotspolicy "github.com/robotspolicy/caddy-robots-policy"
 )
 
-// TestDirectivePage compares the JSON that docs/reference/caddyfile.md shows with what Caddy makes
-// of the Caddyfile on the same page, and expects both to have every setting.
+// TestDirectivePage adapts the Caddyfile on the page docs/reference/caddyfile.md, and compares the result with the JSON
+// on the page. Both must contain every setting.
 func TestDirectivePage(t *testing.T) {
 	const name = "../docs/reference/caddyfile.md"
 	page, err := os.ReadFile(name)
@@ -46,7 +46,7 @@ func TestDirectivePage(t *testing.T) {
 	}
 	fields, err := json.Marshal(robotspolicy.Handler{})
 	if err != nil || string(fields) != "{}" {
-		t.Fatal("a setting is not omitted when it is empty", string(fields), err)
+		t.Fatal("an empty setting is not omitted", string(fields), err)
 	}
 }
 
@@ -82,7 +82,7 @@ func findHandler(t *testing.T, config []byte) json.RawMessage {
 	return h
 }
 
-// TestDurationsInJSON loads the forms of durations that the page names.
+// TestDurationsInJSON loads durations in all forms that the page names.
 func TestDurationsInJSON(t *testing.T) {
 	for _, d := range []string{`7200000000000`, `"90s"`, `"1h30m"`, `"2d"`, `"-1s"`} {
 		t.Run(d, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestDurationsInJSON(t *testing.T) {
 	}
 }
 
-// policyIn writes a policy and returns its name.
+// policyIn writes a policy file and returns its name.
 func policyIn(t *testing.T) string {
 	t.Helper()
 	name := t.TempDir() + "/policy.yaml"

@@ -36,7 +36,7 @@ type shownBlock struct {
 	text     string
 }
 
-// pagesOfDocs are the pages that users read. The archive is not among them.
+// pagesOfDocs returns the pages of the documentation and the README.
 func pagesOfDocs(t *testing.T) (pages []string) {
 	t.Helper()
 	for _, depth := range []string{"*.md", "*/*.md"} {
@@ -49,7 +49,7 @@ func pagesOfDocs(t *testing.T) (pages []string) {
 	return pages
 }
 
-// shownBlocks are the blocks of the README and of all pages.
+// shownBlocks returns the fenced blocks of the README and of all pages.
 func shownBlocks(t *testing.T) (blocks []shownBlock) {
 	t.Helper()
 	for _, page := range append(pagesOfDocs(t), "../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../packaging/README.md", "README.md") {
@@ -71,7 +71,7 @@ func shownBlocks(t *testing.T) (blocks []shownBlock) {
 			open = -1
 		}
 		if open >= 0 {
-			t.Errorf("%s:%d: a block without an end", page, open+1)
+			t.Errorf("%s:%d: the block has no end", page, open+1)
 		}
 	}
 	return blocks
@@ -80,8 +80,8 @@ func shownBlocks(t *testing.T) (blocks []shownBlock) {
 // aligned matches the spaces that align columns in pages.
 var aligned = regexp.MustCompile(`(\S)  +`)
 
-// TestBlocksOfThePages checks each block: configurations are valid and, but for columns, written
-// like caddy fmt, and policies load. A block of another kind has its own test.
+// TestBlocksOfThePages checks each block. Configurations must be valid and, except for aligned columns, formatted like
+// the output of caddy fmt. Policies must load. Blocks of other kinds have their own tests.
 func TestBlocksOfThePages(t *testing.T) {
 	elsewhere := map[string]string{
 		"text": "what commands print: the page's own test", "yaml wrong": "TestDocumentedExamples", "go": "TestEmbedInGo", "html": "read by nobody",
@@ -93,10 +93,10 @@ func TestBlocksOfThePages(t *testing.T) {
 		switch b.language {
 		case "caddyfile":
 			text := b.text
-			if strings.HasPrefix(text, "route ") || strings.HasPrefix(text, "robots_policy_decide ") { // a part of a site
+			if strings.HasPrefix(text, "route ") || strings.HasPrefix(text, "robots_policy_decide ") { // the block is only a part of a site
 				text = "example.com {\n" + text + "}\n"
 			} else if got := caddyfile.Format([]byte(text)); aligned.ReplaceAllString(text, "$1 ") != string(got) {
-				t.Errorf("%s:%d: caddy fmt makes of it:\n%s", b.page, b.line, got)
+				t.Errorf("%s:%d: caddy fmt changes the block to:\n%s", b.page, b.line, got)
 			}
 			if _, warnings, err := adapt(text); err != nil || len(warnings) > 0 {
 				t.Errorf("%s:%d: %v %v", b.page, b.line, err, warnings)
@@ -114,7 +114,7 @@ func TestBlocksOfThePages(t *testing.T) {
 			}
 		default:
 			if elsewhere[b.language] == "" {
-				t.Errorf("%s:%d: a block of %q: nothing tests it", b.page, b.line, b.language)
+				t.Errorf("%s:%d: no test checks blocks of the kind %q", b.page, b.line, b.language)
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func TestBlocksOfThePages(t *testing.T) {
 	}
 }
 
-// notRun are the blocks of commands that the test does not run, by their start.
+// notRun maps the beginnings of command blocks that the test does not run to the reasons.
 var notRun = map[string]string{
 	"git clone ":                         "fetches the repository, which a test already has",
 	"go test ":                           "these are the tests",
@@ -143,8 +143,8 @@ var notRun = map[string]string{
 	"curl -s http://www.example.com/rob": "needs the other server: TestOtherServersAsThePagePrints",
 }
 
-// TestCommandBlocks runs the blocks of commands of the README and of the pages on loopback,
-// and compares what they print with what is shown. Each must succeed.
+// TestCommandBlocks runs the command blocks of the README and of the pages on loopback, and compares their output with
+// the output on the page. Each command must succeed.
 func TestCommandBlocks(t *testing.T) {
 	testkit.Slow(t)
 	for _, program := range []string{"bash", "curl", "grep", "head"} {
@@ -176,9 +176,9 @@ blocks:
 			stopped = append(stopped, b)
 		}
 	}
-	t.Logf("%d blocks, of which %d run", all, len(readme)+len(live)+len(stopped))
+	t.Logf("%d blocks, and %d of them run", all, len(readme)+len(live)+len(stopped))
 	if len(readme) == 0 || len(live) < 5 || len(stopped) < 5 || len(left) != len(notRun) {
-		t.Errorf("too few blocks, or a reason to leave one out that none needs: %v", left)
+		t.Errorf("too few blocks, or an entry of notRun that no block needs: %v", left)
 	}
 
 	t.Run("README", func(t *testing.T) {
@@ -195,7 +195,7 @@ blocks:
 			t.Fatal(err)
 		}
 	}
-	stop() // what it recorded is written by now
+	stop() // after this, all recorded data has been written
 	log, err := os.ReadFile(filepath.Join(dir, "var/log/caddy/access.log"))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "access.log"), log, 0o600)
@@ -206,7 +206,7 @@ blocks:
 	for _, b := range stopped {
 		t.Run(filepath.Base(b.page), func(t *testing.T) {
 			of := copyOf(t, dir)
-			if strings.Contains(b.text, "robots-policy demo ") { // it fills an empty store
+			if strings.Contains(b.text, "robots-policy demo ") { // the command needs an empty activity database
 				if err := os.RemoveAll(filepath.Join(of, "var")); err != nil {
 					t.Fatal(err)
 				}
@@ -225,18 +225,18 @@ blocks:
 	t.Run("live", func(t *testing.T) {
 		for _, b := range live {
 			t.Run(filepath.Base(b.page), func(t *testing.T) {
-				if strings.Contains(b.text, "robots-policy audit ") { // which waits a second after each request
+				if strings.Contains(b.text, "robots-policy audit ") { // the audit waits a second after each request
 					if strings.Contains(b.text, " --as ") && !testkit.Long() {
-						t.Skip("half a minute: it runs with ROBOTSPOLICY_LONG")
+						t.Skip("takes half a minute: set ROBOTSPOLICY_LONG")
 					}
 					t.Parallel()
 				}
 				site := site
-				if strings.HasSuffix(b.page, "how-to/import.md") { // to this module
+				if strings.HasSuffix(b.page, "how-to/import.md") { // the page imports from a site without this module
 					site = plain
 				}
 				runBlock(t, copyOf(t, dir), b, "https://www.example.com", "http://"+site, "http://localhost:8080", "http://"+site, "http://localhost:2019", "http://"+admin)
-				if strings.Contains(b.text, "/robots_policy/enforce") { // until the next configuration
+				if strings.Contains(b.text, "/robots_policy/enforce") { // the switch stays in effect until a configuration is loaded
 					if err := load(string(config)); err != nil {
 						t.Fatal(err)
 					}
@@ -252,7 +252,7 @@ func copyOf(t *testing.T, dir string) string {
 	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"Caddyfile", "etc/caddy/Caddyfile"} { // they name folders, such as the folder of the storage
+	for _, name := range []string{"Caddyfile", "etc/caddy/Caddyfile"} { // the files contain names of folders, such as the folder of the storage
 		config, err := os.ReadFile(filepath.Join(to, name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(to, name), bytes.ReplaceAll(config, []byte(dir), []byte(to)), 0o600)
@@ -271,7 +271,7 @@ func runBlock(t *testing.T, dir string, b shownBlock, names ...string) {
 	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// asCaddyCommand's environment makes Caddy of the test program.
+	// With the environment of asCaddyCommand, the test program works as Caddy.
 	for name, target := range map[string]string{"bin/caddy": os.Args[0], "examples": "../examples"} {
 		path, err := filepath.Abs(target)
 		if err == nil {
@@ -283,7 +283,7 @@ func runBlock(t *testing.T, dir string, b shownBlock, names ...string) {
 	}
 	here := strings.NewReplacer(append(names, "go run ./cmd/caddy", "caddy", "/var/l", dir+"/var/l", "/etc/caddy", dir+"/etc/caddy", "/usr/local/", dir+"/usr/local/",
 		"robots-policy demo ", "robots-policy demo --days 2 ", // a month takes half a minute
-		"robots-policy init\n", "robots-policy init --search yes -o first.yaml\n")...) // it asks in a terminal
+		"robots-policy init\n", "robots-policy init --search yes -o first.yaml\n")...) // without options, init asks questions in a terminal
 	back := []string{dir, ""}
 	for i := 0; i < len(names); i += 2 {
 		back = append(back, names[i+1], names[i])
@@ -298,8 +298,8 @@ func runBlock(t *testing.T, dir string, b shownBlock, names ...string) {
 		cmd.Env = append(cmd.Env, "NO_COLOR=1", "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"), "MANPATH="+dir+"/usr/local/share/man", "MANPAGER=cat")
 		out, err := cmd.CombinedOutput()
 		const (
-			broken      = 128 + 13 // by head, which ends before the command does
-			unconfirmed = 3        // by publish, where no server uses the storage, and by audit, where a page cannot be read
+			broken      = 128 + 13 // the command was ended by SIGPIPE, because "head" ended before it
+			unconfirmed = 3        // exit code of publish if no server uses the storage, and of audit if a page cannot be read
 		)
 		expected := []int{broken}
 		if strings.Contains(script, "robots-policy publish ") && strings.Contains(string(out), "written to ") || strings.Contains(script, "robots-policy audit ") && strings.Contains(string(out), "could not be read") {
@@ -322,7 +322,7 @@ func runBlock(t *testing.T, dir string, b shownBlock, names ...string) {
 	b.compare(t, run)
 }
 
-// compare runs the commands of a block and compares what they print with what it shows.
+// compare runs the commands of a block, and compares their output with the output in the block.
 func (b shownBlock) compare(t *testing.T, run func(command string) string) {
 	t.Helper()
 	var got strings.Builder
@@ -340,18 +340,17 @@ func (b shownBlock) compare(t *testing.T, run func(command string) string) {
 			t.Fatal(err)
 		}
 	} else if timeless(got.String()) != timeless(b.text) {
-		t.Errorf("%s:%d shows something else than what its commands print (-update rewrites it):\n%s", b.page, b.line, firstDifference(timeless(b.text), timeless(got.String())))
+		t.Errorf("%s:%d: the output on the page differs from the output of the commands (-update rewrites it):\n%s", b.page, b.line, firstDifference(timeless(b.text), timeless(got.String())))
 	}
 }
 
-// timeless is text without the digits of days, times and hashes.
+// timeless returns the text without the digits of days, times and hashes.
 func timeless(text string) string {
 	return regexp.MustCompile(`\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?Z?)?|\b[0-9a-f]{12,}\b|SHA256:[\w+/]+`).ReplaceAllString(text, "…")
 }
 
-// startDocumented runs a site as the pages describe it, with the policy of the example, and lets
-// crawlers visit it. It also runs a site that has only a robots.txt. Its files are in dir, with
-// the new policy of the pages, and keys.
+// startDocumented runs the site that the pages describe, with the example policy, and lets crawlers visit it. It also
+// runs a site that has only a robots.txt. The files are in dir, including the new policy of the pages, and keys.
 func startDocumented(t *testing.T, dir string) (site, plain, admin string) {
 	t.Helper()
 	site, plain, admin = freeAddr(t), freeAddr(t), freeAddr(t)

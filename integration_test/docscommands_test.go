@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// Every command that the README and the pages show, in a block or in a sentence, exists, and
-// has the options that are shown with it.
+// Every command in the README and in the pages exists, and has the options that the text shows. This includes commands
+// in sentences.
 func TestCommandsOfThePages(t *testing.T) {
 	testkit.Slow(t)
 	shown := commandsOfThePages(t)
@@ -51,8 +51,8 @@ func TestCommandsOfThePages(t *testing.T) {
 	}
 }
 
-// commandsOfThePages are the commands that pages show, without what a shell does with them, and
-// the page of each.
+// commandsOfThePages returns the commands on the pages, each with its page. It leaves out pipes and other parts that
+// the shell interprets.
 func commandsOfThePages(t *testing.T) map[string]string {
 	t.Helper()
 	shown := map[string]string{}

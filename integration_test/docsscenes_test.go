@@ -18,8 +18,7 @@ import (
 
 const quickStart = "../docs/get-started/quick-start.md"
 
-// scenes are the pages that have a policy and the commands that show what it does, and the
-// blocks of each.
+// scenes maps the pages that have a policy, and commands that show its effect, to their blocks.
 func scenes(t *testing.T) map[string][]shownBlock {
 	t.Helper()
 	pages := map[string][]shownBlock{}
@@ -31,7 +30,7 @@ func scenes(t *testing.T) map[string][]shownBlock {
 	return pages
 }
 
-// withoutPolicy are the how-to pages whose commands run at the documented site (TestCommandBlocks).
+// withoutPolicy lists the how-to pages without a policy. TestCommandBlocks runs their commands on the documented site.
 var withoutPolicy = regexp.MustCompile(`/(behind-a-cdn|containers|embed-in-go|import|other-servers|prove-violations|publish-and-undo|test-on-real-traffic)\.md$`)
 
 // ofScenario reports whether the commands of a block are about the policy of their page.
@@ -54,7 +53,7 @@ func writePolicy(t *testing.T, dir string, blocks []shownBlock) {
 	t.Fatalf("%s shows no policy", blocks[0].page)
 }
 
-// TestHowTos serves the policy of each page, runs its commands and compares what they print.
+// TestHowTos serves the policy of each page, runs the commands of the page, and compares their output.
 func TestHowTos(t *testing.T) {
 	testkit.Slow(t)
 	if n := len(scenes(t)); n < 12 {
@@ -91,7 +90,7 @@ func TestHowTos(t *testing.T) {
 	}
 }
 
-// TestQuickStart does what the page says, in one folder and in its order.
+// TestQuickStart follows the page: it runs all commands in one folder, in the order of the page.
 func TestQuickStart(t *testing.T) {
 	testkit.Slow(t)
 	dir, site := t.TempDir(), freeAddr(t)

@@ -37,21 +37,21 @@ func bothDoors(t *testing.T, test func(t *testing.T, d door)) {
 	}
 }
 
-// needsCaddy is for a test of what only Caddy has.
+// needsCaddy marks a test of something that only Caddy has. It reports the reason for net/http.
 func needsCaddy(t *testing.T, why string) {
 	t.Helper()
 	doors.ran(t, caddyDoor, "")
 	t.Run(string(netHTTPDoor), func(t *testing.T) { netHTTPDoor.skip(t, why) })
 }
 
-// skip leaves a test out for the door.
+// skip skips the test for the door.
 func (d door) skip(t *testing.T, why string) {
 	t.Helper()
 	doors.skipped(t, "", why)
 	t.Skip(why)
 }
 
-// start runs the body of one site, for any host and without a log.
+// start runs one site with this body, for all hosts and without a log.
 func (d door) start(t *testing.T, policy string, upstream http.Handler, body string) *server {
 	t.Helper()
 	if d == netHTTPDoor {
@@ -61,7 +61,7 @@ func (d door) start(t *testing.T, policy string, upstream http.Handler, body str
 	return start(t, policy, upstream, body)
 }
 
-// startSites runs several sites by host. Those that need Caddy are absent from net/http.
+// startSites runs several sites, keyed by host. net/http does not run the sites that need Caddy.
 func (d door) startSites(t *testing.T, policy string, upstream http.Handler, sites map[string]string) *server {
 	t.Helper()
 	if d == netHTTPDoor {
@@ -78,7 +78,7 @@ func (d door) startSites(t *testing.T, policy string, upstream http.Handler, sit
 	return startSites(t, policy, upstream, sites)
 }
 
-// netHTTP serves sites with net/http, and logs to DIR/log. The host "*" is any.
+// netHTTP serves sites with net/http, and logs to DIR/log. The host "*" stands for all hosts.
 func (s *server) netHTTP(upstream http.Handler, sites map[string]string) {
 	s.t.Helper()
 	log, err := os.Create(filepath.Join(s.dir, "log"))
@@ -110,8 +110,7 @@ func (s *server) netHTTP(upstream http.Handler, sites map[string]string) {
 	s.addr = s.listen(nil, strings.Contains(sites[""], "test_counted"))
 }
 
-// listen serves the sites on an address of loopback, with TLS if a configuration of it is
-// given.
+// listen serves the sites on a loopback address. If a TLS configuration is given, it uses TLS.
 func (s *server) listen(secure *tls.Config, counted bool) (addr string) {
 	s.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -159,10 +158,10 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	site.ServeHTTP(w, r)
 }
 
-// lacks reports whether the door does not have a site, since it needs Caddy.
+// lacks reports whether the door does not serve a site, because the site needs Caddy.
 func (s *server) lacks(host string) bool { return s.absent[host] != "" }
 
-// needs skips a test of a site that the door does not have.
+// needs skips the test if the door does not serve a site.
 func (s *server) needs(t *testing.T, host string) {
 	t.Helper()
 	if s.lacks(host) {
@@ -170,7 +169,7 @@ func (s *server) needs(t *testing.T, host string) {
 	}
 }
 
-// change gives net/http another policy.
+// change makes net/http serve another policy.
 func (s *server) change(policy string) {
 	s.t.Helper()
 	s.write("policy.yaml", policy)
@@ -181,7 +180,7 @@ func (s *server) change(policy string) {
 	}
 }
 
-// without leaves out the cases of a site that need Caddy for this reason.
+// without removes a site from net/http, because its cases need Caddy for this reason.
 func (s *server) without(host, why string) {
 	s.t.Helper()
 	if s.served[host] == nil {
@@ -193,7 +192,7 @@ func (s *server) without(host, why string) {
 	doors.forget(s.t, netHTTPDoor, host)
 }
 
-// doors counts what was served through each door.
+// doors counts the sites and requests that were served through each door.
 var doors = doorTally{tests: map[string]*doorCount{}}
 
 type doorTally struct {
@@ -205,10 +204,10 @@ type doorTally struct {
 type doorCount struct {
 	sites    map[door]map[string]bool
 	requests map[door]int
-	skipped  map[string]string // by net/http; the reason by site, "" for all
+	skipped  map[string]string // reasons why net/http did not serve a site; the key "" stands for all sites
 }
 
-// of returns the count of a test, and expects mu to be held.
+// of returns the count of a test. The caller must hold mu.
 func (c *doorTally) of(t *testing.T) *doorCount {
 	name, _, _ := strings.Cut(t.Name(), "/")
 	n := c.tests[name]
@@ -252,7 +251,7 @@ func (c *doorTally) asked(s *server) {
 	c.tests[name].requests[d]++
 }
 
-// table says for each test which sites were asked through which door, and why not.
+// table returns the counts for each test and each door, and the reasons for skipped sites.
 func (c *doorTally) table() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -277,7 +276,7 @@ func (c *doorTally) table() string {
 	return b.String() + "\nskipped by net/http:\n" + why.String()
 }
 
-// thenTable runs the tests, and prints with -v what went through which door.
+// thenTable runs the tests. With -v, it then prints the table of doors.
 type thenTable struct{ *testing.M }
 
 func (m thenTable) Run() int {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The matcher goes with any directive, in its own words and in expressions.
+// The matcher can be used with any directive, both in its own syntax and in expressions.
 func TestEdgeMatcher(t *testing.T) {
 	s := start(t, slicePolicy, htmlUpstream(page("")), `
 	@ai crawler category:ai-training OwnBot
@@ -25,7 +25,7 @@ func TestEdgeMatcher(t *testing.T) {
 		{"Mozilla/5.0 (compatible; OAI-SearchBot/1.0; +https://openai.com/searchbot)", "/", "X-OpenAI"},
 		{"facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", "/", "X-Preview"},
 		{"facebookexternalhit/1.1", "/open/x", ""},
-		{googlebotAgent, "/", ""}, // of loopback nothing is known
+		{googlebotAgent, "/", ""}, // nothing is known about loopback addresses
 		{"Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0", "/", ""},
 		{"", "/", ""},
 	} {
@@ -42,7 +42,7 @@ func TestEdgeMatcher(t *testing.T) {
 	}
 }
 
-// Automated clients that are not in the catalog have their own word.
+// The word "unlisted" matches automated clients that are not in the catalog.
 func TestEdgeMatcherUnknown(t *testing.T) {
 	s := start(t, slicePolicy, htmlUpstream(page("")), `
 	@unknown crawler unlisted
@@ -65,8 +65,7 @@ func TestEdgeMatcherUnknown(t *testing.T) {
 	}
 }
 
-// The address of a crawler that Caddy's trusted proxies pass on tells who it is, by
-// the address lists that came with the program.
+// A trusted proxy passes on the address of a crawler. The embedded address lists verify the crawler by this address.
 func TestEdgeMatcherVerified(t *testing.T) {
 	s := startLogged(t, slicePolicy, htmlUpstream(page("")), `
 	@google crawler Googlebot verified
@@ -76,7 +75,7 @@ func TestEdgeMatcherVerified(t *testing.T) {
 	respond "{http.robots_policy.identity}"`)
 	real := s.get("/", "User-Agent", googlebotAgent, "X-Forwarded-For", "66.249.66.1")
 	if real.Header.Get("X-Google") != "yes" || real.Header.Get("X-Any") != "yes" {
-		t.Errorf("an address of Google's: %v", real.Header)
+		t.Errorf("an address of Google: %v", real.Header)
 	}
 	fake := s.get("/", "User-Agent", googlebotAgent, "X-Forwarded-For", "198.51.100.7")
 	if fake.Header.Get("X-Google") != "" || fake.Header.Get("X-Any") != "" {

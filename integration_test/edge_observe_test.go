@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// counts are the counters of a process at a time, by their lines in the Prometheus
-// format up to the value.
+// counts holds the counters of a process at some time. The keys are their lines in the Prometheus format, without the
+// value.
 type counts map[string]float64
 
 func (s *server) counts() counts {
@@ -56,12 +56,12 @@ rules:
     enforce: log
 `
 
-// Requests of crawlers are counted, and counting continues when Caddy loads its configuration
-// again.
+// Requests of crawlers are counted. After a reload of Caddy's configuration, the counters continue from their old
+// values.
 func TestEdgeMetrics(t *testing.T) {
 	s := startLogged(t, observedPolicy, htmlUpstream(page("")), observedBody)
 	before := s.counts()
-	body := strings.ReplaceAll(observedBody, "UPSTREAM", s.addr) // not asked for after the reload
+	body := strings.ReplaceAll(observedBody, "UPSTREAM", s.addr) // not requested after the reload
 	for range 2 {
 		s.get("/closed/", "User-Agent", "CountingBot/1.0")
 	}
@@ -85,22 +85,22 @@ func TestEdgeMetrics(t *testing.T) {
 		}
 	}
 	s.load(s.logged(body))
-	client.CloseIdleConnections() // the servers before are closing them
+	client.CloseIdleConnections() // the server of the previous configuration closes these connections
 	s.get("/closed/", "User-Agent", "CountingBot/1.0")
 	if got := s.counted(before, requests("CountingBot", "blocking", "blocked", "no counting bots")); got != 3 {
 		t.Errorf("after a reload: %v", got)
 	}
 	// Two handlers in one configuration share the counters.
 	s.load(s.logged("@a path /a/*\nrobots_policy @a POLICY\n" + body))
-	client.CloseIdleConnections() // the servers before are closing them
+	client.CloseIdleConnections() // the server of the previous configuration closes these connections
 	s.get("/closed/", "User-Agent", "CountingBot/1.0")
 	if got := s.counted(before, requests("CountingBot", "blocking", "blocked", "no counting bots")); got != 4 {
 		t.Errorf("with two handlers: %v", got)
 	}
 }
 
-// A crawler that has fetched robots.txt and then asks for what that file disallows
-// to it is counted and logged, whatever is done about the request.
+// A crawler fetches robots.txt and then requests a path that the file disallows for it. This is counted and logged,
+// whether the request is blocked or not.
 func TestEdgeViolations(t *testing.T) {
 	s := startLogged(t, strings.ReplaceAll(observedPolicy, "WatchedBot", "RudeBot"), htmlUpstream(page("")), observedBody)
 	before := s.counts()
@@ -112,10 +112,10 @@ func TestEdgeViolations(t *testing.T) {
 	robots := s.get("/robots.txt", "User-Agent", "Mozilla/5.0 (compatible; RudeBot/2.0)")
 	s.get("/open/", "User-Agent", "RudeBot/1.0")
 	if got := s.counted(before, violations); got != 0 {
-		t.Errorf("for what is allowed: %v", got)
+		t.Errorf("for an allowed path: %v", got)
 	}
 	s.get("/closed/x?y", "User-Agent", "RudeBot/1.0")
-	s.get("/closed/", "User-Agent", "CountingBot/1.0") // has not read it
+	s.get("/closed/", "User-Agent", "CountingBot/1.0") // this crawler has not read robots.txt
 	s.get("/closed/", "User-Agent", "RudeBot/1.0", "Host", "other.example")
 	if got := s.counted(before, violations); got != 1 {
 		t.Errorf("%v violations", got)
@@ -126,9 +126,9 @@ func TestEdgeViolations(t *testing.T) {
 		!strings.HasSuffix(lines[0]["policy"].(string), "policy.yaml:15") {
 		t.Errorf("%v", lines)
 	}
-	// The crawlers that have read a file are still known after Caddy has loaded its configuration again.
+	// After a reload of Caddy's configuration, the server still knows which crawlers have read the file.
 	s.load(s.logged(strings.ReplaceAll(observedBody, "UPSTREAM", "127.0.0.1:1")))
-	client.CloseIdleConnections() // the servers before are closing them
+	client.CloseIdleConnections() // the server of the previous configuration closes these connections
 	s.get("/closed/", "User-Agent", "RudeBot/1.0")
 	if got := s.counted(before, violations); got != 2 {
 		t.Errorf("after a reload: %v", got)

@@ -23,8 +23,8 @@ type npmSigner struct {
 	jwk string // private
 }
 
-// newNPMSigner skips the test if the package is not installed. NODE_PATH names the
-// directory to look in.
+// newNPMSigner returns a signer. It skips the test if the package is not installed in the directory that NODE_PATH
+// names.
 func newNPMSigner(t *testing.T, s *signer) *npmSigner {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
@@ -50,7 +50,7 @@ const { signerFromJWK } = require("web-bot-auth/crypto");
 })();
 `
 
-// sign returns the fields of a signed request for a URL, as names and values.
+// sign returns the header fields of a signed request for a URL, as names and values.
 func (n *npmSigner) sign(url, agent string) (fields []string) {
 	n.t.Helper()
 	cmd := exec.Command("node", "-e", signScript, url, agent, n.jwk)
@@ -84,7 +84,8 @@ func (s *server) takenFor(path string, header ...string) (int, string) {
 	return r.StatusCode, strings.TrimSpace(r.Header.Get("X-Crawler"))
 }
 
-// A request that an operator signed is from its crawler, whatever its User-Agent says.
+// A request with an operator's signature is recognized as a request of the operator's crawler, whatever User-Agent it
+// has.
 func TestSignatureFirst(t *testing.T) {
 	own, other := newSigner(t), newSigner(t)
 	d := startDirectory(t, own.serve)
@@ -128,15 +129,15 @@ rules:
 			t.Errorf("%s: %d %q, want %d %q", c.name, status, crawler, c.status, c.crawler)
 		}
 	}
-	// Also with the name of another crawler.
+	// This is true even with the name of another crawler.
 	fields := append(own.sign(s.addr, d.url, now, now.Add(time.Minute), "d"), "User-Agent", "GPTBot/1.2")
 	if r := s.get("/members/", fields...); r.StatusCode != 200 || r.Header.Get("X-Crawler") != "ChatGPT-User verified" {
 		t.Errorf("as another crawler: %s %q", r.Status, r.Header.Get("X-Crawler"))
 	}
 }
 
-// A request from an address on a list for one crawler alone is from that crawler,
-// whatever its User-Agent says, while the list is fresh.
+// While a list of a single crawler is fresh, a request from an address on the list is recognized as a request of that
+// crawler, whatever User-Agent it has.
 func TestAddressFirst(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lists are first fetched after a second")

@@ -11,12 +11,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// resolverAddr is the name server that this process asks, nil for the machine's own.
+// resolverAddr is the address of the name server that this process uses. nil stands for the name servers of the
+// machine.
 var resolverAddr atomic.Pointer[string]
 
-// useTestResolver has the process ask what startResolver runs. It is called before
-// anything looks a name up, for what still does so when a test is over would read
-// the resolver while it changes.
+// useTestResolver makes this process use the name server that startResolver runs. It must be called before the first
+// lookup. Lookups that are still in progress after a test would otherwise read the resolver while it is changed.
 func useTestResolver() {
 	var dialer net.Dialer
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -27,8 +27,8 @@ func useTestResolver() {
 	}}
 }
 
-// startResolver runs a name server on loopback, over UDP and TCP, and has the process ask only
-// this server until the test ends.
+// startResolver runs a name server on loopback, over UDP and TCP. The process uses only this server until the test
+// ends.
 func startResolver(t *testing.T, z caddytest.Zone) {
 	t.Helper()
 	addr := freeAddr(t)

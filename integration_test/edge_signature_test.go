@@ -30,9 +30,8 @@ import (
 // directoryCert is a certificate for loopback that this process trusts.
 var directoryCert = trustedCert()
 
-// trustedCert makes a certificate for loopback and has the process trust it in addition to its
-// other roots. The roots are read once, from files that the environment names. They are gone
-// when it returns.
+// trustedCert makes a certificate for loopback, which this process trusts in addition to its other roots. Go reads the
+// roots only once, from files that environment variables name. These files no longer exist when trustedCert returns.
 func trustedCert() tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -65,7 +64,7 @@ func trustedCert() tls.Certificate {
 	if err := os.Setenv("SSL_CERT_DIR", dirs); err != nil {
 		panic(err)
 	}
-	if _, err := x509.SystemCertPool(); err != nil { // reads them
+	if _, err := x509.SystemCertPool(); err != nil { // this reads the roots
 		panic(err)
 	}
 	if !set {
@@ -79,7 +78,7 @@ func trustedCert() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// signer signs requests as draft-ietf-webbotauth-httpsig-protocol-01 says.
+// signer signs requests according to draft-ietf-webbotauth-httpsig-protocol-01.
 type signer struct {
 	key ed25519.PrivateKey
 }
@@ -101,7 +100,7 @@ func (s *signer) jwks() string {
 	return `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"` + s.x() + `"}]}`
 }
 
-// sign returns the fields of a signed request, as names and values.
+// sign returns the header fields of a signed request, as names and values.
 func (s *signer) sign(authority, agent string, created, expires time.Time, nonce string) []string {
 	id := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + s.x() + `"}`))
 	params := fmt.Sprintf(`("@authority" "signature-agent";key="sig1");created=%d;expires=%d;keyid="%s";alg="ed25519";nonce="%s";tag="web-bot-auth"`,
@@ -171,8 +170,8 @@ const signedBody = `
 	header >X-Verified "{http.robots_policy.identity}"
 	reverse_proxy UPSTREAM`
 
-// A crawler that signs may do what the policy allows to it alone; the same name
-// without its signature may not.
+// The policy allows something only for one verified crawler. This crawler can do it with its signature, but not without
+// it.
 func TestEdgeSignatures(t *testing.T) {
 	own, other := newSigner(t), newSigner(t)
 	d := startDirectory(t, own.serve)
@@ -181,7 +180,7 @@ func TestEdgeSignatures(t *testing.T) {
 	ask := func(fields []string, more ...string) int {
 		return s.get("/members/", append(append([]string{"User-Agent", "SigningBot/1.0"}, fields...), more...)...).StatusCode
 	}
-	// The keys are fetched by the first signature, without waiting for them.
+	// The first signature starts a fetch of the keys. Its request does not wait for them.
 	first := 0
 	eventually(t, "the signature is verified", func() bool {
 		first++
@@ -211,13 +210,13 @@ func TestEdgeSignatures(t *testing.T) {
 	if n := d.fetches.Load(); n != 1 {
 		t.Errorf("the directory was fetched %d times", n)
 	}
-	// The signature counts, whatever crawler the User-Agent names.
+	// The signature decides, whatever crawler the User-Agent names.
 	if r := s.get("/members/", append([]string{"User-Agent", googlebotAgent}, own.sign(s.addr, d.url, now, now.Add(time.Minute), "9")...)...); r.StatusCode != 200 {
 		t.Errorf("another crawler's name: %s", r.Status)
 	}
-	// Keys and used nonces outlive a reload.
+	// Keys and used nonces survive a reload.
 	s.load(s.logged(strings.ReplaceAll(signedBody, "reverse_proxy UPSTREAM", "respond ok")))
-	client.CloseIdleConnections() // the servers before are closing them
+	client.CloseIdleConnections() // the server of the previous configuration closes these connections
 	if got := ask(good); got != 403 {
 		t.Errorf("replayed after a reload: %d", got)
 	}
@@ -226,8 +225,7 @@ func TestEdgeSignatures(t *testing.T) {
 	}
 }
 
-// Directories that redirect or are at private addresses are of no use, and requests
-// go on unharmed.
+// Key directories that redirect or have private addresses are not used. Requests are answered as without a signature.
 func TestEdgeSignatureDirectories(t *testing.T) {
 	own := newSigner(t)
 	var followed atomic.Bool
@@ -275,7 +273,7 @@ func TestEdgeSignatureDirectories(t *testing.T) {
 	}
 }
 
-// Without being asked to, the module fetches nothing.
+// Without "verify signatures", the module does not fetch key directories.
 func TestEdgeFetchesNothingUnasked(t *testing.T) {
 	own := newSigner(t)
 	d := startDirectory(t, own.serve)

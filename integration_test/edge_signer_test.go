@@ -13,10 +13,9 @@ import (
 	"time"
 )
 
-// A signer is judged by the rules for its host, also with the User-Agent of a browser. If its
-// operator is documented as the operator of that crawler, the crawler's rules apply too. No
-// other rule applies to an unlisted signer. A forgery has no effect, and no host is asked that
-// the policy does not name.
+// The rules for the host of a signer apply to its requests, even with the User-Agent of a browser. If the catalog says
+// that the signer is a crawler, the rules for this crawler apply, too. No other rules apply to an unlisted signer. A
+// forged signature has no effect. The server never requests keys from a host that the policy does not name.
 func TestSigners(t *testing.T) {
 	agent, stranger, unnamed := newSigner(t), newSigner(t), newSigner(t)
 	known, host, other := startDirectory(t, agent.serveWith(`"purpose":["shopping"],"rate-expectation":"2 rps"`)), startDirectory(t, stranger.serve), startDirectory(t, unnamed.serve)
@@ -57,7 +56,7 @@ rules:
 		output file DIR/caddy.log
 	}`, map[string]string{"": "metrics /metrics\n@agent crawler " + name(host) + " {\nverify signatures\nverify_from 127.0.0.0/8\n}\nheader @agent X-Matched yes\n" +
 		strings.ReplaceAll(recognizedBody, "VERIFY", "signatures")}))
-	before := strings.Split(s.get("/metrics").body, "\n") // of the whole process
+	before := strings.Split(s.get("/metrics").body, "\n") // the counters belong to the whole process
 	now, nonce := time.Now(), 0
 	sign := func(by *signer, d *directory) []string {
 		nonce++
@@ -137,11 +136,11 @@ rules:
 		t.Errorf("published: %s", robots)
 	}
 	if !strings.Contains(metrics, `crawler="`+name(host)+`",identity="verified"`) || strings.Contains(metrics, strings.TrimPrefix(other.url, "https://")) ||
-		strings.Contains(metrics, `violations_total{crawler="signed`) { // it has read robots.txt, which cannot address it
+		strings.Contains(metrics, `violations_total{crawler="signed`) { // it has read robots.txt, but robots.txt cannot address signers
 		t.Errorf("metrics:\n%s", metrics)
 	}
 	if n := other.fetches.Load(); n != 0 {
-		t.Errorf("a host that no rule names was asked %d times", n)
+		t.Errorf("keys were requested %d times from a host that no rule names", n)
 	}
 	eventually(t, "visits are logged", func() bool {
 		data, _ := os.ReadFile(filepath.Join(s.dir, "crawlers.log"))

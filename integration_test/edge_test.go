@@ -19,7 +19,7 @@ import (
 
 const googlebotAgent = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 
-// The answer to a blocked crawler is the policy's to choose.
+// The policy sets the answer to a blocked crawler.
 func TestEdgeAnswer(t *testing.T) {
 	rules := `
 rules:
@@ -49,8 +49,7 @@ rules:
 	}
 }
 
-// The policy's message is the body of a block, whatever routes for errors there
-// are, unless blocks are errors.
+// The policy's message is the body of a block, whatever error routes the site has. The exception is "block_with error".
 func TestEdgeMessage(t *testing.T) {
 	s := startSites(t, `version: 1
 enforcement: {message: "ask <licenses@example.com>, please"}
@@ -102,8 +101,8 @@ rules:
 	}
 }
 
-// Inside handle_errors nothing is blocked a second time: the page of the error
-// reaches the crawler with the error's own status.
+// Inside handle_errors, a request is not blocked a second time. The crawler gets the error page with the status of the
+// error.
 func TestEdgeErrorPages(t *testing.T) {
 	s := startLogged(t, slicePolicy, htmlUpstream(page("")), `
 	robots_policy POLICY {
@@ -123,7 +122,7 @@ func TestEdgeErrorPages(t *testing.T) {
 	}
 }
 
-// The directive caps what the policy asks for.
+// The directive limits the mode that the policy demands.
 func TestEdgeCap(t *testing.T) {
 	for cap, want := range map[string]struct {
 		status, refused, would int
@@ -172,7 +171,7 @@ func TestEdgeLog(t *testing.T) {
 	}
 }
 
-// Access logs and other directives know what was found out.
+// Access logs and other directives can use the placeholders with the results for a request.
 func TestEdgeFields(t *testing.T) {
 	s := startLogged(t, slicePolicy, htmlUpstream(page("")), `
 	log {
@@ -219,7 +218,7 @@ func TestEdgeFields(t *testing.T) {
 		}
 		got, _ := lines[0]["robots_policy"].(map[string]any)
 		if fmt.Sprint(got) != fmt.Sprint(c.fields) {
-			t.Errorf("%s: access log says %v, want %v", c.agent, got, c.fields)
+			t.Errorf("%s: the access log has %v, want %v", c.agent, got, c.fields)
 		}
 	}
 }

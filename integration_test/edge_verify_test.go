@@ -22,9 +22,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// asks asks for the page that verified clients alone may have, and for another, in
-// the name of a crawler and from an address. Neither may take long, whatever the
-// servers do that verification asks.
+// asks requests a page that only verified clients get, and another page, with the name of a crawler and from an
+// address. Neither request may take long, whatever the servers do that are used for verification.
 func (s *server) asks(agent, addr string) (verified string, members int) {
 	s.t.Helper()
 	before := time.Now()
@@ -33,31 +32,31 @@ func (s *server) asks(agent, addr string) (verified string, members int) {
 		s.t.Errorf("%s from %s: %s %q", agent, addr, r.Status, r.body)
 	}
 	members = s.get("/members/", "User-Agent", agent, "X-Forwarded-For", addr).StatusCode
-	if took := time.Since(before); took > 10*time.Second { // what any of the servers hangs for is more
+	if took := time.Since(before); took > 10*time.Second { // a hanging server would take longer than this limit
 		s.t.Errorf("%s from %s waited %s", agent, addr, took)
 	}
 	return r.Header.Get("X-Verified"), members
 }
 
-// A resolver that hangs, fails, answers garbage, or answers something else makes no client an
-// impostor, and no request waits for it.
+// If a resolver hangs, fails, returns garbage or answers another question, no client is treated as an impostor, and no
+// request waits for the resolver.
 func TestEdgeDNS(t *testing.T) {
 	var many []string
 	for i := range 500 {
 		many = append(many, fmt.Sprintf("host-%d.elsewhere.example.", i))
 	}
 	startResolver(t, caddytest.Zone{
-		"8.8.8.8.in-addr.arpa.":   {PTR: []string{"dns.google."}}, // the resolver is seen to work
+		"8.8.8.8.in-addr.arpa.":   {PTR: []string{"dns.google."}}, // the server sees that the resolver works
 		"dns.google.":             {A: "8.8.8.8"},
 		"1.1.0.20.in-addr.arpa.":  {PTR: []string{"c1.crawl.example."}},
 		"c1.crawl.example.":       {A: "20.0.1.1"},
-		"1.2.0.20.in-addr.arpa.":  {PTR: []string{"c1.crawl.example."}}, // leads back to another address
-		"1.3.0.20.in-addr.arpa.":  {PTR: []string{"c3.crawl.example."}}, // does not lead back
+		"1.2.0.20.in-addr.arpa.":  {PTR: []string{"c1.crawl.example."}}, // the host name resolves to another address
+		"1.3.0.20.in-addr.arpa.":  {PTR: []string{"c3.crawl.example."}}, // the host name does not resolve
 		"1.4.0.20.in-addr.arpa.":  {Broken: "hang"},
 		"1.5.0.20.in-addr.arpa.":  {Broken: "garbage"},
 		"1.6.0.20.in-addr.arpa.":  {Broken: "servfail"},
 		"1.7.0.20.in-addr.arpa.":  {Broken: "another"},
-		"1.8.0.20.in-addr.arpa.":  {PTR: append(slices.Clone(many), "c8.crawl.example.")}, // too long for UDP
+		"1.8.0.20.in-addr.arpa.":  {PTR: append(slices.Clone(many), "c8.crawl.example.")}, // the answer is too long for UDP
 		"c8.crawl.example.":       {A: "20.0.8.1"},
 		"1.9.0.20.in-addr.arpa.":  {PTR: many},
 		"1.10.0.20.in-addr.arpa.": {PTR: []string{"c10.crawl.example."}},
@@ -89,8 +88,8 @@ rules:
 	want := []string{
 		"verified", "impostor", "unverified", "unverified", "unverified", "unverified", "unverified", "verified", "impostor", "unverified", "impostor",
 	}
-	// Requests do not wait, so an address is unknown at first. But an answer can be there
-	// before the request that asked for it is evaluated, if that request is scheduled late.
+	// Requests do not wait for lookups, so an address is unverified at first. But if a request is scheduled late, the
+	// answer to its own lookup may already be available.
 	early, answered := 0, 0
 	for i, want := range want {
 		if want == "unverified" {
@@ -112,7 +111,7 @@ rules:
 	if early == answered {
 		t.Error("every first request waited for the resolver")
 	}
-	time.Sleep(4 * time.Second) // the resolver is given 2 seconds, and is probed once more a second later
+	time.Sleep(4 * time.Second) // a lookup has a timeout of 2 seconds, and the next probe follows a second later
 	for i, want := range want {
 		addr := fmt.Sprintf("20.0.%d.1", i+1)
 		if want == "impostor" {
@@ -131,7 +130,7 @@ rules:
 	}
 	fetches := `caddy_robots_policy_verification_fetches_total{result="RESULT",source="dns"}`
 	if ok, failed := s.counted(before, strings.Replace(fetches, "RESULT", "ok", 1)), s.counted(before, strings.Replace(fetches, "RESULT", "failed", 1)); ok != 6 || failed != 5 {
-		t.Errorf("%v look-ups had an answer, %v had none", ok, failed)
+		t.Errorf("%v lookups had an answer, %v had none", ok, failed)
 	}
 	// Five lookups in a row had no answer. That is logged once.
 	if lines := s.lines("caddy.log", "reverse DNS lookups fail; crawlers that are verified by DNS stay unverified", 1); len(lines) > 1 {
@@ -139,8 +138,8 @@ rules:
 	}
 }
 
-// A warning is logged where impostors are blocked but never looked for, and where a
-// matcher names a crawler that is nearly another.
+// A warning is logged if the policy blocks impostors but nothing can detect them, and if the name in a matcher is
+// similar to the name of a known crawler.
 func TestEdgeWarnings(t *testing.T) {
 	const asks = "version: 1\nenforcement: {impostors: block}\nrules: [{for: everyone, disallow: {crawl: /x/}}]\n"
 	const fake = "@fake crawler any impostor"
@@ -178,7 +177,7 @@ func TestEdgeWarnings(t *testing.T) {
 	}
 }
 
-// endless is a response of 10 GB, as far as it is read.
+// endless is a response body of 10 GB. It counts the bytes that are read.
 func endless(sent *atomic.Int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		chunk := []byte(`{"prefixes":[` + strings.Repeat(`{"ipv4Prefix":"20.0.0.0/24"},`, 1000))
@@ -192,7 +191,7 @@ func endless(sent *atomic.Int64) http.HandlerFunc {
 	}
 }
 
-// listServer is a server on loopback for address lists, at an address.
+// listServer is a server for address lists on a loopback address.
 func listServer(t *testing.T, addr string, h http.Handler) (string, error) {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
@@ -208,8 +207,8 @@ func listServer(t *testing.T, addr string, h http.Handler) (string, error) {
 	return l.Addr().String(), nil
 }
 
-// Servers of address lists that hang, lie, shrink, redirect to private addresses,
-// return HTML or 10 GB: requests go on, and who is on such a list is unknown.
+// The servers of address lists hang, return wrong or shortened lists, redirect to private addresses, or return HTML or
+// 10 GB. Requests are still answered, and clients of such lists are unverified.
 func TestEdgeLists(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lists are first fetched after a second")
@@ -217,7 +216,7 @@ func TestEdgeLists(t *testing.T) {
 	startResolver(t, caddytest.Zone{"claude.com.": {A: "127.0.0.1"}, "cn-hang.example.": {A: "127.0.0.1"}})
 	var sent, privately atomic.Int64
 	var fetched sync.Map
-	hung, asked := make(chan struct{}, 10), make(chan struct{}) // asked: before anything is answered
+	hung, asked := make(chan struct{}, 10), make(chan struct{}) // the lists were requested, but no server has answered yet
 	mux := http.NewServeMux()
 	text := func(body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }
@@ -259,7 +258,7 @@ func TestEdgeLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The list of Anthropic has come with the program; now there is one prefix of it.
+	// The list of Anthropic is embedded in the program. Its server now returns only one prefix of it.
 	_, err = listServer(t, "127.0.0.1:443", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		<-asked
 		_, _ = w.Write([]byte(`{"prefixes":[{"ipv4Prefix":"20.0.0.0/24"}]}`))
@@ -320,7 +319,7 @@ func TestEdgeLists(t *testing.T) {
 	everybody(nil)
 	close(asked)
 	select {
-	case <-hung: // it goes on hanging
+	case <-hung: // this server continues to hang
 	case <-time.After(time.Minute):
 		t.Fatal("the lists are not fetched")
 	}
@@ -348,10 +347,10 @@ func TestEdgeLists(t *testing.T) {
 		t.Errorf("a list of IPv4 addresses makes an IPv6 client an %s", got)
 	}
 	if r := s.get("/", "User-Agent", "goodBot/1.0", "X-Forwarded-For", "20.0.1.1"); r.StatusCode != 403 {
-		t.Errorf("who is not on a good list: %s", r.Status)
+		t.Errorf("a client that is not on a good list: %s", r.Status)
 	}
 	if got, _ := s.asks(agent("shrunken"), "216.73.216.1"); lists["shrunken"] == nil && got != "verified" {
-		t.Errorf("the list before the shrunken one does not go on: %s", got)
+		t.Errorf("the list before the shrunken one is no longer used: %s", got)
 	}
 	if n := sent.Load(); n > 64<<20 {
 		t.Errorf("%d bytes of a list were read", n)
@@ -369,8 +368,8 @@ func TestEdgeLists(t *testing.T) {
 	}
 }
 
-// checkListFailures checks that each list whose fetch failed is in the log, once however
-// many requests there were, and which lists the metrics have.
+// checkListFailures checks that each list whose fetch failed is logged exactly once, however many requests there were.
+// It also checks which lists the metrics contain.
 func (s *server) checkListFailures(addr string, failures int) {
 	s.t.Helper()
 	found := 0
@@ -401,11 +400,11 @@ func (s *server) checkListFailures(addr string, failures int) {
 	}
 	empty := `caddy_robots_policy_address_list_entries{list="https://` + addr + `/all"}`
 	if got, ok := now[empty]; ok {
-		s.t.Errorf("%s: %v, want no series for a list of which nothing is known", empty, got)
+		s.t.Errorf("%s: %v, want no series for a list without data", empty, got)
 	}
 }
 
-// verificationOf is the admin API's answer.
+// verificationOf returns the admin API's answer about verification.
 type verificationOf struct {
 	Lists []struct {
 		URL, Age, Error     string
@@ -416,7 +415,7 @@ type verificationOf struct {
 	Directories []struct{ URL, Error string } `json:"key_directories"`
 }
 
-// The admin API says how old the lists are, without fetching any.
+// The admin API reports the age of the lists, without fetching any list.
 func TestAdminVerification(t *testing.T) {
 	s := startReloading(t, "", "version: 1\nrules: [{for: everyone, disallow: {crawl: /x/}}]\n", nil, "robots_policy POLICY\nrespond hello")
 	var got verificationOf

@@ -15,7 +15,7 @@ import (
 
 const embedPage = "../docs/how-to/embed-in-go.md"
 
-// TestEmbedInGo builds and runs the program that the page shows, by its commands.
+// TestEmbedInGo builds and runs the program on the page with the commands on the page.
 func TestEmbedInGo(t *testing.T) {
 	testkit.Slow(t)
 	dir, site := t.TempDir(), freeAddr(t)
@@ -29,7 +29,7 @@ func TestEmbedInGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var parts []string // of other programs
+	var parts []string // blocks of other programs
 	for _, b := range shownBlocks(t) {
 		switch {
 		case b.page != embedPage:
@@ -95,7 +95,7 @@ func reading(data []byte) {
 	_, _, _ = answer, delay, preferences
 }
 `))
-	// The parts need more modules than the program: they are built in this module.
+	// The other blocks need more modules than the program, so they are built in this module.
 	cmd := exec.Command("go", "vet", filepath.Join(dir, "main.go"), filepath.Join(dir, "parts.go"))
 	cmd.Dir = repository
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// The off switch stops blocks until it is lifted or Caddy loads a configuration,
-// and is seen in the log and the metrics.
+// The off switch stops blocking until it is removed or Caddy loads a configuration. The log and the metrics show it.
 func TestOffSwitch(t *testing.T) {
 	s := startReloading(t, "", slicePolicy, htmlUpstream(page("")), "metrics\nrobots_policy POLICY\nreverse_proxy UPSTREAM")
 	status := func() int { return s.get("/", "User-Agent", gptBot).StatusCode }

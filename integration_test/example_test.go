@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 )
 
-// Caddyfile.example stores what crawlers do, and what it stores can be replayed.
+// With Caddyfile.example, the requests of crawlers are stored, and the stored requests can be replayed.
 func TestExampleStoresWhatCrawlersDo(t *testing.T) {
 	dir := t.TempDir()
 	text, err := os.ReadFile("../Caddyfile.example")

@@ -32,7 +32,7 @@ import (
 // fleetCounts counts the requests of a crawler.
 type fleetCounts struct{ requests, violations int64 }
 
-// fleetTest is three servers behind a balancer, with one storage and one ClickHouse.
+// fleetTest has three servers behind a load balancer, with one storage and one ClickHouse.
 type fleetTest struct {
 	t            *testing.T
 	dir          string
@@ -65,7 +65,7 @@ func (f *fleetTest) run(i int) {
 	})
 }
 
-// visit sends a request to a server, or to the next one if it is none.
+// visit sends a request to the server with an index. For a negative index, it uses the next running server in turn.
 func (f *fleetTest) visit(node int, crawler, path string, violation bool) {
 	f.t.Helper()
 	for node < 0 || f.nodes[node] == nil {
@@ -94,7 +94,7 @@ func (f *fleetTest) visit(node int, crawler, path string, violation bool) {
 	f.truth[crawler] = c
 }
 
-// traffic sends the requests of crawlers for a while.
+// traffic sends requests of crawlers for some time.
 func (f *fleetTest) traffic(d time.Duration) {
 	f.t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
@@ -103,10 +103,9 @@ func (f *fleetTest) traffic(d time.Duration) {
 	}
 }
 
-// TestFleet: whatever happens to ClickHouse, to a server and to the storage, the totals of the
-// fleet are those of what crawlers did. What a crawler fetches against a robots.txt that it
-// read from another server counts, also after a restart, and the first visit of a crawler is
-// there.
+// ClickHouse, a server and the storage fail in turn. Nevertheless, the totals in the fleet database equal the requests
+// that were sent. A crawler reads robots.txt from one server and violates it on another: this is counted, even after a
+// restart. The first request of a crawler is counted, too.
 func TestFleetCountsTheTruth(t *testing.T) {
 	testkit.Nightly(t)
 	t.Parallel()
@@ -163,9 +162,9 @@ http://%[6]s, http://www.example.com:%[7]s {
 		}
 		f.run(i)
 	}
-	told := func() { time.Sleep(6 * time.Second) } // until what one server knows is known to all
+	told := func() { time.Sleep(6 * time.Second) } // until all servers have received the data of each server
 
-	f.visit(1, "CCBot", "/", false) // the first and only visit
+	f.visit(1, "CCBot", "/", false) // the first and only request of this crawler
 	f.visit(0, "GPTBot", "/robots.txt", false)
 	told()
 	for range 30 {
@@ -175,14 +174,14 @@ http://%[6]s, http://www.example.com:%[7]s {
 
 	server.Kill()
 	f.traffic(away)
-	time.Sleep(3 * time.Second) // a killed server loses its last second
+	time.Sleep(3 * time.Second) // a killed server loses the data of its last second
 	_ = f.nodes[1].Process.Kill()
 	_ = f.nodes[1].Wait() // it was killed
 	f.nodes[1] = nil
 	f.traffic(5 * time.Second)
 	eventually(t, "a server is missing", func() bool { return f.metric(0, `caddy_robots_policy_fleet_servers{state="missing"}`) == "1" })
 	if m := f.metric(0, "caddy_robots_policy_fleet_database_behind_seconds"); m == "0" || m == "" {
-		t.Errorf("%q seconds behind while ClickHouse is away", m)
+		t.Errorf("%q seconds behind while ClickHouse is not running", m)
 	}
 	f.run(1)
 	told()
@@ -268,7 +267,7 @@ func (f *fleetTest) metric(node int, name string) string {
 	return ""
 }
 
-// The script of examples/fleet finds that the totals are those of what it sent.
+// The script in examples/fleet finds that the totals equal the requests that it has sent.
 func TestExampleFleet(t *testing.T) {
 	testkit.Nightly(t)
 	t.Parallel()
@@ -295,7 +294,7 @@ func TestExampleFleet(t *testing.T) {
 	}
 }
 
-// The compose file gives each server all variables of the Caddyfile, and mounts what is there.
+// The compose file sets all variables of the Caddyfile for each server, and mounts only files that exist.
 func TestComposeOfTheFleet(t *testing.T) {
 	const dir = "../examples/fleet/"
 	var file struct {
@@ -322,7 +321,8 @@ func TestComposeOfTheFleet(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 		for k, v := range s.Environment {
-			// The module for Redis is not linked here; one of the tests' has another syntax.
+			// This program does not contain the storage module for Redis. The test module that replaces it has another
+			// syntax.
 			t.Setenv(k, strings.ReplaceAll(v, "redis {\n  address redis:6379\n}", "test_redis redis:6379"))
 		}
 		if _, warnings, err := adapt(string(text)); err != nil || len(warnings) > 0 {
@@ -343,7 +343,7 @@ func TestComposeOfTheFleet(t *testing.T) {
 	}
 }
 
-// freePorts returns the first of n ports in a row that are free.
+// freePorts returns the first port of n consecutive free ports.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
 	for range 100 {

@@ -30,15 +30,15 @@ import (
 
 const gptBot = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
 
-// server is a running Caddy, or net/http (door_test.go). There is one at a time in a
-// process, so tests of this package do not run in parallel.
+// server is a running Caddy, or net/http (door_test.go). A process has only one at a time, so tests of this package do
+// not run in parallel.
 type server struct {
 	t        *testing.T
 	addr     string // host:port of the sites
-	dir      string // for the test's files
-	upstream string // its address, or ""
+	dir      string // directory for the test's files
+	upstream string // address of the upstream, or ""
 
-	// For a server that is net/http and not Caddy: its sites, and why it lacks others.
+	// Only for net/http: its sites, and the reasons why it does not serve other sites.
 	served map[string]*nethttptest.Site
 	absent map[string]string
 }
@@ -57,9 +57,9 @@ func newServer(t *testing.T, dir, policy string, upstream http.Handler) *server 
 	return s
 }
 
-// caddyfile is a configuration of global options and site bodies by host, where ""
-// stands for any host. In it POLICY is the policy file, UPSTREAM the address of the
-// upstream, DIR the test's folder and PORT the sites' port.
+// caddyfile returns a configuration with global options and the bodies of sites. The key of a body is its host, and ""
+// stands for all hosts. In the texts, POLICY stands for the policy file, UPSTREAM for the address of the upstream, DIR
+// for the test's folder, and PORT for the port of the sites.
 func (s *server) caddyfile(global string, sites map[string]string) string {
 	_, port, _ := net.SplitHostPort(s.addr)
 	var b strings.Builder
@@ -81,7 +81,7 @@ func (s *server) run(caddyfile string) {
 	})
 }
 
-// start runs Caddy with the body of one site, for any host and without a log.
+// start runs Caddy with one site, for all hosts and without a log.
 func start(t *testing.T, policy string, upstream http.Handler, body string) *server {
 	t.Helper()
 	s := newServer(t, t.TempDir(), policy, upstream)
@@ -89,8 +89,8 @@ func start(t *testing.T, policy string, upstream http.Handler, body string) *ser
 	return s
 }
 
-// startSites runs Caddy with several sites by host, and its log in DIR/log. The text for the
-// host "" holds global options.
+// startSites runs Caddy with several sites, keyed by host, and with its log in DIR/log. The text for the host "" has
+// global options.
 func startSites(t *testing.T, policy string, upstream http.Handler, sites map[string]string) *server {
 	t.Helper()
 	s := newServer(t, t.TempDir(), policy, upstream)
@@ -98,7 +98,7 @@ func startSites(t *testing.T, policy string, upstream http.Handler, sites map[st
 	return s
 }
 
-// sites is the configuration of startSites.
+// sites returns the configuration of startSites.
 func (s *server) sites(sites map[string]string) string {
 	global := "admin off\nlog {\noutput file DIR/log\n}\n" + sites[""]
 	sites = maps.Clone(sites)
@@ -106,8 +106,8 @@ func (s *server) sites(sites map[string]string) string {
 	return s.caddyfile(global, sites)
 }
 
-// startLogged runs Caddy with the body of one site, its log in DIR/caddy.log, and
-// loopback as a trusted proxy: X-Forwarded-For is the client's address.
+// startLogged runs Caddy with one site and with its log in DIR/caddy.log. Loopback is a trusted proxy, so
+// X-Forwarded-For sets the client's address.
 func startLogged(t *testing.T, policy string, upstream http.Handler, body string) *server {
 	t.Helper()
 	s := newServer(t, t.TempDir(), policy, upstream)
@@ -115,7 +115,7 @@ func startLogged(t *testing.T, policy string, upstream http.Handler, body string
 	return s
 }
 
-// logged is the configuration of startLogged.
+// logged returns the configuration of startLogged.
 func (s *server) logged(body string) string {
 	return s.caddyfile("admin off\nlog {\noutput file DIR/caddy.log\nformat json\nlevel INFO\n}\nservers {\ntrusted_proxies static 127.0.0.0/8\n}", map[string]string{"": body})
 }
@@ -139,9 +139,8 @@ func load(caddyfile string) error {
 	return caddytest.Load(caddyfile)
 }
 
-// justLoaded says that no request has been sent since a configuration was loaded.
-// A Caddy that hands over to another, with this module or without, can still
-// take one connection, and closes it.
+// justLoaded is true if no request has been sent since a configuration was loaded. While Caddy replaces a
+// configuration, with or without this module, the old server can still accept one connection, and closes it.
 var justLoaded atomic.Bool
 
 var (
@@ -150,14 +149,13 @@ var (
 	asCaddyCommand = caddytest.Command
 )
 
-// response is an answer with its body read.
+// response is an answer whose body has been read.
 type response struct {
 	*http.Response
 	body string
 }
 
-// raw sends a request target as it stands, which net/http would not, and returns
-// the status code.
+// raw sends a request with an unchanged target, which net/http's client would normalize, and returns the status code.
 func (s *server) raw(target, agent string) int {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.addr)
@@ -193,7 +191,7 @@ func (s *server) do(method, path string, header ...string) response {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r.URL.Opaque = path // as it stands
+	r.URL.Opaque = path // the path is sent unchanged
 	for i := 0; i < len(header); i += 2 {
 		if header[i] == "Host" {
 			r.Host = header[i+1]
@@ -238,7 +236,7 @@ func (s *server) file(name, text string) {
 	s.write(name, text)
 }
 
-// dial opens a connection and writes to it.
+// dial opens a connection and writes a text to it.
 func (s *server) dial(text string) (net.Conn, *bufio.Reader) {
 	s.t.Helper()
 	doors.asked(s)
@@ -256,7 +254,7 @@ func (s *server) dial(text string) (net.Conn, *bufio.Reader) {
 	return conn, bufio.NewReader(conn)
 }
 
-// log gives what was logged so far.
+// log returns everything that was logged so far.
 func (s *server) log() string {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
@@ -266,8 +264,8 @@ func (s *server) log() string {
 	return string(text)
 }
 
-// lines returns the lines of a log with a message, as soon as the log has the given number of
-// them. An access log's message is "handled request".
+// lines returns the lines of a log with a message. It waits until the log has the given number of such lines. The
+// message of an access log is "handled request".
 func (s *server) lines(file, message string, want int) (found []map[string]any) {
 	s.t.Helper()
 	for range 100 {

@@ -63,7 +63,7 @@ func (s *server) floodFrom(agent string, from, to int) (codes map[int]int, err e
 		for i := from; i < to; i++ {
 			fmt.Fprintf(w, "GET /x HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nX-Forwarded-For: 20.%d.%d.%d\r\n\r\n", s.addr, agent, i>>16, i>>8&255, i&255)
 		}
-		_ = w.Flush() // if it fails, a response is missing
+		_ = w.Flush() // if writing fails, a response will be missing
 	}()
 	codes = map[int]int{}
 	r := bufio.NewReader(conn)
@@ -81,8 +81,8 @@ func (s *server) floodFrom(agent string, from, to int) (codes map[int]int, err e
 	return codes, nil
 }
 
-// Of 1,000 requests at 60 a minute, each from another address, 60 are answered; then one
-// a second. Other crawlers and browsers are not affected.
+// The limit is 60 requests a minute. A crawler sends 1,000 requests, each from another address. 60 are answered at
+// once, and then one each second. Other crawlers and browsers are not affected.
 func TestThousandRequests(t *testing.T) {
 	s := startLogged(t, perMinutePolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	before := time.Now()
@@ -99,8 +99,8 @@ func TestThousandRequests(t *testing.T) {
 	}
 }
 
-// A crawler with 20,000 addresses, or 100,000 with ROBOTSPOLICY_LONG, needs no more memory
-// than one with a few.
+// A crawler with 20,000 addresses (100,000 with ROBOTSPOLICY_LONG) does not need more memory than a crawler with a few
+// addresses.
 func TestLimitedFromManyAddresses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("20,000 requests")

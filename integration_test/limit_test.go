@@ -32,8 +32,8 @@ rules:
     enforce: log
 `
 
-// A crawler over its limit gets 429, whatever address it comes from; others and what is
-// always open are not affected.
+// A crawler that exceeds its limit gets 429, whatever addresses it uses. Other crawlers, and paths that are always
+// allowed, are not affected.
 func TestLimits(t *testing.T) {
 	s := start(t, limitPolicy, htmlUpstream(page("")), "metrics /metrics\nrobots_policy POLICY {\nverify off\n}\nreverse_proxy UPSTREAM")
 	before := s.counts()
@@ -54,7 +54,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%v %q", last.Header, last.body)
 	}
 	if last.Header.Get("X-Robots-Tag") != "" {
-		t.Error("429 says something about indexing")
+		t.Error("the answer with status 429 has a rule about indexing")
 	}
 	for _, tt := range []struct {
 		agent, path string
@@ -63,7 +63,7 @@ func TestLimits(t *testing.T) {
 		{gptBot, "/robots.txt", 100, 100},
 		{gptBot, "/.well-known/x", 100, 100},
 		{"ClaudeBot/1.0", "/x", 61, 60},
-		{"CCBot/2.0", "/x", 30, 20}, // the burst of a crawl-delay is stricter than the limit
+		{"CCBot/2.0", "/x", 30, 20}, // the burst of the crawl-delay is smaller than the burst of the limit
 		{"Googlebot/2.1", "/x", 20, 20},
 		{"Bingbot/2.0", "/x", 20, 1},
 		{"SemrushBot/7", "/x", 20, 20},
@@ -84,7 +84,7 @@ func TestLimits(t *testing.T) {
 // The log names the limited client and the rule.
 func TestLimitsInTheLog(t *testing.T) {
 	s := startLogged(t, limitPolicy, htmlUpstream(page("")), "robots_policy POLICY {\nverify off\n}\nreverse_proxy UPSTREAM")
-	for i := range 62 { // each from another address
+	for i := range 62 { // each request from another address
 		s.get("/x", "User-Agent", gptBot, "X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i))
 	}
 	s.get("/x", "User-Agent", "SemrushBot/7")
@@ -101,8 +101,8 @@ func TestLimitsInTheLog(t *testing.T) {
 	}
 }
 
-// A crawler that names another one is limited as both are, and what the one limit
-// blocks is not counted against the other.
+// If a User-Agent names two crawlers, the limits of both apply. A request that one limit blocks does not count for the
+// other limit.
 func TestLimitsOfSeveralTokens(t *testing.T) {
 	s := start(t, `version: 1
 rules:
@@ -125,7 +125,7 @@ rules:
 	}{
 		{"GPTBot/1.2 ClaudeBot/1.0", 2},
 		{"GPTBot/1.2", 8},
-		{"Googlebot/2.1 GPTBot/1.2", 0}, // behind the name of one without a limit
+		{"Googlebot/2.1 GPTBot/1.2", 0}, // after the name of a crawler without a limit
 		{"Googlebot/2.1", 20},
 	} {
 		if got := ok(tt.agent); got != tt.want {
@@ -159,7 +159,7 @@ rules:
 	}
 }
 
-// With several handlers, each policy counts a request once.
+// If a request passes several handlers, the limits of each policy count it once.
 func TestLimitsOfSeveralHandlers(t *testing.T) {
 	s := newServer(t, t.TempDir(), limitPolicy, htmlUpstream(page("")))
 	s.write("other.yaml", "version: 1\nrules:\n  - for: GPTBot\n    limit: 80/h\n")
@@ -176,8 +176,7 @@ func TestLimitsOfSeveralHandlers(t *testing.T) {
 	}
 }
 
-// A handler that only logs, or does nothing, does not count requests for one behind it
-// that blocks.
+// If a handler only logs or is switched off, its counting does not affect a later handler that blocks.
 func TestLimitsBehindAnotherHandler(t *testing.T) {
 	for _, outer := range []string{"off", "log", "block"} {
 		t.Run(outer, func(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// otlpReceiver takes metrics over OTLP/HTTP and remembers the last value of each
-// series, written as Prometheus does.
+// otlpReceiver receives metrics over OTLP/HTTP. It remembers the last value of each series, with a key in the
+// Prometheus format.
 type otlpReceiver struct {
 	mu     sync.Mutex
 	values map[string]float64
@@ -80,11 +80,11 @@ func (o *otlpReceiver) receive(r *http.Request) error {
 
 var countersRan atomic.Bool
 
-// The counters of requests over Prometheus and OTLP are bounded and by host. The violations are
-// in the admin API. Requests that name our own audit are counted separately.
+// Prometheus and OTLP export the counters of requests by host, with a limited number of series. The admin API reports
+// violations. Requests that name this program's audit are counted separately.
 func TestVisitCounters(t *testing.T) {
 	if countersRan.Swap(true) {
-		t.Skip("the counters belong to the process and go on from the first run")
+		t.Skip("the counters belong to the process, so a second run would not start at zero")
 	}
 	received := &otlpReceiver{values: map[string]float64{}}
 	receiver := httptest.NewServer(received)
@@ -126,8 +126,8 @@ robots_policy {
 	} {
 		s.get(r.path, "User-Agent", agents[r.agent], "Host", r.host)
 	}
-	// Prometheus. A visit is recorded when its response has ended, which is after the
-	// client has it.
+	// First Prometheus. A request is recorded when its response has ended, which can be after the client has received
+	// it.
 	want := []string{
 		`caddy_robots_policy_requests_total{crawler="GPTBot",decision="blocked",host="one.example",identity="audit"} 1`,
 		`caddy_robots_policy_requests_total{crawler="GPTBot",decision="blocked",host="one.example",identity="unverified"} 2`,
@@ -141,9 +141,9 @@ robots_policy {
 		return !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(scraped, w+"\n") })
 	})
 	if strings.Contains(scraped, "made-up") {
-		t.Error("a host that a client made up is a label")
+		t.Error("a host that a client invented is a label value")
 	}
-	// The store is at most some seconds behind.
+	// The activity database is at most some seconds behind.
 	const violation = `{
       "crawler": "GPTBot",
       "identity": "unverified",
@@ -160,14 +160,14 @@ robots_policy {
 	if !strings.Contains(violations, `"identity": "audit",
       "host": "one.example",
       "path": "/c"`) || strings.Count(violations, `"/c"`) != 1 {
-		t.Errorf("a request that names our own audit is not recorded as one: %s", violations)
+		t.Errorf("a request that names this program's audit is not recorded as an audit: %s", violations)
 	}
 	if got := adminGet(t, admin, "/robots_policy/violations?since=x"); !strings.Contains(got, `invalid since \"x\": must be a duration`) {
 		t.Error(got)
 	}
 
 	stopped = true
-	if err := caddy.Stop(); err != nil { // flushes the export
+	if err := caddy.Stop(); err != nil { // this sends the pending metrics
 		t.Error(err)
 	}
 	received.mu.Lock()

@@ -24,24 +24,24 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// startCase is a server with a fault in an optional part at the start.
+// startCase describes the start of a server with a fault in one optional part.
 type startCase struct {
 	part, condition string
-	options         string                         // of the part, instead of those of partOptions
-	site, policy    string                         // what the directive and the policy have besides
-	setup           func(t *testing.T, dir string) // DIR before the start
-	shell           string                         // what the server's own shell does before it, with DIR
-	cause           string                         // part of the only logged error; if empty, the part works
-	heals           bool                           // it works soon, and what was damaged is put aside
-	foreseen        bool                           // caddy validate reports it
+	options         string                         // options of the part, instead of the options in partOptions
+	site, policy    string                         // additional lines of the directive and of the policy
+	setup           func(t *testing.T, dir string) // prepares DIR before the start
+	shell           string                         // command that a shell runs in the server's namespace before the start, with DIR
+	cause           string                         // part of the only logged error; if empty, the optional part works
+	heals           bool                           // the part soon works, and the damaged file is put aside
+	foreseen        bool                           // caddy validate reports the problem
 }
 
-// Options of the parts.
+// partOptions maps the optional parts to their options.
 var partOptions = map[string]string{
 	"activity": "activity DIR/part", "evidence": "evidence DIR/part {\nkey DIR/key.pem\n}", "console": "console ADDRESS", "catalog": "",
 }
 
-// Conditions.
+// The conditions in which a part can be at the start.
 const (
 	socket  = "console unix/DIR/part/socket"
 	ownList = "crawlers:\n  OwnBot:\n    operator: Example\n    category: search\n    address-lists: [https://LISTENER/list.json]\n"
@@ -49,7 +49,7 @@ const (
 
 const edKey = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIC2pHJYjFDhhA8mPHDUgPrUrWHdoUPyYg2zUf8HVLzTE\n-----END PRIVATE KEY-----\n"
 
-// Small file systems of the server alone.
+// Small file systems that only the server sees.
 const (
 	fullDisk = `mkdir -p DIR/part && mount -t tmpfs -o size=64k tmpfs DIR/part && (cat /dev/zero > DIR/part/filler 2>/dev/null || true)`
 	readOnly = `mkdir -p DIR/part && mount -t tmpfs -o ro tmpfs DIR/part`
@@ -66,7 +66,7 @@ func startCases() []startCase {
 			if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := syscall.Mkfifo(name, 0o600); err != nil { // a program that opens it to read waits
+			if err := syscall.Mkfifo(name, 0o600); err != nil { // a program that opens this pipe for reading waits
 				t.Fatal(err)
 			}
 		}
@@ -112,15 +112,14 @@ func startCases() []startCase {
 		{part: "console", condition: "socket in a missing directory", options: "console unix/DIR/none/socket", cause: "no such file or directory"},
 		{part: "console", condition: "socket on a read-only file system", options: socket, shell: readOnly, cause: "read-only file system"},
 
-		// Data fetched while the server runs has no state as a separate part.
+		// Data that is fetched while the server runs is not an optional part, and has no state of its own.
 		{condition: "list hanging", site: "verify lists\nverify_from 127.0.0.0/8", policy: ownList},
 		{condition: "audit hanging", site: "audit 10m http://LISTENER/"},
 	}
 }
 
-// If an optional part fails in any way, the sites are served as soon as without it, one error
-// gives the reason, and a metric shows it. `caddy validate` reports the problems that can be
-// known beforehand.
+// In whatever way an optional part fails, the sites are served as quickly as without it, one error gives the reason,
+// and a metric shows the failure. `caddy validate` reports the problems that can be known before the start.
 func TestOptionalPartsDoNotStopTheSites(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -131,7 +130,7 @@ func TestOptionalPartsDoNotStopTheSites(t *testing.T) {
 	for _, c := range startCases() {
 		t.Run(c.part+"/"+c.condition, func(t *testing.T) {
 			if testing.Short() && !c.heals && !strings.Contains(c.condition, "hanging") {
-				t.Skip("one of many starts")
+				t.Skip("only some of the many starts run: set ROBOTSPOLICY_LONG")
 			}
 			startOne(t, c, usual)
 		})
@@ -147,7 +146,7 @@ func startOne(t *testing.T, c startCase, usual time.Duration) time.Duration {
 	policy := filepath.Join(dir, "policy.yaml")
 	putFile(t, policy, "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n    enforce: block\n"+fill.Replace(c.policy))
 	putFile(t, filepath.Join(dir, "key.pem"), edKey)
-	if c.condition == "port in use" || strings.Contains(c.site+c.policy, "LISTENER") { // it accepts, and never answers
+	if c.condition == "port in use" || strings.Contains(c.site+c.policy, "LISTENER") { // this server accepts connections, but never answers
 		l, err := net.Listen("tcp", address)
 		if err != nil {
 			t.Fatal(err)
@@ -187,7 +186,7 @@ func startOne(t *testing.T, c startCase, usual time.Duration) time.Duration {
 		return resp.Body.Close() == nil
 	})
 	took := time.Since(began)
-	// A hanging part hangs for ten seconds or for ever. The test is not about a busy machine.
+	// A hanging part hangs for at least ten seconds. The limit is shorter, but long enough for a busy machine.
 	if usual > 0 && took > 2*usual+2*time.Second {
 		t.Errorf("the site answered after %s; usually after %s", took, usual)
 	}
@@ -222,7 +221,7 @@ func startOne(t *testing.T, c startCase, usual time.Duration) time.Duration {
 	return took
 }
 
-// checkLog wants one error, with the cause.
+// checkLog checks that exactly one error with the cause was logged.
 func (c *startCase) checkLog(t *testing.T, log string) {
 	t.Helper()
 	var found []string
@@ -241,7 +240,7 @@ func (c *startCase) checkLog(t *testing.T, log string) {
 	}
 }
 
-// syncedBuffer is read while a process writes to it.
+// syncedBuffer is a buffer that can be read while a process writes to it.
 type syncedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -269,7 +268,7 @@ func putFile(t *testing.T, name, text string) {
 	}
 }
 
-// newStore creates a store and returns its database.
+// newStore creates an activity database and returns its file name.
 func newStore(t *testing.T, dir string) string {
 	t.Helper()
 	s, err := store.Open(t.Context(), filepath.Join(dir, "part"), store.Options{})
@@ -282,7 +281,7 @@ func newStore(t *testing.T, dir string) string {
 	return filepath.Join(dir, "part", "activity.db")
 }
 
-// damagedInside overwrites all pages of a store but the first.
+// damagedInside overwrites all pages of an activity database except the first.
 func damagedInside(t *testing.T, dir string) {
 	t.Helper()
 	name := newStore(t, dir)
@@ -332,7 +331,7 @@ func lockedEvidence(t *testing.T, dir string) {
 	t.Cleanup(func() { _ = l.Close() })
 }
 
-// staleSocket is the socket that a killed server leaves.
+// staleSocket makes a socket like a killed server leaves it.
 func staleSocket(t *testing.T, dir string) {
 	t.Helper()
 	l := listenUnix(t, dir)

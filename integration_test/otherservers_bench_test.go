@@ -19,9 +19,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/otherservers"
 )
 
-// BenchmarkNginx measures the processor time of a page from nginx: without a policy, with
-// a map of the tokens of 166 crawlers, and with a Caddy that decides. Its own process has
-// the client and the app, and the Caddy: compare the rows of one run.
+// BenchmarkNginx measures the processor time of a page from nginx: without a policy, with a map of the tokens of 166
+// crawlers, and with a Caddy that decides. The benchmark process also runs the client, the app and the Caddy, so
+// compare only rows of the same run.
 func BenchmarkNginx(b *testing.B) {
 	all, err := crawlers.Default()
 	if err != nil {
@@ -75,7 +75,7 @@ func BenchmarkNginx(b *testing.B) {
 	}
 }
 
-// timeOf is the processor time of a process, which Linux counts in hundredths of a second.
+// timeOf returns the processor time of a process. Linux counts it in hundredths of a second.
 func timeOf(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

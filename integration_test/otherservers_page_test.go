@@ -19,29 +19,31 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/otherservers"
 )
 
-// longerThanCaddyMayTake is more than the two seconds that the recipes wait for Caddy. Pages may take longer.
+// longerThanCaddyMayTake is longer than the two seconds that the recipes wait for Caddy. Pages of the site may take
+// longer than that.
 const longerThanCaddyMayTake = 2500 * time.Millisecond
 
-// pagesServer is a server of a distribution, whose files are a copy in a folder.
+// pagesServer is a server of a Linux distribution that runs with a copy of its files in a folder.
 type pagesServer struct {
 	t                          *testing.T
 	kind, style, dir           string
 	front, decider, plain, app string
 }
 
-// here replaces the paths and addresses of the recipes and of the distribution by the test's.
+// here replaces the paths and addresses of the recipes and of the distribution with the paths and addresses of the
+// test.
 func (s *pagesServer) here(text string) string {
 	port := func(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
 	text = strings.NewReplacer("/etc/"+s.kind, s.dir+"/etc/"+s.kind, "/etc/default", s.dir+"/etc/default", "/var/cache/", s.dir+"/",
 		"/var/log/", s.dir+"/", "/run/", s.dir+"/", "127.0.0.1:9180", s.decider, "127.0.0.1:8000", s.app,
 		"listen 80;", "listen "+s.front+";", "bind :80", "bind "+s.front, "sudo ", "").Replace(text)
-	// The distribution's own site answers for other names at the same port.
+	// The default site of the distribution answers requests for other host names on the same port.
 	text = regexp.MustCompile(`listen (\[::\]:)?80 default_server`).ReplaceAllString(text, "listen ${1}"+port(s.front)+" default_server")
-	// Only root can become another user, and only root needs to.
+	// Only root can start processes as another user, and only root needs to.
 	return regexp.MustCompile(`(?m)^\s*(user|group|chroot|daemon|log /dev/log).*$`).ReplaceAllString(text, "")
 }
 
-// copyFiles copies the files of a folder, with their texts replaced.
+// copyFiles copies the files of a folder, and replaces the paths and addresses in them.
 func (s *pagesServer) copyFiles(from, to string) {
 	s.t.Helper()
 	if out, err := exec.Command("cp", "-rL", from, to).CombinedOutput(); err != nil {
@@ -62,7 +64,7 @@ func (s *pagesServer) copyFiles(from, to string) {
 	}
 }
 
-// install runs the commands that the page prints for a server, and starts it.
+// install runs the commands that the page shows for a server, and starts the server.
 func (s *pagesServer) install(heading string) {
 	s.t.Helper()
 	page, err := os.ReadFile("../docs/how-to/other-servers.md")
@@ -81,7 +83,7 @@ func (s *pagesServer) install(heading string) {
 	if err := os.MkdirAll(filepath.Join(s.dir, "etc/default"), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
-	for _, name := range []string{"nginx", "haproxy"} { // their logs and sockets
+	for _, name := range []string{"nginx", "haproxy"} { // directories for logs and sockets
 		if err := os.MkdirAll(filepath.Join(s.dir, name), 0o755); err != nil {
 			s.t.Fatal(err)
 		}
@@ -109,8 +111,8 @@ func (s *pagesServer) install(heading string) {
 	otherservers.Run(s.t, "", []string{s.front}, "haproxy", "-db", "-f", etc+"/haproxy.cfg", "-f", etc+"/robots-policy.cfg")
 }
 
-// TestOtherServersAsThePagePrints installs the recipes by the commands of the page into a copy of
-// the distribution's files. robots.txt stays when Caddy is down, and slow pages are not cut off.
+// TestOtherServersAsThePagePrints installs the recipes with the commands on the page, into a copy of the distribution's
+// files. robots.txt is still served when Caddy is down, and slow pages are not cut off.
 func TestOtherServersAsThePagePrints(t *testing.T) {
 	for kind, heading := range map[string]string{"nginx": "nginx", "haproxy": "HAProxy"} {
 		t.Run(kind, func(t *testing.T) {
@@ -156,7 +158,7 @@ func TestOtherServersAsThePagePrints(t *testing.T) {
 				t.Fatal(err)
 			}
 			if kind == "nginx" {
-				time.Sleep(2100 * time.Millisecond) // it counts whole seconds: its copy is too old now
+				time.Sleep(2100 * time.Millisecond) // the server counts whole seconds, so its copy is too old after this time
 			}
 			for path, want := range documents {
 				got := a.get(front, path, "Googlebot/2.1")

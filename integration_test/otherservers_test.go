@@ -40,14 +40,14 @@ enforcement: STATUS
 publish: {tdmrep: on, license: https://www.example.com/license.xml}
 `
 
-// asker sends requests to a server that asks a Caddy.
+// asker sends requests to a server that asks a Caddy for decisions.
 type asker struct {
 	t              *testing.T
-	server         *server // the Caddy
+	server         *server // address of the Caddy
 	front, decider string
 }
 
-// startAsker runs an app behind a server of a kind that asks a Caddy.
+// startAsker runs an app behind a server of the given kind, which asks a Caddy for decisions.
 func startAsker(t *testing.T, kind, status string) *asker {
 	t.Helper()
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -148,8 +148,8 @@ func TestOtherServers(t *testing.T) {
 	}
 }
 
-// compareVisits compares what is recorded of the requests of TestOtherServers: the status
-// of a page that another server sent is not known.
+// compareVisits compares the records of the requests of TestOtherServers. The status of a page that another server sent
+// is not recorded.
 func (a *asker) compareVisits() {
 	a.t.Helper()
 	if err := caddy.Stop(); err != nil {
@@ -171,7 +171,7 @@ func (a *asker) compareVisits() {
 	}
 }
 
-// A text from a client is never treated as a text from the server that asks.
+// Header fields of a client are never treated as header fields of the asking server.
 func TestOtherServersSetTheFields(t *testing.T) {
 	for kind, fields := range map[string][]string{
 		"nginx":   {"X-Original-Uri", "/", "X-Original-Method", "HEAD", "X-Forwarded-For", "66.249.66.1"},
@@ -182,12 +182,12 @@ func TestOtherServersSetTheFields(t *testing.T) {
 			if r := a.get(a.front, "/private/x", "Googlebot/2.1", fields...); r.StatusCode != 403 {
 				t.Errorf("%s %v", r.Status, r.Header)
 			}
-			for _, path := range []string{"/decide/../robots.txt", "/decide/%2e%2e/robots.txt"} { // a document, or a blocked page
+			for _, path := range []string{"/decide/../robots.txt", "/decide/%2e%2e/robots.txt"} { // the answer is a document or a block
 				if r := a.get(a.front, path, "GPTBot/1.2", fields...); r.StatusCode != 403 && !strings.Contains(r.body, "User-agent: GPTBot\n") {
 					t.Errorf("%s: %s %s", path, r.Status, r.body)
 				}
 			}
-			var many []string // headers that HAProxy's Lua could not send
+			var many []string // characters that HAProxy's Lua could not send in headers
 			for i := range 95 {
 				many = append(many, fmt.Sprintf("X-%d", i), "1")
 			}
@@ -197,7 +197,7 @@ func TestOtherServersSetTheFields(t *testing.T) {
 				}
 			}
 			if r := a.get(a.front, "/", someBrowser); r.StatusCode != 200 {
-				t.Error("it has ended: ", r.Status)
+				t.Error("the server has ended: ", r.Status)
 			}
 			for _, path := range []string{"/decide", "/decide/private/x", "/robots-policy-decide"} {
 				if r := a.get(a.front, path, someBrowser, fields...); r.StatusCode != 404 && r.body != "<title>page</title> of www.example.com" {
@@ -208,7 +208,8 @@ func TestOtherServersSetTheFields(t *testing.T) {
 	}
 }
 
-// A server gets no answer if it is not trusted, omits a header, or lets clients add headers.
+// A server does not get a decision if it is not trusted, omits a header field, or lets clients add lines to its header
+// fields.
 func TestDecideRefusesOthers(t *testing.T) {
 	for _, c := range []struct{ style, fields, want string }{
 		{"nginx", "", "X-Original-Uri is missing"},
@@ -245,7 +246,7 @@ func TestDecideRefusesOthers(t *testing.T) {
 	}
 }
 
-// A Caddy without trusted proxies says so at start.
+// A Caddy without trusted proxies logs a warning at the start.
 func TestDecideForNobody(t *testing.T) {
 	s := newServer(t, t.TempDir(), strings.ReplaceAll(decidedPolicy, "STATUS", "block"), nil)
 	s.run(s.caddyfile("admin off\nlog {\noutput file DIR/log\n}", map[string]string{"": "robots_policy_decide POLICY {\nstyle nginx\n}"}))
@@ -277,7 +278,7 @@ func TestOtherServersWithoutCaddy(t *testing.T) {
 	}
 }
 
-// A block that closes the connection does so in nginx, and is a 403 of HAProxy.
+// If a block should close the connection, nginx closes it, and HAProxy answers with 403.
 func TestOtherServersClose(t *testing.T) {
 	for kind, want := range map[string]string{"nginx": "EOF", "haproxy": "403 Forbidden"} {
 		t.Run(kind, func(t *testing.T) {
@@ -288,7 +289,7 @@ func TestOtherServersClose(t *testing.T) {
 	}
 }
 
-// An Envoy asks with the path of the request below /decide.
+// Envoy asks with the path of the request below /decide.
 func TestDecideForEnvoy(t *testing.T) {
 	s := newServer(t, t.TempDir(), strings.ReplaceAll(decidedPolicy, "STATUS", "block"), nil)
 	s.run(otherservers.Decider(s.addr, "envoy", filepath.Join(s.dir, "policy.yaml"), ""))
@@ -302,7 +303,7 @@ func TestDecideForEnvoy(t *testing.T) {
 	}
 }
 
-// robots.txt names every crawler, because this server does not block any itself.
+// robots.txt names every crawler, because the Caddy itself does not block any requests.
 func TestDecideNamesEveryCrawler(t *testing.T) {
 	const policy = "version: 1\nrules:\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n"
 	s := newServer(t, t.TempDir(), policy, nil)

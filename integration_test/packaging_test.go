@@ -21,8 +21,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// A release is made from known bytes: its images start from an empty image, or from one with
-// its digest.
+// A release is made only from known inputs: its container images are based on an empty image, or on an image with a
+// digest.
 func TestReleaseImagesHaveDigests(t *testing.T) {
 	var release struct {
 		Images []struct{ Dockerfile string } `yaml:"dockers_v2"`
@@ -51,7 +51,7 @@ func TestReleaseImagesHaveDigests(t *testing.T) {
 	}
 }
 
-// The unit for systemd is whole: systemd itself finds nothing to say about it.
+// systemd-analyze does not report any problem in the unit for systemd.
 func TestSystemdUnit(t *testing.T) {
 	t.Parallel()
 	analyze, err := exec.LookPath("systemd-analyze")
@@ -65,7 +65,7 @@ func TestSystemdUnit(t *testing.T) {
 	verify := func(text string) string {
 		t.Helper()
 		unit := filepath.Join(t.TempDir(), "caddy.service")
-		// The binary and the user are there only where it is installed.
+		// The binary and the user of the unit exist only after the installation.
 		text = strings.NewReplacer("/usr/local/bin/caddy", "/bin/true", "User=caddy", "User=root", "Group=caddy", "Group=root").Replace(text)
 		if err := os.WriteFile(unit, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -86,8 +86,7 @@ func TestSystemdUnit(t *testing.T) {
 	}
 }
 
-// TestPackagingCaddyfiles adapts the Caddyfiles of the recipes, and loads the policies that
-// are in Kubernetes' manifests.
+// TestPackagingCaddyfiles adapts the Caddyfiles of the recipes, and loads the policies in the manifests for Kubernetes.
 func TestPackagingCaddyfiles(t *testing.T) {
 	check := func(name, text string) {
 		t.Helper()
@@ -95,7 +94,7 @@ func TestPackagingCaddyfiles(t *testing.T) {
 			t.Errorf("%s: %v %v", name, err, warnings)
 		}
 		if got := caddyfile.Format([]byte(text)); string(got) != text {
-			t.Errorf("%s: caddy fmt makes of it:\n%s", name, got)
+			t.Errorf("%s: caddy fmt changes it to:\n%s", name, got)
 		}
 	}
 	const compose = "../packaging/compose/Caddyfile"
@@ -197,8 +196,7 @@ func TestPackageExtras(t *testing.T) {
 	}
 }
 
-// TestPackagingTools checks recipes with the tools that they are for, where these are
-// installed.
+// TestPackagingTools checks recipes with the tools that use them, if these are installed.
 func TestPackagingTools(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string][]string{
@@ -220,8 +218,7 @@ func TestPackagingTools(t *testing.T) {
 	}
 }
 
-// TestImage builds Dockerfile.scratch around the test program, which is not Caddy but as
-// good a file, and looks at what is in the image.
+// TestImage builds Dockerfile.scratch with the test program instead of Caddy, and checks the files in the image.
 func TestImage(t *testing.T) {
 	testkit.Nightly(t)
 	t.Parallel()

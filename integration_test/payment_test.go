@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// A blocked crawler gets the answer that docs/reference/rights.md shows for the policy there, with and without an error route.
+// A blocked crawler gets the answer that docs/reference/rights.md shows for the policy on that page, with and without
+// an error route.
 func TestPaymentRequired(t *testing.T) {
 	text, err := os.ReadFile("../docs/reference/rights.md")
 	if err != nil {

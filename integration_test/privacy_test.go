@@ -12,8 +12,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// TestNothingOfClientsIsStored: what recorders write has no address, cookie or other header of a
-// client, nor a query that no rule looks at, as docs/operate/privacy.md says.
+// TestNothingOfClientsIsStored checks the files of all recorders. As docs/operate/privacy.md says, they contain no
+// address, cookie or other header of a client, and no query that did not matter for a decision.
 func TestNothingOfClientsIsStored(t *testing.T) {
 	s := newServer(t, t.TempDir(), "version: 1\nrules:\n  - {for: GPTBot, disallow: {crawl: /}, intended: true, enforce: block}\n", nil)
 	s.run(s.caddyfile(`admin off

@@ -17,8 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// TestFirstPublication does what the page says on a machine whose Caddy runs as another user: root
-// writes nothing and gets the command to run instead, which that user can run.
+// TestFirstPublication follows the page on a machine whose Caddy runs as another user. The command does not write
+// anything as root, but prints the command to run instead. That command works.
 func TestFirstPublication(t *testing.T) {
 	nobody, err := user.Lookup("nobody")
 	if err != nil || os.Geteuid() != 0 {
@@ -28,7 +28,7 @@ func TestFirstPublication(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "publication") // that others may enter, unlike a test's own folder
+	dir, err := os.MkdirTemp("", "publication") // other users can enter this folder, unlike t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func startStored(t *testing.T, global, policy string) *reloading {
 	return s
 }
 
-// publishes runs the command publish with the storage of the server, or another one.
+// publishes runs the command publish with the configuration of the server, or with another one.
 func (s *reloading) publishes(storage string, args ...string) (string, int) {
 	s.t.Helper()
 	s.write("publish.caddyfile", "{\nstorage file_system "+filepath.Join(s.dir, storage)+"\n}\n")
@@ -49,8 +49,8 @@ func (s *reloading) publishes(storage string, args ...string) (string, int) {
 	}, args...)...)
 }
 
-// A page was allowed by mistake, and search engines came. The undo is loaded although max_search_loss is 0. A second
-// one asks. A new text with the same loss is not reported as published.
+// A page was allowed by mistake, and search engines have requested it. An undo is loaded although max_search_loss is 0.
+// A second undo must be confirmed. A new text with the same loss is not reported as published.
 func TestUndoCommand(t *testing.T) {
 	s := startStored(t, "robots_policy {\nactivity DIR/activity {\nmax_search_loss 0\n}\n}", closedPolicy)
 	s.write("new.yaml", openPolicy)
@@ -59,7 +59,7 @@ func TestUndoCommand(t *testing.T) {
 	}
 	for range 20 {
 		if s.get("/news/", "User-Agent", googlebotName, "X-Forwarded-For", "66.249.66.1").StatusCode != 200 {
-			t.Fatal("the page is not open")
+			t.Fatal("the page is not allowed")
 		}
 	}
 	eventually(t, "the requests are stored", func() bool {
@@ -105,10 +105,10 @@ func TestUndoCommand(t *testing.T) {
 			t.Errorf("%s: the page is disallowed: %v\n%s", step.name, !step.closed, out)
 		}
 		if strings.Contains(out, "published as") != (code == 0) {
-			t.Errorf("%s: it says that it is published, or not, and exits with %d: %s", step.name, code, out)
+			t.Errorf("%s: wrong message about publishing, or exit code %d: %s", step.name, code, out)
 		}
 	}
-	// Losses cannot be judged by a text with errors.
+	// If the text has errors, losses cannot be judged.
 	s.file("storage/site/policy.yaml", "version: 1\nrulez: 1\n")
 	if out, code := s.publishes("storage", "--version", "6"); code != 1 || !strings.Contains(out, "the published policy has errors, so the new one cannot be compared with it") {
 		t.Errorf("exit %d: %s", code, out)
@@ -118,8 +118,8 @@ func TestUndoCommand(t *testing.T) {
 	}
 }
 
-// A text written to a place that no server reads is not reported as published, and the message says what to
-// do.
+// If no server reads the place where the text was written, the text is not reported as published. The message says what
+// to do.
 func TestPublishedWhereNoServerLooks(t *testing.T) {
 	s := startStored(t, "", disallowing("/a"))
 	s.write("new.yaml", disallowing("/b"))
@@ -134,9 +134,9 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	if !s.disallows("/a") {
-		t.Error("the server serves something else")
+		t.Error("the server serves another version")
 	}
-	if !testkit.Thorough() { // each command starts a program
+	if !testkit.Thorough() { // slow, because each command starts a program
 		return
 	}
 	socket := filepath.Join(s.dir, "admin.sock")
@@ -159,7 +159,7 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 	if out, code := caddyExits(t, "robots-policy", "publish", file, "--yes", "--to", storedPolicy, "--config", filepath.Join(s.dir, "remote.json")); code != 3 || !strings.Contains(out, "remote admin needs a client certificate, which this command does not send; run the command on the server") {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	// The key of another policy.
+	// The key belongs to another policy.
 	s.write("publish.caddyfile", "{\nstorage file_system "+filepath.Join(s.dir, "storage")+"\n}\n")
 	out, code = caddyExits(t, "robots-policy", "publish", file, "--to", "storage:other.yaml", "--address", s.admin, "--config", filepath.Join(s.dir, "publish.caddyfile"), "--adapter", "caddyfile")
 	if code != 3 || !strings.Contains(out, "no site uses the policy storage:other.yaml; the policies in use are: "+storedPolicy) {
@@ -167,7 +167,8 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 	}
 }
 
-// Files of another user's storage are not written: the server could not read them. The message has the command to run.
+// The command does not write files into the storage of another user, because the server could not read them. The
+// message contains the command to run.
 func TestPublishIntoTheStorageOfAnotherUser(t *testing.T) {
 	nobody, err := user.Lookup("nobody")
 	if err != nil || os.Geteuid() != 0 {
@@ -199,9 +200,9 @@ func TestPublishIntoTheStorageOfAnotherUser(t *testing.T) {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	if found, err := os.ReadDir(filepath.Join(s.dir, "storage")); err != nil || len(found) > 0 {
-		t.Errorf("something was written: %v, %v", found, err)
+		t.Errorf("the storage was changed: %v, %v", found, err)
 	}
-	// A part of it is enough.
+	// It is enough if a part of the storage belongs to another user.
 	if err := os.Chown(filepath.Join(s.dir, "storage"), 0, -1); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +213,7 @@ func TestPublishIntoTheStorageOfAnotherUser(t *testing.T) {
 	if out, code := publish(); code != 1 || !strings.Contains(out, "sudo -u nobody") {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	// The catalog of crawlers is in the storage, too.
+	// The crawler catalog is in the storage, too.
 	chown("storage")
 	_, catalog, _ := runCommand(t, nil, "crawlers", "export")
 	s.write("crawlers.yaml", catalog)
@@ -221,7 +222,8 @@ func TestPublishIntoTheStorageOfAnotherUser(t *testing.T) {
 	}
 }
 
-// The other servers of a fleet must have loaded a version, too, unless they have been silent for a while.
+// A version is only reported as published if the other servers of a fleet have loaded it, too. Servers that have been
+// silent for a while do not count.
 func TestPublishWaitsForTheFleet(t *testing.T) {
 	s := startStored(t, "robots_policy {\nfleet a {\ninterval 1s\n}\n}", disallowing("/a"))
 	other := func(sum string, wrote time.Time) {
@@ -256,8 +258,8 @@ func TestPublishWaitsForTheFleet(t *testing.T) {
 	}
 }
 
-// The admin API publishes what a client on this machine sends, and nothing that a page of a browser or a foreign name
-// of the server does.
+// The admin API publishes texts of clients on this machine. It rejects requests of pages in a browser, and requests
+// with a foreign host name.
 func TestPublishThroughTheAdminAPI(t *testing.T) {
 	s := startStored(t, "", disallowing("/a"))
 	send := func(method, query, text string, header ...string) response {
@@ -317,10 +319,10 @@ func TestPublishThroughTheAdminAPI(t *testing.T) {
 	if data, err := fs.ReadFile(os.DirFS(s.dir), "storage/site/policy.yaml.history"); err != nil || !strings.Contains(string(data), `"by":"ann, through the admin API","note":"closes b"`) {
 		t.Errorf("the history: %s, %v", data, err)
 	}
-	// A storage that fails is not said to have it.
+	// If the storage fails, the text is not reported as published.
 	history := filepath.Join(s.dir, "storage/site/policy.yaml.history")
 	if os.Remove(history) != nil || os.Mkdir(history, 0o700) != nil {
-		t.Fatal("no directory in place of the history")
+		t.Fatal("the history cannot be replaced with a directory")
 	}
 	if out := send("POST", "", disallowing("/c")); out.StatusCode != 503 || !s.disallows("/b") {
 		t.Errorf("status %d: %s", out.StatusCode, out.body)

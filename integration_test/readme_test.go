@@ -50,7 +50,7 @@ func firstDifference(want, got string) string {
 	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
 }
 
-// TestReadmePolicy serves the policy at the start of the README, and finds what the table below it says.
+// TestReadmePolicy serves the policy at the start of the README, and checks the statements in the table below it.
 func TestReadmePolicy(t *testing.T) {
 	text := ""
 	for _, b := range shownBlocks(t) {

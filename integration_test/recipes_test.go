@@ -40,8 +40,8 @@ func kubernetesConfig(t *testing.T) map[string]string {
 	}
 }
 
-// validated runs `caddy validate` on a configuration, with the folders of an image moved into one
-// of the test, and returns what it prints.
+// validated runs `caddy validate` on a configuration of an image, and returns the output. The folders of the image are
+// replaced by folders of the test.
 func validated(t *testing.T, config string, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,8 +61,8 @@ func validated(t *testing.T, config string, files map[string]string) string {
 	return string(out)
 }
 
-// TestRecipesValidate: Caddy accepts the configurations of the recipes without a warning. Those of
-// a cluster and of compose have a console, and store the data that it shows.
+// TestRecipesValidate checks that Caddy accepts the configurations of the recipes without a warning. The recipes for a
+// cluster and for compose must have a console, and store the data that it shows.
 func TestRecipesValidate(t *testing.T) {
 	cluster := kubernetesConfig(t)
 	read := func(name string) string {
@@ -96,11 +96,11 @@ func TestRecipesValidate(t *testing.T) {
 	}
 	loose := strings.Replace(cluster["Caddyfile"], "trusted_proxies_strict\n", "", 1)
 	if out := validated(t, loose, cluster); !strings.Contains(out, "trusted_proxies_strict") {
-		t.Errorf("nothing warns of clients that choose their address:\n%s", out)
+		t.Errorf("no warning that clients can choose their address:\n%s", out)
 	}
 }
 
-// TestTrustedProxiesAreStrict: no Caddyfile that we show lets clients choose their own address.
+// TestTrustedProxiesAreStrict checks that no Caddyfile in this repository lets clients choose their own address.
 func TestTrustedProxiesAreStrict(t *testing.T) {
 	shown := map[string]string{"Kubernetes": kubernetesConfig(t)["Caddyfile"]}
 	for _, b := range shownBlocks(t) {

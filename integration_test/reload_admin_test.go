@@ -19,7 +19,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// policies is the admin API's report about the policies in use.
+// policies returns the admin API's report about the policies in use.
 type policies struct {
 	Policies []struct {
 		Policy, SHA256, Since, Error, Reload string
@@ -39,8 +39,8 @@ func (s *reloading) policies() (p policies) {
 	return p
 }
 
-// Several sites with one file read it once and serve the same policy, whatever
-// else they set; the file may be named in several ways.
+// Several sites with the same file read it only once and serve the same policy, whatever other options they have. The
+// name of the file may be written in different ways.
 func TestSitesShareAPolicy(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, "respond hello")
 	t.Chdir(s.dir)
@@ -82,11 +82,11 @@ func TestSitesShareAPolicy(t *testing.T) {
 		t.Errorf("%+v", p2)
 	}
 	if !s.disallows("/a") {
-		t.Error("the site with reload off follows")
+		t.Error("the site with reload off has loaded the change")
 	}
 	s.ask(http.MethodPost, "/robots_policy/reload", nil)
 	if !s.disallows("/b") || len(s.policies().Policies[0].Older) != 0 {
-		t.Error("asking for a reload does not reach the site with reload off")
+		t.Error("a requested reload does not change the site with reload off")
 	}
 }
 
@@ -161,8 +161,7 @@ func TestAdminAPIRefuses(t *testing.T) {
 	if r := s.ask("GET", "/robots_policy/robots.txt", nil); r.StatusCode != 400 || !strings.Contains(r.body, "other.yaml") {
 		t.Errorf("of two policies: %s %s", r.Status, r.body)
 	}
-	// A page in a browser must not reach it: that is for Caddy's admin API to see
-	// to, and it does for these paths too.
+	// A page in a browser must not reach the admin API. Caddy's admin API itself prevents this, for these paths, too.
 	req, _ := http.NewRequest(http.MethodPost, "http://"+s.admin+"/robots_policy/reload", nil)
 	req.Header.Set("Origin", "https://evil.example")
 	resp, err := client.Do(req)
@@ -175,8 +174,7 @@ func TestAdminAPIRefuses(t *testing.T) {
 	}
 }
 
-// metric returns the value of a metric of the policy of the test, with one
-// further label or "".
+// metric returns the value of a metric of the test's policy. label is one more label, or "".
 func (s *reloading) metric(name, label string) float64 {
 	s.t.Helper()
 	text := s.ask(http.MethodGet, "/metrics", nil).body
@@ -204,7 +202,7 @@ func TestReloadMetrics(t *testing.T) {
 	eventually(t, "the gauge falls", func() bool { return s.metric("last_reload_successful", "") == 0 })
 	s.write("policy.yaml", disallowing("/b"))
 	eventually(t, "and rises", func() bool { return s.metric("last_reload_successful", "") == 1 })
-	// The counts survive a configuration.
+	// The counts survive a reload of the configuration.
 	if err := s.reconfigure(s.body + "\nheader X y"); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +212,7 @@ func TestReloadMetrics(t *testing.T) {
 	}
 }
 
-// recorded holds the events that the handler below received.
+// recorded holds the events that the event handler below has received.
 var recorded struct {
 	sync.Mutex
 	events []caddy.Event
@@ -272,7 +270,7 @@ func TestEvents(t *testing.T) {
 	}
 	s.write("policy.yaml", disallowing("/b"))
 	eventually(t, "an event when it is fixed", func() bool { return len(events()) == 3 })
-	// The next configuration tells of the next change.
+	// After a reload of the configuration, the next change is still reported.
 	if err := s.reconfigure(s.body + "\nheader X y"); err != nil {
 		t.Fatal(err)
 	}
@@ -283,12 +281,12 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// An event handler may load a configuration itself, or ask for a reload.
+// An event handler may load a configuration or request a reload.
 func TestEventThatReloads(t *testing.T) {
 	done := make(chan error, 2)
 	s := startReloading(t, recordEvents, disallowing("/a"), nil, quickReload)
 	var reloaded atomic.Bool
-	recorded.act = func(e caddy.Event) { // the file of the previous test may be missed in between
+	recorded.act = func(e caddy.Event) { // ignores an event about the file of the previous test, which may be missing now
 		if e.Name() == "robots_policy.reloaded" && reloaded.CompareAndSwap(false, true) {
 			done <- s.reconfigure(s.body + "\nheader X y")
 			s.ask(http.MethodPost, "/robots_policy/reload", nil)
@@ -302,7 +300,7 @@ func TestEventThatReloads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The server of the previous configuration can still take one connection.
+	// The server of the previous configuration can still accept one connection.
 	eventually(t, "the configuration that the handler loaded", func() bool { return s.get("/", "Connection", "close").Header.Get("X") == "y" })
 	if !s.disallows("/b") {
 		t.Error(s.get("/robots.txt").body)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// caddyExits runs Caddy's command and returns what it printed, and its exit code.
-// The test's own program does as Caddy, so that nothing needs to be built.
+// caddyExits runs Caddy's command, and returns its output and exit code. The test program works as Caddy, so that Caddy
+// need not be built.
 func caddyExits(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	cmd := asCaddyCommand(t.TempDir(), args...)

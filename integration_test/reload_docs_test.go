@@ -20,8 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// The dashboard and the alerts ask for metrics that there are, with labels that
-// they have.
+// The dashboard and the alerts use only metrics and labels that exist.
 func TestDashboardAndAlerts(t *testing.T) {
 	s := startReloading(t, "robots_policy {\nevidence DIR/evidence\nmetrics\n}", soakPolicy(1), nil, "respond hello")
 	if err := os.Mkdir(filepath.Join(s.dir, "hosts"), 0o700); err != nil {
@@ -31,7 +30,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.get("/robots.txt", "User-Agent", gptBot)
-	s.get("/", "User-Agent", gptBot) // against what it has just read
+	s.get("/", "User-Agent", gptBot) // runs over the response that was just read
 	metrics := s.ask(http.MethodGet, "/metrics", nil).body
 
 	var dashboard struct {
@@ -86,7 +85,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// These are metrics of an audit, a fleet and the off switch, which this test does not have.
+	// These metrics belong to an audit, a fleet and the off switch, which this test does not use.
 	later := []string{
 		"caddy_robots_policy_audit_errors", "caddy_robots_policy_audit_timestamp_seconds", "caddy_robots_policy_fleet_servers", "caddy_robots_policy_enforce_override",
 	}
@@ -101,7 +100,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 	for _, expr := range asked {
 		names := name.FindAllString(expr, -1)
 		if len(names) == 0 {
-			t.Errorf("%s asks for nothing of ours", expr)
+			t.Errorf("%s does not use any metric of this module", expr)
 		}
 		for _, m := range value.FindAllStringSubmatch(expr, -1) {
 			for v := range strings.SplitSeq(m[2], "|") {
@@ -118,7 +117,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 			} else if row := regexp.MustCompile("\\| `" + n + "` \\| (.*?) \\|").FindStringSubmatch(string(page)); row != nil && slices.Contains(later, n) {
 				labels = regexp.MustCompile("`(\\w+)`").ReplaceAllString(row[1], `$1="`)
 			} else {
-				t.Errorf("%s: there is no %s", expr, n)
+				t.Errorf("%s: the metric %s does not exist", expr, n)
 				continue
 			}
 			for _, m := range label.FindAllStringSubmatch(expr, -1) {
@@ -133,12 +132,12 @@ func TestDashboardAndAlerts(t *testing.T) {
 	}
 }
 
-// Prometheus itself reads the rules, where it is installed, and fires each in a test.
+// If Prometheus is installed, it loads the alert rules, and a test makes each of them fire.
 func TestAlertsFire(t *testing.T) {
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Skip("there is no promtool; on Debian: apt-get install prometheus")
+		t.Skip("promtool is not installed; on Debian: apt-get install prometheus")
 	}
 	for _, args := range [][]string{{"check", "rules", "../docs/alerts.yaml"}, {"test", "rules", "testdata/alerts.yaml", "testdata/alertsofdays.yaml"}} {
 		if args[0] == "test" && !testkit.Thorough() {
@@ -162,7 +161,7 @@ func TestAlertsFire(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile(`alert: (\w+)`).FindAllSubmatch(rules, -1) {
 		if !bytes.Contains(fired, fmt.Appendf(nil, `alertname="%s",alertstate="firing"`, m[1])) {
-			t.Errorf("no test fires %s", m[1])
+			t.Errorf("no test makes %s fire", m[1])
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 const quickReload = "robots_policy POLICY {\nreload 50ms\n}\nrespond hello"
 
-// However a file is changed, the change is served without a signal to Caddy.
+// In whatever way a file is changed, the change is served without a signal to Caddy.
 func TestReloadOfAFile(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a0"), nil, quickReload)
 	path := filepath.Join(s.dir, "policy.yaml")
@@ -65,8 +65,8 @@ func TestReloadOfAFile(t *testing.T) {
 	}
 }
 
-// A volume of Kubernetes: the file is a link through a link to a directory, and
-// the latter is turned.
+// In a volume of Kubernetes, the file is a symbolic link that leads through a link to a directory. An update changes
+// this second link.
 func TestReloadOfAConfigMap(t *testing.T) {
 	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
 	put := func(version, text string) {
@@ -102,8 +102,7 @@ func TestReloadOfAConfigMap(t *testing.T) {
 	eventually(t, "the link was turned again", func() bool { return s.disallows("/three") })
 }
 
-// A file that is still being written is not loaded before it is stable, though its
-// first half is a policy too.
+// A file that is still being written is not loaded before it is stable, although its first half is a valid policy.
 func TestReloadOfAHalfWrittenFile(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, quickReload)
 	whole := disallowing("/a") + "  - for: GPTBot\n    disallow:\n      crawl: /\n"
@@ -111,13 +110,13 @@ func TestReloadOfAHalfWrittenFile(t *testing.T) {
 		s.write("policy.yaml", whole[:i])
 		time.Sleep(15 * time.Millisecond)
 		if !s.disallows("/a") {
-			t.Fatalf("%d bytes of the file were taken for a policy", i)
+			t.Fatalf("the first %d bytes of the file were loaded as a policy", i)
 		}
 	}
 	s.write("policy.yaml", whole)
 	eventually(t, "the whole file", func() bool { return s.disallows("/") })
 	if lines := s.log("policy not reloaded"); len(lines) > 0 {
-		t.Errorf("half a file was reported: %v", lines)
+		t.Errorf("the first half of the file was reported: %v", lines)
 	}
 }
 
@@ -154,7 +153,7 @@ func TestReloadOfABrokenFile(t *testing.T) {
 	}
 }
 
-// bomb is YAML that grows when it is read.
+// bomb is YAML that expands to a very large document.
 func bomb() string {
 	var b strings.Builder
 	b.WriteString("version: 1\na0: &a0 [x, x, x, x, x, x, x, x]\n")
@@ -164,8 +163,8 @@ func bomb() string {
 	return b.String()
 }
 
-// With reload off a file is read when a configuration is loaded, and only then.
-// Caddy does nothing about a configuration that is the same, unless it is forced.
+// With "reload off", a file is read only when a configuration is loaded. Caddy does not load a configuration that has
+// not changed, unless --force is used.
 func TestReloadOff(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, "robots_policy POLICY {\nreload off\n}\nrespond hello")
 	s.write("policy.yaml", disallowing("/b"))
@@ -177,14 +176,14 @@ func TestReloadOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !s.disallows("/b") {
-		t.Error("caddy reload --force did not take the change up")
+		t.Error("caddy reload --force did not load the change")
 	}
 	s.write("policy.yaml", "version: 1\nrulez: 1\n")
 	if err := s.reconfigure(s.body); err == nil || !strings.Contains(err.Error(), "policy.yaml:2:1: error:") {
 		t.Errorf("a broken policy was loaded: %v", err)
 	}
 	if !s.disallows("/b") {
-		t.Error("the policy before was lost")
+		t.Error("the previous policy is no longer served")
 	}
 }
 
@@ -198,7 +197,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		}
 		s.write("policy.yaml", disallowing("/a"))
 		if err := s.reconfigure("robots_policy POLICY\nfile_server {\nfs nowhere\n}\ntls nothing"); err == nil {
-			t.Fatal("a broken configuration was loaded")
+			t.Fatal("an invalid configuration was loaded")
 		}
 	}
 	s.write("policy.yaml", disallowing("/b"))

@@ -46,7 +46,7 @@ func mountSmallDisk(t *testing.T, dir string) {
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 }
 
-// fillDisk leaves no space on a disk, and returns the file that takes it.
+// fillDisk fills a disk completely, and returns the file that it wrote for this.
 func fillDisk(t *testing.T, disk string) string {
 	t.Helper()
 	f, err := os.Create(filepath.Join(disk, "filler"))
@@ -66,7 +66,7 @@ func fillDisk(t *testing.T, disk string) string {
 	return f.Name()
 }
 
-// damageStore overwrites the database in use, including the files that SQLite keeps next to it.
+// damageStore overwrites the activity database in use, including the additional files of SQLite.
 func (s *reloading) damageStore(t *testing.T) {
 	t.Helper()
 	for _, suffix := range []string{"", "-wal", "-shm"} {
@@ -84,7 +84,7 @@ func (s *reloading) damageStore(t *testing.T) {
 	}
 }
 
-// readPages reads the console and the metrics as people and Prometheus do.
+// readPages requests pages of the console and the metrics, like people and Prometheus.
 func (s *reloading) readPages(t *testing.T, console string) {
 	addr := strings.Replace(console, "127.0.0.1", "localhost", 1)
 	for _, page := range []string{addr + "/", addr + "/who-came", addr + "/who-may", addr + "/health", addr + "/published", s.admin + "/metrics", s.admin + "/robots_policy/verification"} {
@@ -96,24 +96,24 @@ func (s *reloading) readPages(t *testing.T, console string) {
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if damaged := resp.StatusCode == http.StatusInternalServerError && strings.HasPrefix(page, addr); damaged {
-			t.Logf("%s: %s while the store is damaged", page, resp.Status)
+			t.Logf("%s: %s while the database is damaged", page, resp.Status)
 		} else if err != nil || resp.StatusCode != http.StatusOK {
 			t.Errorf("%s: %s %v\n%.3000s", page, resp.Status, err, body)
 		}
 	}
 }
 
-// wantFailing wants an error to be logged for each part.
+// wantFailing waits until an error was logged for each part.
 func (s *reloading) wantFailing(t *testing.T, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !s.logged("an optional part does not work", part) {
-			t.Errorf("no error says that %s does not work", part)
+			t.Errorf("no logged error says that %s does not work", part)
 		}
 	}
 }
 
-// wantWorking wants each part to have failed and to work again.
+// wantWorking waits until each part works again after its failure.
 func (s *reloading) wantWorking(t *testing.T, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -122,7 +122,7 @@ func (s *reloading) wantWorking(t *testing.T, parts ...string) {
 		}
 	}
 	if aside, err := filepath.Glob(filepath.Join(s.dir, "activity", "*.damaged-*")); err != nil || len(aside) == 0 {
-		t.Error("the damaged store was not put aside")
+		t.Error("the damaged database was not put aside")
 	}
 }
 

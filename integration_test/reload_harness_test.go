@@ -20,11 +20,11 @@ type reloading struct {
 	*server
 	admin  string
 	global string // global options
-	body   string // of the site
+	body   string // body of the site
 }
 
-// startReloading is start for tests of events other than requests. global are options that
-// every configuration of the test needs.
+// startReloading does the same as start, for tests of events other than requests. global has global options that every
+// configuration of the test needs.
 func startReloading(t *testing.T, global, policy string, upstream http.Handler, body string) *reloading {
 	t.Helper()
 	dir := busyDir(t)
@@ -36,8 +36,8 @@ func startReloading(t *testing.T, global, policy string, upstream http.Handler, 
 	return s
 }
 
-// busyDir is a directory of the test in which something may still be written when
-// the test ends, as a policy is that was just found good.
+// busyDir returns a temporary directory in which files may still be written when the test ends. For example, the server
+// may still save the last good policy.
 func busyDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "robots-policy")
@@ -53,16 +53,16 @@ func busyDir(t *testing.T) string {
 // reconfigure loads a configuration with the body of a site.
 func (s *reloading) reconfigure(body string) error {
 	err := load(s.caddyfile(body))
-	client.CloseIdleConnections() // the hosts of the previous configuration
+	client.CloseIdleConnections() // close the connections to the previous configuration
 	return err
 }
 
-// caddyfile is a configuration with the body of a site.
+// caddyfile returns a configuration with the body of a site.
 func (s *reloading) caddyfile(body string) string {
 	return s.server.caddyfile(s.global, map[string]string{"": body})
 }
 
-// log returns the lines of the log with a message that starts so.
+// log returns the lines of the log whose message begins with a text.
 func (s *reloading) log(message string) (lines []map[string]any) {
 	s.t.Helper()
 	data, err := os.ReadFile(filepath.Join(s.dir, "log"))
@@ -72,7 +72,7 @@ func (s *reloading) log(message string) (lines []map[string]any) {
 	for line := range strings.Lines(string(data)) {
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(line), &fields); err != nil {
-			continue // still being written
+			continue // this line is still being written
 		}
 		if msg, _ := fields["msg"].(string); strings.HasPrefix(msg, message) {
 			lines = append(lines, fields)
@@ -81,7 +81,7 @@ func (s *reloading) log(message string) (lines []map[string]any) {
 	return lines
 }
 
-// ask asks the admin API, and reads its answer into v unless that is nil.
+// ask sends a request to the admin API. If v is not nil, it decodes the answer into v.
 func (s *reloading) ask(method, path string, v any) response {
 	s.t.Helper()
 	r, err := http.NewRequest(method, "http://"+s.admin+path, nil)
@@ -97,8 +97,8 @@ func (s *reloading) ask(method, path string, v any) response {
 	return response{resp, string(body)}
 }
 
-// once sends a request; once more if the server of the configuration before
-// hangs up as it ends.
+// once sends a request. If the server of the previous configuration closes the connection because it ends, once sends
+// the request again.
 func (s *reloading) once(r *http.Request) (*http.Response, []byte) {
 	s.t.Helper()
 	r.Close = true
@@ -121,13 +121,12 @@ func (s *reloading) once(r *http.Request) (*http.Response, []byte) {
 	return resp, body
 }
 
-// eventually waits until ok is true. The time is a limit for what hangs, and no
-// measure.
+// eventually waits until ok returns true. The time limit is long, because it is only meant for a server that hangs.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("still not so: %s", what)
+			t.Fatalf("not true within the time limit: %s", what)
 		}
 	}
 }
@@ -151,7 +150,7 @@ func (s *reloading) disallows(path string) bool {
 	return strings.Contains(strings.ReplaceAll(string(body), "\r\n", "\n"), "\nDisallow: "+path+"\n")
 }
 
-// reloadWith writes another policy and reloads it, and returns the result.
+// reloadWith writes another policy, reloads it, and returns the result.
 func (s *reloading) reloadWith(policy string) (result, message string) {
 	s.t.Helper()
 	s.write("policy.yaml", policy)

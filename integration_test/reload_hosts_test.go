@@ -88,7 +88,7 @@ func TestAPolicyForEachHost(t *testing.T) {
 		t.Error(text)
 	}
 
-	// Without a default, a host without a file has no policy at all.
+	// Without a default policy, a host without a file has no policy.
 	if err := s.reconfigure("robots_policy DIR/hosts/{host}.yaml\nrespond hello"); err != nil {
 		t.Fatal(err)
 	}

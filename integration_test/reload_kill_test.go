@@ -26,7 +26,7 @@ type caddyProcess struct {
 	out  bytes.Buffer
 }
 
-// newProcess prepares a Caddy with its own directory NAME in dir.
+// newProcess prepares a Caddy with its own directory in dir, whose name is name.
 func newProcess(t *testing.T, dir, name, global, body string) *caddyProcess {
 	t.Helper()
 	p := &caddyProcess{server: &server{t: t, addr: freeAddr(t), dir: filepath.Join(dir, name)}, name: name}
@@ -39,7 +39,7 @@ func newProcess(t *testing.T, dir, name, global, body string) *caddyProcess {
 	return p
 }
 
-// run starts it, and waits until it serves.
+// run starts the process, and waits until it answers requests.
 func (p *caddyProcess) run() {
 	p.t.Helper()
 	p.out.Reset()
@@ -61,7 +61,7 @@ func (p *caddyProcess) run() {
 	}
 }
 
-// kill ends it at once, as kill -9 does.
+// kill ends the process immediately, like kill -9.
 func (p *caddyProcess) kill() {
 	if p.cmd == nil {
 		return
@@ -79,8 +79,8 @@ func (p *caddyProcess) disallows(path string) bool {
 	return (&reloading{server: p.server}).disallows(path)
 }
 
-// Caddy is killed while its policy file is broken, or gone: it comes up with the
-// policy that was good last, and says so.
+// Caddy is killed while its policy file is invalid or missing. After the start, it serves the last good policy, and
+// logs this.
 func TestKillWithABrokenFile(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -112,9 +112,9 @@ func TestKillWithABrokenFile(t *testing.T) {
 		}
 		stored, err := filepath.Glob(filepath.Join(p.dir, "data", "caddy", "robots_policy", "last_good", "*"))
 		if err != nil || len(stored) != 1 {
-			t.Errorf("%s: stored are %q; %v", name, stored, err)
+			t.Errorf("%s: the saved files are %q; %v", name, stored, err)
 		}
-		// But it is not valid, and no running Caddy takes it.
+		// But caddy validate rejects the configuration, and a running Caddy does not load it.
 		if out, err := asCaddyCommand(p.dir, "validate", "--config", filepath.Join(p.dir, "Caddyfile")).CombinedOutput(); err == nil {
 			t.Errorf("%s is valid:\n%s", name, out)
 		}
@@ -124,8 +124,7 @@ func TestKillWithABrokenFile(t *testing.T) {
 	eventually(t, "the corrected policy", func() bool { return p.disallows("/c") })
 }
 
-// Caddy is killed at any moment of a change: what it serves then is one of the
-// policies, and a whole one.
+// Caddy is killed at a random moment of a change. After the start, it serves one of the two policies completely.
 func TestKillWhileReloading(t *testing.T) {
 	testkit.Nightly(t)
 	t.Parallel()
@@ -161,7 +160,7 @@ func TestKillWhileReloading(t *testing.T) {
 	}
 }
 
-// The web server with the policy dies, and then Caddy: the policy stays.
+// First the web server with the policy is killed, and then Caddy. After the start, Caddy still serves the policy.
 func TestKillOfThePolicyServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -173,12 +172,12 @@ func TestKillOfThePolicyServer(t *testing.T) {
 	server.CloseClientConnections()
 	server.Close()
 	if !p.disallows("/b") {
-		t.Error("without the server the policy is gone")
+		t.Error("without the web server, the policy is not served")
 	}
 	p.kill()
 	p.run()
 	if !p.disallows("/b") {
-		t.Error("after a start without the server the policy is gone")
+		t.Error("after a start without the web server, the policy is not served")
 	}
 	l, err := net.Listen("tcp", strings.TrimPrefix(server.URL, "http://"))
 	if err != nil {
@@ -191,8 +190,8 @@ func TestKillOfThePolicyServer(t *testing.T) {
 	eventually(t, "the server is back", func() bool { return p.disallows("/c") })
 }
 
-// Two Caddys share a storage: what is published reaches both, and stays when the
-// storage dies and they are started again without it.
+// Two Caddys share a storage. A published policy reaches both. Both still serve it after the storage was killed, even
+// if they are restarted without it.
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	for name, storage := range map[string]func(t *testing.T, dir string) (global string, kill func(), restart func()){
@@ -239,12 +238,12 @@ func TestFleet(t *testing.T) {
 			eventually(t, "both have what was published", both("/b"))
 			kill()
 			if !both("/b")() {
-				t.Error("without the storage the policy is gone")
+				t.Error("without the storage, the policy is not served")
 			}
 			one.kill()
 			one.run()
 			if !both("/b")() {
-				t.Error("after a start without the storage the policy is gone")
+				t.Error("after a start without the storage, the policy is not served")
 			}
 			restart()
 			publish("/c")

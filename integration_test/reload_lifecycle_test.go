@@ -15,8 +15,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Fifty configurations, some of them rejected, some only validated, leave no goroutine and no
-// unused policy behind.
+// After fifty configurations, no goroutine and no unused policy is left. Some of the configurations are rejected, and
+// some are only validated.
 func TestConfigurationsLeaveNothingBehind(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, quickReload)
 	for _, dir := range []string{"hosts", "storage"} {
@@ -70,8 +70,8 @@ func TestConfigurationsLeaveNothingBehind(t *testing.T) {
 	eventually(t, "what is left still follows", func() bool { return s.disallows("/b") })
 }
 
-// Validating a configuration only reads the policy. It uses no network when a last good policy
-// was stored, runs no goroutine and sends no notification.
+// Validating a configuration only reads the policy. If a last good policy is saved, it does not use the network. It
+// does not leave a goroutine or send a notification.
 func TestValidateIsQuiet(t *testing.T) {
 	p := newPolicyServer(t, disallowing("/a"))
 	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
@@ -98,7 +98,7 @@ func TestValidateIsQuiet(t *testing.T) {
 	}
 	eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
 	if n := p.asked.Load(); n != asked {
-		t.Errorf("validating asked the server %d times", n-asked)
+		t.Errorf("validating sent %d requests to the server", n-asked)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestReloadInJSON(t *testing.T) {
 		}
 	}
 	client.CloseIdleConnections()
-	// caddy reload with the same configuration does nothing; with --force it does.
+	// With an unchanged configuration, caddy reload has no effect. With --force, it reads the policy again.
 	if err := caddy.Load(config(`,"reload":-1`), true); err != nil {
 		t.Fatal(err)
 	}
@@ -137,14 +137,14 @@ func TestReloadInJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !s.disallows("/a") {
-		t.Error("without --force the policy was read")
+		t.Error("without --force, the policy was read")
 	}
 	if err := caddy.Load(config(`,"reload":-1`), true); err != nil {
 		t.Fatal(err)
 	}
 	client.CloseIdleConnections()
 	if !s.disallows("/b") {
-		t.Error("--force changes nothing")
+		t.Error("--force has no effect")
 	}
 	if r := s.ask(http.MethodGet, "/robots_policy/", nil); r.StatusCode != 200 {
 		t.Error(r.Status)

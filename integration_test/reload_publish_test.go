@@ -23,7 +23,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// dyingStorage is Caddy's file storage. At one of its steps, the process dies as after kill -9.
+// dyingStorage is Caddy's file storage. At one of its steps, the process kills itself, like with kill -9.
 type dyingStorage struct {
 	Root string `json:"root"`
 	At   string `json:"at"`
@@ -51,7 +51,7 @@ func (d *dyingStorage) CertMagicStorage() (certmagic.Storage, error) {
 	return dyingFiles{d.files, d}, nil
 }
 
-// die ends the process if this is where it dies.
+// die kills the process if this is the selected step.
 func (d *dyingStorage) die(at string) {
 	if at != d.At {
 		return
@@ -82,11 +82,11 @@ func (f dyingFiles) Store(ctx context.Context, key string, value []byte) error {
 		return f.FileStorage.Store(ctx, key, value)
 	}
 	switch f.dying.At {
-	case "locked": // as a storage would be that locks what it writes
+	case "locked": // like in a storage that locks the keys that it writes
 		if err := f.Lock(ctx, key); err != nil {
 			return err
 		}
-	case "half": // the storage in files writes to another file next to it, and then renames
+	case "half": // the file storage writes another file next to the key's file, and then renames it
 		half, err := os.CreateTemp(filepath.Dir(f.Filename(key)), "")
 		if err != nil {
 			return err
@@ -104,8 +104,8 @@ func (f dyingFiles) Store(ctx context.Context, key string, value []byte) error {
 	return nil
 }
 
-// longPolicy is a policy of some hundred kilobytes with a rule at its beginning and
-// one at its end: the first half of it is a policy too, and another one.
+// longPolicy returns a policy of some hundred kilobytes, with one rule at the beginning and one at the end. Its first
+// half is a valid policy, but with another effect.
 func longPolicy(version int) string {
 	rule := func(where string) string {
 		return fmt.Sprintf("  - name: %s\n    for: everyone\n    disallow:\n      crawl: /%s%d/\n", where, where, version)
@@ -113,11 +113,11 @@ func longPolicy(version int) string {
 	return "version: 1\nrules:\n" + rule("begin") + strings.Repeat("# "+strings.Repeat("-", 77)+"\n", 4000) + rule("end")
 }
 
-// publishing is a server whose policy is published to a storage in files.
+// publishing is a server with a file storage to which its policy is published.
 type publishing struct {
 	*caddyProcess
 	root, file, key string
-	version         int // that was good last
+	version         int // number of the last good version
 }
 
 func startPublishing(t *testing.T) *publishing {
@@ -131,7 +131,7 @@ func startPublishing(t *testing.T) *publishing {
 	return p
 }
 
-// command publishes the next version, through a storage.
+// command returns a command that publishes the next version to a storage.
 func (p *publishing) command(storage string) *exec.Cmd {
 	p.t.Helper()
 	p.write("new.yaml", longPolicy(p.version+1))
@@ -140,7 +140,7 @@ func (p *publishing) command(storage string) *exec.Cmd {
 		"--config", filepath.Join(p.dir, "publish.caddyfile"), "--adapter", "caddyfile")
 }
 
-// publish publishes the next version without being killed.
+// publish publishes the next version, and is not killed.
 func (p *publishing) publish() {
 	p.t.Helper()
 	if out, err := p.command("file_system " + p.root).CombinedOutput(); !written(err) {
@@ -149,14 +149,14 @@ func (p *publishing) publish() {
 	p.version++
 }
 
-// written reports whether a command wrote a version, which no server has confirmed.
+// written reports whether a command has written a version. No server needs to have confirmed it.
 func written(err error) bool {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	return err == nil || ok && exit.ExitCode() == 3
 }
 
-// whole holds what is published and what is served to be the whole of the version that
-// was good last, or of the one that was to be published.
+// whole checks that a complete version is published, and that the server serves this version. It may be the last good
+// version, or the version that should be published.
 func (p *publishing) whole() {
 	p.t.Helper()
 	stored, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(p.key)))
@@ -180,8 +180,8 @@ func (p *publishing) whole() {
 	eventually(p.t, fmt.Sprintf("version %d is served", p.version), func() bool { return served(p.version) })
 }
 
-// The publishing process is killed, at each step of its work. The servers continue with the
-// last good version or load the new one whole, and the next can be published.
+// The publishing process is killed at each step of its work. The servers continue with the last good version, or load
+// the complete new version. The next version can be published.
 func TestKillWhilePublishing(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -190,8 +190,8 @@ func TestKillWhilePublishing(t *testing.T) {
 	for i, c := range []struct {
 		name   string
 		at     string
-		stored bool   // the new version is published by then
-		left   string // what is left behind
+		stored bool   // the new version has been published at this step
+		left   string // pattern of the files that the killed process leaves
 	}{
 		{"before the lock", "load 1", false, ""},
 		{"reading the history", "load 5", false, "locks/*.lock"},
@@ -202,14 +202,14 @@ func TestKillWhilePublishing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if i%2 == 0 && !testkit.Long() {
-				t.Skip("every other step: set ROBOTSPOLICY_LONG for all")
+				t.Skip("only every second step is tested: set ROBOTSPOLICY_LONG for all")
 			}
-			t.Parallel() // in a long run, most of the time goes by until the lock of the killed one is stale
+			t.Parallel() // in a long run, each test mostly waits until the lock of the killed process is stale
 			p := startPublishing(t)
 			before := p.version
 			out, err := p.command("test_dying " + p.root + " \"" + c.at + "\"").CombinedOutput()
 			if err == nil || !strings.Contains(err.Error(), "killed") {
-				t.Fatalf("it does not die: %v\n%s", err, out)
+				t.Fatalf("the process was not killed: %v\n%s", err, out)
 			}
 			if !testkit.Long() {
 				p.expireLocks()
@@ -219,11 +219,11 @@ func TestKillWhilePublishing(t *testing.T) {
 				t.Errorf("version %d", p.version)
 			}
 			if c.left != "" && p.left(c.left) == 0 {
-				t.Error("nothing is left behind, so this shows nothing")
+				t.Error("the killed process has left no file, so the test cannot fail")
 			}
 			p.publish()
 			p.whole()
-			// And a server that starts then has it.
+			// A server that starts now serves this version, too.
 			p.kill()
 			p.run()
 			p.whole()
@@ -231,8 +231,8 @@ func TestKillWhilePublishing(t *testing.T) {
 	}
 }
 
-// expireLocks makes the locks so old that no process can hold them any more. Storages wait for
-// ten seconds until they are.
+// expireLocks sets the times of the locks so far back that no process can still hold them. Otherwise, storages would
+// wait ten seconds for this.
 func (p *publishing) expireLocks() {
 	p.t.Helper()
 	locks, err := filepath.Glob(filepath.Join(p.root, "locks", "*.lock"))
@@ -246,7 +246,7 @@ func (p *publishing) expireLocks() {
 	}
 }
 
-// left returns the number of files that match the pattern and were not written to their end.
+// left returns the number of files that match a pattern and were left by the killed process.
 func (p *publishing) left(pattern string) (found int) {
 	p.t.Helper()
 	names, err := filepath.Glob(filepath.Join(p.root, pattern))
@@ -261,20 +261,20 @@ func (p *publishing) left(pattern string) (found int) {
 	return found
 }
 
-// A version that does not fit on the disk, here by a limit on the size of files, is not
-// published, and the next one can be.
+// A version that does not fit on the disk is not published, and the next version can be published. The test limits the
+// size of files to simulate a full disk.
 func TestPublishingToAFullDisk(t *testing.T) {
 	t.Parallel()
 	sh, err := exec.LookPath("sh")
 	if err != nil {
-		t.Skip("no shell to set limits")
+		t.Skip("no shell that can set limits")
 	}
 	p := startPublishing(t)
 	cmd := p.command("file_system " + p.root)
 	cmd.Path, cmd.Args = sh, append([]string{"sh", "-c", `ulimit -f 64 && exec "$0" "$@"`}, cmd.Args...)
 	before := p.version
 	if out, err := cmd.CombinedOutput(); written(err) {
-		t.Fatalf("it publishes, or does not say that it cannot:\n%s", out)
+		t.Fatalf("the version was published, or the error is missing:\n%s", out)
 	}
 	p.whole()
 	if p.version != before {
@@ -284,7 +284,7 @@ func TestPublishingToAFullDisk(t *testing.T) {
 	p.whole()
 }
 
-// The same at random moments.
+// The same as TestKillWhilePublishing, at random moments.
 func TestKillWhilePublishingAtRandom(t *testing.T) {
 	testkit.Nightly(t)
 	t.Parallel()
@@ -294,7 +294,7 @@ func TestKillWhilePublishingAtRandom(t *testing.T) {
 	p := startPublishing(t)
 	began := time.Now()
 	p.publish()
-	takes := time.Since(began) // to choose moments by, and no measure
+	takes := time.Since(began) // only used to choose the moments
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -309,8 +309,8 @@ func TestKillWhilePublishingAtRandom(t *testing.T) {
 		}
 		time.Sleep(time.Duration(random.Int64N(int64(takes) * 5 / 4)))
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // killed, or done before
-		// The next would wait until the lock of the killed one is out of date.
+		_ = cmd.Wait() // the process was killed, or has ended before
+		// Otherwise, the next process would wait until the lock of the killed process is too old.
 		_ = os.RemoveAll(filepath.Join(p.root, "locks"))
 		p.whole()
 	}
@@ -318,8 +318,7 @@ func TestKillWhilePublishingAtRandom(t *testing.T) {
 	p.whole()
 }
 
-// A process that publishes over a version that came in the meantime gets an error, and that
-// version stays.
+// While a process publishes, another version is published. The process gets an error, and the other version remains.
 func TestPublishCommandIsOvertaken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -353,7 +352,7 @@ func TestPublishCommandIsOvertaken(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// It says what changes when it has read what is published, and then waits for the lock.
+	// The process prints the changes when it has read the published version, and then waits for the lock.
 	printed := bufio.NewReader(stdout)
 	if _, err := printed.ReadString('\n'); err != nil {
 		t.Fatal(err)

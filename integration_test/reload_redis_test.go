@@ -23,8 +23,8 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// redisStorage is a storage of Caddy in a real Redis, with as much of it as the
-// tests need: what is not of one value is left out.
+// redisStorage is a Caddy storage in a real Redis. It has only the methods that the tests need, which are about single
+// values.
 type redisStorage struct {
 	Address string `json:"address"`
 }
@@ -47,8 +47,8 @@ func (r *redisStorage) CertMagicStorage() (certmagic.Storage, error) { return r,
 
 func (r *redisStorage) String() string { return "redis " + r.Address }
 
-// command sends one command and reads its answer, by the protocol's second
-// version. A missing value is fs.ErrNotExist.
+// command sends a command and reads the answer, in version 2 of the protocol. It returns fs.ErrNotExist for a missing
+// value.
 func (r *redisStorage) command(ctx context.Context, args ...string) (string, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", r.Address)
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *redisStorage) command(ctx context.Context, args ...string) (string, err
 	switch line[0] {
 	case '+', ':':
 		return line[1:], nil
-	case '*': // of values, as lines
+	case '*': // an array of values, returned as lines
 		n, err := strconv.Atoi(line[1:])
 		if err != nil {
 			return "", err
@@ -140,20 +140,20 @@ func (r *redisStorage) Lock(context.Context, string) error { return nil }
 
 func (r *redisStorage) Unlock(context.Context, string) error { return nil }
 
-// startRedis runs a Redis that keeps every write on disk at once, and returns
-// its address and what kills it.
+// startRedis runs a Redis that saves every write to disk immediately. It returns the address, and a function that kills
+// the Redis.
 func startRedis(t *testing.T, dir, addr string) (kill func()) {
 	t.Helper()
 	kill, _ = runRedis(t, dir, addr)
 	return kill
 }
 
-// runRedis is startRedis, and returns the process as well.
+// runRedis does the same as startRedis at a given address, and returns the process.
 func runRedis(t *testing.T, dir, addr string) (kill func(), process *os.Process) {
 	t.Helper()
 	bin, err := exec.LookPath("redis-server")
 	if err != nil {
-		t.Skip("there is no redis-server; on Debian: apt-get install redis-server")
+		t.Skip("redis-server is not installed; on Debian: apt-get install redis-server")
 	}
 	_, port, _ := net.SplitHostPort(addr)
 	cmd := exec.Command(bin, "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--appendonly", "yes",

@@ -50,7 +50,7 @@ func TestPolicyFromTheWeb(t *testing.T) {
 	if err := s.reconfigure(body); err != nil {
 		t.Fatal(err)
 	}
-	// The configuration before this one may still take a connection.
+	// The server of the previous configuration may still accept a connection.
 	eventually(t, "the policy from the web", func() bool { return s.disallows("/a") })
 	p.serve(disallowing("/b"))
 	eventually(t, "a new policy", func() bool { return s.disallows("/b") })
@@ -102,7 +102,7 @@ func TestPolicyFromTheWeb(t *testing.T) {
 	}
 }
 
-// A server that hangs delays no request and no configuration.
+// A policy server that hangs does not delay any request or the loading of a configuration.
 func TestPolicyServerThatHangs(t *testing.T) {
 	testkit.Nightly(t)
 	p := newPolicyServer(t, disallowing("/a"))
@@ -123,7 +123,7 @@ func TestPolicyServerThatHangs(t *testing.T) {
 	before := p.asked.Load()
 	eventually(t, "it is asked", func() bool { return p.asked.Load() > before })
 	if !s.disallows("/a") {
-		t.Error("the policy is gone")
+		t.Error("the policy is no longer served")
 	}
 	done := make(chan error)
 	go func() { done <- load(s.caddyfile("handle /x {\n" + body + "\n}\n" + body)) }()
@@ -132,12 +132,12 @@ func TestPolicyServerThatHangs(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(20 * time.Second): // far longer than reading may take
+	case <-time.After(20 * time.Second): // much longer than reading a policy may take
 		t.Error("a configuration waits for the policy server")
 	}
 	client.CloseIdleConnections()
 	if !s.disallows("/a") {
-		t.Error("the policy is gone")
+		t.Error("the policy is no longer served")
 	}
 	once.Do(func() { close(release) })
 }
@@ -186,7 +186,7 @@ func TestPolicyFromTheStorage(t *testing.T) {
 	}
 	publish(disallowing("/b"))
 	eventually(t, "what was published", func() bool { return s.disallows("/b") })
-	// A text that the command refuses to publish may still be put there by hand.
+	// A text that the command refuses to publish can still be written to the storage by hand.
 	s.write("storage/site/policy.yaml", "version: 1\nrulez: 1\n")
 	eventually(t, "the error is logged", func() bool { return len(s.log("policy not reloaded")) == 1 })
 	if !s.disallows("/b") || s.policies().Policies[0].Policy != "storage:site/policy.yaml" {
@@ -196,7 +196,7 @@ func TestPolicyFromTheStorage(t *testing.T) {
 	eventually(t, "what was published next", func() bool { return s.disallows("/c") })
 }
 
-// publish publishes a file of the test to its storage, by the command.
+// publish publishes a file of the test to its storage with the command.
 func (s *reloading) publish(file, key string, code int, more ...string) string {
 	s.t.Helper()
 	s.write("publish.caddyfile", "{\nstorage file_system "+filepath.Join(s.dir, "storage")+"\n}\n")
@@ -211,7 +211,7 @@ func (s *reloading) publish(file, key string, code int, more ...string) string {
 	return out
 }
 
-// notRunning is a server that does not run, for commands that need its storage alone.
+// notRunning returns a server that does not run, for commands that only need its storage.
 func notRunning(t *testing.T) *reloading { return &reloading{server: &server{t: t, dir: t.TempDir()}} }
 
 func TestPublish(t *testing.T) {
@@ -273,7 +273,7 @@ func TestHistoryCommand(t *testing.T) {
 	if out := command(0, "history", key, "--text", "v2"); !strings.HasSuffix(out, disallowing("/b")) {
 		t.Error(out)
 	}
-	if !testkit.Thorough() { // each command starts a program
+	if !testkit.Thorough() { // slow, because each command starts a program
 		return
 	}
 	for _, c := range []struct {

@@ -22,12 +22,11 @@ import (
 var soak = flag.Duration("soak", 2*time.Second, "how long TestSoak takes")
 
 const (
-	soakReloads = 200 // a minute
+	soakReloads = 200 // number of reloads in a minute
 	soakClients = 8
 )
 
-// soakPolicy is a policy that shows its number in every channel. Under the odd
-// ones GPTBot is blocked.
+// soakPolicy returns a policy whose number is visible in every channel. Policies with odd numbers block GPTBot.
 func soakPolicy(n int) string {
 	text := fmt.Sprintf(`version: 1
 rules:
@@ -53,18 +52,18 @@ var (
 	soakMeta   = regexp.MustCompile(`<meta name="robots" content="[^"]*max-snippet:[0-9]+`)
 )
 
-// soakClient asks for one thing again and again.
+// soakClient requests the same path again and again.
 type soakClient struct {
 	path, agent string
 	gzip        bool
-	check       func(r response, numbers map[string]bool) string // what is wrong, or ""
+	check       func(r response, numbers map[string]bool) string // returns the problem, or ""
 	asked       int
 }
 
-// TestSoak changes the policy many times a minute, half of the changes broken, while
-// clients ask for every channel and everything is recorded. On the way, if it takes more
-// than a minute, the store is damaged and the disk of the evidence fills. No request fails,
-// every answer is of one policy, and nothing grows.
+// TestSoak changes the policy many times a minute, while clients request every channel and everything is recorded. Half
+// of the changes are invalid. If the test takes more than a minute, it also damages the activity database and fills the
+// disk of the evidence log. No request may fail, every answer must come from a single policy, and the resources in use
+// must not grow.
 func TestSoak(t *testing.T) {
 	if testing.Short() && !flagGiven("soak") {
 		t.Skip("takes a while")
@@ -86,7 +85,7 @@ func TestSoak(t *testing.T) {
 		wg.Go(func() {
 			for !done.Load() && !t.Failed() {
 				c.ask(t, s)
-				time.Sleep(15 * time.Millisecond) // others use the machine, too
+				time.Sleep(15 * time.Millisecond) // other programs use the machine, too
 			}
 		})
 	}
@@ -120,7 +119,7 @@ func TestSoak(t *testing.T) {
 	p := s.policies().Policies[0]
 	t.Logf("%s: %d edits, %d applied, %d rejected; %d requests; before %v, after %v", *soak, written, p.Reloads.Applied, p.Reloads.Rejected, total, before, after)
 	if after.goroutines > before.goroutines+20 || after.descriptors > before.descriptors+20 || after.heap > before.heap+before.heap/2+16<<20 {
-		t.Errorf("something grows: before %v, after %v", before, after)
+		t.Errorf("the resources in use have grown: before %v, after %v", before, after)
 	}
 	if p.Reloads.Applied < written*4/10 || p.Reloads.Rejected < written*4/10 {
 		t.Errorf("of %d edits %+v", written, p.Reloads)
@@ -207,7 +206,7 @@ func (c *soakClient) ask(t *testing.T, s *reloading) {
 	}
 }
 
-// edit changes the policy for so long, in turns to a good and to a broken one.
+// edit changes the policy for the given time, alternately to a valid and an invalid policy.
 func (s *reloading) edit(t *testing.T, written int, d time.Duration) int {
 	tick := time.NewTicker(time.Minute / soakReloads)
 	defer tick.Stop()
@@ -224,8 +223,8 @@ func (s *reloading) edit(t *testing.T, written int, d time.Duration) int {
 		if err := os.Rename(s.dir+"/policy.new", s.dir+"/policy.yaml"); err != nil {
 			t.Error(err)
 		}
-		// Changes come faster than files are given to stand; so it is asked for,
-		// while the file is followed as well.
+		// Changes follow each other faster than the time during which a file must be stable. So the test requests each
+		// reload, while the file is watched as well.
 		s.ask(http.MethodPost, "/robots_policy/reload", nil)
 	}
 	return written
@@ -246,7 +245,7 @@ func usage(t *testing.T) resources {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	fds, _ := os.ReadDir("/proc/self/fd") // none elsewhere than on Linux
+	fds, _ := os.ReadDir("/proc/self/fd") // only Linux has this directory
 	return resources{runtime.NumGoroutine(), len(fds), m.HeapAlloc}
 }
 

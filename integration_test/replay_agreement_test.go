@@ -54,7 +54,7 @@ func randomVisitor(r *rand.Rand) visitor {
 	case 0:
 		agent = pick("", "curl/8.5.0", "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0", "SomeNewBot/0.1 (+https://new.invalid/)")
 	case 1:
-		agent += " " + token() + "/3.0" // names two
+		agent += " " + token() + "/3.0" // the User-Agent names two crawlers
 	case 2:
 		agent += " (" + pick(policytest.Purposes...) + ")"
 	}
@@ -85,9 +85,9 @@ func (l *loggedVisit) String() string {
 	return fmt.Sprintf("%s %s %s %s", l.Policy.Crawler, l.Policy.Identity, l.decision(), l.Policy.Rule)
 }
 
-// TestReplayAgreesWithCaddy sends random requests to a Caddy under random policies. It compares
-// the answers of replay about each line of the access log, with and without our fields, and
-// about the database, with the decisions of Caddy. For 10,000 requests: -replay.visits 10000.
+// TestReplayAgreesWithCaddy sends random requests to a Caddy under random policies. It compares the decisions of Caddy
+// with the results of replay for each line of the access log, with and without the fields of this module, and for the
+// activity database. Use -replay.visits 10000 to send 10,000 requests.
 func TestReplayAgreesWithCaddy(t *testing.T) {
 	testkit.Slow(t)
 	rnd := rand.New(rand.NewPCG(*replaySeed, 1))
@@ -110,7 +110,7 @@ func TestReplayAgreesWithCaddy(t *testing.T) {
 				continue
 			}
 			if (l.Status != http.StatusOK) != (l.decision() == activity.Blocked) {
-				t.Fatalf("the log disagrees with itself: %s", line)
+				t.Fatalf("the log contradicts itself: %s", line)
 			}
 			logged = append(logged, l)
 			compared++
@@ -127,7 +127,7 @@ func TestReplayAgreesWithCaddy(t *testing.T) {
 	}
 	t.Logf("%d requests of crawlers, %d blocked, %d verified", compared, refused, verified)
 	if compared < *replayVisits/2 || refused < compared/20 || verified == 0 {
-		t.Error("the requests do not test much")
+		t.Error("the requests lead to too few different decisions")
 	}
 }
 
@@ -140,7 +140,7 @@ func randomPolicy(t *testing.T, rnd *rand.Rand) (policytest.PatternKind, []byte)
 			return kind, text
 		}
 	}
-	t.Fatal("the generator makes no policy that loads")
+	t.Fatal("the generator made no policy that can be loaded")
 	return "", nil
 }
 
@@ -183,8 +183,7 @@ robots_policy {
 	return lines
 }
 
-// sendAndForget sends a request and reads the whole response: what Caddy did is in its
-// log.
+// sendAndForget sends a request, and reads and discards the response. Caddy's log contains the decision.
 func sendAndForget(addr, request string) error {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -207,7 +206,7 @@ func sendAndForget(addr, request string) error {
 	return err
 }
 
-// withoutFields is a log as a Caddy without this module writes it.
+// withoutFields returns the log that a Caddy without this module would write.
 func withoutFields(t *testing.T, lines []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -234,7 +233,7 @@ func compareReplay(t *testing.T, what string, s *site.Site, dir string, lines []
 	n := 0
 	_, err := replay.Run(t.Context(), replay.Options{New: s, Files: []string{name}, Workers: 1, Decided: func(r *accesslog.Record, v replay.Verdict) {
 		if n >= len(want) {
-			t.Fatalf("%s: replay takes more requests for those of crawlers: %s %s of %s", what, r.Host, r.Target, v.Crawler)
+			t.Fatalf("%s: replay counts additional requests as requests of crawlers: %s %s of %s", what, r.Host, r.Target, v.Crawler)
 		}
 		w := want[n]
 		n++
@@ -248,8 +247,8 @@ func compareReplay(t *testing.T, what string, s *site.Site, dir string, lines []
 	}
 }
 
-// compareStore compares the sums of a replay of the store with the sums of the log. The store
-// does not have the purposes that User-Agents name.
+// compareStore compares the sums of a replay of the activity database with the sums of the log. The database does not
+// have the purposes that User-Agents name.
 func compareStore(t *testing.T, s *site.Site, dir string, logged []loggedVisit, policy []byte) {
 	t.Helper()
 	r, err := store.OpenReader(t.Context(), filepath.Join(dir, "activity"))
@@ -280,6 +279,6 @@ func compareStore(t *testing.T, s *site.Site, dir string, logged []loggedVisit, 
 		got[c.Crawler] += c.Requests
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Fatalf("the store: replay counts %v, the log has %v\n%s", got, want, policy)
+		t.Fatalf("the database: replay counts %v, the log has %v\n%s", got, want, policy)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// reportTraffic is a week of requests as Apache logs them with the virtual host: search
-// engines, other crawlers, one with a long name, people, and a damaged line.
+// reportTraffic returns an Apache log of a week, in the format with the virtual host. It has requests of search
+// engines, of other crawlers, of a client with a long name, and of people, and a damaged line.
 func reportTraffic() string {
 	clients := []struct{ address, agent string }{
 		{"66.249.66.1", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"},
@@ -40,9 +40,9 @@ func reportTraffic() string {
 	return log.String() + "damaged\n"
 }
 
-// The report of replay is one page. It requests no other file, the browser reports no problem,
-// and nothing is cut off on a desktop or a phone, light or dark. With ROBOTSPOLICY_SHOTS each
-// is saved as a picture in that folder.
+// The report of replay is a single page. It must not request other files, the browser must not report problems, and
+// nothing may be cut off on a desktop or a phone, in light or dark colors. If ROBOTSPOLICY_SHOTS names a folder,
+// pictures are saved there.
 func TestReplayReportInABrowser(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -124,7 +124,7 @@ rules:
 				t.Errorf("the background is %s", looks.Background)
 			}
 			if len(said) > 0 || len(asked) != 1 {
-				t.Errorf("the browser asks for %q, and says %q", asked, said)
+				t.Errorf("the browser requests %q, and reports %q", asked, said)
 			}
 			if shots := os.Getenv("ROBOTSPOLICY_SHOTS"); shots != "" {
 				if err := os.WriteFile(filepath.Join(shots, "report-"+screen.name+".png"), b.Screenshot(true), 0o600); err != nil {

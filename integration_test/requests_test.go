@@ -31,8 +31,8 @@ rules:
     disallow: {crawl: [/private/, "/*?secret="]}
 `
 
-// startRecording runs Caddy with every recorder; their files are in the server's
-// directory. upstream answers what is not blocked.
+// startRecording runs Caddy with every recorder. The files of the recorders are in the server's directory. upstream
+// answers the requests that are not blocked.
 func startRecording(t *testing.T, upstream http.Handler) (s *server, caddyfile string) {
 	t.Helper()
 	return startRecordingWith(t, visitsPolicy, upstream)
@@ -103,7 +103,7 @@ func TestVisits(t *testing.T) {
 	}
 	defer stop()
 	const googlebot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
-	requests := []struct{ path, agent, want string }{ // host left out
+	requests := []struct{ path, agent, want string }{ // without the host
 		{"/robots.txt", gptBot, "/robots.txt GPTBot ai-training unverified allowed status=200 robots_txt"},
 		{"/x", gptBot, "/x GPTBot ai-training unverified blocked rule=AI out status=403 read violation"},
 		{"/private/a?token=1", googlebot, "/private/a Googlebot search unverified would_block rule=private status=200"},
@@ -139,8 +139,8 @@ func TestVisits(t *testing.T) {
 	checkStore(t, filepath.Join(s.dir, "activity"), int64(len(want)))
 }
 
-// A browser is a person, however many pages it asks for after robots.txt: it is neither
-// recorded nor matched.
+// A browser belongs to a person, even if it requests robots.txt and then many pages. It is neither recorded nor
+// matched.
 func TestNoVisitsOfABrowser(t *testing.T) {
 	s, _ := startRecording(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }))
 	s.get("/robots.txt", "User-Agent", chromeAgent)
@@ -157,7 +157,7 @@ func TestNoVisitsOfABrowser(t *testing.T) {
 	}
 }
 
-// visitLine shortens a line of the log of visits.
+// visitLine shortens a line of the crawler log.
 func visitLine(t *testing.T, line string) string {
 	t.Helper()
 	var v struct {
@@ -228,7 +228,7 @@ func checkStore(t *testing.T, dir string, requests int64) {
 		sum += row.Requests
 	}
 	if sum != requests || len(rows) != 3 {
-		t.Errorf("the store has %+v, want %d requests", rows, requests)
+		t.Errorf("the database has %+v, want %d requests", rows, requests)
 	}
 	all, err := r.Publications(t.Context(), "")
 	if err != nil || len(all) != 1 || all[0].Text != visitsPolicy || all[0].Label() != "v1" {

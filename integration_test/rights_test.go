@@ -79,7 +79,7 @@ func TestRightsRegisters(t *testing.T) {
 		for path, want := range map[string][3]string{
 			"/x":             {"1", "https://www.example.com/tdm.json", "1"},
 			"/press/a":       {"0", "", "0"},
-			"/press/photos/": {"1", "https://photos.example/tdm", "0"}, // the page itself says 0, and the policy has nothing against it
+			"/press/photos/": {"1", "https://photos.example/tdm", "0"}, // the page itself has 0, and no rule of the policy contradicts this
 		} {
 			r := s.get(path)
 			if got := [2]string{r.Header.Get("TDM-Reservation"), r.Header.Get("TDM-Policy")}; got != [2]string{want[0], want[1]} {
@@ -136,7 +136,7 @@ func TestRightsRegisters(t *testing.T) {
 	})
 }
 
-// Where the policy says nothing, or the register is off, the site's own documents stay.
+// If the policy does not state anything, or does not publish a rights document, the site's own documents are served.
 func TestRegistersThatSayNothing(t *testing.T) {
 	s := start(t, "version: 1\nrules:\n  - {for: everyone, disallow: {crawl: /x/}}\npublish: {tdmrep: on, rsl: on}\n", http.HandlerFunc(rightsUpstream), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	if r := s.get("/license.xml"); r.body != "the site's own" {

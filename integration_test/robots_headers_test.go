@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// robots.txt carries what the policy says about its own path in headers, as any other
-// response does, also in answers to HEAD and to conditional requests.
+// The response for robots.txt has the header fields that follow from the policy for the path /robots.txt, like any
+// other response. This includes answers to HEAD and to conditional requests.
 func TestRobotsTxtCarriesHeaders(t *testing.T) {
 	s := startReloading(t, "", "version: 1\nrules:\n  - for: everyone\n    disallow:\n      index: /robots.txt\n      train-ai: /\n", nil, quickReload)
 	ask := func(method, etag string) *http.Response {

@@ -34,7 +34,7 @@ rules:
 
 const upstreamRobots = "# of the site\nUser-agent: *\nDisallow: /cart/\nAllow: /admin/\n\nUser-agent: SiteBot\nDisallow: /nothing-for-site-bot/\n\nSitemap: https://www.example.com/site.xml\n"
 
-// everybodys is the group of "*", to the end of the paragraph.
+// everybodys returns the group of "*", up to the next empty line.
 func everybodys(body string) string {
 	_, g, _ := strings.Cut(lines(body), "User-agent: *\n")
 	g, _, _ = strings.Cut(g, "\n\n")
@@ -151,7 +151,7 @@ func TestRobotsMerge(t *testing.T) {
 func TestRobotsMergeIsServedLikeAnyOther(t *testing.T) {
 	s := start(t, mergePolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || r.Header.Get("Range")+r.Header.Get("If-None-Match")+r.Header.Get("Cookie") != "" || r.URL.RawQuery != "" || r.Header.Get("Accept-Encoding") != "identity" {
-			t.Errorf("the upstream was asked %s %s %v", r.Method, r.URL, r.Header)
+			t.Errorf("the upstream received %s %s %v", r.Method, r.URL, r.Header)
 		}
 		_, _ = io.WriteString(w, upstreamRobots)
 	}), "robots_policy POLICY {\nrobots_txt merge\nrobots_txt_max_age 10m\n}\nreverse_proxy UPSTREAM")
@@ -183,7 +183,7 @@ func TestRobotsMergeIsServedLikeAnyOther(t *testing.T) {
 	}
 }
 
-// An upstream that is down does not keep the file back.
+// If the upstream is down, robots.txt is served nevertheless.
 func TestRobotsMergeWithoutAnUpstream(t *testing.T) {
 	down := freeAddr(t)
 	s := start(t, mergePolicy, nil, "robots_policy POLICY {\nrobots_txt merge\n}\nreverse_proxy "+down+"\nhandle_errors {\nrespond \"broken\" 500\n}")
@@ -192,7 +192,7 @@ func TestRobotsMergeWithoutAnUpstream(t *testing.T) {
 	}
 }
 
-// If the upstream never answers, robots.txt waits for it as long as allowed.
+// If the upstream never answers, the answer for robots.txt waits only for the allowed time.
 func TestRobotsMergeWithAnUpstreamThatHangs(t *testing.T) {
 	testkit.Slow(t)
 	var asked atomic.Int32
@@ -207,7 +207,7 @@ func TestRobotsMergeWithAnUpstreamThatHangs(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	}), "robots_policy POLICY {\nrobots_txt merge\n}\nreverse_proxy UPSTREAM")
-	s.do(http.MethodPost, "/robots.txt") // Caddy is there, and the upstream not asked
+	s.do(http.MethodPost, "/robots.txt") // Caddy has started, and the upstream has not received a request yet
 	var wg sync.WaitGroup
 	began := time.Now()
 	for range 20 {
@@ -222,13 +222,13 @@ func TestRobotsMergeWithAnUpstreamThatHangs(t *testing.T) {
 		t.Errorf("the upstream was asked %d times", n)
 	}
 	t.Logf("answered after %v", time.Since(began).Round(time.Second/10))
-	s.get("/robots.txt", "Host", "www.example.com") // at once: it does not ask again so soon
+	s.get("/robots.txt", "Host", "www.example.com") // answered at once, because the upstream is not asked again so soon
 	if n := asked.Load(); n > 2 {
 		t.Errorf("the upstream was asked %d times", n)
 	}
 }
 
-// A flood of requests is one question to the upstream.
+// Many simultaneous requests cause only one request to the upstream.
 func TestRobotsMergeAsksOnce(t *testing.T) {
 	var asked atomic.Int32
 	s := start(t, mergePolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -259,7 +259,8 @@ func TestRobotsMergeAsksOnce(t *testing.T) {
 	}
 }
 
-// The route is the one that the request is on, wherever the handler stands.
+// The file is requested through the handlers that follow in the route of the client's request, wherever the directive
+// is in the Caddyfile.
 func TestRobotsMergeOnRoutes(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"files", "robots_policy POLICY {\nrobots_txt merge\n}\nroot DIR/site\nfile_server", bothStar},
@@ -288,14 +289,13 @@ func TestRobotsMergeOnRoutes(t *testing.T) {
 				t.Errorf("%s %v\n%s\nwant %s", r.Status, r.Header, r.body, c.want)
 			}
 			if r := s.get("/%72obots.txt?x=y"); r.StatusCode != 200 || everybodys(r.body) != c.want {
-				t.Errorf("otherwise written: %s\n%s", r.Status, r.body)
+				t.Errorf("with another spelling of the path: %s\n%s", r.Status, r.body)
 			}
 		})
 	}
 }
 
-// The admin API shows robots.txt as it is served. As long as the upstream's file is not
-// known, it says that lines are added.
+// The admin API shows the served robots.txt. While the upstream's file is not known, it says that lines will be added.
 func TestRobotsMergeInTheAdminAPI(t *testing.T) {
 	s := startReloading(t, "", mergePolicy, nil, "robots_policy DIR/policy.yaml {\nrobots_txt merge\n}\nrespond \"User-agent: *\nDisallow: /cart/\n\"")
 	const path = "/robots_policy/robots.txt?host=127.0.0.1"
@@ -315,7 +315,7 @@ func TestRobotsMergeInTheAdminAPI(t *testing.T) {
 	for question, want := range map[string]string{
 		"agent=Googlebot&url=http://x/cart/":         unknown,
 		"agent=Googlebot&url=http://127.0.0.1/cart/": "the site's own robots.txt:2",
-		"agent=GPTBot&url=http://x/cart/":            `"may_crawl": false`, // whatever the site's file says
+		"agent=GPTBot&url=http://x/cart/":            `"may_crawl": false`, // whatever rules the site's file has
 	} {
 		r := s.ask(http.MethodGet, "/robots_policy/explain?"+question, nil)
 		if !strings.Contains(r.body, want) || strings.Contains(r.body, unknown) != (want == unknown) {

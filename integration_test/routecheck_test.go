@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// Routes that take /robots.txt from robots_policy, or apply two of them to one request,
-// are logged once when Caddy has started.
+// Some routes answer /robots.txt before robots_policy, or apply two robots_policy handlers to one request. When Caddy
+// has started, each such route is logged once.
 func TestRouteWarnings(t *testing.T) {
 	const (
 		twice  = "robots_policy applies twice"
@@ -42,7 +42,7 @@ func TestRouteWarnings(t *testing.T) {
 					want = 1
 				}
 				if got := strings.Count(string(log), says); got != want {
-					t.Errorf("%q stands in the log %d times, want %d", says, got, want)
+					t.Errorf("%q is in the log %d times, want %d", says, got, want)
 				}
 			}
 		})
@@ -78,8 +78,8 @@ func TestForgedAddressesWarning(t *testing.T) {
 	}
 }
 
-// A robots_policy that requests for /robots.txt do not get to is reported with its host
-// and line, when Caddy starts and by caddy validate.
+// If requests for /robots.txt do not reach a robots_policy, this is reported with the host and line of the directive,
+// both when Caddy starts and by caddy validate.
 func TestUnreachedPolicies(t *testing.T) {
 	const (
 		noRoute  = "requests for /robots.txt do not reach robots_policy"

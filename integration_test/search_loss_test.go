@@ -16,7 +16,7 @@ func TestPolicyThatLosesSearchIsNotLoaded(t *testing.T) {
 	const (
 		open  = "version: 1\nenforcement: {mode: block}\nrules:\n  - for: everyone\n    allow: {crawl: [/]}\n"
 		shut  = open + "  - for: Googlebot\n    disallow: {crawl: [/news/]}\n"
-		other = open + "  - for: Googlebot\n    disallow: {crawl: [/shop/]}\n" // where it never came
+		other = open + "  - for: Googlebot\n    disallow: {crawl: [/shop/]}\n" // disallows paths that the search engine has never requested
 	)
 	s := startReloading(t, `servers {
 	trusted_proxies static 127.0.0.0/8
@@ -49,7 +49,7 @@ robots_policy {
 		t.Errorf("%s: %s", result, message)
 	}
 
-	// The same for publish, from the store and by its reading of the log.
+	// The same applies to publish, which uses the activity database or the access log.
 	s.write("new.yaml", open)
 	publish := func(args ...string) (string, error) {
 		args = append([]string{"robots-policy", "publish", filepath.Join(s.dir, "new.yaml"), "--to", "storage:site.yaml", "--if-replay", dir}, args...)
@@ -71,13 +71,13 @@ robots_policy {
 		t.Errorf("%s: %s", result, message)
 	}
 	if s.get("/news/1", "User-Agent", "Googlebot").StatusCode != 403 {
-		t.Error("the policy that says intended is not served")
+		t.Error("the policy with the key intended is not served")
 	}
 }
 
-// Where the server merges the site's own robots.txt, the search-loss limit includes it. A draft that leaves search
-// engines to a site that disallows everything is not loaded. A draft is not loaded either while the site's file is
-// unknown.
+// If the server merges the site's own robots.txt, the search-loss limit includes that file. A draft no longer has a
+// rule for search engines, so the site's file would disallow everything for them. The draft is not loaded. It is not
+// loaded while the site's file is unknown, either.
 func TestSearchLossLimitOverTheSitesFile(t *testing.T) {
 	const (
 		allow  = "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n"
@@ -90,6 +90,6 @@ func TestSearchLossLimitOverTheSitesFile(t *testing.T) {
 	}
 	s.get("/robots.txt")
 	if result, message := s.reloadWith(silent); result != "rejected" || !strings.Contains(message, "disallowed for") || !strings.Contains(message, "the site's own robots.txt:2") {
-		t.Errorf("over a closed site: %s: %s", result, message)
+		t.Errorf("with a site that disallows everything: %s: %s", result, message)
 	}
 }

@@ -28,8 +28,7 @@ var (
 	declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Za-z0-9_]*)\(`)
 )
 
-// Every row of the threat model names the tests that hold it true, and there are
-// such tests.
+// Every row of the threat model names tests that check it, and these tests exist.
 func TestClaimsOfTheThreatModel(t *testing.T) {
 	declared := map[string]bool{}
 	err := filepath.WalkDir("..", func(path string, d os.DirEntry, err error) error {
@@ -67,7 +66,7 @@ func TestClaimsOfTheThreatModel(t *testing.T) {
 		}
 		for _, m := range names {
 			if !declared[m[1]] {
-				t.Errorf("there is no %s: %s", m[1], line)
+				t.Errorf("the test %s does not exist: %s", m[1], line)
 			}
 		}
 	}
@@ -89,8 +88,8 @@ rules:
     enforce: block
 `
 
-// A client's own text is never printed. Only a blocked crawler gets another answer than
-// everyone else, and no cache may keep that answer.
+// No text from a client's request is ever printed in a response. Only a blocked crawler gets another answer than all
+// other clients, and no cache may store that answer.
 func TestAnswersDoNotDependOnTheClient(t *testing.T) {
 	s := start(t, securityPolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	for _, path := range []string{"/robots.txt", "/drafts/x", "/news/x", "/premium/x"} {
@@ -108,7 +107,7 @@ func TestAnswersDoNotDependOnTheClient(t *testing.T) {
 			}
 			for _, name := range []string{"Robots-Tag", "X-Robots-Tag", "Content-Usage", "ETag", "Vary", "Cache-Control"} {
 				if got, want := fmt.Sprint(r.Header[name]), fmt.Sprint(want.Header[name]); got != want {
-					t.Errorf("%s for %.20q: %s %s, everybody else gets %s", path, agent, name, got, want)
+					t.Errorf("%s for %.20q: %s %s, all others get %s", path, agent, name, got, want)
 				}
 			}
 		}
@@ -117,7 +116,7 @@ func TestAnswersDoNotDependOnTheClient(t *testing.T) {
 
 var authority = regexp.MustCompile(`^[A-Za-z0-9._:\[\]-]{1,261}$`)
 
-// Any text in Host is answered with the rules for no host in particular, and not printed.
+// A request with any text in Host is answered with the rules for all hosts, and the text is not printed.
 func TestHostileHosts(t *testing.T) {
 	s := start(t, securityPolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	ask := func(host, target string) (int, http.Header, string) {
@@ -145,9 +144,9 @@ func TestHostileHosts(t *testing.T) {
 		for _, target := range []string{"/robots.txt", "/drafts/x"} {
 			status, header, body := ask(host, target)
 			if status == http.StatusBadRequest {
-				continue // Go's server has blocked it
+				continue // Go's server has rejected the request
 			}
-			// The URL of a sitemap is the one place where a host may stand, if it can.
+			// The URL of a sitemap is the only place that may contain the host, and only if the host is valid.
 			rest := body
 			if authority.MatchString(host) {
 				rest = strings.Replace(body, "Sitemap: http://"+host+"/sitemap.xml", "", 1)
@@ -165,15 +164,15 @@ func TestHostileHosts(t *testing.T) {
 	}
 }
 
-// Requests about as large as Caddy takes them are judged like any other, and under
-// the strictest rules where a path is too long for that.
+// Requests that are almost as large as Caddy accepts are judged like all others. If a path is too long for this, the
+// strictest rules apply.
 func TestLargeRequests(t *testing.T) {
 	s := start(t, securityPolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	if r := s.get("/news/" + strings.Repeat("a/%2e%2e/", 2000)); r.StatusCode != 200 || r.Header.Get("X-Robots-Tag") == "" {
 		t.Errorf("a long path: %s %q", r.Status, r.Header["X-Robots-Tag"])
 	}
 	if status := s.raw(strings.Repeat("/x/..", 3600)+"/premium/x", gptBot); status != 403 {
-		t.Errorf("a long way round: %d", status)
+		t.Errorf("a path with many dot segments: %d", status)
 	}
 	agents := strings.Repeat("Mozilla/5.0 (compatible; Bot-1; Bot-2; +https://example.com/)\r\nUser-Agent: ", 200)
 	if status := s.raw("/premium/x", agents+gptBot); status != 403 {
@@ -181,8 +180,8 @@ func TestLargeRequests(t *testing.T) {
 	}
 }
 
-// Data that one request leaves in reused memory never gets into another response. The test uses
-// pages of all lengths and codings, with upstreams that fail on the way and clients that leave.
+// Data that one request leaves in reused memory never gets into another response. The test uses pages of all lengths
+// and codings, with upstreams that fail during a response and clients that disconnect.
 func TestNothingLeaksBetweenRequests(t *testing.T) {
 	s := start(t, securityPolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, _ := strconv.Atoi(r.URL.Query().Get("id"))
@@ -221,14 +220,14 @@ func TestNothingLeaksBetweenRequests(t *testing.T) {
 				}
 				var body io.Reader = resp.Body
 				if random.IntN(10) == 0 {
-					body = io.LimitReader(body, 1000) // the client leaves
+					body = io.LimitReader(body, 1000) // the client disconnects
 				}
 				text, err := readCoded(body, resp.Header.Get("Content-Encoding"))
 				_ = resp.Body.Close()
 				mark := fmt.Sprintf("[%d]", id)
 				for _, found := range other.FindAllString(text, -1) {
 					if found != mark {
-						t.Errorf("%s in the answer to %d", found, id)
+						t.Errorf("%s is in the answer to request %d", found, id)
 						return
 					}
 				}
@@ -238,7 +237,7 @@ func TestNothingLeaksBetweenRequests(t *testing.T) {
 						want = strings.Replace(want, "<head>", `<head><meta name="robots" content="noindex">`, 1)
 					}
 					if text != want {
-						t.Errorf("the page of %d is another: %.300q", id, text)
+						t.Errorf("the page of request %d is wrong: %.300q", id, text)
 						return
 					}
 					whole.Add(1)
@@ -248,7 +247,7 @@ func TestNothingLeaksBetweenRequests(t *testing.T) {
 	}
 	wg.Wait()
 	if n := whole.Load(); int(n) < clients*requests/3 {
-		t.Errorf("only %d pages came whole", n)
+		t.Errorf("only %d pages were complete", n)
 	}
 }
 

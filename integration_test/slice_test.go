@@ -26,8 +26,7 @@ rules:
     enforce: log
 `
 
-// lines ends the lines of a robots.txt alike: where it has ACAP's records they
-// end in CRLF.
+// lines converts the line ends of a robots.txt to LF. A file with ACAP records has CRLF.
 func lines(robots string) string { return strings.ReplaceAll(robots, "\r\n", "\n") }
 
 func TestEveryChannelOfOnePolicy(t *testing.T) {
@@ -82,7 +81,7 @@ func TestEdge(t *testing.T) {
 	}
 }
 
-// The path is judged as it was sent and as servers tidy it.
+// The path is judged in the form in which it was sent, and in the forms to which servers normalize it.
 func TestEdgePaths(t *testing.T) {
 	s := start(t, `version: 1
 rules:
@@ -106,7 +105,7 @@ rules:
 	if got := s.raw("http://"+s.addr+"/admin/", "Scraper/1.0"); got != 403 {
 		t.Errorf("absolute form: %d", got)
 	}
-	// Caddy would hand on what follows the colon.
+	// Caddy would forward the text after the colon.
 	for _, target := range []string{"x:admin/x", "x:http://www.example.com/admin/x", "x:public/x"} {
 		if got := s.raw(target, "Scraper/1.0"); got != 400 {
 			t.Errorf("%s: %d", target, got)
@@ -114,8 +113,8 @@ rules:
 	}
 }
 
-// A reserved byte may be escaped or not, in the policy and in the request, and the
-// host may be written as Caddy's host matcher takes it.
+// Reserved bytes may be escaped or not, in the policy and in the request. The host may be spelled in every way that
+// Caddy's host matcher accepts.
 func TestEdgeSpellings(t *testing.T) {
 	s := start(t, `version: 1
 rules:
@@ -174,8 +173,7 @@ func TestEdgeSeveralTokens(t *testing.T) {
 	}
 }
 
-// CONNECT with a path after the host is a request for that path to "respond" and to
-// many upstreams.
+// "respond" and many upstreams treat CONNECT with a path after the host as a request for that path.
 func TestEdgeConnectWithAPath(t *testing.T) {
 	s := start(t, "version: 1\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /premium/\n    enforce: block\n", nil, "robots_policy POLICY\nrespond /premium/* secret")
 	for target, want := range map[string]int{"example.com/premium/x": 403, "example.com:80/premium/x": 403, "example.com/news/x": 200, "example.com:443": 200} {
@@ -190,7 +188,7 @@ func TestEdgeConnectWithAPath(t *testing.T) {
 	}
 }
 
-// No method gets round a block.
+// A block applies to every method.
 func TestEdgeMethods(t *testing.T) {
 	s := start(t, slicePolicy, nil, "robots_policy POLICY\nrespond \"{method} {path}\"")
 	for _, method := range []string{"GET", "HEAD", "POST", "OPTIONS", "TRACE", "PROPFIND", "get", "CONNECT"} {

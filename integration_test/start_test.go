@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// faultyStorage is Caddy's storage in files, which does not give the policy.
+// faultyStorage is Caddy's file storage. It fails when the policy is read.
 type faultyStorage struct {
 	Root  string `json:"root"`
 	Fault string `json:"fault"`
@@ -71,17 +71,18 @@ func (f *faultyFiles) Load(ctx context.Context, key string) ([]byte, error) {
 	return f.FileStorage.Load(ctx, key)
 }
 
-// TestStarts starts Caddy with a storage that gives no policy, with and without a last good one. It starts; without a
-// policy, robots.txt is answered with 503, pages pass and no crawler is blocked; and that is an alert until the
-// storage works. Only a key that does not exist means that there is no policy yet.
+// TestStarts starts Caddy with a storage from which the policy cannot be read, with and without a last good policy.
+// Caddy starts in all cases. Without a last good policy, robots.txt is answered with 503, pages are served, and no
+// crawler is blocked. There is an alert until the storage works. Only if the key does not exist, there is no policy
+// yet.
 func TestStarts(t *testing.T) {
 	const policy = "version: 1\nenforcement: {mode: block}\nrules:\n  - for: GPTBot\n    disallow: {crawl: /a/}\n"
 	for _, c := range []struct {
 		fault    string
 		lastGood bool
 		robots   int
-		problem  string // what is logged and shown, or "" if there is none
-		invalid  string // what caddy validate says
+		problem  string // the problem that is logged and shown, or "" if there is none
+		invalid  string // the error of caddy validate, or "" if there is none
 	}{
 		{"none", false, 200, "", ""},
 		{"missing", false, 299, "", "no policy is published at"},
@@ -134,7 +135,7 @@ func TestStarts(t *testing.T) {
 			s.run(configure(c.fault))
 
 			robots := s.get("/robots.txt")
-			passes := robots.StatusCode == 200 && robots.body == "hello" // to what follows
+			passes := robots.StatusCode == 200 && robots.body == "hello" // to the next handler
 			switch {
 			case c.robots == 299 && !passes, c.robots == 200 && (passes || !strings.Contains(robots.body, "GPTBot")):
 				t.Errorf("robots.txt: %d %s", robots.StatusCode, robots.body)
@@ -156,7 +157,7 @@ func TestStarts(t *testing.T) {
 			}
 			none := "none"
 			if faultNow.Store(&none); c.fault == "hanging" {
-				return // what hangs in this test, hangs for ever
+				return // a hanging storage never works again in this test
 			}
 			s.file("storage/site/policy.yaml", policy)
 			eventually(t, "the policy is served when the storage works", func() bool {
@@ -168,7 +169,7 @@ func TestStarts(t *testing.T) {
 	faultNow.Store(nil)
 }
 
-// written is a file with a configuration that logs to the standard error.
+// written returns the name of a file with the configuration, changed to log to the standard error.
 func (s *reloading) written(config string) string {
 	s.t.Helper()
 	head, rest, _ := strings.Cut(config, "log {\noutput file ")
@@ -177,7 +178,7 @@ func (s *reloading) written(config string) string {
 	return filepath.Join(s.dir, "validate.caddyfile")
 }
 
-// alerts checks what says that there is no policy, or why the newest is not served.
+// alerts checks the places that show that there is no policy, or why the newest policy is not served.
 func (s *reloading) alerts(robots int, problem string) {
 	s.t.Helper()
 	var status struct {
@@ -208,8 +209,8 @@ func (s *reloading) alerts(robots int, problem string) {
 	}
 }
 
-// A configuration that would replace one that runs is rejected if its storage gives no policy, and there is no last
-// good one.
+// A configuration should replace a running one. It is rejected if its policy cannot be read from the storage and there
+// is no last good policy.
 func TestReloadReportsTheStorage(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, "robots_policy POLICY\nrespond hello")
 	s.global = strings.Replace(s.global, "file_system DIR/storage", "test_faulty DIR/storage unreadable", 1)
@@ -218,12 +219,13 @@ func TestReloadReportsTheStorage(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if !s.disallows("/a") {
-		t.Error("the configuration that ran does not run any more")
+		t.Error("the previous configuration no longer runs")
 	}
 }
 
-// A text that max_search_loss has rejected is not served after a restart either, whether or not the source is watched.
-// Until the recorders have started, and while they say no, the last good policy is served. Without one, the text loads.
+// A text that max_search_loss has rejected is not served after a restart, either, whether the source is watched or not.
+// The last good policy is served until the recorders have started, and as long as they reject the text. Without a last
+// good policy, the text is loaded.
 func TestRestartAsksTheSearchLossLimit(t *testing.T) {
 	const global = "robots_policy {\nactivity DIR/activity {\nmax_search_loss 0\n}\n}"
 	for _, from := range []string{"storage", "file"} {
@@ -245,7 +247,7 @@ func TestRestartAsksTheSearchLossLimit(t *testing.T) {
 					return s.get("/news/", "User-Agent", googlebotName, "X-Forwarded-For", "66.249.66.1").StatusCode
 				}
 				if got := status(); got != 200 {
-					t.Fatalf("the page is not open: %d", got)
+					t.Fatalf("the page is not allowed: %d", got)
 				}
 				s.hasVisits()
 				if from == "file" {
@@ -288,7 +290,8 @@ func TestRestartAsksTheSearchLossLimit(t *testing.T) {
 				if p := s.policies().Policies[0]; p.Error != "" || status() != 200 {
 					t.Errorf("after the undo: %+v", p)
 				}
-				// A text that costs nothing is loaded at a start, and so is one without a policy before it.
+				// At the start, a text is loaded if search engines lose nothing because of it, or if there was no
+				// policy before it.
 				write(openPolicy + "  - for: GPTBot\n    disallow: {crawl: /shop/}\n")
 				restart()
 				eventually(t, "the new text is served", func() bool { return s.disallows("/shop/") })

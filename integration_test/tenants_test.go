@@ -13,14 +13,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// tenantPolicy closes a path to RudeBot, limits SlowBot, and tells how often the file was
-// written.
+// tenantPolicy returns a policy that disallows a path for RudeBot and limits SlowBot. It contains the number of times
+// that the file was written.
 func tenantPolicy(path string, version int) string {
 	return fmt.Sprintf("version: 1\ncrawlers:\n  RudeBot: {}\n  SlowBot: {}\nrules:\n  - for: RudeBot\n    disallow:\n      crawl: %s\n    enforce: block\n  - for: SlowBot\n    limit: 3/h\n# %d\n", path, version)
 }
 
-// Whatever one tenant does to its policy file, and whatever crawlers do on its hosts,
-// another tenant's policy is served, reloaded and enforced as if it were alone.
+// Whatever one tenant does with its policy file, and whatever crawlers do on its hosts, the policy of another tenant is
+// served, reloaded and enforced as if the first tenant did not exist.
 func TestHostileTenant(t *testing.T) {
 	s := startLogged(t, slicePolicy, nil, "respond x")
 	dir := filepath.Join(s.dir, "tenants")
@@ -43,7 +43,7 @@ func TestHostileTenant(t *testing.T) {
 		}
 	}
 
-	// The tenants' policies are equal but for a path, and so are their limits.
+	// The policies of the tenants differ only in a path, and their limits are equal.
 	for host, n := range map[string]int{"evil.example": 50, "good.example": 10} {
 		passed := 0
 		for range n {
@@ -93,10 +93,10 @@ func TestHostileTenant(t *testing.T) {
 	if r := s.get("/x", "Host", "good.example", "User-Agent", "Googlebot/2.1", "X-Forwarded-For", "66.249.66.1"); r.StatusCode != http.StatusOK {
 		t.Errorf("Googlebot: %s", r.Status)
 	}
-	// The crawler has violated only what it had read of the good tenant, which was
-	// forgotten for no flood of the evil one's hosts.
+	// The crawler has violated the robots.txt of the good tenant, which it had read. The many hosts of the evil tenant
+	// did not make the server forget this.
 	if got := ask("good.example", "/good/x"); got.StatusCode != http.StatusOK {
-		t.Errorf("a rule that is gone: %s", got.Status)
+		t.Errorf("a rule that was removed: %s", got.Status)
 	}
 	if lines := s.lines("caddy.log", "crawler violates robots.txt", 1); len(lines) != 1 || lines[0]["host"] != "good.example" || lines[0]["uri"] != "/good/x" {
 		t.Errorf("%v", lines)

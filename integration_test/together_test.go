@@ -30,10 +30,9 @@ import (
 
 var together = flag.Duration("together", 3*time.Second, "how long TestTogether takes")
 
-// TestTogether does at the same time what people and programs do with one server, for the race
-// detector. Configurations are loaded, and policies are published from two sides and edited,
-// half of them broken. The admin API and the console are used, requests are stored, and
-// robots.txt is merged with an upstream that changes.
+// TestTogether does everything that people and programs do with a server at the same time, for the race detector. It
+// loads configurations. It edits policies and publishes them in two ways, and half of the policies are invalid. It uses
+// the admin API and the console, stores requests, and merges robots.txt with a changing file of an upstream.
 func TestTogether(t *testing.T) {
 	testkit.Slow(t)
 	if testing.Short() && !flagGiven("together") {
@@ -136,7 +135,7 @@ func newTogether(t *testing.T, console string, version *atomic.Int64) *togetherS
 	return s
 }
 
-// reconfigureAgain loads a configuration of two sites, which differs from time to time.
+// reconfigureAgain loads a configuration with two sites. Some of these configurations differ from the previous one.
 func (s *togetherServer) reconfigureAgain(version *atomic.Int64) bool {
 	mode := []string{"merge", "replace"}[version.Load()%2]
 	err := load(s.caddyfile(`
@@ -153,10 +152,10 @@ func (s *togetherServer) reconfigureAgain(version *atomic.Int64) bool {
 		verify lists dns
 	}
 	reverse_proxy UPSTREAM`))
-	return err == nil // POLICY may be broken
+	return err == nil // the policy file may be invalid at this moment
 }
 
-// togetherPolicy is a policy that differs from the previous one, and is broken now and then.
+// togetherPolicy returns a policy that differs from the previous one. Some of these policies are invalid.
 func togetherPolicy(n int64) string {
 	text := soakPolicy(int(n))
 	if n%4 == 0 {
@@ -165,7 +164,7 @@ func togetherPolicy(n int64) string {
 	return text
 }
 
-// publishOne publishes past the console.
+// publishOne publishes a policy without using the console.
 func (s *togetherServer) publishOne(version *atomic.Int64) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -183,7 +182,7 @@ func (s *togetherServer) publishOne(version *atomic.Int64) bool {
 
 var formField = regexp.MustCompile(`name="(token|base|to)" value="([^"]*)"`)
 
-// publishInConsole checks a draft and publishes it, as a person does.
+// publishInConsole checks and publishes a draft on the pages of the console.
 func (s *togetherServer) publishInConsole(console string, version *atomic.Int64) bool {
 	origin := "http://" + strings.Replace(console, "127.0.0.1", "localhost", 1)
 	form := url.Values{"text": {fmt.Sprintf("version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /v%d/}\n", version.Add(1))}}
@@ -215,8 +214,8 @@ func (s *togetherServer) publishInConsole(console string, version *atomic.Int64)
 	return false
 }
 
-// try sends a request that may fail while a configuration is loaded, but never inside the
-// server.
+// try sends a request. The connection may fail while a configuration is loaded, but the server must never answer with
+// an internal error.
 func (s *togetherServer) try(method, addr, path string) bool {
 	addr = strings.Replace(addr, "127.0.0.1", "localhost", 1)
 	r, err := http.NewRequest(method, "http://"+addr+path, http.NoBody)

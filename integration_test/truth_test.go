@@ -31,11 +31,11 @@ var (
 	floodFor      = flag.Duration("flood", 2*time.Second, "for how long TestFloodBesideAVerifiedCrawler floods")
 )
 
-// truthPolicies are the three versions of a policy, and the beginnings of the paths that each
-// disallows, by crawler. Disallowed paths are blocked, except /quiet/.
+// truthPolicies are the three versions of a policy. closed maps crawlers to the beginnings of the paths that the
+// version disallows for them. Disallowed paths are blocked, except /quiet/.
 var truthPolicies = []struct {
 	rules  string
-	closed map[string][]string // of a crawler; of "" to everyone
+	closed map[string][]string // keyed by crawler; "" stands for everyone
 }{
 	{"", map[string][]string{"": {"/private/", "/quiet/"}}},
 	{"  - {name: news, for: GPTBot, disallow: {crawl: /news/}, enforce: block}\n", map[string][]string{"": {"/private/", "/quiet/"}, "GPTBot": {"/news/"}}},
@@ -51,7 +51,8 @@ rules:
   - {name: quiet, for: everyone, disallow: {crawl: /quiet/}, enforce: log}
 `
 
-// truthCrawlers send their name and an address, which verifies Googlebot. The last one uses its name.
+// truthCrawlers are the senders of the requests. The address of the first one verifies it as Googlebot. The last one
+// only uses the name Googlebot.
 var truthCrawlers = []struct {
 	name, agent, address string
 	identity             activity.Identity
@@ -69,12 +70,12 @@ type truth struct {
 	by                                         map[string]int64 // host, crawler, identity, decision
 	violating                                  map[string]int64 // host, crawler, identity, path
 	readers                                    map[string]int64 // crawler, identity, publication
-	blocked                                    map[string]int64 // crawler, identity: of the violations
+	blocked                                    map[string]int64 // crawler, identity: blocked violations
 	news                                       int64            // requests of verified Googlebot for /news/
 }
 
-// send sends a request and adds it. version is the policy in force and had the one that the
-// crawler had read on the host, -1 for none.
+// send sends a request and adds it to the truth. version is the policy in force. had maps crawlers and hosts to the
+// version that the crawler had read, or -1 for none.
 func (tr *truth) send(s *server, version int, had map[string]int, host string, crawler int, path string) {
 	c := truthCrawlers[crawler]
 	answer := s.get(path, "Host", host, "User-Agent", c.agent, "X-Forwarded-For", c.address)
@@ -118,9 +119,9 @@ func (tr *truth) send(s *server, version int, had map[string]int, host string, c
 	}
 }
 
-// Requests of known truth through two hosts and three versions of a policy. Every number in the
-// console, the commands, the admin API, the evidence, the database and the metrics must be the
-// truth, and all must call the versions by the same names.
+// The test sends requests to two hosts under three versions of a policy, and counts them itself. Every number in the
+// console, the commands, the admin API, the evidence log, the database and the metrics must equal these counts. All of
+// them must use the same names for the versions.
 func TestKnownTruth(t *testing.T) {
 	s := newServer(t, t.TempDir(), truthBase, nil)
 	admin, console := freeAddr(t), strings.Replace(freeAddr(t), "127.0.0.1", "localhost", 1)
@@ -160,7 +161,7 @@ robots_policy {
 		for range *truthRequests / len(truthPolicies) {
 			crawler := rnd.IntN(len(truthCrawlers))
 			path := fmt.Sprint(sections[rnd.IntN(len(sections))], rnd.IntN(20))
-			if rnd.IntN(200) == 0 && (crawler != 3) { // CCBot reads nothing
+			if rnd.IntN(200) == 0 && (crawler != 3) { // CCBot does not read robots.txt
 				path = "/robots.txt"
 			}
 			tr.send(s, version, had, []string{"a.example", "b.example"}[rnd.IntN(2)], crawler, path)
@@ -190,7 +191,7 @@ robots_policy {
 	if !maps.Equal(violating, tr.violating) || api.Requests != tr.requests || api.Undecided != tr.unread || len(api.Coverage.Gaps) > 0 || api.All != tr.violations || api.Rows != len(api.Violations) {
 		t.Errorf("the API: %d requests, %d undecided, %+v, %d rows; want %d, %d, %d", api.Requests, api.Undecided, api.Coverage, len(violating), tr.requests, tr.unread, len(tr.violating))
 	}
-	// The console.
+	// Now the console.
 	overview := adminGet(t, console, "/?days=7")
 	for _, want := range []string{
 		fmt.Sprintf(`<data value="%d">`, tr.requests), `<strong>In total</strong><strong class="n">` + number(tr.violations) + "<",
@@ -218,7 +219,7 @@ robots_policy {
 			t.Errorf("Published: %s was read by %v, want %d", label, got, len(readers[label]))
 		}
 	}
-	// The metrics.
+	// Now the metrics.
 	counted := map[string]int64{}
 	for key, n := range metrics() {
 		if n -= before[key]; n > 0 {
@@ -239,11 +240,11 @@ robots_policy {
 	tr.checkEvidence(t, filepath.Join(s.dir, "evidence"))
 	t.Logf("%d requests, %d of them violations, %d that cannot be judged, %d reads", tr.requests, tr.violations, tr.unread, tr.reads)
 	if tr.violations == 0 || tr.unread == 0 || tr.reads == 0 {
-		t.Error("the requests try nothing")
+		t.Error("the requests do not include all kinds of cases")
 	}
 }
 
-// number is a number on a page of the console.
+// number parses a number on a page of the console.
 func number(n int64) string {
 	if n < 1000 {
 		return strconv.FormatInt(n, 10)
@@ -251,7 +252,7 @@ func number(n int64) string {
 	return fmt.Sprintf(`<data value="%d">%s</data>`, n, english(n))
 }
 
-// english is a number with commas.
+// english formats a number with commas.
 func english(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -262,7 +263,7 @@ func english(n int64) string {
 
 var visitCounter = regexp.MustCompile(`(?m)^caddy_robots_policy_requests_total\{crawler="([^"]*)",decision="([^"]*)",host="([^"]*)",identity="([^"]*)"\} (\S+)$`)
 
-// visitCounters are the counters of visits by host, crawler, identity and decision.
+// visitCounters returns the counters of requests, keyed by host, crawler, identity and decision.
 func visitCounters(t *testing.T, admin string) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
@@ -333,7 +334,8 @@ func (tr *truth) checkEvidence(t *testing.T, dir string) {
 			t.Errorf("%+v", v.Reader)
 		}
 	}
-	// A day has room for a limited number of events of an unverified crawler. The omitted ones are counted.
+	// The evidence log has room for a limited number of events of an unverified crawler each day. It counts the omitted
+	// events.
 	if reads+violations+a.Omitted != tr.reads+tr.violations || a.Omitted != c.Omitted || reads != tr.reads || len(a.Published) != len(truthPolicies) || !maps.Equal(readers, tr.readers) {
 		t.Errorf("the evidence: %d reads, %d violations, %d left out, %d publications, %v; want %d, %d, %v", reads, violations, a.Omitted, len(a.Published), readers, tr.reads, tr.violations, tr.readers)
 	}
@@ -344,8 +346,8 @@ func (tr *truth) checkEvidence(t *testing.T, dir string) {
 	}
 }
 
-// The beginning and the end of a version are in the evidence at once and without a request,
-// with the texts of all rights documents. So are the crawlers that read one of them.
+// The evidence log contains the beginning and the end of a version at once, without waiting for a request, with the
+// texts of all rights documents. It also contains the crawlers that have read one of these documents.
 func TestPublicationsWithoutTraffic(t *testing.T) {
 	const registers = "publish: {tdmrep: on, rsl: /license.xml}\n"
 	rights := truthBase + "  - {for: everyone, disallow: {train-ai: /}}\n" + registers
@@ -403,7 +405,7 @@ robots_policy {
 			t.Errorf("%+v", r)
 		}
 	}
-	// A restart does not publish a version, and repeats no text.
+	// A restart does not count as a publication, and no text is written again.
 	stopped = true
 	if err := caddy.Stop(); err != nil {
 		t.Fatal(err)
@@ -428,8 +430,8 @@ robots_policy {
 	}
 }
 
-// A client that floods the server under the name of a crawler does not crowd out any record of
-// the verified crawler. The log says how much of the flood it left out.
+// A client floods the server in the name of a crawler. No record of the verified crawler is lost because of this. The
+// log says how many requests of the flood it left out.
 func TestFloodBesideAVerifiedCrawler(t *testing.T) {
 	testkit.Slow(t)
 	s := newServer(t, t.TempDir(), truthBase, nil)
@@ -495,7 +497,7 @@ robots_policy {
 	for _, v := range a.Violations {
 		count[v.Crawler+" "+string(v.Identity)] += v.Count
 	}
-	t.Logf("%d requests of the flood, %d in the log and %d counted as left out; beside them %d of Googlebot", flood, count["Bytespider unverified"], a.Omitted, count["Googlebot verified"])
+	t.Logf("%d requests of the flood, %d in the log and %d counted as left out; in addition, %d of Googlebot", flood, count["Bytespider unverified"], a.Omitted, count["Googlebot verified"])
 	if count["Googlebot verified"] != verified || count["Bytespider unverified"]+a.Omitted != flood || count["Bytespider unverified"] > 5000 {
 		t.Errorf("%v", count)
 	}

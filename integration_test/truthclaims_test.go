@@ -17,14 +17,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// saidClaims compares claims with the facts known from the sent requests.
+// saidClaims compares claims in outputs with the facts that follow from the sent requests.
 type saidClaims struct {
 	t      *testing.T
-	counts map[string]int // by the claim and how it was judged
-	health string         // the page Health, which is compared with the evidence log of the stopped server
+	counts map[string]int // counts, keyed by the claim and its outcome
+	health string         // the text of the page Health, which is later compared with the evidence log of the stopped server
 }
 
-// judged compares the outcome that an output shows with the truth, and the output with a sentence that has the true number.
+// judged compares the outcome in an output with the truth. The output must also contain a sentence with the true
+// number.
 func (s *saidClaims) judged(where, name string, got, want claim.Outcome, text, sentence string) {
 	s.t.Helper()
 	how := "right: " + want.String()
@@ -43,7 +44,8 @@ func (s *saidClaims) judged(where, name string, got, want claim.Outcome, text, s
 	}
 }
 
-// outcomeOf returns the outcome whose words a text has: of sentences that hold, that fail, and that cannot be judged.
+// outcomeOf returns the outcome of a claim that a text states. Each claim has different sentences for the outcomes that
+// it holds, fails, or cannot be judged.
 func outcomeOf(text, holds, fails string) claim.Outcome {
 	switch {
 	case regexp.MustCompile(fails).MatchString(text):
@@ -144,7 +146,7 @@ func (tr *truth) checkCommands(s *saidClaims, dir string, write func(name, text 
 		s.t.Fatal(err)
 	}
 	none, missing := claim.Holds, "No request is missing"
-	if a.Omitted > 0 { // a day has room for a limited number of events of an unverified crawler
+	if a.Omitted > 0 { // the evidence log has room for a limited number of events of an unverified crawler each day
 		none, missing = claim.Fails, english(a.Omitted)+" requests were not recorded by evidence"
 	}
 	s.judged("Health", "none-unrecorded", outcomeOf(s.health, "No request is missing", `not recorded by \w+`), none, s.health, missing)

@@ -22,8 +22,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// The versions of the matrix: the first, the second that follows it, one that no server ever serves, and the one that
-// opened /news/ by mistake. All but the last close /news/ to Googlebot, which comes there under the last.
+// matrixTexts holds the versions of the matrix. "older" is the first version, and "before" the second one. No server
+// ever serves "never". "mistake" allows /news/ by mistake. All other versions disallow /news/ for Googlebot, which
+// requests it while "mistake" is served.
 var matrixTexts = func() map[string]string {
 	const head = "version: 1\nenforcement: {mode: block}\nrules:\n  - for: everyone\n    allow: {crawl: [/]}\n  - for: GPTBot\n    disallow: {crawl: [/%s/]}\n"
 	const closed = "  - for: Googlebot\n    disallow: {crawl: [/news/]}\n"
@@ -35,12 +36,12 @@ var matrixTexts = func() map[string]string {
 
 const matrixKey = "robots/site.yaml"
 
-// matrixServer is a running Caddy that has served older, before and mistake, in this order, and whose storage has
-// held never. Search engines came under mistake.
+// matrixServer is a running Caddy that has served older, before and mistake, in this order. never was in its storage,
+// but was not served. Search engines have sent requests while mistake was served.
 type matrixServer struct {
 	*reloading
 	from  string // file, storage or web
-	limit string // of the activity database
+	limit string // the search-loss limit, which is an option of the activity database
 	web   *policyServer
 }
 
@@ -89,7 +90,7 @@ func startMatrix(t *testing.T, from, limit string) *matrixServer {
 	}
 	m.configure(1)
 	m.puts("before", true)
-	if from == "storage" { // there, but not served: the next version replaces it
+	if from == "storage" { // this version is in the storage but not served, and the next version replaces it
 		if err := source.PublishTo(t.Context(), &certmagic.FileStorage{Path: filepath.Join(m.dir, "storage")}, matrixKey,
 			source.Change{Replaces: source.SumOf(matrixTexts["before"]), Text: matrixTexts["never"]}); err != nil {
 			t.Fatal(err)
@@ -111,7 +112,7 @@ func startMatrix(t *testing.T, from, limit string) *matrixServer {
 	return m
 }
 
-// serves reports which version the server serves, by what its robots.txt says.
+// serves returns the version that the server serves, according to its robots.txt.
 func (m *matrixServer) serves() string {
 	m.t.Helper()
 	for name := range matrixTexts {
@@ -122,8 +123,8 @@ func (m *matrixServer) serves() string {
 	return "?"
 }
 
-// puts makes the policy a version in the way of its source: by writing the source, or through the admin API. It returns
-// the answer, and checks whether the version is then served.
+// puts replaces the policy with a version. Depending on the source, it writes the file or uses the admin API. It
+// returns the answer, and checks whether the version is then served.
 func (m *matrixServer) puts(name string, served bool) string {
 	m.t.Helper()
 	var out response
@@ -141,7 +142,8 @@ func (m *matrixServer) puts(name string, served bool) string {
 	return out.body
 }
 
-// result holds an answer to be a success only if the version is served, and the version to be served if it should be.
+// result checks that an answer reports a success only if the version is served, and that the version is served if it
+// should be.
 func (m *matrixServer) result(name string, served bool, out response) {
 	m.t.Helper()
 	now := m.serves()
@@ -150,7 +152,7 @@ func (m *matrixServer) result(name string, served bool, out response) {
 	}
 }
 
-// publishes sends a text to the admin API, or what the query asks for.
+// publishes sends a text to the admin API, or requests the change that the query describes.
 func (m *matrixServer) publishes(text, query string) response {
 	m.t.Helper()
 	r, err := http.NewRequest(http.MethodPost, "http://"+m.admin+"/robots_policy/publish?author=ann&"+query, strings.NewReader(text))
@@ -163,7 +165,7 @@ func (m *matrixServer) publishes(text, query string) response {
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="([a-z]+)" value="([^"]*)">`)
 
-// ofOthers tries to publish a version as ann, from pages of a site that are about another host.
+// ofOthers tries to publish a version as ann, from the console pages of another host.
 func (m *matrixServer) ofOthers(name string) response {
 	m.t.Helper()
 	const path = "/crawlers/change"
@@ -195,9 +197,10 @@ func (m *matrixServer) ofOthers(name string) response {
 	return page
 }
 
-// TestUndoMatrix returns to the previous version, to an older one and to one that was never served. It does so from
-// each kind of source, under each search-loss limit, as one person, where several people must agree, and as a person
-// who may only decide about another host. A success is never reported for a failure.
+// TestUndoMatrix returns to the previous version, to an older version, and to a version that was never served. It does
+// this with each kind of source and each search-loss limit. The version is published by one person, by a person who
+// needs the approval of others, and by a person who may only decide about another host. A failure must never be
+// reported as a success.
 func TestUndoMatrix(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts Caddy nine times")
@@ -205,7 +208,7 @@ func TestUndoMatrix(t *testing.T) {
 	for _, from := range []string{"storage", "file", "web"} {
 		for _, limit := range []string{"", "max_search_loss 0", "max_search_loss 5"} {
 			if from == "web" && limit != "max_search_loss 0" && !testkit.Thorough() {
-				continue // it differs from a file in how it is read
+				continue // tested less often, because it differs from a file only in how it is read
 			}
 			t.Run(from+" "+limit, func(t *testing.T) {
 				m := startMatrix(t, from, limit)
@@ -219,7 +222,7 @@ func TestUndoMatrix(t *testing.T) {
 	}
 }
 
-// says holds an answer to contain words.
+// says checks that an answer contains a text.
 func (m *matrixServer) says(out string, words ...string) {
 	m.t.Helper()
 	for _, w := range words {
@@ -231,7 +234,7 @@ func (m *matrixServer) says(out string, words ...string) {
 
 func (m *matrixServer) inStorage(unlimited bool) {
 	t := m.t
-	// An undo is not stopped by what search engines lose, and that is an alert.
+	// A loss of search engines does not prevent an undo, but causes an alert.
 	out := m.publishes("", "undo")
 	m.result("before", true, out)
 	m.says(out.body, `"undo": true`, `"undo_cost":`, "/news/ is now blocked", "for Googlebot")
@@ -241,7 +244,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 	if len(m.log("the policy was undone, and search engines lose something because of the undo")) != 1 {
 		t.Error("no alert")
 	}
-	// A second one returns to the text that was undone, and asks.
+	// A second undo would return to the text that was undone, and must be confirmed.
 	out = m.publishes("", "undo")
 	m.result("mistake", false, out)
 	m.says(out.body, "the present version is an undo", "again=yes")
@@ -258,7 +261,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 	m.result("older", true, m.publishes("", "version=v1&accept_loss="+m.losers(out.body)))
 	m.result("mistake", true, m.publishes(matrixTexts["mistake"], ""))
 
-	// One that was never served is a new text.
+	// A version that was never served is treated as a new text.
 	out = m.publishes("", "version=3")
 	m.result("never", false, out)
 	m.says(out.body, "no server is known to have served it")
@@ -266,20 +269,20 @@ func (m *matrixServer) inStorage(unlimited bool) {
 	m.result("never", unlimited, out)
 	if unlimited {
 		m.result("mistake", true, m.publishes("", "undo"))
-		m.result("never", true, m.publishes("", "undo&again=yes")) // it was served now
+		m.result("never", true, m.publishes("", "undo&again=yes")) // this version has been served in the meantime
 		m.result("mistake", true, m.publishes(matrixTexts["mistake"], ""))
 	} else {
 		m.says(out.body, "Search engines lose 20 requests")
 	}
 
-	// Hosts of a site's pages apply to all of them.
+	// The restriction to some hosts applies to undo as well as to other changes.
 	for _, name := range []string{"older", "before", "never"} {
 		out := m.ofOthers(name)
 		m.result(name, false, out)
 		m.says(out.body, "This draft cannot be published: ", `Fails</span><span>the draft changes rules for hosts other than other.example.com`)
 	}
 
-	// So does approval: what one person publishes is a draft.
+	// So does approval: if one person publishes a text, it becomes a draft.
 	m.configure(2)
 	if m.serves() != "mistake" {
 		t.Fatalf("%s is served", m.serves())
@@ -304,14 +307,15 @@ func (m *matrixServer) inStorage(unlimited bool) {
 	}
 }
 
-// losers are the names in a message about losses, as a parameter.
+// losers returns the names in a message about losses, escaped as a query parameter.
 func (*matrixServer) losers(message string) string {
 	_, names, _ := strings.Cut(message, "accept it by name: ")
 	names, _, _ = strings.Cut(names, `"`)
 	return url.QueryEscape(names)
 }
 
-// elsewhere is for a policy that others write: the same text loads without the limit when it comes back.
+// elsewhere tests a source that other programs write. If a text that was served directly before is written again, the
+// limit does not apply.
 func (m *matrixServer) elsewhere(unlimited bool) {
 	rejected := func(name string) {
 		m.t.Helper()
@@ -326,11 +330,11 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	if len(m.log("the policy was undone, and search engines lose something because of the undo")) != 1 || m.policies().Policies[0].UndoCost == "" {
 		m.t.Error("no alert")
 	}
-	m.puts("mistake", true) // it is also the text served directly before
+	m.puts("mistake", true) // mistake is now the text that was served directly before
 	rejected("never")
 	rejected("older")
 
-	// The command says that nothing is to be published.
+	// The command says that it cannot publish to this source.
 	name := filepath.Join(m.dir, "policy.yaml")
 	if m.web != nil {
 		name = m.web.URL + "/site.yaml"
@@ -343,7 +347,8 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	if code != 1 || !strings.Contains(said, "is not in Caddy's storage, so this command cannot undo it. Put back the text that was served directly before (sha256 "+before[:12]+") by hand; max_search_loss does not apply to that text") {
 		m.t.Errorf("exit %d: %s", code, said)
 	}
-	// There is nothing to publish through the admin API or from pages, so that approval and hosts are of the source.
+	// Nothing can be published through the admin API or from pages, so approval and the restriction to hosts do not
+	// apply to this source.
 	for _, approval := range []int{1, 2} {
 		m.configure(approval)
 		for _, query := range []string{"undo", "version=1", ""} {

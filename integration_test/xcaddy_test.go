@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// TestXcaddyBuild builds Caddy in a clone, by the command that README prints.
+// TestXcaddyBuild builds Caddy in a clone of the repository, with the command in the README.
 func TestXcaddyBuild(t *testing.T) {
 	testkit.Nightly(t)
 	t.Parallel()
@@ -28,7 +28,7 @@ func TestXcaddyBuild(t *testing.T) {
 		}
 	}
 	if len(commands) != 2 || commands[0] != commands[1] {
-		t.Fatalf("README and packaging print other commands: %q", commands)
+		t.Fatalf("the README and the packaging page show different commands: %q", commands)
 	}
 	repository, err := filepath.Abs("..")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestNarrowedCodings: a page is asked for in a coding that can be edited in place;
-// everything else, and what others see of the request, stays.
+// The handler is asked for a page in a coding that can be edited in place. The rest of the request does not change, and
+// after the response the client's Accept-Encoding is restored.
 func TestNarrowedCodings(t *testing.T) {
 	const html = "text/html,application/xhtml+xml,*/*;q=0.8"
 	for _, c := range []struct{ method, accept, codings, want string }{
@@ -47,6 +47,6 @@ func TestNarrowedCodings(t *testing.T) {
 	rw := Wrap(newRecorder(), r, Options{})
 	defer rw.Release()
 	if got := rw.Request().Header.Get("Accept-Encoding"); got != "br" {
-		t.Errorf("without elements the handler sees %q", got)
+		t.Errorf("without meta tags to add, the handler sees %q", got)
 	}
 }

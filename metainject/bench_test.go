@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
 
-// benchPage is 50 KB, or size bytes. The head is 3 KB of that and contains extra.
+// benchPage returns a page of size bytes, by default 50 KB. Its head has 3 KB and contains extra.
 func benchPage(size int, extra string) []byte {
 	var b bytes.Buffer
 	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Bench page</title>\n" + extra)
@@ -39,7 +39,7 @@ func benchPage(size int, extra string) []byte {
 
 const benchMeta = "<meta name=\"robots\" content=\"index, follow, max-image-preview:large\">\n"
 
-// tokenizeHead is the same search with x/net/html's tokenizer.
+// tokenizeHead does the same search with the tokenizer of x/net/html, for comparison.
 func tokenizeHead(page []byte) (at int) {
 	z := html.NewTokenizer(bytes.NewReader(page))
 	for {

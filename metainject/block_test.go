@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// A page whose first zstd block is longer than MaxHead, as pages with pictures in
-// them have it, is changed like any other.
+// A page is changed even if its first zstd block is longer than MaxHead, for example because the page contains
+// pictures.
 func TestLongZstdBlock(t *testing.T) {
 	text := []byte("<!DOCTYPE html><html><head></head><body>")
 	random := rand.NewChaCha8([32]byte{})

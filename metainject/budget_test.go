@@ -19,7 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// packLarge packs a page as servers do by default, with a large window.
+// packLarge compresses a page with a large window, which is the default of many servers.
 func packLarge(t testing.TB, coding string, page []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -33,7 +33,7 @@ func packLarge(t testing.TB, coding string, page []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for len(page) > 0 { // in pieces, so that the length is not known
+	for len(page) > 0 { // in pieces, so that the compressed body does not contain the length
 		n := min(len(page), 10_000)
 		w.Write(page[:n])
 		page = page[n:]
@@ -42,8 +42,8 @@ func packLarge(t testing.TB, coding string, page []byte) []byte {
 	return b.Bytes()
 }
 
-// TestRecodingMemory: pages in br and zstd that arrive slowly take at most 150 KB each, however
-// many there are; without memory for them, further pages pass as they came.
+// Each page in br or zstd that arrives slowly uses at most 150 KB, even if there are many. When the memory for such
+// pages is used up, further pages are sent unchanged.
 func TestRecodingMemory(t *testing.T) {
 	testkit.Nightly(t)
 	if testing.Short() {
@@ -104,7 +104,7 @@ func TestRecodingMemory(t *testing.T) {
 				o.rw.Release()
 				if bytes.Equal(o.w.body.Bytes(), raw) {
 					if tag := o.w.header.Get("Etag"); tag != "" {
-						t.Fatalf("a page that passes for lack of memory has the tag %s", tag)
+						t.Fatalf("a page that was sent unchanged for lack of memory has the tag %s", tag)
 					}
 					continue
 				}
@@ -121,9 +121,9 @@ func TestRecodingMemory(t *testing.T) {
 	}
 }
 
-// TestHeadsMemory: heads that arrive slowly take no more memory than their budget, however many
-// there are. Beyond the budget a page passes on at once, changed as far as it has been seen. It
-// has no entity tag, because the tag would belong to the whole changed page.
+// Heads that arrive slowly use no more memory than headsBudget, even if there are many. When the budget is used up, a
+// page is sent at once, and only the part that has arrived is changed. It has no entity tag, because the tag would
+// belong to the completely changed page.
 func TestHeadsMemory(t *testing.T) {
 	testkit.Nightly(t)
 	set := testSet(t, "robots=noindex")
@@ -187,7 +187,7 @@ func TestHeadsMemory(t *testing.T) {
 		used := heap() - before
 		t.Logf("%q: %d pages held with %d MiB, %d passed on", coding, len(held), used>>20, passed)
 		if len(held) == 0 || passed == 0 || used > 2*headsBudget {
-			t.Errorf("%q: the budget does not hold", coding)
+			t.Errorf("%q: the budget is exceeded", coding)
 		}
 		for _, rw := range held {
 			rw.Release()
@@ -198,8 +198,8 @@ func TestHeadsMemory(t *testing.T) {
 	}
 }
 
-// TestTrailingBytes: bytes after the end of a packed page come out after it, just as without
-// the plugin. Such a page in zstd or br passes as it is.
+// Bytes after the end of a compressed page are sent after the changed page. In zstd and br, a page with such bytes is
+// sent unchanged.
 func TestTrailingBytes(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	for _, size := range []int{2000, 200 << 10} {
@@ -231,8 +231,7 @@ func TestTrailingBytes(t *testing.T) {
 	}
 }
 
-// TestWorkOfABomb: a few bytes that stand for a very long text cause no more work
-// than their number allows, and pass as they came.
+// A few bytes that unpack to a very long text cause only limited work, and are sent unchanged.
 func TestWorkOfABomb(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
@@ -256,7 +255,7 @@ func TestWorkOfABomb(t *testing.T) {
 	}
 }
 
-// blockedWriter is a client that reads nothing until the channel is closed.
+// blockedWriter is a client that does not read anything until the channel is closed.
 type blockedWriter struct {
 	*recorder
 	until   <-chan struct{}
@@ -270,8 +269,8 @@ func (w *blockedWriter) Write(b []byte) (int, error) {
 	return w.recorder.Write(b)
 }
 
-// TestSmallBombs: hundreds of small pages at once that unpack to much text take no more memory than their budget.
-// The budget covers unpacking them and holding the result while slow clients read it.
+// Hundreds of simultaneous small pages that unpack to much text use no more memory than their budget. The budget
+// includes unpacking, and the results that slow clients have not read yet.
 func TestSmallBombs(t *testing.T) {
 	testkit.Slow(t)
 	if testing.Short() {
@@ -359,9 +358,9 @@ func TestSmallBombs(t *testing.T) {
 				}
 			}
 			t.Logf("%d bytes; at most %d MiB, %d MiB reserved; %d MiB held for slow clients; %d of %d changed", len(tt.raw), (most-before)>>20, reserved>>20, held>>20, changed, requests)
-			// Garbage comes on top of what is in use.
+			// The measured memory also includes garbage that was not collected yet.
 			if reserved > recodingBudget || held > recodingBudget || most-before > 2*recodingBudget {
-				t.Errorf("the budget of %d MiB does not hold", recodingBudget>>20)
+				t.Errorf("the budget of %d MiB is exceeded", recodingBudget>>20)
 			}
 			if (changed > 0) != tt.changed || recoding.Load() != 0 {
 				t.Errorf("%d of %d pages changed, %d bytes still reserved", changed, requests, recoding.Load())

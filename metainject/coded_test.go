@@ -22,8 +22,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// testCodings pack and unpack with other code than the package's, where there
-// is some.
+// testCodings compress and decompress with other code than the package, where such code exists.
 var testCodings = []struct {
 	name   string
 	pack   func(b []byte, level int, flushAt int) []byte
@@ -71,7 +70,7 @@ var testCodings = []struct {
 	}), func(b []byte) ([]byte, error) { return io.ReadAll(flate.NewReader(bytes.NewReader(b))) }},
 }
 
-// zstdLevels are made once, since that takes longer than packing.
+// zstdLevels holds the encoders. They are made only once, because making an encoder takes longer than using it.
 var zstdLevels = func() (w [2]*zstd.Encoder) {
 	for i, level := range []zstd.EncoderLevel{zstd.SpeedFastest, zstd.SpeedBetterCompression} {
 		var err error
@@ -102,8 +101,7 @@ func packWith(open func(w io.Writer, level int) flushWriter) func([]byte, int, i
 	}
 }
 
-// naturalPage is a page of about size bytes that packs about as well as real
-// ones do, to a quarter.
+// naturalPage returns a page of about size bytes. Like real pages, it can be compressed to about a quarter.
 func naturalPage(size int, extra string, seed uint64) []byte {
 	rnd := rand.New(rand.NewPCG(seed, 11))
 	words := make([]string, 700)
@@ -181,8 +179,7 @@ func TestCodedConformance(t *testing.T) {
 	}
 }
 
-// TestNotWhatItSays sends bodies that are not in the coding they name: they
-// pass byte for byte.
+// A body that is not in the coding of its Content-Encoding is sent unchanged.
 func TestNotWhatItSays(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	page := naturalPage(9000, "", 5)
@@ -200,14 +197,14 @@ func TestNotWhatItSays(t *testing.T) {
 				rw.WriteHeader(200)
 				for i := range body {
 					if _, err := rw.Write(body[i : i+1]); err != nil {
-						return // found too late to send it as it came
+						return // the damage is found when a part of the body has already been changed
 					}
 				}
 				err := rw.Close(nil)
 				if !bytes.Equal(r.body.Bytes(), body) && err == nil {
 					in, serr := c.unpack(body) // raw deflate has no checksum
 					if text, uerr := c.unpack(r.body.Bytes()); uerr == nil && (serr != nil || !bytes.Equal(text, boundedRewrite(in, set, DefaultMaxHead, false))) {
-						t.Errorf("a broken body was made whole: %.300q", text)
+						t.Errorf("a damaged body became valid: %.300q", text)
 					}
 				}
 				if name != "wrong early" && (err != nil || !bytes.Equal(r.body.Bytes(), body) || r.header.Get("Etag") != `"e"`) {
@@ -218,8 +215,7 @@ func TestNotWhatItSays(t *testing.T) {
 	}
 }
 
-// TestBehindTheEnd: bytes behind a packed page come out behind it, or make an
-// error; they never get lost in silence.
+// Bytes after a compressed page are sent after it, or cause an error. They are never lost without an error.
 func TestBehindTheEnd(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	page := naturalPage(300<<10, "", 5)
@@ -244,13 +240,13 @@ func TestBehindTheEnd(t *testing.T) {
 	}
 }
 
-// TestCodedStreaming: what the upstream flushes arrives, with what came before.
+// When the upstream flushes, the client receives everything that was written so far.
 func TestCodedStreaming(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	for _, c := range testCodings {
 		head, rest := "<!DOCTYPE html><head><title>a</title></head>", "<body>"+strings.Repeat("more text ", 50)
 		raw := c.pack([]byte(head+rest), 6, len(head))
-		first := len(c.pack([]byte(head), 6, len(head))) // with an end mark, so a few bytes more than the flush
+		first := len(c.pack([]byte(head), 6, len(head))) // with an end mark, which is a few bytes longer than the flush
 		r := newRecorder()
 		r.header.Set("Content-Type", "text/html")
 		r.header.Set("Content-Encoding", c.name)
@@ -261,7 +257,7 @@ func TestCodedStreaming(t *testing.T) {
 			rw.Flush()
 		}
 		if whole := c.name == "zstd" || c.name == "br"; whole == rw.Committed() || whole != (r.flushes == 0) {
-			t.Errorf("%s: nothing, or something of a page that is held as a whole, was sent after %d of %d bytes", c.name, n, len(raw))
+			t.Errorf("%s: after %d of %d bytes, nothing was sent, or a part of a page that must be held completely", c.name, n, len(raw))
 		}
 		rw.Write(raw[n:])
 		rw.Close(nil)
@@ -285,16 +281,16 @@ func TestCodedHandlerError(t *testing.T) {
 		}
 		rw.Close(errors.New("upstream gone"))
 		if _, err := c.unpack(r.body.Bytes()); err == nil && rw.Committed() {
-			t.Errorf("%s: a page that broke off looks whole", c.name)
+			t.Errorf("%s: an incomplete page looks complete", c.name)
 		}
 	}
 }
 
 var fuzzText = naturalPage(90<<10, "", 9)
 
-// FuzzCoded packs a page in any coding, cuts it into pieces, and may break it. The text that
-// comes out equals the whole page rewritten. A page that does not change, or that is broken
-// before it is decided, comes as it was sent. A broken page never comes out whole.
+// FuzzCoded compresses a page in any coding, cuts it into pieces, and may damage it. The resulting text must equal the
+// changed page. A page that needs no change, or that is damaged before its head ends, must be sent unchanged. A damaged
+// page must never become valid.
 func FuzzCoded(f *testing.F) {
 	for i := range pieces {
 		f.Add([]byte{18, 28, byte(i), byte(i * 7)}, uint64(i), false)
@@ -366,20 +362,19 @@ func checkCoded(t *testing.T, choice []byte, seed uint64, broken bool) {
 			t.Fatalf("%s: %v, %v, page of %d bytes %.300q ... %.200q\ngot  %.300q\nwant %.300q", c.name, err, uerr, len(page), page, page[max(0, len(page)-200):], text, want)
 		}
 		if bytes.Equal(want, page) && !bytes.Equal(got, raw) {
-			t.Fatalf("%s: packed anew without need", c.name)
+			t.Fatalf("%s: was compressed again without need", c.name)
 		}
 		return
 	}
 	if !bytes.Equal(got, sent) && err == nil {
-		// What comes out must be as broken as what went in, or give the
-		// text of the broken page.
+		// The output must be damaged like the input, or unpack to the text of the damaged page.
 		text, uerr := c.unpack(got)
 		in, serr := c.unpack(sent)
 		if serr != nil && serr.Error() == "brotli: excessive input" {
-			return // a few bytes behind the end are not noticed in each case
+			return // a few bytes after the end are not always detected
 		}
 		if uerr == nil && (serr != nil || !bytes.Equal(text, boundedRewrite(in, set, bound, false))) {
-			t.Fatalf("%s: broken page (%v) became whole: %.300q", c.name, serr, text)
+			t.Fatalf("%s: a damaged page (%v) became valid: %.300q", c.name, serr, text)
 		}
 	}
 }

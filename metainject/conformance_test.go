@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// hookCount is a HeaderHook that counts and marks.
+// hookCount is a HeaderHook that counts its calls and adds a header field.
 type hookCount struct {
 	calls  int
 	status int
@@ -28,14 +28,13 @@ func (c *hookCount) OnHeader(status int, h http.Header) {
 
 const testSuffix = "-rp1f"
 
-// serve runs handler behind the package on a real server and returns what a
-// client gets.
+// serve runs handler behind Wrap on a real server, and returns the response that a client gets.
 func serve(t testing.TB, o Options, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	return serveOptions(t, func() Options { return o }, handler)
 }
 
-// serveOptions is serve with options that change.
+// serveOptions does the same as serve, with the given options for each response.
 func serveOptions(t testing.TB, options func() Options, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +81,7 @@ func do(t testing.TB, method, url string, header ...string) (*http.Response, []b
 	return res, b
 }
 
-// writing is a way in which handlers write a body.
+// writing is one of the ways in which handlers write a body.
 var writings = []struct {
 	name  string
 	write func(w http.ResponseWriter, body []byte)
@@ -100,7 +99,7 @@ var writings = []struct {
 		}
 	}},
 	{"string", func(w http.ResponseWriter, b []byte) {
-		text := string(b) // the writer's own WriteString is what is tried
+		text := string(b) // this tests the writer's own WriteString
 		io.WriteString(w, text)
 	}},
 	{"copy", func(w http.ResponseWriter, b []byte) { io.Copy(w, bytes.NewBuffer(b)) }},
@@ -109,8 +108,8 @@ var writings = []struct {
 	}},
 }
 
-// TestConformance goes through methods, statuses, types, header sets and ways
-// of writing, and holds each answer against what its row says must happen.
+// TestConformance combines methods, statuses, types, header sets and ways of writing. It compares each response with
+// the result that the row of the table demands.
 func TestConformance(t *testing.T) {
 	set := testSet(t, "robots=noindex", "googlebot=nosnippet")
 	plain := benchPage(9000, "")
@@ -210,11 +209,11 @@ type expected struct {
 	body, want            []byte
 	length, changed, weak bool
 	digests               bool
-	page                  bool // by its header, which is all that HEAD knows
+	page                  bool // judged only by its header, because HEAD has no body
 	set                   *Set
 }
 
-// marked is the tag of a page in mode Merge.
+// marked returns the entity tag of a page in mode Merge.
 func marked(set *Set, tag string) string {
 	ending := testSuffix + "-m" + set.mark
 	if tag[0] == '"' {
@@ -286,7 +285,7 @@ func TestConditionalRequests(t *testing.T) {
 		seen = r.Header
 		w.Header().Set("Etag", `"e"`)
 		w.Header().Set("Content-Type", "text/html")
-		// Both dates are those that ServeContent sends with a 304 or a 206.
+		// http.ServeContent sends both dates with a 304 or a 206.
 		http.ServeContent(w, r, "", testTime, bytes.NewReader(page))
 	})
 	changed, _, _ := rewriteHead(page, set, Merge, false, false, nil)

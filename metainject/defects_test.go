@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestTemplatesAreSkipped: whatever a template in the head holds, the elements after it
-// are merged, and those in it are left alone.
+// Whatever a template in the head contains, the robots elements after the template are merged, and the elements inside
+// it are not changed.
 func TestTemplatesAreSkipped(t *testing.T) {
 	o := Options{Set: testSet(t, "robots=noindex")}
 	const inside = `<meta name="robots" content="all">`
@@ -27,7 +27,7 @@ func TestTemplatesAreSkipped(t *testing.T) {
 		head := "<!DOCTYPE html><head><template>" + content + "</template><title>t</title>"
 		inEveryCoding(t, o, "text/html", head+`<meta name=robots content="nosnippet"></head><body>x`, head+`<meta name=robots content="noindex, nosnippet"></head><body>x`)
 	}
-	// Parsers differ, or only a tree builder could tell: the head is taken to end there.
+	// Here parsers differ, or only a tree builder could continue. So the scan treats this place as the end of the head.
 	for _, content := range []string{
 		"<plaintext>", "<svg><template></template></svg>", "<svg><![CDATA[</template>]]></svg>", "<svg><style>a<b></style></svg>", "<svg><title/></svg>", "<select><textarea></select>",
 		"<col><noscript>", "<math><iframe></math>",
@@ -38,8 +38,8 @@ func TestTemplatesAreSkipped(t *testing.T) {
 	}
 }
 
-// TestCharsetInTheBody: a declaration of the encoding that browsers find outside the head
-// is repeated where it would be pushed out of the first 1,024 bytes.
+// Browsers also find a declaration of the encoding outside the head. If the new elements would push it beyond the first
+// 1,024 bytes, it is repeated in the head.
 func TestCharsetInTheBody(t *testing.T) {
 	o := Options{Set: testSet(t, "robots=noindex, max-snippet:50", "googlebot=nosnippet")}
 	for _, at := range []int{940, 960, 1000} {
@@ -50,14 +50,14 @@ func TestCharsetInTheBody(t *testing.T) {
 	}
 }
 
-// TestOutputBeforeTheDoctype: the page is the same in one chunk and in many.
+// Output before the doctype, such as a PHP warning, gives the same page in one chunk and in many.
 func TestOutputBeforeTheDoctype(t *testing.T) {
 	o := Options{Set: testSet(t, "robots=noindex")}
 	page := "<br />\n<b>Warning</b>: x in <b>/a.php</b> on line <b>3</b><br />\n<!DOCTYPE html><html><head><title>t</title></head><body>y"
 	inEveryCoding(t, o, "text/html", page, o.Set.HTML()+page)
 }
 
-// TestXHTMLWithoutHead: a page whose head is empty or missing gets one.
+// An XHTML page whose head is empty or missing gets a head.
 func TestXHTMLWithoutHead(t *testing.T) {
 	o := Options{Set: testSet(t, "robots=noindex")}
 	const root = `<html xmlns="http://www.w3.org/1999/xhtml">`
@@ -74,8 +74,8 @@ func TestXHTMLWithoutHead(t *testing.T) {
 	}
 }
 
-// TestSeveralMembers: where the first member of a gzip body ends inside the head, clients
-// differ on whether the next one belongs to the page. Both find the policy's elements.
+// The first member of a gzip body ends inside the head. Clients differ on whether the next member belongs to the page.
+// All clients must find the policy's elements.
 func TestSeveralMembers(t *testing.T) {
 	o := Options{Set: testSet(t, "robots=noindex")}
 	for _, parts := range [][2]string{
@@ -114,7 +114,7 @@ func TestSeveralMembers(t *testing.T) {
 	}
 }
 
-// TestDamagedPages: all that can be unpacked of a page that is cut short still can.
+// Of an incomplete page, the client can still unpack as much text as without the change.
 func TestDamagedPages(t *testing.T) {
 	page := naturalPage(60<<10, "", 8)
 	for _, c := range testCodings {
@@ -146,7 +146,7 @@ func TestDamagedPages(t *testing.T) {
 	}
 }
 
-// TestETagInATrailer: a tag that comes after the page would belong to another page.
+// An entity tag in a trailer belongs to the unchanged page, so it is removed.
 func TestETagInATrailer(t *testing.T) {
 	for _, page := range []string{"<!DOCTYPE html><head></head><body>x", "<p>a fragment" + strings.Repeat(" ", 5000)} {
 		for _, announced := range []bool{true, false} {

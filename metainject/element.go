@@ -98,7 +98,7 @@ func NewLiftingSet(elements []Element, tokens map[string]struct{}, lift robotsru
 	return s.prepare()
 }
 
-// refuses reports whether at least one element for a single crawler has a noindex without indexifembedded.
+// refuses reports whether at least one element for a single crawler contains noindex without indexifembedded.
 func (s *Set) refuses() bool {
 	return slices.ContainsFunc(s.elements, func(p prepared) bool { return p.lower != Everyone && p.rules.PlainNoindex() })
 }

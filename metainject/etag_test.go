@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A condition on a tag that we gave applies to any method.
+// A condition on an entity tag of this package applies to every method.
 func TestIfMatchOnAnyMethod(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH"} {
 		req := httptest.NewRequest(method, "/", nil)
@@ -23,7 +23,7 @@ func TestIfMatchOnAnyMethod(t *testing.T) {
 	}
 }
 
-// A range of the handler's text is none of the text whose tag the client has.
+// The client has the tag of the changed page, so it must not get a range of the handler's unchanged page.
 func TestIfMatchWithRange(t *testing.T) {
 	page := benchPage(5000, "")
 	set := testSet(t, "robots=noindex")
@@ -42,9 +42,8 @@ func TestIfMatchWithRange(t *testing.T) {
 	}
 }
 
-// TestTagsTrackThePage: a client's copy of a page is not confirmed once the page would carry
-// something else. That happens after a change of the mode, of the elements (a time limit has
-// passed), or of the policy.
+// A client's copy of a page is not confirmed if the page would now have other meta tags. This happens after a change of
+// the mode, of the elements (because a time limit has passed), or of the policy.
 func TestTagsTrackThePage(t *testing.T) {
 	page := benchPage(5000, benchMeta)
 	before := Options{Set: testSet(t, "robots=unavailable_after: 2026-12-31T23:59:59Z"), Mode: Replace, ETagSuffix: testSuffix}
@@ -76,7 +75,7 @@ func TestTagsTrackThePage(t *testing.T) {
 			t.Errorf("Accept %q, nothing changed: %d, ETag %s", accept, res.StatusCode, res.Header.Get("Etag"))
 		}
 	}
-	// A page that had no elements before: only for a browser that fetches no page.
+	// The page had no elements before. Its copy is confirmed only if a browser says that the request is not for a page.
 	for dest, want := range map[string]int{"": 200, "document": 200, "empty": 200, "image": 304} {
 		for _, accept := range []string{"text/html,*/*", "*/*", "", "text/plain"} {
 			for _, old := range [][2]string{{"If-None-Match", `"e"`}, {"If-Modified-Since", testTime.Format(http.TimeFormat)}} {
@@ -88,8 +87,8 @@ func TestTagsTrackThePage(t *testing.T) {
 	}
 }
 
-// TestHeadAndGetAgree: HEAD gives GET's validators or none, for pages that change
-// and for those that do not, in every coding.
+// HEAD returns the same validators as GET, or none. This is tested in every coding, for pages that are changed and for
+// pages that are not.
 func TestHeadAndGetAgree(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	for _, c := range append(testCodings[:len(testCodings):len(testCodings)], testCodings[0]) {

@@ -15,8 +15,8 @@ import (
 // chunkSizes are the sizes of the pieces in which tests send a body.
 var chunkSizes = []int{1, 7, 64, 700, 4096, 1 << 30}
 
-// inEveryCoding sends a page as it is and in every coding, in chunks of every size, and
-// reports the first text that comes out and is not want.
+// inEveryCoding sends a page uncompressed and in every coding, in chunks of every size. It reports the first result
+// that differs from want.
 func inEveryCoding(t *testing.T, o Options, kind, page, want string) {
 	t.Helper()
 	for i := range len(testCodings) + 1 {
@@ -57,7 +57,8 @@ const verifications = `<meta name="google-site-verification" content="Xy_9-none,
 	`<meta name="mastodon" content="@a@b.example"><meta name="whatsapp" content="all"><meta name=feedly content="x">` +
 	`<meta name="googlebot" content="Xy_9-noneall"><meta name="robots" content="ACAP allow-index">`
 
-// TestOtherUses: an element is robots' only if crawlers read its name, and it says a rule.
+// A meta tag is a robots element only if crawlers read its name and its content has a rule. Other uses of such names
+// are not changed.
 func TestOtherUses(t *testing.T) {
 	for _, mode := range []Mode{Merge, Replace} {
 		set := testSet(t, "robots=noarchive", "googlebot=noindex")
@@ -68,7 +69,7 @@ func TestOtherUses(t *testing.T) {
 		`<!DOCTYPE html><head><meta name=robots content="X, NoIndex"></head>`, `<!DOCTYPE html><head><meta name=robots content="noindex, noarchive, x"></head>`)
 }
 
-// TestJSON: JSON with the label of HTML is not a page, whatever strings it contains.
+// JSON with the media type of HTML is not treated as a page, whatever strings it contains.
 func TestJSON(t *testing.T) {
 	o := Options{Set: testSet(t, "robots=noindex")}
 	for _, body := range []string{`{"a":"<!DOCTYPE html><head></head><body>"}`, " \n[\"<body>\"]", bomUTF8 + `"<html><head>"`, "{", ")]}',\n[\"<head><body>\"]", `["<meta name=robots content=all>"]`} {
@@ -78,9 +79,9 @@ func TestJSON(t *testing.T) {
 	inEveryCoding(t, o, "text/html", "x{<html><head></head>", o.Set.HTML()+"x{<html><head></head>")
 }
 
-// TestDocumentsByteByByte: a thousand documents of the kind that tests of HTML parsers
-// have, each in a coding and in chunks of one byte, become what they become as a whole. To
-// read the documents of html5lib's tests too, name a folder with its *.dat files:
+// A thousand documents like the ones in tests of HTML parsers are sent in a coding and in chunks of one byte. Each
+// result must equal the result for the complete document. To read the documents of html5lib's tests too, name a folder
+// with its *.dat files:
 //
 //	ROBOTSPOLICY_HTML5LIB=$(go list -m -f {{.Dir}} golang.org/x/net)/html/testdata/html5lib-tests/tree-construction go test ./metainject -run ByteByByte
 func TestDocumentsByteByByte(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// sink is a writer below that costs next to nothing.
+// sink is an underlying writer that does almost no work.
 type sink struct {
 	h http.Header
 	n int
@@ -24,8 +24,8 @@ func (s *sink) Header() http.Header         { return s.h }
 func (s *sink) WriteHeader(int)             {}
 func (s *sink) Write(b []byte) (int, error) { s.n += len(b); return len(b), nil }
 
-// benchHandler answers like a proxied upstream: with pieces of at most 32 KiB
-// (4 KiB first, as Caddy's transport hands them on) and a length, unless flush.
+// benchHandler answers like a proxied upstream. It writes pieces of at most 32 KiB, the first one of 4 KiB, like
+// Caddy's transport. It sets the Content-Length unless flush is true.
 func benchHandler(w http.ResponseWriter, body []byte, coding string, chunked bool) {
 	h := w.Header()
 	clear(h)
@@ -44,8 +44,7 @@ func benchHandler(w http.ResponseWriter, body []byte, coding string, chunked boo
 	}
 }
 
-// BenchmarkHandler compares a bare handler, one that only has the hook, and one
-// whose pages change, in one run.
+// BenchmarkHandler compares three handlers: without Wrap, with only the HeaderHook, and with changed pages.
 func BenchmarkHandler(b *testing.B) {
 	set := testSet(b, "robots=noindex, nosnippet")
 	hook := new(hookCount)
@@ -83,10 +82,9 @@ func BenchmarkHandler(b *testing.B) {
 	}
 }
 
-// BenchmarkCodings compares what a page in each coding costs when it passes and
-// when it changes; out/in is by how much it gets larger. The last rows are the
-// alternative for gzip: to unpack it and pack it again. The pages are one that
-// repeats itself and packs to 6 %, and two of random words that pack to 31 %.
+// BenchmarkCodings measures a page in each coding, unchanged and changed. out/in is the ratio of the sizes. The last
+// rows measure the alternative for gzip: unpacking the page and packing it again. One page repeats itself and can be
+// compressed to 6 %. Two pages of random words can be compressed to 31 %.
 func BenchmarkCodings(b *testing.B) {
 	set := testSet(b, "robots=noindex, nosnippet")
 	request := httptest.NewRequest("GET", "/", nil)

@@ -9,11 +9,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// TestHead shows what becomes of pages; § stands for the policy's elements.
+// TestHead lists pages and the changed pages. § stands for the policy's elements.
 func TestHead(t *testing.T) {
 	long := strings.Repeat(" ", 900)
 	tests := []struct {
-		name, policy, page, want string // want "" is the page
+		name, policy, page, want string // an empty want means that the page is unchanged
 		mode                     Mode
 	}{
 		{"explicit head", "robots=noindex", "<!DOCTYPE html><html><head><title>a</title>", "<!DOCTYPE html><html><head>§<title>a</title>", Merge},
@@ -95,7 +95,8 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// Declarations are not put in the place of robots elements, which would only open.
+// The policy has only a TDM declaration. In mode Replace, the page's robots elements are not replaced by it, because
+// this would only remove restrictions.
 func TestReplaceLeavesWhatThePolicyDoesNotMention(t *testing.T) {
 	reservation := Element{Name: "tdm-reservation", Content: "0", Combine: func(theirs string) string { return theirs }}
 	set := NewSet([]Element{reservation}, testTokens)
@@ -120,8 +121,8 @@ func TestNewSet(t *testing.T) {
 	}
 }
 
-// A declaration that no browser understands is not the one that has to stay in
-// the first bytes.
+// If browsers do not understand the first declaration of the encoding, the second declaration must remain within the
+// first bytes.
 func TestSecondCharset(t *testing.T) {
 	for _, first := range []string{"<meta charset=bogus>", `<meta http-equiv=content-type content="text/html; charset">`, `<meta charset="">`} {
 		head := "<!DOCTYPE html><html><head>" + first + "<!--"

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The bound may be shorter than what net/http looks at to find a type.
+// MaxHead may be less than the number of bytes that net/http needs to detect the type.
 func TestSniffBeyondBound(t *testing.T) {
 	text := "<!DOCTYPE html><html><head>" + strings.Repeat("<link rel=x>", 60)
 	r := newRecorder()
@@ -28,7 +28,7 @@ func TestSniffBeyondBound(t *testing.T) {
 	}
 }
 
-// Findings about a dropped body do not affect the answer that replaces it.
+// The type detected in a discarded body does not change the header of the response that replaces it.
 func TestSniffBeforeError(t *testing.T) {
 	r := newRecorder()
 	rw := wrapped(t, r, Options{Set: testSet(t, "robots=noindex")})
@@ -40,7 +40,7 @@ func TestSniffBeforeError(t *testing.T) {
 	}
 }
 
-// lateWriter gives its header on only with the body, as Caddy's encode does.
+// lateWriter sends its header only with the first bytes of the body, like Caddy's "encode".
 type lateWriter struct {
 	http.ResponseWriter
 	status int
@@ -55,8 +55,8 @@ func (w *lateWriter) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// Trailers stay trailers, also of a page that is held until its end, and where
-// the writer below gives the header on later.
+// Trailers are sent as trailers, even if the page is held until its end, or the underlying writer sends the header
+// later.
 func TestTrailersOfHeldPage(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -13,11 +13,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// hostileHeads are pages that try to mislead a scanner of the head. § is an element that would
-// permit everything.
+// hostileHeads are pages that try to mislead a scanner of the head. § stands for an element that permits everything.
 var hostileHeads = func() (pages []string) {
 	for _, p := range []string{
-		// Text that only looks like elements, and elements that only look like text.
+		// Text that looks like elements, and elements that look like text.
 		"<head><title>§</title>§", "<head><title>a</titlex>§</title>§", "<head><title></ title>§</title\f/>§", "<head><TITLE>§</tItLe a='>'>§",
 		"<head><script>§</script>§", "<head><script><!--<script>§</script>§</script>§", "<head><script><!--<script></scriptx>§</script>-->§</script>§",
 		"<head><script><!--<script/</script/>§</script>§", "<head><script><!----><script>§</script>§", "<head><script><!--><script>§</script>§",
@@ -75,7 +74,8 @@ func TestHostileHeads(t *testing.T) {
 	}
 }
 
-// A page longer than the bound is not held any longer, at the same place for any chunking.
+// No more than MaxHead bytes of a page are held. The page is changed up to the same place, whatever the sizes of the
+// chunks.
 func TestTooLongToHold(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	long := strings.Repeat("noai, x>'", 10<<10)
@@ -112,8 +112,8 @@ func gzipped(parts ...string) (b []byte) {
 	return out.Bytes()
 }
 
-// sendPacked sends a body in a coding by n bytes, as kind, and returns what comes
-// out.
+// sendPacked sends a body in a coding, in chunks of n bytes, with the media type kind. It returns the body of the
+// response.
 func sendPacked(t *testing.T, coding, kind string, raw []byte, n int) *recorder {
 	t.Helper()
 	return sendWith(t, Options{Set: testSet(t, "robots=noindex"), ETagSuffix: testSuffix}, coding, kind, raw, n)
@@ -138,14 +138,14 @@ func sendWith(t *testing.T, o Options, coding, kind string, raw []byte, n int) *
 	return r
 }
 
-// A page in several members of gzip is changed if the first has the whole head.
-// Otherwise it depends on the client what its head is.
+// A gzip page with several members is changed if the first member contains the complete head. Otherwise, clients differ
+// on which bytes belong to the head.
 func TestGzipMembers(t *testing.T) {
 	const e = `<meta name="robots" content="noindex">`
 	for _, tt := range []struct {
 		name  string
 		parts []string
-		want  string // "" if it comes as it was sent
+		want  string // "" if the body is sent unchanged
 	}{
 		{"head in the first", []string{"<!DOCTYPE html><head></head><p>a", "<p>b"}, "<!DOCTYPE html><head>" + e + "</head><p>a<p>b"},
 		{"head in the second", []string{"<!DOCTYPE html>", "<html lang=en><head id=a><meta name=robots content=index></head><p>"}, ""},
@@ -174,7 +174,7 @@ func TestGzipMembers(t *testing.T) {
 	}
 }
 
-// What is not what it says passes as it came.
+// A body that does not match its type or coding is sent unchanged.
 func TestMislabeled(t *testing.T) {
 	page := string(benchPage(9000, ""))
 	raw := gzipped(page)
@@ -201,7 +201,7 @@ func TestMislabeled(t *testing.T) {
 	}
 }
 
-// countingWriter forgets what it is given.
+// countingWriter counts the bytes of the body, and discards them.
 type countingWriter struct {
 	*recorder
 	n int64
@@ -209,8 +209,8 @@ type countingWriter struct {
 
 func (c *countingWriter) Write(b []byte) (int, error) { c.n += int64(len(b)); return len(b), nil }
 
-// TestBomb sends little that unpacks to much: what is held stays below what is
-// allowed, and gzip comes out about as it came.
+// TestBomb sends small bodies that unpack to very long texts. The writer must not hold more than it is allowed to, and
+// a gzip body must be sent nearly unchanged.
 func TestBomb(t *testing.T) {
 	testkit.Slow(t)
 	if testing.Short() {
@@ -251,8 +251,8 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// A header of another length than the body is the handler's fault: it is corrected
-// as far as possible, and nothing is lost or made up.
+// The handler sets a Content-Length that differs from the length of the body. The header is corrected as far as
+// possible, and no byte of the body is lost or added.
 func TestWrongContentLength(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	page := benchPage(9000, "")

@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Restrictions that a set lifts are removed from the elements of a page, for all audiences, and no others.
+// Only the restrictions that a set lifts are removed from the elements of a page, for all audiences.
 func TestLiftedElements(t *testing.T) {
 	t.Parallel()
 	index := robotsrule.LiftIndex
@@ -17,7 +17,7 @@ func TestLiftedElements(t *testing.T) {
 	for _, tt := range []struct {
 		head, ours string
 		lift       robotsrule.Lift
-		want       string // of the head
+		want       string // meta tags in the head
 	}{
 		{`<META NAME=ROBOTS CONTENT=NOINDEX>`, "", index, ``},
 		{`<meta name="robots" content="none">`, "", index, `<meta name="robots" content="nofollow">`},

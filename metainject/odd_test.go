@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 )
 
-// contentsFor are the contents of a page's elements for everyone and one crawler, as a tree has them.
+// contentsFor parses a page, and returns the contents of its elements for everyone and for one crawler.
 func contentsFor(t *testing.T, page []byte, agent string) (contents []string) {
 	t.Helper()
 	doc, err := parseTree(page)
@@ -27,7 +27,8 @@ func contentsFor(t *testing.T, page []byte, agent string) (contents []string) {
 	return contents
 }
 
-// checkOddMeta holds what becomes of a page to what three readers found in it, and in the policy's elements.
+// checkOddMeta changes a page, and reads the result with three readers. No restriction that a reader found in the page
+// or in the policy's elements may be lost.
 func checkOddMeta(t *testing.T, page string, set *Set, date string) {
 	t.Helper()
 	out, _, _ := rewriteHead([]byte(page), set, Merge, false, false, nil)
@@ -36,10 +37,10 @@ func checkOddMeta(t *testing.T, page string, set *Set, date string) {
 		for _, r := range crawlertest.XReaders {
 			got := r.Read(merged, "robots")
 			if before := r.Read(theirs, "robots"); !got.Within(before) {
-				t.Errorf("%s, %s: %s becomes %s, which takes away %s and not %s", r.Name, agent, page, out, got, before)
+				t.Errorf("%s, %s: %s becomes %s, which restricts %s instead of %s", r.Name, agent, page, out, got, before)
 			}
 			if before := r.Read(ours, "robots"); r.Name != "words" && !got.Within(before) {
-				t.Errorf("%s, %s: of ours, %s leaves %s, which takes away %s and not %s", r.Name, agent, page, out, got, before)
+				t.Errorf("%s, %s: policy elements in %s become %s, which restricts %s instead of %s", r.Name, agent, page, out, got, before)
 			}
 		}
 		for _, word := range crawlertest.Words(theirs) {
@@ -59,7 +60,8 @@ var oddMetaSets = [][]string{
 	{"robots=nosnippet, noindex, indexifembedded"},
 }
 
-// No odd value of a page's element is lost to a good one of the policy.
+// A page's element has an invalid or unusual value. Combining it with a valid value of the policy does not lose a
+// restriction that some reader finds in it.
 func TestOddContents(t *testing.T) {
 	n := 0
 	for _, odd := range crawlertest.OddRules() {
@@ -87,7 +89,8 @@ func TestOddContents(t *testing.T) {
 	}
 }
 
-// FuzzOddContents: whatever an element holds, merging loses nothing that a reader finds in it.
+// FuzzOddContents checks that merging does not lose any restriction that a reader finds in an element, whatever the
+// element contains.
 func FuzzOddContents(f *testing.F) {
 	for i, odd := range crawlertest.OddRules() {
 		f.Add(odd, "nofollow, "+odd, i)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// inHead returns the robots meta tags that a parser finds in the head of a
-// page, as NAME=CONTENT, with scripting or without.
+// inHead returns the robots meta tags that a parser, with or without scripting, finds in the head of a page. Each has
+// the form NAME=CONTENT.
 func inHead(t *testing.T, page string, scripting bool) (found []string) {
 	t.Helper()
 	doc, err := html.ParseWithOptions(strings.NewReader(strings.TrimPrefix(page, bomUTF8)), html.ParseOptionEnableScripting(scripting))
@@ -43,8 +43,8 @@ func inHead(t *testing.T, page string, scripting bool) (found []string) {
 	return found
 }
 
-// TestMisreadWords: only a rule in its canonical spelling is recognized as present. Engines
-// ignore all of these, or read them in another way.
+// A rule of the policy counts as present in a page only in its canonical spelling. Engines ignore the spellings in this
+// test, or read them in another way.
 func TestMisreadWords(t *testing.T) {
 	for _, c := range []struct{ rules, content string }{
 		{"noindex", "noindex=false"},
@@ -78,7 +78,7 @@ func TestMisreadWords(t *testing.T) {
 			}
 		}
 	}
-	// These are said already, and stay as they are.
+	// Here the page already has the policy's rules, so it is not changed.
 	for _, c := range []struct{ rules, content string }{
 		{"noindex", "noindex"},
 		{"noindex", " NoIndex "},
@@ -96,12 +96,12 @@ func TestMisreadWords(t *testing.T) {
 	} {
 		page := `<!DOCTYPE html><head><meta name="robots" content="` + c.content + `"></head>`
 		if got, es, _ := rewriteHead([]byte(page), testSet(t, "robots="+c.rules), Merge, false, false, nil); len(es) > 0 {
-			t.Errorf("%q says %s, but becomes %q", c.content, c.rules, got)
+			t.Errorf("%q already has %s, but becomes %q", c.content, c.rules, got)
 		}
 	}
 }
 
-// TestDocumentedNames: the names that engines document are known in any case.
+// The names of meta tags that engines document are recognized in upper and lower case.
 func TestDocumentedNames(t *testing.T) {
 	set := NewSet([]Element{{Name: Everyone, Rules: testSet(t, "robots=noindex").everyone}}, map[string]struct{}{"googlebot": {}, "googlebot-news": {}})
 	for _, name := range []string{"googlebot", "yandex", "Yandex", "GoogleBot-News"} {
@@ -114,7 +114,7 @@ func TestDocumentedNames(t *testing.T) {
 			t.Errorf("%s: not replaced: %q", name, got)
 		}
 	}
-	// Yandex reads the name yandex; a rule for one of its crawlers counts there.
+	// Yandex reads the meta tag named yandex, so a rule for one of its crawlers also applies to this tag.
 	set = testSet(t, "YandexBot=noindex")
 	page := `<!DOCTYPE html><head><meta name="yandex" content="index, follow"></head>`
 	if got, _, _ := rewriteHead([]byte(page), set, Merge, false, false, nil); strings.Contains(string(got), `"index`) {
@@ -122,8 +122,8 @@ func TestDocumentedNames(t *testing.T) {
 	}
 }
 
-// TestNoscriptInHead: a pixel in a noscript element ends the head for parsers
-// without scripting. What they must read stands before it.
+// A tracking pixel in a noscript element ends the head for parsers without scripting. The elements that these parsers
+// must read are before it.
 func TestNoscriptInHead(t *testing.T) {
 	for _, noscript := range []string{
 		`<noscript><img height="1" src="//pixel/x.gif"></noscript>`, `<noscript><iframe src="//tags/ns.html"></iframe></noscript>`, "<NOSCRIPT>\n<p>x</p></NOSCRIPT>",
@@ -159,8 +159,8 @@ func TestNoscriptInHead(t *testing.T) {
 	}
 }
 
-// TestBeforeTheDoctype: what stands before the doctype opens the body, but the
-// parser has a head before it, and so has the page that goes out.
+// Text before the doctype opens the body. The parser creates an implied head before this text, and the changed page has
+// its elements there.
 func TestBeforeTheDoctype(t *testing.T) {
 	for _, before := range []string{
 		"x", "<br>", "<br />\n<b>Warning</b>:  Undefined variable $x in <b>/srv/a.php</b> on line <b>3</b><br />\n", bomUTF8 + bomUTF8, "&nbsp;", "</br>",
@@ -187,8 +187,8 @@ func TestBeforeTheDoctype(t *testing.T) {
 	}
 }
 
-// TestCharsetOutsideHead: browsers look for a declaration of the encoding in the
-// first 1,024 bytes, wherever it stands. It must still be found there.
+// Browsers look for a declaration of the encoding in the first 1,024 bytes, even outside the head. In the changed page,
+// they must still find it there.
 func TestCharsetOutsideHead(t *testing.T) {
 	pad := "<!--" + strings.Repeat(" ", 850) + "-->"
 	for _, c := range []struct{ page, encoding string }{

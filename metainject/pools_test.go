@@ -13,9 +13,8 @@ import (
 	"testing"
 )
 
-// Buffers and coders pass from one response to the next, even of another host and policy, and
-// even after a response that was left, failed or was broken. A response never contains anything
-// of an earlier or a concurrent one.
+// Buffers and coders are reused for later responses, even for other hosts and policies, and even after a response that
+// was abandoned, failed or was damaged. A response must never contain bytes of another response.
 func TestNothingPassesOver(t *testing.T) {
 	rnd, n := random(t)
 	type kept struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A handler may write from goroutines other than the called one, one after the other, and from
-// locked threads, such as those that call C.
+// A handler may write from several goroutines, one after the other. Some of them may be locked to a thread, for example
+// because they call C.
 func TestWritesFromLockedThreads(t *testing.T) {
 	page, set := naturalPage(300_000, "", 1), testSet(t, "robots=noindex")
 	want := boundedRewrite(page, set, DefaultMaxHead, false)
@@ -51,20 +51,20 @@ func TestWritesFromLockedThreads(t *testing.T) {
 	}
 }
 
-// The first byte of br has one bit that does not belong to the window.
+// In br, one bit of the first byte does not belong to the window size.
 func TestWindowsOfBrotli(t *testing.T) {
 	for first := range 256 {
 		b := []byte{byte(first), 0, 0}
 		_, _, window := narrowed(brotliCoding, b, 30)
 		_, _, other := narrowed(brotliCoding, []byte{byte(first ^ 0x80), 0, 0}, 30)
 		if first>>1&7 == 0 && window != other {
-			t.Errorf("%#x asks for %d bytes, and %#x for %d", first, window, first^0x80, other)
+			t.Errorf("%#x declares a window of %d bytes, and %#x of %d", first, window, first^0x80, other)
 		}
 	}
 }
 
-// A window is made no smaller than the text needs, even if the end repeats text from the start. A later frame of
-// zstd never has a larger window than was counted.
+// A window is never made smaller than the text needs, even if the end of the text repeats its start. A later zstd frame
+// cannot use a larger window than the one whose memory was reserved.
 func TestNarrowedWindows(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	rnd := rand.New(rand.NewPCG(3, 4))
@@ -109,7 +109,7 @@ func TestNarrowedWindows(t *testing.T) {
 		if c.name == "zstd" {
 			two := append(zstdSmall(t, page[:100]), raw.Bytes()...)
 			if r := sendWith(t, Options{Set: set}, c.name, "text/html", two, 1000); !bytes.Equal(r.body.Bytes(), two) {
-				t.Error("a later frame had more memory than the first")
+				t.Error("a later frame used a larger window than the first")
 			}
 		}
 	}

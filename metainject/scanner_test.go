@@ -33,15 +33,14 @@ func testSet(t testing.TB, elements ...string) *Set {
 	return NewSet(list, testTokens)
 }
 
-// rewriteHead is the whole of a page rewritten in memory. cut gives the chunk
-// sizes; nil is one chunk.
+// rewriteHead changes a complete page in memory. cut returns the sizes of the chunks; if it is nil, there is one chunk.
 func rewriteHead(page []byte, set *Set, mode Mode, xml, fragments bool, cut func() int) ([]byte, []edit, *headscan.Scanner) {
 	var s headscan.Scanner
 	s.Reset(set, xml)
 	if cut != nil {
 		for n := 0; ; {
 			n = min(n+cut(), len(page))
-			// A copy, so that a look past the end is seen.
+			// This is a copy, so that reading beyond the end is detected.
 			if s.Scan(slices.Clip(bytes.Clone(page[:n])), false) || n == len(page) {
 				break
 			}
@@ -87,7 +86,7 @@ func firstAttr(n *html.Node, key string) (string, bool) {
 	return "", false
 }
 
-// naiveAudience returns, on the tree, the audience of a meta tag.
+// naiveAudience returns the audience of a meta tag in the parsed tree.
 func naiveAudience(n *html.Node, set *Set) (audience, content string, carrier bool) {
 	content, ok := firstAttr(n, "content")
 	if !ok {
@@ -129,10 +128,10 @@ func metaNode(name, content string) *html.Node {
 	return &html.Node{Type: html.ElementNode, Data: "meta", Attr: []html.Attribute{{Key: "name", Val: name}, {Key: "content", Val: content}}}
 }
 
-// noscriptEndsHead reports whether a parser without scripting begins the body in a
-// noscript element of the head.
+// noscriptEndsHead reports whether the body begins in this noscript element of the head, for a parser without
+// scripting.
 func noscriptEndsHead(n *html.Node) bool {
-	if n.FirstChild == nil || n.FirstChild.Type != html.TextNode { // in XHTML it has elements
+	if n.FirstChild == nil || n.FirstChild.Type != html.TextNode { // in XHTML, a noscript element contains elements
 		return false
 	}
 	text := n.FirstChild.Data
@@ -144,10 +143,9 @@ func noscriptEndsHead(n *html.Node) bool {
 	return head.LastChild.Data != "link" || head.FirstChild.NextSibling != head.LastChild
 }
 
-// naiveEdit makes the intended change on the tree. late puts what is new behind
-// the element that declares the encoding; lateToo moves what stood before it. The noscript
-// element of that number, if it is not negative, ends the head whatever it holds: the
-// scanner may take one for such that is not.
+// naiveEdit makes the intended change in the parsed tree. If late is true, the new elements are after the element that
+// declares the encoding. lateToo also moves existing elements there. If noscript is not negative, the noscript element
+// with this number ends the head whatever it contains, because the scanner may treat a harmless one in this way.
 func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool, ends int) bool {
 	head := child(child(doc, "html"), "head")
 	var charset *html.Node
@@ -156,8 +154,8 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool, ends int
 		content string
 		carrier bool
 		early   bool
-		shaded  bool   // not in the head without scripting
-		label   string // of the encoding that it declares
+		shaded  bool   // without scripting, this element is not in the head
+		label   string // the label of the encoding that it declares
 	}
 	shaded := false
 	groups := map[string][]member{}
@@ -194,7 +192,7 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool, ends int
 	if late && charset == nil {
 		return false
 	}
-	place := &html.Node{Type: html.CommentNode} // where new elements go
+	place := &html.Node{Type: html.CommentNode} // the place for new elements
 	if late {
 		head.InsertBefore(place, charset.NextSibling)
 	} else {
@@ -297,14 +295,13 @@ func dumped(n *html.Node) string {
 var (
 	ruleWord        = regexp.MustCompile(`(?i)(^|,)[\x00-\x20\x7f:=]*(all|index|follow|none|noindex|nofollow|noarchive|nosnippet|archive|noai|max-[a-z-]*)[\x00-\x20\x7f]*([,:=]|$)`)
 	complexTemplate = regexp.MustCompile(`(?is)<template.*<(plaintext|(col|math|select|svg)[\s/>].*<(template|textarea|xmp|iframe|noembed|noframes|noscript|script|style|title|!\[))`)
-	// In a script's comment x/net/html takes a '<' before anything but a letter or
-	// '/' for the comment's end; the standard (13.2.5.23) goes on in it.
+	// In a comment in a script, x/net/html ends the comment at a '<' that is not followed by a letter or '/'. According
+	// to the standard (13.2.5.23), the comment continues.
 	lessInScript  = regexp.MustCompile(`(?is)<script.*<!--.*<[^/a-z]`)
 	longReference = regexp.MustCompile(`(?i)&#x?[0-9a-f]{60}`)
 )
 
-// checkHead holds the output of a rewriting against x/net/html: parsed, it is
-// the input parsed, with the intended change and no other.
+// checkHead parses the page and the changed page with x/net/html. The trees must differ only by the intended change.
 func checkHead(t testing.TB, page []byte, set *Set, mode Mode, seed uint64) {
 	t.Helper()
 	out, es, s := rewriteHead(page, set, mode, false, true, nil)
@@ -373,7 +370,7 @@ func checkHead(t testing.TB, page []byte, set *Set, mode Mode, seed uint64) {
 
 var ampPage = regexp.MustCompile(`(?is)^(?:\s*<!doctype[^<>]*>)?\s*<html(?:\s[a-z]+=[a-z]+)*\s+(?:amp|⚡|⚡4email)[\s>]`)
 
-// checkAMP holds a page to what AMP requires: what declares the encoding stays the first child of the head.
+// checkAMP checks a requirement of AMP: the declaration of the encoding must remain the first child of the head.
 func checkAMP(t testing.TB, page []byte, out *html.Node) {
 	t.Helper()
 	in, _ := parseTree(page)
@@ -473,7 +470,7 @@ func FuzzHead(f *testing.F) {
 	})
 }
 
-// Random pages consist of pieces. A byte of fuzzed input chooses one.
+// Random pages consist of pieces. Each byte of the fuzzed input chooses a piece.
 var pieces = []string{
 	"<", ">", "/", "!", "-", "\"", "'", "=", " ", "\n", "\r\n", "a", "&", "&#32;", "&Tab;", "&#x41;", "\x00", "é",
 	"<!DOCTYPE html>", "<!doctype", "<!--", "-->", "--!>", "<!-->", "<![CDATA[", "]]>", "<?xml ?>",
@@ -509,13 +506,13 @@ func FuzzPieces(f *testing.F) {
 	})
 }
 
-// randomPages and randomSeed make the random tests longer, and others.
+// randomPages and randomSeed set the number of random pages, and the seed of the random tests.
 var (
 	randomPages = flag.Int("pages", 2_000, "random pages to hold against independent parsers")
 	randomSeed  = flag.Uint64("seed", 7, "for the random pages")
 )
 
-// random gives a source of random numbers, and how many pages to try.
+// random returns a source of random numbers, and the number of pages to test.
 func random(t *testing.T) (*rand.Rand, int) {
 	t.Helper()
 	n := *randomPages

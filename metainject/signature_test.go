@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestSignatures: a signature that covers a field which has changed or gone is
-// removed, others stay (RFC 9421).
+// A signature (RFC 9421) is removed if it covers a header field that was changed or removed. Other signatures remain.
 func TestSignatures(t *testing.T) {
 	const params = `;created=1618884475;keyid="k"`
 	for _, c := range []struct {

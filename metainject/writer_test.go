@@ -24,7 +24,7 @@ import (
 
 var testTime = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 
-// recorder is a writer below that notes every call.
+// recorder is an underlying writer that records every call.
 type recorder struct {
 	header  http.Header
 	status  []int
@@ -143,7 +143,7 @@ func TestFlush(t *testing.T) {
 	step("</head>", full, 1)
 	step("<meta name=robots content=index><p>", full+"<meta name=robots content=index><p>", 2)
 
-	// Bytes flushed in the head are flushed once the head goes out.
+	// If the handler flushes inside the head, the flush is done when the head is sent.
 	r = newRecorder()
 	r.header.Set("Content-Type", "text/html")
 	rw = wrapped(t, r, Options{Set: set})
@@ -153,7 +153,7 @@ func TestFlush(t *testing.T) {
 		t.Errorf("%d flushes, %q", r.flushes, r.body.String())
 	}
 
-	// A flush before anything was written is a 200, and no page without a type.
+	// A flush before the first write sends status 200. Without a Content-Type, the response is not treated as a page.
 	r, hook := newRecorder(), new(hookCount)
 	rw = wrapped(t, r, Options{Set: set, Header: hook})
 	rw.Flush()
@@ -308,9 +308,8 @@ func TestSwitchingProtocols(t *testing.T) {
 	}
 }
 
-// FuzzWriter writes a page in any pieces, with flushes, through any of the writer's methods.
-// The output equals the scanner's result for the whole page, Content-Length fits, and the
-// writer holds no more than the bound.
+// FuzzWriter writes a page in pieces, with flushes, through any of the writer's methods. The output must equal the
+// result for the complete page, Content-Length must be correct, and the writer must not hold more than MaxHead bytes.
 func FuzzWriter(f *testing.F) {
 	for i := range pieces {
 		f.Add([]byte{18, 28, byte(i), byte(i * 7)}, uint64(i))
@@ -379,7 +378,7 @@ func writeSome(t *testing.T, rw *ResponseWriter, b []byte, flush bool, rnd *rand
 	default:
 		c := bytes.Clone(b)
 		n, err = rw.Write(c)
-		clear(c) // it is the caller's again
+		clear(c) // the caller may change its buffer after Write
 	}
 	if n != len(b) || err != nil {
 		t.Fatalf("%d of %d, %v", n, len(b), err)
@@ -391,7 +390,7 @@ func writeSome(t *testing.T, rw *ResponseWriter, b []byte, flush bool, rnd *rand
 	}
 }
 
-// boundedRewrite returns the result for a page when only its first bytes may be held.
+// boundedRewrite returns the changed page if only its first bytes may be held.
 func boundedRewrite(page []byte, set *Set, bound int, decided bool) []byte {
 	var s headscan.Scanner
 	s.Reset(set, false)
@@ -404,7 +403,7 @@ func boundedRewrite(page []byte, set *Set, bound int, decided bool) []byte {
 	return applyEdits(page, editsOf(nil, &s, set, Merge, true))
 }
 
-// TestLongHead: a page whose head goes on beyond what is held is reported.
+// LongHead is called for a page whose head is longer than MaxHead.
 func TestLongHead(t *testing.T) {
 	head := "<!DOCTYPE html><head><title>" + strings.Repeat("x", 5000) + "</title><meta name=robots content=all>"
 	for name, c := range map[string]struct {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// xmlTree reads a document with encoding/xml into a tree of x/net/html's nodes.
+// xmlTree parses a document with encoding/xml, and returns it as a tree of x/net/html's nodes.
 func xmlTree(b []byte) (*html.Node, error) {
 	d := xml.NewDecoder(bytes.NewReader(b))
 	doc := &html.Node{Type: html.DocumentNode}
@@ -59,7 +59,7 @@ func xmlTree(b []byte) (*html.Node, error) {
 	}
 }
 
-// randomXHTML is a well-formed page.
+// randomXHTML returns a random well-formed page.
 func randomXHTML(rnd *rand.Rand) []byte {
 	pick := func(s ...string) string { return s[rnd.IntN(len(s))] }
 	space := func() string {
@@ -110,8 +110,8 @@ func TestRandomXHTML(t *testing.T) {
 	}
 }
 
-// FuzzXHTML: for any input, the output does not depend on the chunking, and a well-formed page
-// stays well-formed.
+// FuzzXHTML checks that the output does not depend on the sizes of the chunks, and that a well-formed page remains
+// well-formed.
 func FuzzXHTML(f *testing.F) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for i := range 40 {

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// smallSpec is a policy of few rules whose patterns cross often.
+// smallSpec returns a random policy with few rules, whose patterns often cross.
 func smallSpec(r *rand.Rand, usages []policy.Usage) *policy.Spec {
 	spec := &policy.Spec{
 		Publish:  policy.Publish{ACAP: policy.Full},
@@ -59,7 +59,7 @@ func smallSpec(r *rand.Rand, usages []policy.Usage) *policy.Spec {
 	return spec
 }
 
-// allPaths are the paths of up to n letters after the first.
+// allPaths returns all paths with at most n letters after the slash.
 func allPaths(letters string, n int) []string {
 	all, last := []string{"/"}, []string{"/"}
 	for range n {
@@ -74,13 +74,14 @@ func allPaths(letters string, n int) []string {
 	return all
 }
 
-// notSo counts problems of a statement that decides nowhere else than it should.
+// notSo is the name under which false reports are counted: problems that report the loss of a statement, although the
+// records agree with the policy on all its paths.
 const notSo = "reported and not so"
 
-// fault says why the records of a policy are wrong.
+// fault describes why the records of a policy are wrong.
 type fault struct{ kind, text string }
 
-// smallFaults asks the records and the policy about every short path.
+// smallFaults compares the records with the policy for every short path.
 func smallFaults(t *testing.T, spec *policy.Spec, usages []policy.Usage, paths []string, counts map[string]int) (all []fault) {
 	p := compile(t, spec)
 	f, problems := Render(p, "www.example.com", Options{})
@@ -138,7 +139,7 @@ func smallFaults(t *testing.T, spec *policy.Spec, usages []policy.Usage, paths [
 	return all
 }
 
-// smaller returns a policy without what a fault does not need.
+// smaller removes the parts of a policy that a fault does not need.
 func smaller(spec *policy.Spec, still func(*policy.Spec) bool) *policy.Spec {
 	for again := true; again; {
 		again = false
@@ -180,9 +181,9 @@ func smaller(spec *policy.Spec, still func(*policy.Spec) bool) *policy.Spec {
 	return spec
 }
 
-// The records of small policies, asked about every short path. If they disallow something that
-// the policy allows, that statement is reported. They allow only paths that the policy allows,
-// with their qualifiers. Few false reports are made.
+// The test compares the records of small random policies with the policies, for every short path. The records may allow
+// only paths that the policy allows, with the same qualifiers. If they disallow a path that the policy allows, a
+// problem must report this. Only few problems may be false reports.
 func TestACAPOfSmallPolicies(t *testing.T) {
 	t.Logf("seed %d, %d policies", *seed, max(*policies/4, 5))
 	for _, k := range []struct {
@@ -215,16 +216,17 @@ func TestACAPOfSmallPolicies(t *testing.T) {
 				}
 			}
 			t.Log(counts)
-			// More is reported for ties that a third rule decides, and for paths longer than
-			// the ones asked about.
+			// Some reports are only needed for ties that a third rule decides, or for paths that are longer than the
+			// tested ones.
 			if counts["reported"] == 0 || counts[notSo]*4 > counts["reported"] && *policies >= 400 {
-				t.Errorf("%d problems are reported, of which %d are not so", counts["reported"], counts[notSo])
+				t.Errorf("%d problems are reported, and %d of them are false reports", counts["reported"], counts[notSo])
 			}
 		})
 	}
 }
 
-// smallRule is a rule of "allow PATTERN [TIME-LIMIT]" and "disallow PATTERN" of index.
+// smallRule returns a rule about indexing. Its entries have the form "allow PATTERN [TIME-LIMIT]" or "disallow
+// PATTERN".
 func smallRule(line int, audience string, statements ...string) policy.Rule {
 	r := policy.Rule{For: []policy.Audience{policy.ParseAudience(audience)}}
 	for i, text := range statements {
@@ -289,9 +291,8 @@ func TestACAPOfConflictsOfThree(t *testing.T) {
 	}
 }
 
-// A prohibition must apply where the permission that it meets is narrower than their crossing.
-// Past the bound on added fields it must also apply where another prohibition, for a purpose
-// alone, would do.
+// A prohibition must apply even if the permission is narrower than the pattern where both cross. If the limit on added
+// fields is reached, the prohibition must also apply where another prohibition for only one purpose would be enough.
 func TestACAPProhibitionsHold(t *testing.T) {
 	bounded := smallRule(10, "everyone")
 	for i := range 120 {
@@ -303,7 +304,7 @@ func TestACAPProhibitionsHold(t *testing.T) {
 	for _, tt := range []struct {
 		name, path, purpose string
 		rules               []policy.Rule
-		reported            int // the line of what is lost
+		reported            int // the line of the statement that is lost
 	}{
 		{"the allow entry is narrower than where they meet", "/xacabcc", "news", []policy.Rule{smallRule(1, "purpose:news", "disallow /x*a*a*c$"), smallRule(5, "everyone", "allow /x*ab")}, 5},
 		{"another prohibition is for a purpose", "/zca", "", []policy.Rule{smallRule(5, "purpose:news", "disallow /z"), strong, bounded}, 500},

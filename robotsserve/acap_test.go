@@ -28,8 +28,8 @@ func reportedACAP(problems []policy.Problem, s *policy.Statement) string {
 	return ""
 }
 
-// caseMatters reports whether ACAP, which compares without case, takes a pattern
-// for one of the path and the policy does not.
+// caseMatters reports whether letter case matters for a path: ACAP ignores case, so a pattern may match the path in
+// ACAP but not in the policy.
 func caseMatters(spec *policy.Spec, path string) bool {
 	for _, r := range spec.Rules {
 		for _, s := range r.Statements {
@@ -132,9 +132,8 @@ func TestACAPAgreesWithDecide(t *testing.T) {
 	}
 }
 
-// Where a prohibition meets a permission of the narrower scope in more ways than can
-// be spelled out, the permission falls, and that is reported: none may hold where the
-// policy disallows.
+// A prohibition crosses a permission with a narrower scope in more ways than the records can list. The permission is
+// then left out, and this is reported, because the records must not allow a path that the policy disallows.
 func TestACAPCrossingInManyWays(t *testing.T) {
 	statement := func(allow bool, pattern string) []policy.Statement {
 		return []policy.Statement{{Pos: policy.Pos{Line: len(pattern)}, Allow: allow, Usage: policy.Index, Pattern: pathpattern.MustParse(pattern)}}
@@ -167,9 +166,9 @@ func TestACAPCrossingInManyWays(t *testing.T) {
 	}
 }
 
-// A permission may win over each of two prohibitions where only that one speaks, but
-// where both do, no pattern is narrower than both, and that is reported. Where one is, or
-// where the policy does not ask, nothing is.
+// A permission overrides each of two prohibitions on the paths where only one of them applies. On the paths where both
+// apply, no pattern is narrower than both, so the records cannot express the permission, and this is reported. It is
+// not reported if such a pattern exists, or if the policy does not need it.
 func TestACAPSeveralProhibitions(t *testing.T) {
 	rule := func(allow bool, patterns ...string) (r policy.Rule) {
 		r.For = []policy.Audience{{}}
@@ -211,8 +210,8 @@ func TestACAPSeveralProhibitions(t *testing.T) {
 	}
 }
 
-// The decision for present is spelled out for a usage derived from it if a rule names that
-// usage. Not all take the same qualifiers (ACAP 1.0 section 2.5.5).
+// If a rule names a usage derived from "present", the records also state the decision about "present" for that usage.
+// Not all derived usages can have the same qualifiers (ACAP 1.0 section 2.5.5).
 func TestACAPQualifiersOfPresent(t *testing.T) {
 	q := &policy.Qualifiers{}
 	for name, value := range map[policy.QualifierName]string{policy.QualifierProhibitedModification: "any", policy.QualifierTimeLimit: "3-days"} {
@@ -230,7 +229,7 @@ func TestACAPQualifiersOfPresent(t *testing.T) {
 		t.Fatalf("%+v of\n%s", read.Problems, f.Body)
 	}
 	if !slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Code == "acap-modification" }) {
-		t.Errorf("what present-link loses is not reported: %v", problems)
+		t.Errorf("the loss of present-link is not reported: %v", problems)
 	}
 	for u, want := range map[policy.Usage]int{policy.PresentOriginal: 2, policy.PresentSnippet: 2, policy.PresentLink: 1} {
 		if d := read.Decide(acap.Query{Path: "/x", Usage: u}); d.Verdict != policy.Allowed || len(d.Qualifiers.Strings()) != want {
@@ -239,8 +238,8 @@ func TestACAPQualifiersOfPresent(t *testing.T) {
 	}
 }
 
-// Action requests are read as they were stated, by the crawler and by Import, and
-// none is published without the switch.
+// The crawler and Import read action requests in the same form as they were stated. Without the switch, no action
+// request is published.
 func TestActionRequests(t *testing.T) {
 	spec := &policy.Spec{
 		Crawlers: []policy.Crawler{{Token: "AlphaBot"}, {Token: "BetaBot"}},
@@ -283,7 +282,8 @@ func TestActionRequests(t *testing.T) {
 	}
 }
 
-// acapPart is the records of a file, but for what of crawl is spelled out.
+// acapPart returns the ACAP records of a file, without the records that switch off the Allow and Disallow lines and that
+// allow crawling of all paths.
 func acapPart(body []byte) string {
 	i := bytes.Index(body, []byte("\r\nACAP-"))
 	if i < 0 {
@@ -292,8 +292,8 @@ func acapPart(body []byte) string {
 	return strings.NewReplacer("ACAP-ignore-conventional-records\r\n\r\n", "", "ACAP-allow-crawl: /\r\n", "").Replace(string(body[i:]))
 }
 
-// A rule for everyone and for a purpose is used twice in a record: in the purpose's sub-record,
-// it decides. Its weaker patterns are not asked there, and nothing is prohibited.
+// A rule for everyone and for a purpose occurs twice in a record. In the sub-record of the purpose, it decides, so the
+// weaker patterns of everyone do not apply there, and nothing is prohibited.
 func TestACAPRuleForEveryoneAndAPurpose(t *testing.T) {
 	framed := new(policy.Qualifiers)
 	if err := framed.SetQualifier(policy.PresentOriginal, policy.QualifierProhibitedContext, "within-user-frame"); err != nil {
@@ -318,8 +318,8 @@ func TestACAPRuleForEveryoneAndAPurpose(t *testing.T) {
 	}
 }
 
-// A crawler that is known by the purpose that a rule is for is asked about the rule's
-// usage purposes, another about the purpose.
+// A rule is for a purpose and has usage purposes. For a crawler that the catalog lists with the purpose, the test asks
+// about the usage purposes. For another crawler, it asks about the purpose.
 func TestACAPConditionOfPurposeRule(t *testing.T) {
 	rule := policy.Rule{
 		For: []policy.Audience{{Kind: policy.ForPurpose, Name: "research"}}, UsagePurposes: []string{"News"},

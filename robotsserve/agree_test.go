@@ -24,7 +24,7 @@ var (
 	seed     = flag.Uint64("seed", 1, "seed of the random policies")
 )
 
-// tokens are the crawlers asked about; the last is an unlisted one.
+// tokens are the crawlers that the tests ask about. The last one is an unlisted client.
 var tokens = append(slices.Clone(policytest.Tokens[:len(policytest.Tokens)-1]), "NobodyBot")
 
 func compile(t testing.TB, spec *policy.Spec) *policy.Policy {
@@ -33,7 +33,7 @@ func compile(t testing.TB, spec *policy.Spec) *policy.Policy {
 	return p
 }
 
-// render fails the test on problems that are errors.
+// render renders the policy, and fails the test if a problem is an error.
 func render(t testing.TB, p *policy.Policy, host string) *File {
 	t.Helper()
 	f, problems := Render(p, host, Options{})
@@ -69,8 +69,8 @@ func sameGroup(f *File, a, b string) bool {
 	return keyOf(lines(a)) == keyOf(lines(b))
 }
 
-// agentOf is the name by which a crawler finds its group, as its operator documents it:
-// "" where no group is for it.
+// agentOf returns the name with which a crawler finds its group, according to its operator's documentation. It returns
+// "" if no group applies to the crawler.
 func agentOf(f *File, p *policy.Policy, token string) string {
 	info := p.CrawlerInfo(p.Crawler(token))
 	if info.Token == "" {
@@ -83,14 +83,14 @@ func agentOf(f *File, p *policy.Policy, token string) string {
 	return agent
 }
 
-// followsAnother reports whether a crawler obeys the group of one of another operator.
+// followsAnother reports whether a crawler obeys the group of a crawler of another operator.
 func followsAnother(p *policy.Policy, token, agent string) bool {
 	id := p.Crawler(token)
 	return agent != "" && !strings.EqualFold(token, agent) && p.Family(id) != p.Crawler(agent)
 }
 
-// mistaken reports whether some readers take a crawler that no group names for one of
-// a shorter name.
+// mistaken reports whether no group names the crawler, but some readers would choose a group for a shorter name that is
+// a part of the crawler's name.
 func mistaken(f *File, agent string) bool {
 	agent = strings.ToLower(agent)
 	for _, g := range f.drawn.groups {
@@ -143,7 +143,7 @@ func repattern(pattern func(r *rand.Rand) string) func(*rand.Rand, *policy.Spec)
 			for j := range s.Rules[i].Statements {
 				s.Rules[i].Statements[j].Pattern = pathpattern.MustParse(pattern(r))
 			}
-			// A policy file may not say both in one rule.
+			// In a policy file, a rule cannot both allow and disallow the same path.
 			s.Rules[i].Statements = slices.DeleteFunc(s.Rules[i].Statements, func(st policy.Statement) bool {
 				said := seen[st.Pattern.String()]
 				seen[st.Pattern.String()] = true
@@ -164,23 +164,23 @@ func path(r *rand.Rand, kind string) string {
 	return policytest.Path(r)
 }
 
-// tally counts a reader's decisions, and those that are excepted, by their class.
+// tally counts a reader's decisions under the key "decisions", and the accepted exceptions under their class.
 type tally map[string]int
 
-// check fails the test where exceptions are more than 2 % of the decisions, or the
-// generators make none of a class.
+// check fails the test if more than 2 % of the decisions are exceptions, or if the generators make no exception of a
+// class.
 func (n tally) check(t *testing.T, reader string, classes ...string) {
 	t.Helper()
 	excepted := 0
 	for _, class := range classes {
 		excepted += n[class]
 		if n[class] == 0 && *policies >= 400 {
-			t.Errorf("%s: no decision is excepted as %q, so that nothing shows the class", reader, class)
+			t.Errorf("%s: no decision is an exception of the class %q, so the test does not cover it", reader, class)
 		}
 	}
-	t.Logf("%s: %d of %d decisions are excepted: %v", reader, excepted, n["decisions"], n)
+	t.Logf("%s: %d of %d decisions are exceptions: %v", reader, excepted, n["decisions"], n)
 	if excepted*50 > n["decisions"] {
-		t.Errorf("%s: more than 2 %% of the decisions are excepted", reader)
+		t.Errorf("%s: more than 2 %% of the decisions are exceptions", reader)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestGroupsAgreeWithDecide(t *testing.T) {
 	naives, temotos, classes := tally{}, tally{}, map[string]int{}
 	for _, k := range kinds {
 		naives, temotos := naives, temotos
-		if k.name == "ties" || k.name == "ends in $" || k.name == "percent-encoded and case" { // made to be hard to say: how many are excepted says nothing
+		if k.name == "ties" || k.name == "ends in $" || k.name == "percent-encoded and case" { // these kinds are hard to express on purpose, so the share of exceptions does not matter
 			naives, temotos = tally{}, tally{}
 		}
 		t.Run(k.name, func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestGroupsAgreeWithDecide(t *testing.T) {
 							t.Fatalf("%q, as %q, may fetch %q on %q: the file says %v, the policy %v\n%s\n%s", token, agent, path, host, got, want, f.Body, describe(spec))
 						}
 						if k.name == "ties" || mistaken(f, agent) {
-							continue // temoto knows no longest match of patterns with wildcards
+							continue // temoto does not find the longest match among patterns with wildcards
 						}
 						temotos["decisions"]++
 						if got := temoto.TestAgent(norm, strings.ToLower(agent)); got != want {
@@ -249,7 +249,7 @@ func TestGroupsAgreeWithDecide(t *testing.T) {
 								name = "not-flattenable"
 							}
 							if want && name == "" && slices.ContainsFunc(f.Losses, func(l Loss) bool { return l.spelling }) {
-								name = "not-flattenable" // it looks for such patterns anywhere in the path
+								name = "not-flattenable" // temoto looks for such patterns anywhere in the path
 							}
 							if name == "" {
 								t.Fatalf("temoto: %q may fetch %q on %q: the file says %v, the policy %v\n%s\n%s", token, path, host, got, want, f.Body, describe(spec))
@@ -268,10 +268,10 @@ func TestGroupsAgreeWithDecide(t *testing.T) {
 	}
 	checkClasses(t, classes)
 	naives.check(t, "the longest match", "not-flattenable")
-	temotos.check(t, "temoto", "not-flattenable") // the other classes are its own
+	temotos.check(t, "temoto", "not-flattenable") // the other classes exist only for temoto
 }
 
-// publish turns records on at random that must not disturb other readers.
+// publish randomly switches on other lines in robots.txt. They must not change what readers of RFC 9309 conclude.
 func publish(t testing.TB, r *rand.Rand, spec *policy.Spec) {
 	onOff := func() policy.Switch { return policy.Switch(r.IntN(2)) }
 	spec.Publish = policy.Publish{ACAP: onOff(), UserAgentPurpose: onOff(), ContentUsage: onOff(), ContentSignal: onOff()}

@@ -12,7 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// googleReader reads a file as Google's parser does, which cuts names at the first byte that no product token has.
+// googleReader reads a file like Google's parser, which cuts a name at the first byte that cannot be in a product
+// token.
 type googleReader struct {
 	*rfc9309.File
 
@@ -23,8 +24,8 @@ func (r googleReader) Allowed(path string) bool {
 	return r.Ask(rfc9309.Crawler{Names: []string{r.token}}, path).Allowed
 }
 
-// A name of the site that Google's parser reads in a crawler's name joins that crawler's group for such readers, and the
-// other way round. It does not open any path in either.
+// The site's file names "sistrix", and the policy names "SISTRIX Crawler". Google's parser cuts names, so it combines
+// the groups of both. No path that one of them disallows may become allowed.
 func TestNamesThatAreCutOpenNothing(t *testing.T) {
 	spec := &policy.Spec{
 		Publish:  policy.Publish{AllGroups: true},
@@ -49,7 +50,7 @@ func TestNamesThatAreCutOpenNothing(t *testing.T) {
 			if len(problems) > 0 || len(notes) == 0 {
 				t.Errorf("%v, notes %v", problems, notes)
 			}
-			for _, token := range []string{"SISTRIX", "sistrix", "Find"} { // as readers with Google's parser call themselves
+			for _, token := range []string{"SISTRIX", "sistrix", "Find"} { // names under which readers with Google's parser look for a group
 				read := googleReader{rfc9309.Parse(f.Body, nil), token}
 				before := googleReader{rfc9309.Parse([]byte(theirs), nil), token}
 				for _, path := range []string{"/a", "/a/b", "/a/b/c", "/a/x"} {
@@ -67,7 +68,8 @@ func TestNamesThatAreCutOpenNothing(t *testing.T) {
 	}
 }
 
-// A line of the site that is too long is shortened to its beginning, or left out alone if it allows.
+// If a Disallow line of the site is too long, the merged file has only its beginning. If an Allow line is too long,
+// only this line is left out.
 func TestLongLinesOfTheSite(t *testing.T) {
 	for name, long := range map[string]string{"ASCII": strings.Repeat("a", 17<<10), "beyond ASCII": strings.Repeat("ü", 3000)} {
 		theirs := "User-agent: *\nDisallow: /keep/\nDisallow: /" + long + "\nAllow: /keep/" + long + "\n"

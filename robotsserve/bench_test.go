@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// bigSpec states n patterns, one in ten with a wildcard, for a group of
-// crawlers and, with the first of them the other way round, for everyone.
+// bigSpec returns a policy with n patterns, one in ten with a wildcard. It has a rule for several crawlers, and a rule
+// for everyone, in which only the first entry differs.
 func bigSpec(n, crawlers int, u policy.Usage) *policy.Spec {
 	spec := &policy.Spec{Sitemaps: []policy.Sitemaps{{Addresses: []string{"/sitemap.xml"}}}}
 	named := policy.Rule{Pos: policy.Pos{Line: 1, Column: 1}}
@@ -31,7 +31,7 @@ func bigSpec(n, crawlers int, u policy.Usage) *policy.Spec {
 		s.Allow = s.Allow != (i == 0)
 		everyone.Statements = append(everyone.Statements, s)
 	}
-	// So that what is allowed matters.
+	// A disallow entry for all paths makes the allow entries matter.
 	for _, r := range []*policy.Rule{&named, &everyone} {
 		r.Statements = append(r.Statements, policy.Statement{Usage: u, Pattern: pathpattern.All})
 	}
@@ -71,7 +71,7 @@ func BenchmarkRenderACAP(b *testing.B) {
 	}
 }
 
-// discard is a client that takes everything.
+// discard is a client that discards the response.
 type discard struct{ header http.Header }
 
 func (d *discard) Header() http.Header         { return d.header }

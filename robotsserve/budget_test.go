@@ -12,7 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// crossingSpec has prohibitions each of which crosses each of as many permissions, in a rule for each audience.
+// crossingSpec returns a policy with a rule for each audience. Each rule has n prohibitions and n permissions, and each
+// prohibition crosses each permission.
 func crossingSpec(n int, audiences ...string) *policy.Spec {
 	spec := &policy.Spec{}
 	var closed, open []string
@@ -27,7 +28,8 @@ func crossingSpec(n int, audiences ...string) *policy.Spec {
 	return spec
 }
 
-// A second rule that says the same doubles the work, because where two patterns cross is only asked where that matters.
+// A second rule with the same entries only doubles the work, because the crossings of two patterns are only examined if
+// they can change a decision.
 func TestCrossingRulesCostNoMoreThanTheirPairs(t *testing.T) {
 	work := func(audiences ...string) int {
 		f, problems := Render(compile(t, crossingSpec(150, audiences...)), "", Options{})
@@ -43,7 +45,7 @@ func TestCrossingRulesCostNoMoreThanTheirPairs(t *testing.T) {
 	}
 }
 
-// A file for which the budget does not last has all that is disallowed, nothing that is allowed, and says so.
+// If the budget is used up, the file has all Disallow lines and no Allow lines, and a Loss reports this.
 func TestSpentBudget(t *testing.T) {
 	p := compile(t, crossingSpec(20, "everyone"))
 	spent := solve.NewBudget()

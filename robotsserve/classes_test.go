@@ -11,11 +11,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// decisionClasses are the ways in which decisions can be hard to say in a
-// robots.txt; the generators must make them all.
+// decisionClasses are the kinds of decisions that are hard to express in a robots.txt. The random policies must contain
+// all of them.
 var decisionClasses = []string{"tie", "$", "crossing", "percent-encoded", "case", "host", "category"}
 
-// classify counts a decision under the classes that it is of.
+// classify adds one to the count of each class that the decision belongs to.
 func classify(counts map[string]int, p *policy.Policy, token, host, path string) {
 	d := p.Decide(policy.Query{Crawler: p.Crawler(token), Identity: policy.Verified, Host: host, Path: path, Now: policytest.Now})
 	if d.Statement == nil {
@@ -52,7 +52,7 @@ func checkClasses(t *testing.T, counts map[string]int) {
 	for _, class := range decisionClasses {
 		t.Logf("%s: %d decisions", class, counts[class])
 		if counts[class] == 0 && *policies >= 100 {
-			t.Errorf("the generators make no decision of the class %q", class)
+			t.Errorf("no random policy has a decision of the class %q", class)
 		}
 	}
 }

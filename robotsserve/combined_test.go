@@ -11,8 +11,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// The group of a purpose opens what its rules allow, though another purpose is disallowed everything, and the warning
-// names that other purpose as the reason why no Allow line says so.
+// Everything is disallowed for purpose a, and allowed for purpose b. A crawler that has only purpose b may fetch
+// /admin/, because its group has no Disallow line for this path. Its group has no Allow line either, and the warning
+// names the rules of the other purpose as the reason.
 func TestPurposeBesideAnotherThatIsDisallowedEverything(t *testing.T) {
 	crawl := func(path string, allow bool) policy.Statement {
 		return policy.Statement{Usage: policy.Crawl, Pattern: pathpattern.MustParse(path), Allow: allow}

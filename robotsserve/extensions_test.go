@@ -127,8 +127,8 @@ func TestContentUsageAgreesWithDecide(t *testing.T) {
 	}
 }
 
-// A Content-Signal line says no to what is disallowed somewhere, and not to what a
-// stronger rule allows wherever it is.
+// A Content-Signal line has "no" for a usage that is disallowed on some path. It does not have "no" if a stronger rule
+// allows the usage on all of these paths.
 func TestContentSignal(t *testing.T) {
 	alpha, everyone := []policy.Audience{{Kind: policy.ForToken, Name: "AlphaBot"}}, []policy.Audience{{}}
 	rule := func(audience []policy.Audience, allow bool, u policy.Usage, path string) policy.Rule {

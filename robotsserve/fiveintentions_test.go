@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// A policy of five intentions is a file that a person reads to its end, whatever number
-// of crawlers its categories have. The golden files show it.
+// The robots.txt of a policy with five intentions is short enough for people to read, even if its categories have many
+// crawlers. The golden files show the result.
 func TestFiveIntentionsAreShort(t *testing.T) {
 	data, err := os.ReadFile("testdata/five-intentions.yaml")
 	if err != nil {

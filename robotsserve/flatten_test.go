@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// TestFlattening is design by example: rules, and the file that they come to.
+// TestFlattening lists rules and the robots.txt that they result in.
 func TestFlattening(t *testing.T) {
 	const everyone, alpha, search = "everyone", "AlphaBot", "category:search"
 	for _, c := range []struct {
@@ -173,7 +173,7 @@ func TestFlattening(t *testing.T) {
 	}
 }
 
-// Explain shows the spelling that closes a path for readers that do not decode it.
+// Explain shows the line that disallows a path for readers that do not decode percent-encoded URLs.
 func TestExplainSecondSpelling(t *testing.T) {
 	p := compile(t, &policy.Spec{Rules: []policy.Rule{crawlRule(1, "everyone", false, "/a%7Eb")}})
 	f, _ := Render(p, "", Options{})

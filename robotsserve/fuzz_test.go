@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// FuzzRender puts two patterns into a random policy and holds the file to the
-// layout, and to what the policy decides for the paths that the patterns are.
+// FuzzRender puts two patterns into a random policy and checks the layout of the file. It also uses the patterns as
+// paths, and compares the file with the policy's decisions about them.
 func FuzzRender(f *testing.F) {
 	f.Add(uint64(1), "/a*b$", "/a", "name")
 	f.Add(uint64(2), "*/x", "/%2a%24", "two\nlines")

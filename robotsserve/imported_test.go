@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// TestImportedGroupsHaveTheirLines renders imported groups: nothing of the group of "*" is in another one, no Allow is left
-// out, and no line is added.
+// TestImportedGroupsHaveTheirLines renders imported groups. No group gets lines from the group of "*", no Allow line is
+// left out, and no line is added.
 func TestImportedGroupsHaveTheirLines(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]struct{ group, lines string }{

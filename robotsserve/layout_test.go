@@ -19,12 +19,11 @@ import (
 
 var stars = regexp.MustCompile(`\*+`)
 
-// checkLayout holds a file to the rules that keep every parser tried from
-// misreading it.
+// checkLayout checks the layout rules that prevent all tested parsers from misreading a file.
 func checkLayout(t *testing.T, file []byte) {
 	t.Helper()
 	if rest := bytes.ReplaceAll(file, []byte("\r\n"), nil); bytes.Contains(rest, []byte("\r")) || bytes.Contains(file, []byte("\r\n")) && bytes.Contains(rest, []byte("\n")) {
-		t.Fatalf("the ends of lines are mixed in\n%q", file)
+		t.Fatalf("different line ends are mixed in\n%q", file)
 	}
 	text := strings.ReplaceAll(string(file), "\r\n", "\n")
 	if strings.Contains(text, "\n\n\n") || strings.HasPrefix(text, "\n") || !strings.HasSuffix(text, "\n") {
@@ -82,7 +81,7 @@ func checkLayout(t *testing.T, file []byte) {
 				rules++
 			case slices.Contains([]string{"Crawl-delay", "App-Directives", "Content-Usage", "Content-Signal"}, key) && state == "rules":
 			default:
-				t.Fatalf("%q in state %q of\n%s", line, state, text)
+				t.Fatalf("%q is not allowed in state %q of\n%s", line, state, text)
 			}
 		}
 		if rules == 0 {
@@ -94,8 +93,9 @@ func checkLayout(t *testing.T, file []byte) {
 	}
 }
 
-// needsStars reports whether a line of a group may have needless "*". It may if a line of the other kind is as long as
-// this line with some of the stars. After "$", one star says that the "$" is not the end of the pattern.
+// needsStars reports whether the additional "*" of a line can be necessary. They can if a line of the other kind is as
+// long as this line with some of the stars. After a final "$", one star shows that the "$" does not mean the end of the
+// path.
 func needsStars(group, key, short, long string) bool {
 	if long == short+"*" && strings.HasSuffix(short, "$") {
 		return true
@@ -138,8 +138,8 @@ func TestPolicyThatSaysNothing(t *testing.T) {
 	}
 }
 
-// Taking any line away must change what some reader does: one of longest matches
-// or, among the patterns without wildcards, one of first matches.
+// Every line must be needed: without it, some reader must decide differently. One reader uses the longest match. The
+// other one uses the first match, and only files without wildcards are tested with it.
 func TestNoNeedlessLines(t *testing.T) {
 	paths := []string{"/"}
 	for n := 0; n < len(paths) && len(paths[n]) < 7; n++ {
@@ -156,7 +156,7 @@ func TestNoNeedlessLines(t *testing.T) {
 			for token, rules := range crawlertest.ReadRobotsTxt(string(f.Body)).Groups {
 				for i := range rules {
 					if len(rules[i].Path) > 6 {
-						continue // the paths asked about are too short to tell
+						continue // the tested paths are too short to reach this pattern
 					}
 					lines++
 					if len(rules) > 1 && !matters(rules, i, paths) {
@@ -195,8 +195,8 @@ func firstMatch(rules []crawlertest.RobotsLine, path string) bool {
 	return true
 }
 
-// The grammar of ACAP 1.0 section 3, as far as a line goes. It has "'" for "#" in
-// VCHAR-excluding-hash by mistake, and no query in a pattern.
+// The grammar of a line in ACAP 1.0 section 3. By mistake, the specification has "'" instead of "#" in
+// VCHAR-excluding-hash, and does not allow a query in a pattern.
 var (
 	acapName    = `[A-Za-z][A-Za-z0-9._-]*`
 	acapPath    = `(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-F]{2})+`
@@ -230,7 +230,7 @@ func checkACAP(t *testing.T, file []byte) {
 			continue
 		}
 		if !acapGrammar.MatchString(line) {
-			t.Fatalf("%q is not of the grammar of ACAP 1.0", line)
+			t.Fatalf("%q does not match the grammar of ACAP 1.0", line)
 		}
 		now := 3
 		switch {
@@ -246,8 +246,7 @@ func checkACAP(t *testing.T, file []byte) {
 	}
 }
 
-// namedSpec gives a random policy named sets and usages, as the reader of policy
-// files would.
+// namedSpec adds named sets and usages to a random policy, in the same form as the parser of policy files.
 func namedSpec(r *rand.Rand, spec *policy.Spec) {
 	var set policy.ResourceSet
 	set.Name = "some-set"

@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// limits are the qualifiers of a decision that ACAP defines for a usage.
+// limits returns the qualifiers of a decision that ACAP defines for the usage.
 func limits(d policy.Decision, u policy.Usage) []string {
 	return slices.DeleteFunc(slices.Clone(d.Qualifiers().Strings()), func(text string) bool {
 		name, _, _ := strings.Cut(text, "=")

@@ -32,8 +32,8 @@ func crawlRule(line int, audience string, allow bool, patterns ...string) policy
 	return r
 }
 
-// Groups that say the same share their lines, so that 10,000 rules for 1,000
-// crawlers are a file that readers read whole.
+// Crawlers with the same rules share a group. So even 10,000 paths for each of 1,000 crawlers result in a file that is
+// not larger than crawlers read.
 func TestManyRulesForManyCrawlers(t *testing.T) {
 	f := render(t, compile(t, bigSpec(10000, 1000, policy.Crawl)), "www.example.com")
 	t.Logf("%d bytes", len(f.Body))
@@ -41,7 +41,7 @@ func TestManyRulesForManyCrawlers(t *testing.T) {
 		t.Errorf("%d crawlers are named", n)
 	}
 	if n := bytes.Count(f.Body, []byte("\n\n")); n != 2 {
-		t.Errorf("%d paragraphs end", n)
+		t.Errorf("%d empty lines between groups", n)
 	}
 }
 
@@ -64,8 +64,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// Neither crawlers that are shut out one by one nor a file that is far too large
-// cost the product of rules and crawlers.
+// The work is not proportional to the number of rules times the number of crawlers. This is tested with many crawlers
+// that are disallowed one by one, and with a file that is far too large.
 func TestManyClasses(t *testing.T) {
 	testkit.Slow(t)
 	if testing.Short() {
@@ -88,7 +88,7 @@ func TestManyClasses(t *testing.T) {
 	}
 }
 
-// Crawlers that follow another operator's cost no comparison of each line with each.
+// For crawlers that follow a crawler of another operator, rendering does not compare each line with every other line.
 func TestFollowersOfAGroupOfManyLines(t *testing.T) {
 	var patterns []string
 	for i := range 10_000 {
@@ -109,12 +109,12 @@ func TestFollowersOfAGroupOfManyLines(t *testing.T) {
 	}
 	f := render(t, p, "")
 	if bytes.Contains(f.Body, []byte("Other")) {
-		t.Error("they are named, although the group that they follow disallows all that everyone's does")
+		t.Error("the crawlers are named, although the group that they follow disallows everything that the group of * disallows")
 	}
 }
 
-// With many crawlers and hosts with their own rules, times rules for everyone, only some hosts
-// are rendered, and among them the largest.
+// If many crawlers and many hosts have their own rules, and there are many rules for everyone, Check renders only some
+// hosts. The largest file is one of them.
 func TestTooMuchWork(t *testing.T) {
 	testkit.Nightly(t)
 	var patterns []string
@@ -145,7 +145,7 @@ func TestTooMuchWork(t *testing.T) {
 	}
 }
 
-// Hosts to which the same rules speak share one rendering.
+// Hosts with the same rules share one rendered file.
 func TestCheckRendersEachShapeOnce(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -193,8 +193,8 @@ func TestLineTooLong(t *testing.T) {
 	}
 }
 
-// Patterns that cross by the thousand are too much for ACAP records, and a few of the
-// losses of a permission say all there is to say.
+// If thousands of patterns cross, the ACAP records are left out with an error. If fewer cross, only a few of the losses
+// of each permission are reported.
 func TestACAPCrossingsAreBounded(t *testing.T) {
 	rules := func(permissions, prohibitions int) []policy.Rule {
 		host, everywhere := policy.Rule{For: []policy.Audience{{}}}, policy.Rule{For: []policy.Audience{{}}}

@@ -66,13 +66,13 @@ type lining struct {
 	apart   bool                             // the statements are for several groups of crawlers or several usages
 	starred bool                             // star makes lines as long as the deciding statements
 	all     map[pathpattern.Pattern][]stated // statements by their rooted patterns
-	given   []pathpattern.Pattern            // the patterns in all, in order
-	set     solve.Set                        // the patterns in given
+	given   []pathpattern.Pattern            // the patterns of the statements in all, in order
+	set     solve.Set                        // the set of the patterns in given
 	value   func(pathpattern.Pattern) []verdict
 	lines   map[pathpattern.Pattern]*line // lines whose verdicts differ from the results of value
 	places  map[*policy.Statement]int     // the index of each statement in the group
 	dropped []*line
-	left    []stated // omitted permissions, which would allow more for Google's parser than for other readers
+	left    []stated // omitted Allow lines, which would allow more for Google's parser than for other readers
 	losses  []Loss
 }
 

@@ -123,7 +123,7 @@ type unit struct {
 	class *policy.Class
 	infos []*crawler // empty for everyone
 
-	control *policy.ControlToken // set if infos is a control token and training is disallowed
+	control *policy.ControlToken // set if the crawler is a control token and training is disallowed
 }
 
 // units lists the units of a host, everyone first.

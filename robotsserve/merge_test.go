@@ -19,8 +19,8 @@ import (
 
 var foreignTokens = append(slices.Clone(tokens), "ThetaBot", "alphabot")
 
-// foreignFile is a robots.txt at random, in clean lines: patterns with "**" and
-// without the "/" at the start only if odd.
+// foreignFile returns a random robots.txt of valid lines. Only if odd is true, patterns contain "**" or do not begin
+// with "/".
 func foreignFile(r *rand.Rand, odd bool) string {
 	var b strings.Builder
 	for range r.IntN(4) {
@@ -91,7 +91,7 @@ func TestMergeAgreesWithBoth(t *testing.T) {
 	t.Log(counts)
 }
 
-// obeyedName is the token whose group of a file a crawler obeys, "" for none.
+// obeyedName returns the token of the group that a crawler obeys in a file, or "" if it does not obey any group.
 func obeyedName(p *policy.Policy, f *crawlertest.RobotsTxt, token string) string {
 	info := p.CrawlerInfo(p.Crawler(token))
 	for _, t := range append([]string{token}, info.Follows...) {
@@ -100,13 +100,13 @@ func obeyedName(p *policy.Policy, f *crawlertest.RobotsTxt, token string) string
 		}
 	}
 	if info.IgnoresStar {
-		return "" // "*" is not asked
+		return "" // the crawler ignores "*"
 	}
 	return token
 }
 
-// A file of nothing but sitemaps, many of them twice, is merged in time that grows with its
-// length, and not for every request.
+// The site's file consists almost only of sitemaps, and some are repeated. The time for merging it is proportional to
+// its length, and the result is cached.
 func TestMergeManySitemaps(t *testing.T) {
 	var file strings.Builder
 	var want []string
@@ -132,7 +132,7 @@ func TestMergeManySitemaps(t *testing.T) {
 		t.Errorf("%d sitemaps, want %d", len(got), len(want))
 	}
 	if again, _ := s.mergedContent(t.Context(), s.hosts[0], "www.example.com", Answer{Other: other}); again != first {
-		t.Error("the same file was filled in twice")
+		t.Error("the same file was merged twice")
 	}
 	few := robotstxt.Parse([]byte("User-agent: *\nDisallow: /x\nSitemap: https://a.example/few\n"))
 	if c, _ := s.mergedContent(t.Context(), s.hosts[0], "www.example.com", Answer{Other: few}); !strings.Contains(string(slices.Concat(c.identity.parts...)), "/few\n") {
@@ -140,8 +140,8 @@ func TestMergeManySitemaps(t *testing.T) {
 	}
 }
 
-// Rules for thousands of crawlers at once are not kept thousands of times, and a file
-// that is not read to its end closes everything to those crawlers.
+// A group for thousands of crawlers is not stored once for each of them. If such a file is too large to be read
+// completely, everything is disallowed for these crawlers.
 func TestMergeManyNamesOfManyRules(t *testing.T) {
 	var file strings.Builder
 	for i := range 3000 {
@@ -177,19 +177,18 @@ func TestMergeReportsWhatItLeavesOut(t *testing.T) {
 	if string(f.Body) != want {
 		t.Errorf("got\n%s\nwant\n%s", f.Body, want)
 	}
-	if len(notes) != 1 { // the record of ACAP
+	if len(notes) != 1 { // one note, about the ACAP record
 		t.Errorf("%+v", notes)
 	}
 	spec.Rules[0].Statements = append(spec.Rules[0].Statements, policy.Statement{Usage: policy.TrainAI, Pattern: pathpattern.All})
 	other = strings.Replace(other, "ai-train=no", "/x search=yes", 1)
 	f, _, notes = Merge(compile(t, spec), "www.example.com", robotstxt.Parse([]byte(other)), Options{})
 	if strings.Contains(string(f.Body), "Signal") || len(notes) != 2 {
-		t.Errorf("where the policy has preferences of its own: %+v\n%s", notes, f.Body)
+		t.Errorf("with preferences in the policy: %+v\n%s", notes, f.Body)
 	}
 }
 
-// A prohibition of other is a prohibition of AI and search too, and no line of the site's may
-// replace it.
+// A disallow entry for "other" also disallows AI usages and search. No line of the site's file may replace this.
 func TestMergePreferencesBesideOther(t *testing.T) {
 	spec := &policy.Spec{Publish: policy.Publish{ContentUsage: policy.On}, Rules: []policy.Rule{{
 		For: []policy.Audience{{}}, Statements: []policy.Statement{{Usage: policy.Other, Pattern: pathpattern.All}},
@@ -234,8 +233,8 @@ func mustImport(t *testing.T, data []byte) *policy.Spec {
 	return im.Spec
 }
 
-// A merge that is larger than crawlers read keeps the groups of "*" and of search
-// engines, then what fits, and disallows everything to the crawlers of the rest.
+// The merged file would be larger than crawlers read. It keeps the groups of "*" and of search engines, and the other
+// groups that fit. For the crawlers of the remaining groups, everything is disallowed.
 func TestMergeTooLarge(t *testing.T) {
 	var file strings.Builder
 	for i := range 60 {
@@ -255,7 +254,7 @@ func TestMergeTooLarge(t *testing.T) {
 			{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/" + strings.Repeat("ours", 400) + "/")},
 		}}},
 	})
-	for i := range 60 { // each group repeats what the policy says to everyone
+	for i := range 60 { // each group repeats the rules of the policy for everyone
 		p.Spec().Rules[0].Statements = append(p.Spec().Rules[0].Statements, policy.Statement{
 			Usage: policy.Crawl, Pattern: pathpattern.MustParse(fmt.Sprintf("/%s/%d", strings.Repeat("more", 60), i)),
 		})
@@ -288,9 +287,8 @@ func TestMergeTooLarge(t *testing.T) {
 	}
 }
 
-// A URL in a Disallow line does not close any path: Google's parser does not match any address
-// with it. It is reported as a line that cannot mean what it says, once for the groups that it
-// is of.
+// A full URL in a Disallow line does not disallow any path, because Google's parser does not match any path with it.
+// One note reports the line as wrong, even if it is in the group of several crawlers.
 func TestMergeURLInDisallow(t *testing.T) {
 	file := "User-agent: Bingbot\nUser-agent: *\nDisallow: https://other.example/\nDisallow: /x/\n"
 	f, problems, notes := Merge(compile(t, &policy.Spec{}), "www.example.com", robotstxt.Parse([]byte(file)), Options{})
@@ -308,7 +306,7 @@ func TestMergeURLInDisallow(t *testing.T) {
 	}
 }
 
-// The statements of a merged file about its host apply to each host.
+// The policy names a sitemap by its path. In a merged file, the sitemap has the name of each requested host.
 func TestMergeForEachHost(t *testing.T) {
 	s := NewServer(compile(t, &policy.Spec{Sitemaps: []policy.Sitemaps{{Addresses: []string{"/s.xml"}}}}), ServeOptions{})
 	other := robotstxt.Parse([]byte("User-agent: *\nDisallow: /x\n"))

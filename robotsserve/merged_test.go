@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// manyStatements disallows thousands of paths for everyone.
+// manyStatements returns a policy that disallows n paths for everyone.
 func manyStatements(n int) *policy.Spec {
 	var ours []policy.Statement
 	for i := range n {
@@ -30,8 +30,8 @@ func manyStatements(n int) *policy.Spec {
 	}
 }
 
-// The work that a site's file with thousands of groups causes is bounded. Everyone's group and
-// the search engines' groups are there, and a group without room is shut.
+// A site's file with thousands of groups causes only limited work. The groups of everyone and of search engines are
+// always complete. A group that does not fit disallows everything.
 func TestMergeOfThousandsOfGroupsIsBounded(t *testing.T) {
 	var file strings.Builder
 	for i := range 5000 {
@@ -74,7 +74,7 @@ func TestMergeOfThousandsOfGroupsIsBounded(t *testing.T) {
 	}
 }
 
-// Names as long as they may be, each within the next, do not take minutes to be ordered.
+// Each of many long names contains all shorter ones. Ordering these names does not take minutes.
 func TestTokenSetOfLongNames(t *testing.T) {
 	of := map[string]*group{}
 	const longest = 200
@@ -92,8 +92,8 @@ func TestTokenSetOfLongNames(t *testing.T) {
 	}
 }
 
-// While a file is being merged, what it came to before is served, or what the policy
-// says alone: never less than the policy disallows, and not to be cached for long.
+// While a file is being merged, the server sends the merged result of the previous file, or the policy alone. Such an
+// answer never disallows less than the policy, and clients may cache it only for a short time.
 func TestMergeInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(compile(t, manyStatements(1)), ServeOptions{})
@@ -131,7 +131,7 @@ func TestMergeInTheBackground(t *testing.T) {
 			s.merged.running = n
 		}
 		step("the first file", Answer{Other: one}, "max-age=3600 /ours/0/ /one/")
-		running(maxMerging) // by others
+		running(maxMerging) // the merges of other files
 		step("another file", Answer{Other: two, Before: one}, "max-age=60 /ours/0/ /one/")
 		step("another file and none before", Answer{Other: two}, "max-age=60 /ours/0/")
 		step("the file before was never merged", Answer{Other: two, Before: file("/three/")}, "max-age=60 /ours/0/")
@@ -151,8 +151,8 @@ func TestMergeInTheBackground(t *testing.T) {
 	})
 }
 
-// A panic while merging is an error of that file alone.
-// Small merged files are kept for many sites, large ones up to a bound.
+// A panic while merging affects only that file. Many small merged files are cached, and large ones up to a limit in
+// bytes.
 func TestMergedFilesAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ size, files, merges, most int }{

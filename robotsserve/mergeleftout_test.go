@@ -14,8 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Sitemaps are a hint, rules are not: as many sitemaps of the site are left out as do not
-// fit, and none of its groups.
+// Sitemaps are only hints, so the sitemaps of the site that do not fit are left out. Its groups are never left out.
 func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 	var file strings.Builder
 	file.WriteString("User-agent: *\nDisallow: /theirs/\n")
@@ -52,8 +51,8 @@ func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 	check(string(slices.Concat(c.identity.parts...)), notes)
 }
 
-// The site's rules are served with whatever of the policy's depends on the host: a license
-// finds room, and the policy's own sitemaps give way to rules.
+// Some parts of the file depend on the host. There is always room for the policy's license line, but the policy's own
+// sitemaps are left out if the site's rules need the room.
 func TestMergeLeavesRoomForThePolicy(t *testing.T) {
 	training := []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{{Usage: policy.TrainAI, Pattern: pathpattern.All}}}}
 	var maps []string
@@ -96,8 +95,8 @@ func TestMergeLeavesRoomForThePolicy(t *testing.T) {
 	}
 }
 
-// A group of draft-illyes-rep-purpose-00 is for clients, and those that name no purpose
-// must not take it for theirs: it is left out, and reported.
+// The site's file has a group with a User-Agent-Purpose line (draft-illyes-rep-purpose-00). Clients without a purpose
+// must not obey it, so it is left out and reported.
 func TestMergeReportsPurposes(t *testing.T) {
 	file := "User-agent: *\nDisallow: /all/\n\nUser-Agent-Purpose: training\nDisallow: /\n"
 	f, _, notes := Merge(compile(t, &policy.Spec{}), "www.example.com", robotstxt.Parse([]byte(file)), Options{})
@@ -109,8 +108,8 @@ func TestMergeReportsPurposes(t *testing.T) {
 	}
 }
 
-// Some words mean several crawlers in a policy. A group of the site with such a name is only for the crawler that has
-// this name.
+// In a policy, words such as "everyone" stand for several crawlers. A group of the site with such a name applies only
+// to a crawler that has this name.
 func TestMergeKeepsNamesOfSeveralCrawlers(t *testing.T) {
 	for _, name := range []string{"everyone", "everyone-else", "Everyone-Else", "category", "operator", "purpose"} {
 		file := "User-agent: *\nDisallow: /\n\nUser-agent: " + name + "\nDisallow: /a/\n"

@@ -64,14 +64,14 @@ func TestMergePreferencesToTheStricter(t *testing.T) {
 					}
 				}
 				if n != 1 {
-					t.Errorf("%q stands there %d times\n%s", w, n, f.Body)
+					t.Errorf("%q is in the file %d times\n%s", w, n, f.Body)
 				}
 			}
 			if tt.not != "" && strings.Contains(string(f.Body), tt.not) {
-				t.Errorf("%q stands there\n%s", tt.not, f.Body)
+				t.Errorf("%q is in the file\n%s", tt.not, f.Body)
 			}
 			if name == "other usages" && len(notes) > 0 {
-				t.Errorf("said to be left out: %+v", notes)
+				t.Errorf("notes about lines left out: %+v", notes)
 			}
 		})
 	}

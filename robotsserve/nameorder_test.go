@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Some readers take the first group whose name is a part of a crawler's name. They find the
-// same lines as others, also if two groups would each have to be before the other one.
+// Some readers obey the first group whose name is a part of a crawler's name. They must find the same lines as other
+// readers, even if each of two groups would have to be before the other one.
 func TestOrderOfNames(t *testing.T) {
 	rule := func(line int, path string, tokens ...string) policy.Rule {
 		r := crawlRule(line, tokens[0], false, path)

@@ -13,9 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// name sets the tokens of the groups. A crawler is named if a rule names it, and its lines differ from the group of
-// "*" and from the group of a crawler that it follows. If purposes is true, there are groups of purposes, which win
-// over the group of "*". In this case, every crawler that rules name gets a group.
+// name sets the tokens of the groups. A group names a crawler if a rule names it, and if its lines differ from the
+// group of "*" and from the group of a crawler that it follows. If purposes is true, there are groups of purposes,
+// which win over the group of "*". In this case, every crawler that rules name gets a group.
 func (g *grouping) name(purposes bool) {
 	g.star.tokens = []string{"*"}
 	all := g.candidates()
@@ -172,7 +172,7 @@ func (g *grouping) arrange() []*group {
 	return append([]*group{g.star}, all...)
 }
 
-// nameOrder knows which tokens are parts of tokens of other groups.
+// nameOrder holds which tokens are parts of tokens of other groups.
 type nameOrder struct {
 	of    map[string]*group   // group of each token
 	parts map[string][]string // for each token, its parts that are tokens of groups with different lines
@@ -239,8 +239,8 @@ func (o *nameOrder) split(all []*group) (parts []*group) {
 	return parts
 }
 
-// refused tells how many paths the server blocks, among the paths that a unit's group disallows but the group of "*"
-// does not.
+// A refused is the share of paths that the server blocks, among the paths that a unit's group disallows and the group
+// of "*" does not disallow.
 type refused int
 
 const (

@@ -8,8 +8,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A User-agent line has what RFC 9309 section 2.2.1 calls a product token, or a name that is
-// documented for robots.txt, or that the policy's author wrote.
+// A User-agent line contains a product token (RFC 9309 section 2.2.1), a name that an operator documents for
+// robots.txt, or a name that the policy's author wrote.
 func TestNamesThatAreNoTokens(t *testing.T) {
 	crawlers := []policy.Crawler{
 		{Token: "Centro Ads.txt Crawler", Category: "seo", NoToken: true},

@@ -20,8 +20,8 @@ func loadPolicy(t *testing.T, text string) *policyfile.File {
 	return f
 }
 
-// A preamble stands at the start of the file, word for word, for the hosts that it is for;
-// below the comment that ACAP 1.0 section 2.1.1 wants first.
+// The text of a preamble is at the start of the file, unchanged, for the hosts that it applies to. Only the comment
+// that ACAP 1.0 section 2.1.1 requires is before it.
 func TestPreambleByHost(t *testing.T) {
 	const rules = "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /a/}\n"
 	p := loadPolicy(t, rules+`publish:
@@ -57,7 +57,7 @@ func TestPreambleByHost(t *testing.T) {
 	}
 }
 
-// An author's text about rights survives import, the policy file and a merge.
+// A site's text about rights is kept by import, in the policy file, and in a merge.
 func TestAuthorsWordsStay(t *testing.T) {
 	const theirs = "# Example Press Ltd.\n# We expressly reserve all rights under Article 4 of Directive (EU) 2019/790.\n\n" +
 		"# the house\nUser-agent: *\nDisallow: /a/\n# Nutzungsvorbehalt nach § 44b UrhG\nDisallow: /b/\n"
@@ -80,7 +80,7 @@ func TestAuthorsWordsStay(t *testing.T) {
 	for name, body := range map[string]string{"imported": string(published.Body), "merged": string(merged.Body)} {
 		for _, line := range reserved {
 			if strings.Count(body, line) != 1 {
-				t.Errorf("%s: %q is not there once:\n%s", name, line, body)
+				t.Errorf("%s: %q is not in the file exactly once:\n%s", name, line, body)
 			}
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// readPurposes reads a file as a crawler that knows User-Agent-Purpose and that
-// no group names: it combines the groups of its purposes, if there are any.
+// readPurposes reads a file like a crawler that supports User-Agent-Purpose and that no group names. Such a crawler
+// combines the groups of its purposes, if there are any.
 func readPurposes(body string, purposes []string) *crawlertest.RobotsTxt {
 	f := &crawlertest.RobotsTxt{Groups: map[string][]crawlertest.RobotsLine{}}
 	for block := range strings.SplitSeq(strings.ReplaceAll(body, "\r\n", "\n"), "\n\n") {
@@ -37,8 +37,8 @@ func readPurposes(body string, purposes []string) *crawlertest.RobotsTxt {
 	return f
 }
 
-// A crawler combines the groups of all its purposes ("If there is more than one group
-// matching", draft-illyes-rep-purpose-00), and reads in them what the policy decides for it.
+// A crawler combines the groups of all its purposes ("If there is more than one group matching",
+// draft-illyes-rep-purpose-00). The result must agree with the policy's decisions for this crawler.
 func TestPurposeGroupsAgreeWithDecide(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 6))
 	counts := map[string]int{}
@@ -94,14 +94,14 @@ func TestPurposeGroupsAgreeWithDecide(t *testing.T) {
 	}
 }
 
-// usagePurposes reports whether rules ask for a purpose of use, which for
-// several purposes is another question than for each.
+// usagePurposes reports whether a rule depends on the purpose of use. For such a rule, the decision for several
+// purposes can differ from the decisions for each of them.
 func usagePurposes(spec *policy.Spec) bool {
 	return slices.ContainsFunc(spec.Rules, func(r policy.Rule) bool { return len(r.UsagePurposes) > 0 })
 }
 
-// If the group of a purpose cannot express a path, that is reported with the purpose: no line
-// that says "/a" is as long as "/*b*a".
+// A Loss in the group of a purpose names the purpose. Here no Allow line for "/ba" can be as long as "/*b*a$", so the
+// group cannot express the policy.
 func TestPurposeLosses(t *testing.T) {
 	statement := func(allow bool, pattern string) []policy.Statement {
 		return []policy.Statement{{Pos: policy.Pos{Line: len(pattern)}, Allow: allow, Pattern: pathpattern.MustParse(pattern)}}
@@ -119,9 +119,8 @@ func TestPurposeLosses(t *testing.T) {
 	}
 }
 
-// A crawler with rules of its own that come to the same as everyone's is named nevertheless.
-// Otherwise it would obey the groups of its purposes, which are for crawlers without rules.
-// An Allow that is left out is a loss where only a third pattern shows that it would open some paths: here "/a/*a$".
+// An omitted Allow line is reported as a Loss, even if only a third pattern shows that the line would allow some paths.
+// Here these paths match "/a/*a$".
 func TestLossWhereThreePatternsMeet(t *testing.T) {
 	crawl := func(allow bool, pattern string) policy.Statement {
 		return policy.Statement{Allow: allow, Usage: policy.Crawl, Pattern: pathpattern.MustParse(pattern)}
@@ -140,6 +139,8 @@ func TestLossWhereThreePatternsMeet(t *testing.T) {
 	}
 }
 
+// AlphaBot has its own rule, whose lines are the same as those for everyone. It gets a group nevertheless. Without the
+// group, it would obey the groups of its purposes, which are only for crawlers without rules.
 func TestPurposesOfCrawlersLikeEveryone(t *testing.T) {
 	all := []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/a")}}
 	spec := &policy.Spec{
@@ -153,16 +154,16 @@ func TestPurposesOfCrawlersLikeEveryone(t *testing.T) {
 	checkLayout(t, f.Body)
 	read, names := crawlertest.ReadWithPurposes(string(f.Body)).ForPurposes("AlphaBot", []string{"Sport"})
 	if read.Allowed("AlphaBot", "/a") || names != nil {
-		t.Errorf("AlphaBot reads what is for %q in\n%s", names, f.Body)
+		t.Errorf("AlphaBot obeys the groups of %q in\n%s", names, f.Body)
 	}
 	read, names = crawlertest.ReadWithPurposes(string(f.Body)).ForPurposes("BetaBot", []string{"Sport"})
 	if !read.Allowed("BetaBot", "/a") || len(names) != 1 {
-		t.Errorf("BetaBot reads what is for %q in\n%s", names, f.Body)
+		t.Errorf("BetaBot obeys the groups of %q in\n%s", names, f.Body)
 	}
 }
 
-// A crawler of two purposes combines their groups, and of preferences the longest path
-// holds: what one group forbids, no longer path of the other may allow.
+// A crawler with two purposes combines their groups, and the preference with the longest path applies. So a line with a
+// longer path in one group must not allow a usage that the other group disallows.
 func TestPurposesOfOtherPreferences(t *testing.T) {
 	prefer := func(name string, allow bool, pattern string) policy.Rule {
 		return policy.Rule{
@@ -184,7 +185,7 @@ func TestPurposesOfOtherPreferences(t *testing.T) {
 	}
 }
 
-// A crawler of two purposes also waits for the longer delay of the two groups.
+// A crawler with two purposes obeys the longer Crawl-delay of the two groups.
 func TestPurposesOfOtherDelays(t *testing.T) {
 	rule := func(a policy.Audience, delay time.Duration) policy.Rule {
 		return policy.Rule{For: []policy.Audience{a}, CrawlDelay: delay, Statements: []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/x/")}}}
@@ -205,8 +206,8 @@ func TestPurposesOfOtherDelays(t *testing.T) {
 	}
 }
 
-// If purposes have different lines, they get one common line. It keeps everything that the site's own file disallows
-// everywhere.
+// If purposes have different preferences, their groups get one common line. This line also disallows everything that
+// the site's own file disallows everywhere.
 func TestPurposesOfOtherPreferencesMerged(t *testing.T) {
 	rule := func(name string, statements ...policy.Statement) policy.Rule {
 		return policy.Rule{For: []policy.Audience{{Kind: policy.ForPurpose, Name: name}}, Statements: statements}

@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// noAuthority keeps a policy and paths clear of "//" at the start, which Python's
-// urlparse takes for a host: see TestPythonReadsAuthorities.
+// noAuthority removes "//" from the start of a policy's patterns and of paths, because Python's urlparse treats the
+// text after it as a host. See TestPythonReadsAuthorities.
 func noAuthority(spec *policy.Spec) {
 	for i := range spec.Rules {
 		spec.Rules[i].Statements = slices.DeleteFunc(spec.Rules[i].Statements, func(s policy.Statement) bool {
@@ -24,7 +24,7 @@ func noAuthority(spec *policy.Spec) {
 	}
 }
 
-// startParser skips the test where a parser is not installed.
+// startParser starts an external parser. It skips the test if the parser is not installed.
 func startParser(t *testing.T, p *crawlertest.Parser) *crawlertest.Process {
 	t.Helper()
 	process, err := p.Start()
@@ -67,7 +67,7 @@ func TestOtherReadersAgreeWithDecide(t *testing.T) {
 			}
 			classes := []string{"not-flattenable"}
 			if parser.Prefixes || parser.TimedOnly {
-				classes = nil // without wildcards there is nothing to except
+				classes = nil // without wildcards there are no exceptions
 			}
 			tally(counts).check(t, parser.Name, classes...)
 		})
@@ -122,7 +122,7 @@ func checkParser(t *testing.T, r *rand.Rand, parser *crawlertest.Parser, process
 	}
 }
 
-// TestPythonReadsAuthorities is why noAuthority is: if it fails, that can go.
+// TestPythonReadsAuthorities shows why noAuthority is necessary. If this test fails, noAuthority can be deleted.
 func TestPythonReadsAuthorities(t *testing.T) {
 	testkit.Slow(t)
 	for _, parser := range crawlertest.Parsers {

@@ -83,7 +83,7 @@ func TestServeIsWhatRenderRenders(t *testing.T) {
 				t.Fatalf("%q: %v %q, want %q\n%s\nwant\n%s", host, r.Status, r.Header.Get("ETag"), f.ETag, got, f.Body)
 			}
 			if text, _ := s.Text(host); text != got {
-				t.Errorf("%q: Body is not what is served", host)
+				t.Errorf("%q: Body differs from the served file", host)
 			}
 			if other, ok := tags[f.ETag]; ok && other != got {
 				t.Errorf("%q has the ETag of other content", host)
@@ -92,7 +92,7 @@ func TestServeIsWhatRenderRenders(t *testing.T) {
 			z := get(t, s, http.MethodGet, host, "Accept-Encoding", "br, gzip;q=0.5")
 			packed := body(t, z)
 			if z.Header.Get("Content-Encoding") == "" && packed == got && len(got) < 200 {
-				continue // it would come to more
+				continue // compressing so short a file would make it larger
 			}
 			if z.Header.Get("Content-Encoding") != "gzip" || gunzip(t, packed) != got {
 				t.Fatalf("%q: the gzip variant differs", host)
@@ -116,7 +116,7 @@ func TestServeIsWhatRenderRenders(t *testing.T) {
 	}
 }
 
-// Sitemaps of more than a stored block's 64 KiB are filled in too.
+// Sitemap lines may be longer than 64 KiB, the maximum size of a stored deflate block.
 func TestServeManySitemaps(t *testing.T) {
 	spec := siteSpec()
 	for i := range 4000 {
@@ -193,8 +193,8 @@ func TestServeConditionsAndRanges(t *testing.T) {
 	}
 }
 
-// A condition that is not met is answered as a whole, so that a connection is
-// not held for a body that never comes.
+// The answer to an unmet condition is complete. The client does not wait on the connection for a body that never
+// arrives.
 func TestUnmetConditionOverHTTP(t *testing.T) {
 	srv := httptest.NewServer(NewServer(compile(t, siteSpec()), ServeOptions{}))
 	defer srv.Close()
@@ -230,7 +230,7 @@ func TestAcceptsGzip(t *testing.T) {
 		}
 	}
 	if !acceptsGzip(http.Header{"Accept-Encoding": {"br", "gzip"}}) {
-		t.Error("the second line is not looked at")
+		t.Error("the second line of Accept-Encoding is ignored")
 	}
 }
 
@@ -246,8 +246,7 @@ func TestCacheControl(t *testing.T) {
 	}
 }
 
-// A flood of made-up hosts costs no memory, and each answer no more than a small
-// part of the file.
+// Requests for many invented hosts use no memory. Each answer allocates only a small part of the size of the file.
 func TestFloodOfHosts(t *testing.T) {
 	p := compile(t, bigSpec(5000, 50, policy.Crawl))
 	s := NewServer(p, ServeOptions{})
@@ -275,8 +274,8 @@ func TestFloodOfHosts(t *testing.T) {
 	}
 }
 
-// A caller may change the values of an answer in place, as Caddy's header directive does. No
-// other answer changes.
+// A caller may change the header values of an answer in place, like Caddy's "header" directive. This must not change
+// other answers.
 func TestValuesAreNotShared(t *testing.T) {
 	s := NewServer(compile(t, siteSpec()), ServeOptions{})
 	for _, c := range [][2]string{{"GET", "identity"}, {"HEAD", "identity"}, {"GET", "gzip"}, {"POST", "identity"}} {
@@ -297,8 +296,7 @@ func TestValuesAreNotShared(t *testing.T) {
 	}
 }
 
-// An answer without conditions or ranges is the one that http.ServeContent would
-// give.
+// The answer to a request without conditions or ranges must equal the answer of http.ServeContent.
 func TestWholeIsAsServeContent(t *testing.T) {
 	s := NewServer(compile(t, siteSpec()), ServeOptions{})
 	for _, method := range []string{"GET", "HEAD"} {
@@ -318,7 +316,7 @@ func TestWholeIsAsServeContent(t *testing.T) {
 	}
 }
 
-// A hit allocates the same for a large policy as for a small one.
+// Serving a request needs the same number of allocations for a large policy as for a small one.
 func TestHitAllocations(t *testing.T) {
 	count := func(n int) float64 {
 		s := NewServer(compile(t, bigSpec(n, 10, policy.Crawl)), ServeOptions{})

@@ -23,7 +23,8 @@ var shortCrawlers = []policy.Crawler{
 	{Token: "OnlyBot", Category: "feed", Rare: true},
 }
 
-// Groups are short only where the rules themselves block all that a crawler would not read.
+// A crawler is left out of a group only if the server blocks all paths that its group would disallow, because the rules
+// themselves have "enforce: block".
 func TestShortGroups(t *testing.T) {
 	t.Parallel()
 	blocked := func(r policy.Rule) policy.Rule {
@@ -89,8 +90,8 @@ func TestShortGroups(t *testing.T) {
 	}
 }
 
-// A short file is never laxer than the policy unless the policy blocks the crawler, whatever
-// its identity. It opens the paths that the whole file opens.
+// A short file may be laxer than the policy only if the policy blocks the crawler, whatever its identity. The short
+// file allows all paths that the complete file allows.
 func TestShortGroupsAreNeverLaxer(t *testing.T) {
 	t.Parallel()
 	const perPolicy = 60
@@ -98,7 +99,7 @@ func TestShortGroupsAreNeverLaxer(t *testing.T) {
 	for i := range *policies * 10 {
 		r := rand.New(rand.NewPCG(*seed, uint64(i)))
 		spec := policytest.Random(r, policytest.Options{Usages: []policy.Usage{policy.Crawl, policy.TrainAI}, Modes: true, Limits: []string{"3-days"}})
-		for j := range spec.Rules { // else hardly any crawler is left out
+		for j := range spec.Rules { // otherwise hardly any crawler would be left out
 			if r.IntN(3) > 0 {
 				spec.Rules[j].Enforce = policy.ModeBlock
 			}
@@ -138,7 +139,7 @@ func TestShortGroupsAreNeverLaxer(t *testing.T) {
 	if left == 0 {
 		t.Error("no crawler was left out")
 	}
-	t.Logf("%d answers that the server alone gives", left)
+	t.Logf("%d paths are only blocked by the server", left)
 }
 
 // reads reports whether a crawler fetches a path after reading a file.
@@ -147,8 +148,9 @@ func reads(f *File, p *policy.Policy, token, path string) bool {
 	return agent == "" || crawlertest.ReadRobotsTxt(string(f.Body)).Allowed(agent, crawlertest.NormalPath(path))
 }
 
-// refusedToAll says for which identity the server does not block a crawler what the policy
-// disallows for some, by an evaluation that shares no code with the model.
+// refusedToAll returns "" if the server blocks the crawler with every identity, or if the policy does not disallow the
+// path for any identity. Otherwise it returns the identities that are not blocked. It uses an independent evaluation of
+// the policy.
 func refusedToAll(spec *policy.Spec, token, host, path string) string {
 	var open []string
 	closed := false

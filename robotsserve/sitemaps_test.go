@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// A host has its own sitemaps, and none where no crawler may find a page.
+// Each host has its own sitemaps. A host on which no crawler may find a page has none.
 func TestSitemapsByHost(t *testing.T) {
 	p := loadPolicy(t, `version: 1
 sitemaps:

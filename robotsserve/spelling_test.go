@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A second spelling that closes more than the policy is reported, for a reader that does not
-// decode paths. So is a "*", which has no second spelling.
+// The file also has a second spelling of a pattern, for readers that do not decode paths. If this spelling disallows
+// more than the policy, a Loss reports it. An encoded "*" has no second spelling, and a hint reports this.
 func TestSecondSpellingsThatCloseMore(t *testing.T) {
 	t.Parallel()
 	for _, pattern := range []string{"/b%24$", "/b%24", "/b%24c$", "/b%2A$", "/b%2Ac", "/%24$", "/~e$"} {
@@ -25,13 +25,13 @@ func TestSecondSpellingsThatCloseMore(t *testing.T) {
 			disallowed := p.Decide(policy.Query{Path: normal}).Verdict == policy.Disallowed
 			reported := slices.ContainsFunc(f.Losses, func(l Loss) bool { return l.Paths.Match(normal) })
 			if got := google.Allowed("FindBot", path); got == disallowed && (got && !(asterisk && strings.Contains(path, "*")) || !got && !reported) {
-				t.Errorf("%s: %s is allowed: %v, and nothing says so; losses %+v of\n%s", pattern, path, got, f.Losses, f.Body)
+				t.Errorf("%s: %s is allowed: %v, which is not reported; losses %+v of\n%s", pattern, path, got, f.Losses, f.Body)
 			}
 		}
 	}
 }
 
-// Spellings that robots.txt leaves out are one hint for each cause, however many paths have them.
+// If robots.txt lacks some spellings of many paths, there is only one hint for each cause.
 func TestSpellingsAreOneHint(t *testing.T) {
 	t.Parallel()
 	p := compile(t, &policy.Spec{Rules: []policy.Rule{

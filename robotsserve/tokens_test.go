@@ -15,9 +15,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// The group of a control token disallows what the policy does, for crawling or for
-// training, and what a merged file does where the policy says nothing of crawling. The
-// group of a usage token disallows what the policy does for anyone.
+// The group of a control token disallows the paths that the policy disallows for crawling or for training. If the
+// policy does not state anything about crawling a path, the merged file decides. The group of a usage token disallows
+// the paths that the policy disallows for at least one client.
 func TestTokenGroupsAgreeWithDecide(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 31))
 	n := tally{}
@@ -68,8 +68,8 @@ func TestTokenGroupsAgreeWithDecide(t *testing.T) {
 	n.check(t, "control tokens and usage tokens", "not-flattenable")
 }
 
-// A control token may use the paths that are open for crawling and for training. A usage token
-// may use the paths that are blocked for no kind of client.
+// The group of a control token allows the paths that the policy allows for both crawling and training. The group of a
+// usage token allows the paths that the policy does not disallow for any kind of client.
 func TestTokenGroupsOpenWhatEveryVoiceOpens(t *testing.T) {
 	spec := &policy.Spec{
 		Crawlers: []policy.Crawler{{Token: "Example-Extended", RobotsOnly: true, ControlsTraining: true}, {Token: "ExampleBot"}},

@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A crawler that asks for gzip gets the same version as one that does not.
+// A crawler that accepts gzip gets the same version as other crawlers.
 func TestVersion(t *testing.T) {
 	s := NewServer(compile(t, manyStatements(100)), ServeOptions{})
 	versions := map[string]string{}
@@ -35,7 +35,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// Whatever part of a file differs, its entity tag does.
+// If any part of a file differs, its entity tag differs, too.
 func TestETags(t *testing.T) {
 	training := []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{{Usage: policy.TrainAI, Pattern: pathpattern.All}}}}
 	noIndex := []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{{Usage: policy.Index, Pattern: pathpattern.MustParse("/a")}}}}
@@ -56,7 +56,7 @@ func TestETags(t *testing.T) {
 	} {
 		f, _ := Render(compile(t, &c.spec), c.host, Options{})
 		if seen[f.ETag] != "" {
-			t.Errorf("%s has the tag of %s:\n%s", c.name, seen[f.ETag], f.Body)
+			t.Errorf("%s has the same tag as %s:\n%s", c.name, seen[f.ETag], f.Body)
 		}
 		seen[f.ETag] = c.name
 	}

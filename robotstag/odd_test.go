@@ -36,10 +36,10 @@ func checkOdd(t *testing.T, readers []crawlertest.Reader, theirs, ours, merged [
 		for _, r := range readers {
 			got := r.Read(merged, agent)
 			if before := r.Read(theirs, agent); !got.Within(before) {
-				t.Errorf("%s, %s: %q becomes %q, which takes away %s and not %s", r.Name, agent, theirs, merged, got, before)
+				t.Errorf("%s, %s: %q becomes %q, which restricts %s instead of %s", r.Name, agent, theirs, merged, got, before)
 			}
 			if before := r.Read(ours, agent); r.Name != "words" && !got.Within(before) {
-				t.Errorf("%s, %s: of ours %q is left %q, which takes away %s and not %s", r.Name, agent, ours, merged, got, before)
+				t.Errorf("%s, %s: of the policy's %q, %q is left, which restricts %s instead of %s", r.Name, agent, ours, merged, got, before)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ type Outcome struct {
 	Changes *compare.Diff
 
 	news    news
-	undo    bool          // Now is a return to the text that was served before the previous version
+	undo    bool          // Now has the text that was served before the previous version
 	settle  time.Duration // how long the state must stay the same before it is applied
 	missing bool          // the file of a host is gone
 }

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// longestSleep limits the timer's wait, because clocks are set and computers sleep.
+// longestSleep limits the timer's wait, because during a long wait someone may set the clock, or the computer may
+// sleep.
 const longestSleep = time.Hour
 
-// shortestSleep is the wait before a passed date is handled again, if that failed the first time.
+// shortestSleep is the wait before a date that has passed is handled again, if handling it failed.
 const shortestSleep = time.Minute
 
 // dates is a timer for the earliest date in all policies of a pool.

@@ -12,10 +12,10 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// When a date in a policy passes, its tests run again although it is not edited and no request comes. They do not
-// run before, and nothing is left waiting after the last date.
+// When a date in a policy passes, the policy's tests run again, although nobody edits the policy and no request
+// arrives. They do not run before the date. After the last date, no timer is left.
 func TestDatesAreAskedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // where it is January 2000
+	synctest.Test(t, func(t *testing.T) { // in a synctest bubble, where it is January 2000
 		const text = `version: 1
 rules:
   - for: everyone
@@ -64,8 +64,8 @@ expect:
 	})
 }
 
-// A version that cannot be compiled after a date is tried once, and a date is not looked at all the time while no
-// configuration runs.
+// If a version cannot be compiled after a date, this is tried only once. While no configuration runs, the timer does
+// not check the date continuously.
 func TestDatesThatCannotBeAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const text = "version: 1\nrules:\n  - {for: everyone, allow: {index: [{paths: /events/, time-limit: until-2000-01-02}]}}\n"
@@ -78,14 +78,14 @@ func TestDatesThatCannotBeAsked(t *testing.T) {
 		}
 		d.join(u)
 		o.pool.dates.mu.Lock()          // which the timer takes before it reads the text
-		d.Current().Text = "version: 2" // as if a newer catalog did not allow it
+		d.Current().Text = "version: 2" // makes compiling fail, like a newer catalog could
 		o.pool.dates.mu.Unlock()
 		pass(7 * 24 * time.Hour)
 		if n := logs.Len(); n != 1 {
 			t.Errorf("%d errors, want one", n)
 		}
 		if next := o.pool.dates.next; !next.IsZero() {
-			t.Errorf("waits for %v", next)
+			t.Errorf("the timer waits for %v", next)
 		}
 		d.leave(u)
 		o.pool.documents.Release("fake")

@@ -18,8 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Document is a policy with its source. It watches the source for the stores that want to be told about changes, and
-// serves the last good version while the source has an error.
+// Document is a policy with its source. It watches the source on behalf of the stores that follow changes, and serves
+// the last good version while the source has an error.
 type Document struct {
 	Name   string // name of the source
 	counts *counters
@@ -37,7 +37,7 @@ type Document struct {
 	rejected  string    // the last rejected state
 	marked    time.Time // time when the saved version was last marked as in use
 	undecided time.Time // time when Options.Guard last could not decide; zero if it decided
-	unmarked  int       // remaining attempts to record in the history that the present text is served
+	unmarked  int       // number of remaining attempts to record in the history that the present text is served
 
 	failures atomic.Int32 // number of failed reads in a row
 

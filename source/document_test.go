@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// fakeSource is a source whose state is set by a test.
+// fakeSource is a source whose text and errors are set by a test.
 type fakeSource struct {
 	mu        sync.Mutex
 	text      string
@@ -25,9 +25,9 @@ type fakeSource struct {
 	reads     int
 	settleFor time.Duration
 	isRemote  bool
-	hang      chan struct{} // reading waits until it is closed, whatever its context says
-	fault     any           // reading panics
-	out       int           // reads under way, and the most at one time
+	hang      chan struct{} // if set, reading waits until this channel is closed, and ignores its context
+	fault     any           // if set, reading panics
+	out       int           // number of reads in progress, and the largest such number
 	maxOut    int
 }
 
@@ -75,7 +75,7 @@ func testOptions(core zapcore.Core) *Options {
 	return &Options{Logger: zap.New(core), Reload: ReloadOff, pool: new(Pool)}
 }
 
-// newTestUser is a user that does not watch.
+// newTestUser returns a user that does not watch.
 func newTestUser(t *testing.T, o *Options, src *source) *user {
 	t.Helper()
 	u, err := newUser(o, src)
@@ -99,7 +99,7 @@ func newTestDocument(t *testing.T, src *fakeSource) (*Document, *user, *observer
 	return d, r, logs
 }
 
-// An error is reported once however often it occurs, and so is its end.
+// An error that occurs in many reads is reported only once. The recovery from it is also reported once.
 func TestDocumentReportsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy, settleFor: 250 * time.Millisecond}
@@ -137,7 +137,7 @@ func TestDocumentReportsOnce(t *testing.T) {
 	})
 }
 
-// A text that keeps changing is not loaded, and neither is an error reported.
+// While a text keeps changing, it is not loaded, and its errors are not reported.
 func TestDocumentWaitsForAStableText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy, settleFor: 250 * time.Millisecond}
@@ -162,14 +162,14 @@ func TestDocumentWaitsForAStableText(t *testing.T) {
 	})
 }
 
-// pass lets time pass in a bubble, and all that happens in it come to rest.
+// pass lets time pass in a synctest bubble, and waits until all goroutines are blocked.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// A handler that does not follow keeps its policy next to one that does, and the document is no
-// longer followed when the last follower leaves.
+// Two handlers share a document, but only one of them watches it. The other one keeps its old policy. When the last
+// handler that watches leaves, the document is no longer polled.
 func TestDocumentReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}
@@ -200,12 +200,12 @@ func TestDocumentReaders(t *testing.T) {
 		d.leave(follower)
 		d.leave(pinned)
 		if o := d.Reload(context.Background()); o.Err == nil {
-			t.Error("a reload without readers")
+			t.Error("a reload without users")
 		}
 	})
 }
 
-// A panic while a policy is applied is reported, and the next poll goes on.
+// If applying a policy panics, the panic is reported, and polling continues.
 func TestDocumentSurvivesAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}
@@ -227,13 +227,13 @@ func TestDocumentSurvivesAPanic(t *testing.T) {
 			t.Errorf("%d panics, reported %d times", faults, n)
 		}
 		if s := d.Status(); s.SHA256 != sumOf([]byte(fakePolicy+strings.Repeat("# b\n", 5))) {
-			t.Error("nothing is followed after a panic")
+			t.Error("changes are not applied after a panic")
 		}
 	})
 }
 
-// A source that hangs and ignores its context delays no one and costs one goroutine; when
-// it is back it is followed again.
+// A source hangs and ignores its context. It does not delay any caller, and uses only one goroutine. When it answers
+// again, changes are applied again.
 func TestDocumentOfASourceThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}
@@ -272,7 +272,7 @@ func TestDocumentOfASourceThatHangs(t *testing.T) {
 	})
 }
 
-// A storage module with a fault does not end Caddy.
+// If a storage module panics, Caddy continues to run.
 func TestDocumentOfASourceThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}
@@ -296,8 +296,7 @@ func TestDocumentOfASourceThatPanics(t *testing.T) {
 	})
 }
 
-// A network error has a different text each time. It is still reported once, and shown in its
-// present form.
+// A network error has a different text each time. It is still reported only once, and the status shows the latest text.
 func TestDocumentReportsANetworkErrorOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy, isRemote: true}
@@ -317,8 +316,8 @@ func TestDocumentReportsANetworkErrorOnce(t *testing.T) {
 	})
 }
 
-// A configuration that wants its policy looked at often does not wait for the next
-// look of one that did not.
+// A configuration with a short reload interval takes over a document that was polled rarely. The short interval applies
+// at once, not only after the next poll.
 func TestDocumentWakesForANewInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}
@@ -335,13 +334,12 @@ func TestDocumentWakesForANewInterval(t *testing.T) {
 		src.set(fakePolicy+"# b\n", nil)
 		pass(3 * time.Second)
 		if quick.snapshot.SHA256 != sumOf([]byte(fakePolicy+"# b\n")) {
-			t.Error("the old interval holds")
+			t.Error("the old interval is still used")
 		}
 	})
 }
 
-// Sources across a network are asked less often while they fail, and again as
-// often as before when they are back.
+// Sources across a network are polled less often while they fail, and as often as before when they work again.
 func TestPause(t *testing.T) {
 	for failures, limit := range map[int]time.Duration{0: time.Minute, 1: 2 * time.Minute, 2: 4 * time.Minute, 3: 5 * time.Minute, 1000: 5 * time.Minute} {
 		for range 100 {

@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// guard is one that answers with err.
+// guard provides an Options.Guard that answers with err.
 type guard struct {
 	mu    sync.Mutex
 	err   error
@@ -32,14 +32,14 @@ func (g *guard) check(context.Context, string, *site.Site, *site.Site, site.Belo
 	return g.err
 }
 
-// answers sets the answer.
+// answers sets the error that the guard returns, or nil.
 func (g *guard) answers(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.err = err
 }
 
-// times counts the questions to the guard.
+// times returns how often the guard was asked.
 func (g *guard) times() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,8 +70,8 @@ func (s *storedPolicy) holds(t *testing.T, want string) {
 	}
 }
 
-// A text that the guard rejects, or that has an error, never gets into the storage, so that the
-// next version can be published.
+// A text that the guard rejects, or that has an error, is never written to the storage. So the next version can be
+// published.
 func TestPublishAsksTheGuardFirst(t *testing.T) {
 	d, u, s := openStored(t)
 	g := &guard{err: errors.New("it would block search crawlers")}
@@ -100,12 +100,12 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 	}
 }
 
-// faultyStorage fails to take or to release locks, or to write a policy and to read it then.
+// faultyStorage fails to acquire or release locks, to write a policy, or to read it after that.
 type faultyStorage struct {
 	Storage
 	lock, unlock, store, load error
-	arrives                   bool // a text that it fails to write is still there
-	wait                      bool // it fails when its time is over
+	arrives                   bool // the text is written although Store returns an error
+	wait                      bool // Store fails only when its context ends
 	failed                    bool
 }
 
@@ -140,8 +140,8 @@ func (f *faultyStorage) Unlock(ctx context.Context, name string) error {
 	return errors.Join(f.unlock, f.Storage.Unlock(ctx, name))
 }
 
-// A lock that cannot be released does not undo what was published; one that cannot be
-// taken is a fault of the storage.
+// If the lock cannot be released, the text is still published. If the lock cannot be acquired, publishing fails with
+// ErrStorage.
 func TestPublishWithAFaultyLock(t *testing.T) {
 	d, _, s := openStored(t)
 	faulty := &faultyStorage{Storage: s.Storage, unlock: errors.New("gone away")}
@@ -149,7 +149,7 @@ func TestPublishWithAFaultyLock(t *testing.T) {
 	const good = fakePolicy + "# good\n"
 	o, err := d.Publish(t.Context(), Change{Replaces: sumOf([]byte(fakePolicy)), Text: good})
 	if err != nil || o.Now == nil || o.Now.Text != good || d.Current() != o.Now {
-		t.Errorf("published, and the lock stays: %+v, %v", o.Now, err)
+		t.Errorf("published, but the lock cannot be released: %+v, %v", o.Now, err)
 	}
 	s.holds(t, good)
 	err = PublishTo(t.Context(), s.Storage, s.key, Change{Replaces: sumOf([]byte(good)), Text: fakePolicy})
@@ -159,7 +159,7 @@ func TestPublishWithAFaultyLock(t *testing.T) {
 	s.holds(t, fakePolicy)
 	err = PublishTo(t.Context(), s.Storage, s.key, Change{Replaces: sumOf([]byte(good)), Text: good})
 	if !errors.Is(err, ErrOvertaken) || errors.Is(err, ErrLockStays) || errors.Is(err, ErrStorage) {
-		t.Errorf("overtaken, and the lock stays: %v", err)
+		t.Errorf("overtaken, and the lock cannot be released: %v", err)
 	}
 	faulty.lock = errors.New("no connection")
 	err = PublishTo(t.Context(), s.Storage, s.key, Change{Replaces: sumOf([]byte(fakePolicy)), Text: good})
@@ -188,7 +188,7 @@ func TestPublishReplacesARejectedVersion(t *testing.T) {
 	}
 }
 
-// A guard that cannot decide now is asked again, and reported once.
+// If the guard cannot decide now, this is reported once, and the guard is asked again later.
 func TestUndecidedGuardIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}
@@ -206,7 +206,7 @@ func TestUndecidedGuardIsAskedAgain(t *testing.T) {
 			t.Errorf("asked %d times in ten minutes", g.times())
 		}
 		if o := d.Reload(t.Context()); o.Err == nil || g.times() < 6 {
-			t.Errorf("a reload by hand did not ask again: %v", o.Err)
+			t.Errorf("a manual reload did not ask the guard again: %v", o.Err)
 		}
 		g.answers(nil)
 		pass(2 * time.Minute)
@@ -218,12 +218,13 @@ func TestUndecidedGuardIsAskedAgain(t *testing.T) {
 		src.set(fakePolicy+"# c\n", nil)
 		pass(10 * time.Minute)
 		if n := g.times() - before; n != 1 {
-			t.Errorf("a decision was asked for %d times", n)
+			t.Errorf("after the guard had decided, it was asked %d times", n)
 		}
 	})
 }
 
-// A history that became empty is damaged: numbers would begin again. A draft that is empty is none.
+// An empty history in the storage is damaged, because with an empty history the version numbers would start at 1 again.
+// An empty draft means that there is no draft.
 func TestEmptyHistory(t *testing.T) {
 	d, _, s := openStored(t)
 	for _, suffix := range []string{historySuffix, draftSuffix} {
@@ -241,7 +242,7 @@ func TestEmptyHistory(t *testing.T) {
 	}
 }
 
-// slowStorage delays a lock until its context ends, and a write whatever its context says.
+// slowStorage delays a lock until the context ends. It also delays a write, and ignores the context of the write.
 type slowStorage struct {
 	Storage
 	lock, store time.Duration
@@ -268,8 +269,8 @@ func (f *slowStorage) Store(ctx context.Context, key string, value []byte) error
 	return f.Storage.Store(ctx, key, value)
 }
 
-// A publisher that waited for a lock in vain is told so, and a write that takes too long leaves no lock
-// behind.
+// If the lock cannot be acquired in time, publishing fails with an error. If a write takes too long, the lock is
+// released nevertheless.
 func TestPublishToASlowStorage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowStorage{Storage: &certmagic.FileStorage{Path: t.TempDir()}, lock: 5 * time.Minute}
@@ -282,7 +283,7 @@ func TestPublishToASlowStorage(t *testing.T) {
 			t.Errorf("a slow write: %v", err)
 		}
 		if slow.locked.Load() {
-			t.Error("the lock stays")
+			t.Error("the lock was not released")
 		}
 		slow.store = time.Hour
 		start := time.Now()
@@ -293,8 +294,8 @@ func TestPublishToASlowStorage(t *testing.T) {
 	})
 }
 
-// A text that could not be written was not published, and the history does not say so, unless it may be there
-// after all.
+// If a text could not be written, the history does not list it as published. The exception is a text that the storage
+// may have written although it returned an error.
 func TestFailedPublicationIsNoHistory(t *testing.T) {
 	for name, c := range map[string]struct {
 		faulty faultyStorage
@@ -324,7 +325,7 @@ func TestFailedPublicationIsNoHistory(t *testing.T) {
 	}
 }
 
-// brokenStorage waits or panics, whatever its context says.
+// brokenStorage blocks or panics, and ignores its context.
 type brokenStorage struct {
 	Storage
 	lock, load func()
@@ -340,8 +341,7 @@ func (f brokenStorage) Load(context.Context, string) ([]byte, error) {
 	return nil, errors.New("nothing")
 }
 
-// A storage that ignores its context, or panics, holds up neither the watcher nor the next
-// one who publishes.
+// A storage that ignores its context, or panics, does not block the watcher or the next publication.
 func TestPublishToABrokenStorage(t *testing.T) {
 	for name, fault := range map[string]func(never chan struct{}) func(){
 		"takes too long": func(never chan struct{}) func() { return func() { <-never } },

@@ -48,8 +48,8 @@ func TestDrafts(t *testing.T) {
 	}
 }
 
-// Where nothing was ever accepted, there is no policy, and no error; the first one is
-// served. After that, a key that becomes empty keeps it.
+// If the key never had a valid policy, the document has no policy, and this is not an error. The first policy is
+// served. If the key becomes empty after that, the policy stays in force.
 func TestFirstPolicy(t *testing.T) {
 	storage := &certmagic.FileStorage{Path: t.TempDir()}
 	src := newStorageSource(storage, "first.yaml")
@@ -61,7 +61,7 @@ func TestFirstPolicy(t *testing.T) {
 	}
 	d.join(u)
 	if d.Current() != nil || u.snapshot != nil || d.Problem() == "" {
-		t.Fatalf("there is a policy before the first, or no problem is named: %q", d.Problem())
+		t.Fatalf("before the first policy, a policy is served, or Problem is empty: %q", d.Problem())
 	}
 	update := func() Outcome {
 		if err := d.loading.Acquire(t.Context(), 1); err != nil {
@@ -70,7 +70,7 @@ func TestFirstPolicy(t *testing.T) {
 		return d.update(t.Context(), u.Options, src, false)
 	}
 	if out := update(); out.news != nothing || out.Err == nil {
-		t.Errorf("nothing there is news a second time: %+v", out)
+		t.Errorf("the missing policy is reported a second time: %+v", out)
 	}
 	if err := d.loading.Acquire(t.Context(), 1); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestFirstPolicy(t *testing.T) {
 		t.Errorf("a first policy with an error: %+v", out)
 	}
 	d.loading.Release(1)
-	u.report(src, Outcome{Err: errUnused, news: rejected}) // without a version to name
+	u.report(src, Outcome{Err: errUnused, news: rejected}) // without a version in the event
 	if _, err := d.Publish(t.Context(), Change{Text: fakePolicy, Signed: Signed{By: "alice"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestFirstPolicy(t *testing.T) {
 	}
 	d.leave(u)
 
-	// A file: missing at a start, and missing when a configuration is replaced or validated.
+	// The policy file is missing when the server starts, and when a configuration is replaced or validated.
 	name := filepath.Join(t.TempDir(), "site.yaml")
 	src = newFileSource(name)
 	for _, x := range []struct{ strict, readOnly, ok bool }{{false, false, true}, {true, false, false}, {true, true, false}} {
@@ -109,7 +109,7 @@ func TestFirstPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := newDocument(name).open(t.Context(), newTestUser(t, testOptions(zapcore.NewNopCore()), src)); err == nil {
-		t.Error("a first policy with an error was taken for none")
+		t.Error("a first policy with an error was treated like a missing policy")
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// standingOf is a history in which each letter is a text, the newest last. Upper case was served. stored is the text of
-// the storage.
+// standingOf returns a history in which each letter of versions is a text, the newest last. Servers have served the
+// texts in upper case. stored is the text in the storage.
 func standingOf(versions, stored string) *Standing {
 	st := &Standing{SHA256: stored}
 	for _, v := range versions {
@@ -29,7 +29,7 @@ func standingOf(versions, stored string) *Standing {
 	return st
 }
 
-// An undo returns to what was served directly before what servers serve now.
+// An undo returns to the version that was served directly before the version that servers serve now.
 func TestUndoOfHistories(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -39,8 +39,8 @@ func TestUndoOfHistories(t *testing.T) {
 		{"", "", "none", false},
 		{"a", "a", "none", false},
 		{"ab", "b", "none", false},
-		{"Ab", "b", "a", false},  // b is not loaded: they serve a
-		{"AB", "b", "a", false},  // they serve b
+		{"Ab", "b", "a", false},  // b was published but not loaded, so servers serve a
+		{"AB", "b", "a", false},  // servers serve b
 		{"AbC", "c", "a", false}, // b was never served
 		{"ABA", "a", "b", true},  // an undo was published: it returns to the text just undone
 		{"AbA", "a", "none", false},
@@ -48,7 +48,7 @@ func TestUndoOfHistories(t *testing.T) {
 		{"ABC", "c", "b", false},
 		{"AB", "x", "b", false}, // x was put there by other means
 		{"AB", "a", "b", false},
-		{"A", "", "a", false}, // it was deleted
+		{"A", "", "a", false}, // the text was deleted from the storage
 	} {
 		st := standingOf(c.versions, c.stored)
 		got := "none"
@@ -75,8 +75,8 @@ func TestUndoOfHistories(t *testing.T) {
 	}
 }
 
-// A server that has missed versions takes an undo that the history marks, and no other text, without the guard. Its
-// losses are an alert until the next version.
+// A server that has missed versions loads a text without asking the guard only if the history marks the text as an
+// undo. If search engines lose something because of the undo, an alert remains until the next version.
 func TestUndoOnAnotherServer(t *testing.T) {
 	const first, second, third = fakePolicy + "# first\n", fakePolicy + "# second\n", fakePolicy + "# third\n"
 	d, u, s := openStored(t)
@@ -95,7 +95,7 @@ func TestUndoOnAnotherServer(t *testing.T) {
 	g := &guard{err: errors.New("search engines would lose 20 requests")}
 	u.Guard = g.check
 	before := fakePolicy
-	for _, text := range []string{first, second, third} { // which this server rejects
+	for _, text := range []string{first, second, third} { // this server rejects it
 		publish(before, text)
 		elsewhere(text)
 		if out := d.Reload(t.Context()); out.Err == nil || d.Current().Text != fakePolicy {
@@ -103,14 +103,14 @@ func TestUndoOnAnotherServer(t *testing.T) {
 		}
 		before = text
 	}
-	publish(third, second) // which is an undo
+	publish(third, second) // this publication is an undo
 	if out := d.Reload(t.Context()); out.Err != nil || d.Current().Text != second {
 		t.Errorf("the undo is not loaded: %v", out.Err)
 	}
 	if cost := d.Status().UndoCost; !strings.Contains(cost, "would lose 20 requests") {
 		t.Errorf("no alert: %q", cost)
 	}
-	// A version that is older needs the guard, also if it was served elsewhere.
+	// The guard is asked about an older version, even if another server has served that version.
 	publish(second, first)
 	if out := d.Reload(t.Context()); out.Err == nil || d.Current().Text != second {
 		t.Error("an older version is loaded")
@@ -125,8 +125,8 @@ func TestUndoOnAnotherServer(t *testing.T) {
 	}
 }
 
-// A test of the policy that no longer holds, because the date or the catalog of crawlers is another one, does not stop
-// an undo, and is an alert.
+// A test of the policy may fail now because the date or the crawler catalog has changed. This does not prevent an undo,
+// but it causes an alert.
 func TestUndoWithATestThatNoLongerHolds(t *testing.T) {
 	const expired = "version: 1\nrules:\n  - for: everyone\n    allow: {crawl: /}\nexpect:\n  - GPTBot may not crawl /\n"
 	storage := &certmagic.FileStorage{Path: t.TempDir()}
@@ -158,8 +158,8 @@ func TestUndoWithATestThatNoLongerHolds(t *testing.T) {
 	}
 }
 
-// A version that no server has loaded is not what an undo returns to, although its text was served under an earlier
-// number: the search-loss limit may have rejected it.
+// An undo does not return to a version that no server has loaded, even if the same text was served under an earlier
+// number. The search-loss limit may have rejected the later version.
 func TestUndoSkipsAVersionThatWasNotLoaded(t *testing.T) {
 	t.Parallel()
 	s := &storedPolicy{&certmagic.FileStorage{Path: t.TempDir()}, "site.yaml"}
@@ -170,13 +170,13 @@ func TestUndoSkipsAVersionThatWasNotLoaded(t *testing.T) {
 	for _, v := range []struct {
 		text   string
 		loaded bool
-		undo   string // afterwards
+		undo   string // the version that an undo returns to after this publication
 	}{
 		{"found", true, "none"}, // put there by other means
 		{"open", true, "v1"},
 		{"found", false, "v2"}, // rejected
 		{"new", false, "v2"},
-		{"open", true, "v1"}, // servers never left it
+		{"open", true, "v1"}, // servers have served it since v2
 		{"disallowed", true, "v5"},
 	} {
 		if v.text != before {
@@ -207,7 +207,7 @@ func TestUndoSkipsAVersionThatWasNotLoaded(t *testing.T) {
 	}
 }
 
-// The number of texts noted as served is bounded, and the newest stay.
+// The number of marks for served texts is limited. The newest marks are kept.
 func TestServedMarksAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &storedPolicy{&certmagic.FileStorage{Path: t.TempDir()}, "site.yaml"}
@@ -228,7 +228,7 @@ func TestServedMarksAreBounded(t *testing.T) {
 	}
 }
 
-// A source that gives no policy at the start is asked again although no store watches it, until there is one.
+// If a source has no policy at the start, it is polled until it has one, even if no store watches it.
 func TestUnavailableIsAskedAgainWithReloadOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{err: errors.New("the storage is not there"), isRemote: true}

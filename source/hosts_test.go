@@ -30,7 +30,7 @@ rules:
     enforce: block
 `
 
-// newTestSet is a set of a directory, with a reader whose configuration runs.
+// newTestSet returns the Hosts of a directory, with a store whose configuration runs.
 func newTestSet(t testing.TB, name string) *Hosts {
 	t.Helper()
 	template, err := parseHostTemplate(name)
@@ -64,8 +64,8 @@ func (h *Hosts) sweepAll(t *testing.T) {
 	}
 }
 
-// For any Host, no file outside of the directory is read, even through symbolic links of
-// another user with write access there.
+// No file outside the directory is read for any Host header, even if another user puts symbolic links into the
+// directory.
 func TestHostFilesStayInTheirDirectory(t *testing.T) {
 	dir := t.TempDir()
 	writePolicy(t, filepath.Join(dir, "secret.yaml"), hostPolicyText)
@@ -94,7 +94,7 @@ func TestHostFilesStayInTheirDirectory(t *testing.T) {
 	}
 	for host, want := range map[string]int{
 		"good.example": 2, "GOOD.example.:80": 2, "inside.example": 2,
-		// A file that exists and cannot be read closes the host rather than opening it.
+		// If a host's file exists but cannot be read, the whole host is disallowed instead of allowed.
 		"absolute.example": 1, "relative.example": 1, "directory.example": 1,
 		"../secret": 0, "..%2fsecret": 0, "nobody.example": 0, "": 0,
 	} {
@@ -108,7 +108,7 @@ func TestHostFilesStayInTheirDirectory(t *testing.T) {
 	}
 }
 
-// A set follows its files, and does not take an error for an absence.
+// Changed files are loaded. If a file cannot be read, it is not treated like a missing file.
 func TestHostsFollow(t *testing.T) {
 	dir := t.TempDir()
 	s := newTestSet(t, dir+"/{host}.yaml")
@@ -133,7 +133,7 @@ func TestHostsFollow(t *testing.T) {
 	step("no file", 0)
 	writePolicy(t, path, hostPolicyText)
 	step("the miss is remembered", 0)
-	sweep() // finds the file, because it was requested before
+	sweep() // this sweep finds the file, because the host was requested before
 	step("a file", 2)
 	writePolicy(t, path, strings.Replace(hostPolicyText, "disallow", "dissallow", 1))
 	sweep()
@@ -163,7 +163,7 @@ func TestHostsFollow(t *testing.T) {
 	step("the file is gone", 0)
 }
 
-// Many who ask for the same host at once have its file read once.
+// Many simultaneous requests for the same host read its file only once.
 func TestHostsLoadOnce(t *testing.T) {
 	dir := t.TempDir()
 	writePolicy(t, filepath.Join(dir, "a.example.yaml"), hostPolicyText)
@@ -188,7 +188,7 @@ func TestHostsLoadOnce(t *testing.T) {
 	}
 }
 
-// A volume of Kubernetes with a file for each host.
+// The directory is a Kubernetes volume that has a file for each host.
 func TestHostsOfAConfigMap(t *testing.T) {
 	dir := t.TempDir()
 	put := func(version, text string) {
@@ -217,7 +217,7 @@ func TestHostsOfAConfigMap(t *testing.T) {
 	}
 }
 
-// BenchmarkHosts measures a host's first request and those after it.
+// BenchmarkHosts measures the first request for a host and the later ones.
 func BenchmarkHosts(b *testing.B) {
 	dir := b.TempDir()
 	const n = 10_000
@@ -260,7 +260,7 @@ func BenchmarkHosts(b *testing.B) {
 	})
 }
 
-// A lookup that begins when another one of the same file has ended finds what that one found.
+// A lookup that begins after another lookup of the same file has ended gets the same result.
 func TestLookupsOneAfterTheOther(t *testing.T) {
 	dir := t.TempDir()
 	h := newTestSet(t, dir+"/{host}.yaml")
@@ -297,7 +297,7 @@ func TestLookupThatPanics(t *testing.T) {
 	}
 }
 
-// countedError counts how often its text is asked for.
+// countedError is an error that counts how often its text is formatted.
 type countedError struct{ formatted int }
 
 func (e *countedError) Error() string {

@@ -34,7 +34,7 @@ func TestHostsAreBounded(t *testing.T) {
 	if len(s.misses) > maxMisses || len(s.files) != 0 {
 		t.Errorf("%d misses, %d entries", len(s.misses), len(s.files))
 	}
-	// Entries, filled in by hand as they cost more.
+	// The loaded files are added directly, because loading them takes too long.
 	for i := range maxFiles {
 		s.add(fmt.Sprintf("h%d.example.yaml", i), newDocument("made up"))
 	}
@@ -48,8 +48,7 @@ func TestHostsAreBounded(t *testing.T) {
 	}
 }
 
-// A name that no file can have belongs to a host without a file, and no memory is used for it,
-// however many of them are asked for.
+// Some hosts have names that no file can have, so they have no policy. Requests for many such hosts use no memory.
 func TestHostsThatCanHaveNoFile(t *testing.T) {
 	dir := t.TempDir()
 	writePolicy(t, filepath.Join(dir, "default.yaml"), hostPolicyText)
@@ -69,8 +68,8 @@ func TestHostsThatCanHaveNoFile(t *testing.T) {
 	}
 }
 
-// While the directory is away, unknown hosts cost little memory and no line in the log, and
-// none of them is open.
+// While the directory cannot be read, all unknown hosts share one restrictive policy. Their requests use little memory
+// and write no log lines.
 func TestHostsWithoutTheirDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "policies")
 	writePolicy(t, filepath.Join(dir, "a.example.yaml"), hostPolicyText)
@@ -111,8 +110,8 @@ func TestHostsWithoutTheirDirectory(t *testing.T) {
 	}
 }
 
-// Files that hang hold a bounded number of threads, and no request for long. Hosts with a
-// loaded policy are served.
+// Files whose reading hangs block a limited number of threads, and no request waits long for them. Hosts whose policy
+// is loaded are still served.
 func TestHostsThatHang(t *testing.T) {
 	dir := t.TempDir()
 	for _, host := range []string{"a", "b"} {
@@ -147,10 +146,10 @@ func TestHostsThatHang(t *testing.T) {
 		if err := find("b.example"); err != nil {
 			t.Error(err)
 		}
-		// So it is for those who ask for a reload.
+		// A reload does not wait for such files, either.
 		_ = s.sweeping.Acquire(context.Background(), 1)
 		if s.Reload(context.Background()) {
-			t.Error("a sweep beside one that hangs")
+			t.Error("a second sweep started while the first one hangs")
 		}
 		s.sweeping.Release(1)
 		if !s.Reload(context.Background()) {
@@ -159,8 +158,8 @@ func TestHostsThatHang(t *testing.T) {
 	})
 }
 
-// Hosts without a file that are in use stay known as such while thousands of unknown hosts are
-// asked for.
+// A frequently requested host without a file stays in the list of missing files, even if thousands of unknown hosts are
+// requested.
 func TestHostsWithoutAFileUnderAFlood(t *testing.T) {
 	testkit.Slow(t)
 	dir := t.TempDir()
@@ -193,7 +192,7 @@ func TestHostsWithoutAFileUnderAFlood(t *testing.T) {
 	}
 }
 
-// Lookups are limited, requests wait for a moment, and then fail.
+// The number of simultaneous lookups is limited. Further requests wait for a moment, and then fail.
 func TestLookupsAreLimited(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -223,7 +222,7 @@ func TestLookupsAreLimited(t *testing.T) {
 	})
 }
 
-// However many requests wait for a file that hangs, it is one lookup, and others have their turn.
+// If many requests wait for a file that hangs, they share one lookup, so requests for other files are not blocked.
 func TestAFileThatHangsIsOneLookup(t *testing.T) {
 	dir := t.TempDir()
 	writePolicy(t, filepath.Join(dir, "other.example.yaml"), hostPolicyText)
@@ -318,7 +317,7 @@ func TestReloadBesideASlowFile(t *testing.T) {
 		}
 		start = time.Now()
 		if h.Reload(context.Background()) {
-			t.Error("the file that hangs was reloaded")
+			t.Error("the report says that the file that hangs was reloaded")
 		}
 		if d := time.Since(start); d > readTimeout {
 			t.Errorf("the reload took %s", d)
@@ -334,7 +333,7 @@ func TestReloadBesideASlowFile(t *testing.T) {
 	})
 }
 
-// Hosts that share a file share its policy, and made-up ones cost nothing.
+// Hosts that have the same file share its policy, so requests for invented hosts use no memory.
 func TestHostsShareAFile(t *testing.T) {
 	dir := t.TempDir()
 	writePolicy(t, filepath.Join(dir, "example.yaml"), hostPolicyText)

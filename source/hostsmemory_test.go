@@ -14,9 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// A small policy file takes little memory, and a host that a client made up almost
-// none. There are 500 files, or as many as the total is meant for with
-// ROBOTSPOLICY_LONG.
+// A small policy file uses little memory, and a host that a client invented uses almost none. The test has 500 files.
+// With ROBOTSPOLICY_LONG, it has as many files as the limit on the total memory is made for.
 func TestMemoryOfHosts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
@@ -41,12 +40,12 @@ func TestMemoryOfHosts(t *testing.T) {
 	}
 	heap := func() int64 {
 		runtime.GC()
-		runtime.GC() // what the first one has finalized
+		runtime.GC() // a second collection frees the objects that the first one finalized
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	get("h0.example", true) // what all policies share
+	get("h0.example", true) // the memory that all policies share
 	before := heap()
 	for i := 1; i < files; i++ {
 		get(fmt.Sprintf("h%d.example", i), true)

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// savingOptions are options that save policies in a directory of the test.
+// savingOptions returns options that save policies in a temporary directory.
 func savingOptions(t *testing.T) *Options {
 	t.Helper()
 	o := testOptions(zapcore.NewNopCore())
@@ -36,7 +36,7 @@ func fakeVersion(t *testing.T) *Snapshot {
 	return s
 }
 
-// A stored policy is served only if it is whole, valid, and of this source.
+// A saved policy is served only if it is complete, valid, and was saved for this source.
 func TestLastGood(t *testing.T) {
 	n := savingOptions(t)
 	src := newFileSource("/srv/policy.yaml")
@@ -73,8 +73,8 @@ func TestLastGood(t *testing.T) {
 	}
 }
 
-// Policies of deleted files stay stored for a while, but none that is in use
-// has to go for them.
+// The saved policies of deleted files are kept for some time. If there are too many, they are deleted before any policy
+// that is in use.
 func TestLastGoodIsBounded(t *testing.T) {
 	n := savingOptions(t)
 	used := newFileSource("/srv/used.yaml")
@@ -152,7 +152,7 @@ func TestLastGoodOfManyServers(t *testing.T) {
 	}
 }
 
-// Who may not write leaves no file behind.
+// If saving fails because the directory is not writable, no file is left behind.
 func TestReadOnlySavesNothing(t *testing.T) {
 	n := savingOptions(t)
 	n.ReadOnly = true
@@ -166,8 +166,8 @@ func TestReadOnlySavesNothing(t *testing.T) {
 	}
 }
 
-// A text whose tests a date has broken is not accepted, unless it was before: then it
-// is served after a restart, with a warning.
+// A test in the policy fails because a date has passed. As a new text, this policy is rejected. If the text was
+// accepted before, it is served after a restart, with a warning.
 func TestTextThatWasAcceptedBefore(t *testing.T) {
 	options := savingOptions(t)
 	text := []byte("version: 1\nrules:\n  - for: everyone\n    allow:\n      index:\n        - {paths: /events/, time-limit: until-2026-01-31}\nexpect:\n  - everyone may index /events/\n")
@@ -204,8 +204,9 @@ func TestTextThatWasAcceptedBefore(t *testing.T) {
 	}
 }
 
-// At a start, a text that is not the last good one waits for the guard, also where several sites use the policy, and
-// also if none of them watches it. A policy without a last good one does not wait.
+// At the start, the source has another text than the last good one. This text is loaded only after the guard was asked,
+// even if several sites use the policy, and even if none of them watches it. A policy without a last good version is
+// loaded at once.
 func TestStartWaitsForTheGuard(t *testing.T) {
 	const next = fakePolicy + "# next\n"
 	storage := &certmagic.FileStorage{Path: t.TempDir()}

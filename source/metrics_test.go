@@ -11,9 +11,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// While a configuration takes over from one with another storage there are two
-// documents of one name. They are one series, of the one that runs, and names of
-// files need not be UTF-8.
+// While a configuration with another storage takes over, two documents have the same name. The metrics have one series
+// for both, with the values of the running configuration. File names need not be valid UTF-8.
 func TestMetricsOfOneName(t *testing.T) {
 	for _, name := range []string{"storage:site.yaml", "/srv/\xff.yaml"} {
 		pool := new(Pool)

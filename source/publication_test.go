@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// A version is counted once, whatever starts and reads follow; another policy is the next
-// number, and another program or catalog under the same policy counts after a dot.
+// Restarts and repeated reads do not change the number of a version. Another policy gets the next number. If only the
+// program or the catalog changes, the number after the dot increases.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -43,8 +43,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// The author of a version published to a storage is known with it, also after a restart. A text that came there by
-// other means has no author, even if it was published once. A history that could not be read is read later.
+// The author of a version in a storage is still known after a restart. A text that another program wrote there has no
+// author, even if it was published once. If the history cannot be read, it is read later.
 func TestPublisher(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -90,7 +90,7 @@ func TestPublisher(t *testing.T) {
 	load(fakePolicy, "v4  ")
 }
 
-// A publication has what follows from the policy on each host that it names.
+// A publication contains the results of the policy for each host that the policy names.
 func TestPublication(t *testing.T) {
 	t.Parallel()
 	s, err := Compile("site.yaml", []byte(`version: 1

@@ -157,8 +157,9 @@ func (d *Document) stored() *storedPolicy {
 func (d *Document) Writable() bool { return d.stored() != nil }
 
 // Publish writes a text to the policy's storage and serves it. The storage must have the version that the text should
-// replace, or one that this server has rejected. Options.Guard must allow the text, except for an undo. If the text is
-// an earlier version, search engines may lose only what c.Accept allows. The caller must have run the policy's tests.
+// replace, or one that this server has rejected. Options.Guard must allow the text, unless it is an undo. If the text
+// is an earlier version, only the search engines in c.Accept may lose something. The caller must have run the policy's
+// tests.
 func (d *Document) Publish(ctx context.Context, c Change) (Outcome, error) {
 	u, _ := d.active()
 	if u == nil {

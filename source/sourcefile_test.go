@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// A file is read no further than tells that it is too large, however large it is.
+// Of a file that is too large, only one byte more than the limit is read.
 func TestAHugeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	writePolicy(t, path, "version: 1\n")
@@ -30,7 +30,7 @@ func TestAHugeFile(t *testing.T) {
 	}
 }
 
-// Whatever clocks say, a change is seen.
+// A change is detected even if the clock or the file's date is wrong.
 func TestFileMarks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	src := newFileSource(path)
@@ -48,8 +48,8 @@ func TestFileMarks(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		// The same date and size, as if the clock stood still: only an old date is
-		// believed, and that only for a while.
+		// The text changes, but date and size remain the same, as if the clock had stopped. An unchanged date counts as
+		// "not changed" only if the date is old, and only for a limited time.
 		write("b\n")
 		again, err := src.read(context.Background(), found.validator)
 		if believed := errors.Is(err, errUnchanged); believed != (time.Since(date) > coarseClock) || !believed && string(again.data) != "b\n" {

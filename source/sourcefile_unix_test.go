@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// A file that is not regular is rejected, without opening it or waiting for it.
+// A pipe or another file that is not regular is rejected. The source does not open it or wait for it.
 func TestIrregularFiles(t *testing.T) {
 	dir := t.TempDir()
 	fifo, loop := filepath.Join(dir, "fifo"), filepath.Join(dir, "loop")
@@ -31,7 +31,7 @@ func TestIrregularFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
-	// It was a file when it was looked at.
+	// The name was a regular file when stat was called, and has become a pipe since then.
 	file, err := os.OpenFile(fifo, openRead, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -52,8 +52,8 @@ func newStorageSource(storage Storage, key string) *source {
 	}
 }
 
-// instanceOf returns a string that identifies the instance of a storage: its address or, if it has no address, its
-// value.
+// instanceOf returns a string that identifies the instance of a storage: its memory address or, if it is not a pointer,
+// its value.
 func instanceOf(storage Storage) string {
 	if reflect.TypeOf(storage).Kind() == reflect.Pointer {
 		return fmt.Sprintf("%p", storage)

@@ -24,7 +24,7 @@ func TestWebSourceTLS(t *testing.T) {
 	}
 	src := &webPolicy{url: address, client: &http.Client{CheckRedirect: checkRedirect}}
 	if _, err := src.read(context.Background(), nil); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("a server that nobody vouches for: %v", err)
+		t.Errorf("a server with an untrusted certificate: %v", err)
 	}
 	src.client = server.Client()
 	src.client.CheckRedirect = checkRedirect
@@ -34,7 +34,7 @@ func TestWebSourceTLS(t *testing.T) {
 	}
 }
 
-// A header is not read without end.
+// The size of the header that is read is limited.
 func TestWebSourceLargeHeader(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Large", strings.Repeat("x", 128<<10))
@@ -50,7 +50,7 @@ func TestWebSourceLargeHeader(t *testing.T) {
 	}
 }
 
-// A server that sends a policy drop by drop is not waited for longer than another.
+// A server that sends a policy very slowly gets no more time than other servers.
 func TestWebSourceDropByDrop(t *testing.T) {
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

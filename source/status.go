@@ -181,7 +181,7 @@ func (p *Pool) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector. It uses the counters of the documents, so that the counts continue after a
 // reload.
 func (p *Pool) Collect(ch chan<- prometheus.Metric) {
-	seen := map[string]bool{} // a duplicate series would make the whole scrape fail
+	seen := map[string]bool{} // a duplicate series would make the entire scrape fail
 	send := func(policy string, samples []sample) {
 		policy = strings.ToValidUTF8(policy, "\uFFFD") // names of files need not be UTF-8
 		if seen[policy] {

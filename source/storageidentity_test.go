@@ -12,7 +12,7 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// unnamedStorage has one value, and no description.
+// unnamedStorage is a storage that has one value for all keys, and no description.
 type unnamedStorage struct {
 	Storage
 	text string
@@ -40,7 +40,7 @@ func (unnamedMap) Lock(context.Context, string) error { return fs.ErrInvalid }
 
 func (unnamedMap) Unlock(context.Context, string) error { return fs.ErrInvalid }
 
-// Storages of one type are not taken for the same: each has its own policy.
+// Two storages of the same type, without a description, are not treated as the same storage. Each has its own policy.
 func TestStoragesOfOneTypeAreNotShared(t *testing.T) {
 	const other = fakePolicy + "# other\n"
 	for name, storages := range map[string][2]Storage{
@@ -65,8 +65,7 @@ func TestStoragesOfOneTypeAreNotShared(t *testing.T) {
 	}
 }
 
-// Instances of the same storage share a document, and what is saved is found after a
-// restart, when there is another instance.
+// Instances of the same storage share a document. After a restart, a new instance finds the saved version.
 func TestSameStorage(t *testing.T) {
 	dir := t.TempDir()
 	a, b := newStorageSource(&certmagic.FileStorage{Path: dir}, "x"), newStorageSource(&certmagic.FileStorage{Path: dir}, "x")

@@ -58,7 +58,7 @@ func (us *users) join(u *user, poll func(context.Context) time.Duration) {
 		return
 	}
 	if us.stop != nil {
-		us.stop() // stop, because the next poll may be later than this user wants
+		us.stop() // stop the present wait, because it may be longer than this user's interval
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	us.stop = cancel

@@ -121,7 +121,7 @@ func TestFieldsOfOurs(t *testing.T) {
 	for _, c := range []struct{ line, crawler, identity, unsigned string }{
 		{caddyLine, "GPTBot", "verified", "true"},
 		{`{"ts":1,"request":{"uri":"/","headers":{"User-Agent":["x"],"Signature-Input":["sig1=()"]}}}`, "", "", "false"},
-		{`{"ts":1,"request":{"uri":"/"}}`, "", "", "false"}, // without the header nothing is known of a signature
+		{`{"ts":1,"request":{"uri":"/"}}`, "", "", "false"}, // the log has no header fields, so it is not known whether the request was signed
 	} {
 		var r Record
 		if err := p.Parse([]byte(c.line), &r); err != nil {
@@ -182,7 +182,7 @@ func TestReadFiles(t *testing.T) {
 	if got != want || res.Bad != 4 || res.Other != 4 || res.Lines != 4*(lines+3) {
 		t.Errorf("sum %d, want %d; %+v", got, want, res)
 	}
-	if len(res.Gaps) != 8 { // of each file, two lines and that it has no User-Agent
+	if len(res.Gaps) != 8 { // two gaps for each file: unreadable lines, and missing User-Agents
 		t.Errorf("%+v", res.Gaps)
 	}
 	for _, c := range []struct{ name, want string }{
@@ -195,7 +195,7 @@ func TestReadFiles(t *testing.T) {
 		}
 	}
 	if _, err := Expand([]string{files[0], files[0]}); err == nil {
-		t.Error("a file that is named twice is read twice")
+		t.Error("a file that was named twice was accepted")
 	}
 	linked := filepath.Join(dir, "linked.log")
 	if err := os.Link(files[0], linked); err != nil {
@@ -206,8 +206,7 @@ func TestReadFiles(t *testing.T) {
 	}
 }
 
-// Times and sizes are read as the encoders of Caddy write them, and what is none is not
-// taken for one.
+// Times and sizes are parsed in every form that Caddy's encoders write. Other values are not treated as times or sizes.
 func TestNumbersOfCaddy(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -235,7 +234,7 @@ func TestNumbersOfCaddy(t *testing.T) {
 	}
 }
 
-// A damaged line is not a record, wherever the damage is.
+// A damaged line is never parsed as a record, whichever part of the line is damaged.
 func TestDamagedJSON(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{

@@ -22,7 +22,7 @@ import (
 
 // truth is a request of a generated log.
 type truth struct {
-	at                   time.Time // to the millisecond
+	at                   time.Time // with a precision of a millisecond
 	ip, host, uri, agent string
 	size                 int
 }
@@ -60,7 +60,7 @@ func object(pairs ...any) string {
 	return string(b)
 }
 
-// ts is the field of the time in a line of Caddy.
+// ts returns the field with the time in a line of Caddy's log.
 func (q *truth) ts() string {
 	b, _ := json.Marshal(float64(q.at.UnixMilli()) / 1000)
 	return `"ts":` + string(b)
@@ -148,7 +148,7 @@ var someAgents = []string{
 	"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "curl/8.5.0",
 }
 
-// requests makes up n requests.
+// requests returns n random requests.
 func requests(rnd *rand.Rand, n int) (all []truth) {
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	for range n {
@@ -162,7 +162,7 @@ func requests(rnd *rand.Rand, n int) (all []truth) {
 	return all
 }
 
-// known is the request as a form of a log can tell it.
+// known returns the request as text, without the fields that the log format lacks.
 func (q truth) known(lost string) string {
 	if strings.Contains(lost, "h") {
 		q.host = ""
@@ -170,7 +170,7 @@ func (q truth) known(lost string) string {
 	if strings.Contains(lost, "m") {
 		q.at = q.at.Truncate(time.Second)
 	}
-	if strings.Contains(lost, "+") { // IIS writes it for a space
+	if strings.Contains(lost, "+") { // IIS writes a plus sign instead of a space
 		q.agent = strings.ReplaceAll(q.agent, "+", " ")
 	}
 	return fmt.Sprint(q.at.UTC(), q.ip, q.host, q.uri, q.agent, q.size)
@@ -214,7 +214,7 @@ func same(a, b map[string]int) string {
 	return ""
 }
 
-// Each form of a log says what its requests were, whatever the form of the log before it was.
+// The requests are read correctly from each log format, whatever the format of the previous log was.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	var mixed bytes.Buffer
@@ -242,11 +242,12 @@ func TestForms(t *testing.T) {
 	}
 	got, res, err := readAll(t, Reading{}, mixed.Bytes())
 	if diff := same(inMixed, got); err != nil || diff != "" || res.Bad != 0 || len(res.Gaps) != 0 {
-		t.Errorf("all forms in one: %v %+v\n%s", err, res, diff)
+		t.Errorf("all formats in one log: %v %+v\n%s", err, res, diff)
 	}
 }
 
-// A map names the fields of JSON that has others, at any depth, or with dots in the name.
+// A field map makes JSON logs with other field names readable. The fields may be in nested objects, or have dots in
+// their names.
 func TestMap(t *testing.T) {
 	t.Parallel()
 	q := requests(rand.New(rand.NewPCG(1, 1)), 1)[0]
@@ -279,7 +280,7 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// A field that a site adds to Caddy's log is not taken for one of the request.
+// A field that a site adds to Caddy's log is not mistaken for a field of the request.
 func TestAddedFields(t *testing.T) {
 	t.Parallel()
 	q := requests(rand.New(rand.NewPCG(2, 1)), 1)[0]
@@ -291,7 +292,7 @@ func TestAddedFields(t *testing.T) {
 	}
 }
 
-// Data that is missing in a log is a gap, wherever it is missing.
+// Missing data in a log is reported as a gap, wherever in the log it is missing.
 func TestGaps(t *testing.T) {
 	t.Parallel()
 	all := requests(rand.New(rand.NewPCG(3, 1)), 5000)
@@ -386,7 +387,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// The logs that real servers wrote are read; the folder is named by an environment variable.
+// Logs written by real servers can be read. An environment variable names the folder with these logs.
 func TestRealForms(t *testing.T) {
 	dir := os.Getenv("ROBOTSPOLICY_DATA")
 	if dir == "" {

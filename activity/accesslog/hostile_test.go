@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// A client cannot hide its requests from a replay by what it sends.
+// Whatever a client sends, it cannot hide its requests from a replay.
 func TestNoLineIsHidden(t *testing.T) {
 	t.Parallel()
 	parser := func(format string) Parser {
@@ -40,7 +40,7 @@ func TestNoLineIsHidden(t *testing.T) {
 	}
 }
 
-// Numbers of each unit are the time that they mean.
+// A number of seconds, milliseconds, microseconds or nanoseconds is parsed as the correct time.
 func TestUnixTime(t *testing.T) {
 	t.Parallel()
 	want := time.Date(2026, 11, 26, 15, 9, 14, 80_000_000, time.UTC)
@@ -51,7 +51,7 @@ func TestUnixTime(t *testing.T) {
 	}
 }
 
-// A line that is longer than a chunk is bad once, also at the end of a log.
+// A line that is longer than a chunk is counted as one bad line, even at the end of a log.
 func TestLongLastLine(t *testing.T) {
 	t.Parallel()
 	log := (&truth{at: time.Unix(1795340096, 0), ip: "192.0.2.7", uri: "/", agent: "CCBot"}).combined() + "\n" + strings.Repeat("x", 5*chunkSize/2)
@@ -60,7 +60,7 @@ func TestLongLastLine(t *testing.T) {
 	}
 }
 
-// A compressed file that ends in its header is a gap, as one that ends later.
+// A compressed file that ends inside its header is a gap, like a file that ends later.
 func TestCutHeader(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -73,7 +73,7 @@ func TestCutHeader(t *testing.T) {
 	}
 }
 
-// No log of a few megabytes takes long.
+// Reading a log of a few megabytes never takes long, whatever it contains.
 func TestHostileLogs(t *testing.T) {
 	repeat := func(head, part, tail string) string {
 		return head + strings.Repeat(part, (chunkSize-len(head)-len(tail)-1)/len(part)) + tail + "\n"

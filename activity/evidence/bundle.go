@@ -135,7 +135,7 @@ func (s *Signature) signBy(key ed25519.PrivateKey) {
 
 // excerptSubject holds the facts for the claim of [VerifyExcerpt].
 type excerptSubject struct {
-	Signature claim.Known[Signature] `gap:"unsigned" what:"the excerpt is not signed, so anyone can have made it" close:"ask the owner of the log for a signed excerpt, or for the log itself"`
+	Signature claim.Known[Signature] `gap:"unsigned" what:"the excerpt is not signed, so anyone could have made it" close:"ask the owner of the log for a signed excerpt, or for the log itself"`
 	Excerpt   Excerpt
 	Problem   string
 }

@@ -84,7 +84,7 @@ func ParseMark(name string, content []byte) (last Mark, err error) {
 		if err := d.Decode(&m); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return last, fmt.Errorf("%s is not a copy of a signature (%s), of time stamps (%s) or of the last line: %w", name, SignatureSuffix, TimestampSuffix, err)
+			return last, fmt.Errorf("%s is not a copy of a signature (%s), of time stamps (%s) or of the last line of the log: %w", name, SignatureSuffix, TimestampSuffix, err)
 		}
 		if m.Seq > last.Seq {
 			last = m

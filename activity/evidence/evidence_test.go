@@ -43,7 +43,7 @@ func writeLog(t *testing.T, o Options) string {
 		record(l, v)
 	}
 	visit(activity.Request{RobotsTxt: true, Robots: "r1", Path: "/robots.txt"})
-	visit(activity.Request{Path: "/"}) // no event
+	visit(activity.Request{Path: "/"}) // this request is not an event
 	visit(activity.Request{Path: "/private/x", Violation: true, Robots: "r1", Rule: "private", Status: 200})
 	now = now.Add(24 * time.Hour)
 	visit(activity.Request{Path: "/private/y", Violation: true, Robots: "r1", Status: 403})
@@ -55,21 +55,21 @@ func writeLog(t *testing.T, o Options) string {
 	l.mu.Lock()
 	now = now.Add(24 * time.Hour)
 	l.mu.Unlock()
-	l.tick() // the day ends without an event
+	l.tick() // no event happens on this day
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
-// record writes a request at once.
+// record passes a request to the log without the queue.
 func record(l *Log, v activity.Request) {
 	if kind := typeOf(&v); kind != "" {
 		l.take(item{Request: v, kind: kind})
 	}
 }
 
-// publication is one of a policy and a robots.txt for all hosts.
+// publication returns a publication of a policy and of a robots.txt for all hosts.
 func publication(text, robots string) *activity.Publication {
 	p := &activity.Publication{
 		Name: "site.yaml", Time: start, SHA256: hashOf([]byte(text)), Text: text, Program: "test", Catalog: "2026-11-01",
@@ -79,7 +79,7 @@ func publication(text, robots string) *activity.Publication {
 	return p
 }
 
-// publish writes at once what was published.
+// publish passes a publication to the log without the queue.
 func publish(l *Log, p *activity.Publication) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,7 +140,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c, err := Verify(dir, nil, nil); err == nil && len(c.Problems) == 0 {
-				t.Errorf("%s, %s: not found", day, what)
+				t.Errorf("%s, %s: the change was not detected", day, what)
 			}
 		}
 		lines := bytes.SplitAfter(whole, []byte("\n"))
@@ -229,8 +229,8 @@ func TestOneWriter(t *testing.T) {
 	}
 }
 
-// One who floods the log under the name of a crawler does not crowd out what verified
-// crawlers do, nor reads and publications, and the log says what it left out.
+// A client floods the log with requests in the name of a crawler. The log still has room for the events of verified
+// crawlers, for reads and for publications. It also records what it left out.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -280,8 +280,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// Counts of what was left out are in the log within a minute, and a restart does not make
-// room: the quota is of the day.
+// The numbers of omitted events are in the log within a minute. A restart does not reset the quotas, because they apply
+// to the whole day.
 func TestOmissionsAreWrittenWithinAMinute(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -341,7 +341,7 @@ func TestExpire(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 4+4+1 { // with their signatures; the lock
+	if err != nil || len(entries) != 4+4+1 { // two files with their signatures, and the lock
 		t.Errorf("%v, %v", entries, err)
 	}
 	if c := verify(t, dir); c.Whole().Outcome() != claim.Holds || c.FromStart || c.Signed != 4 {
@@ -367,7 +367,7 @@ func TestRenamedFile(t *testing.T) {
 	}
 }
 
-// The chain breaks where a number is missing, even if every hash was made to fit.
+// Verify detects a missing event number, even if all hashes were computed again so that they match.
 func TestMissingNumber(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -381,7 +381,7 @@ func TestMissingNumber(t *testing.T) {
 	}
 }
 
-// Impostors and clients of unknown kind read no robots.txt in a crawler's name.
+// If an impostor or an unlisted client fetches robots.txt, this is not recorded as a read by the crawler that it names.
 func TestEventOfVisit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -391,7 +391,7 @@ func TestEventOfVisit(t *testing.T) {
 		{activity.Request{RobotsTxt: true, Identity: activity.Unverified}, TypeRead},
 		{activity.Request{RobotsTxt: true, Identity: activity.Impostor}, ""},
 		{activity.Request{RobotsTxt: true, Identity: activity.Audit}, ""},
-		{activity.Request{Violation: true, Identity: activity.Audit}, TypeViolation}, // who names our audit does not escape
+		{activity.Request{Violation: true, Identity: activity.Audit}, TypeViolation}, // naming the audit in the User-Agent does not hide a violation
 		{activity.Request{RobotsTxt: true, Category: activity.CategoryUnlisted}, ""},
 		{activity.Request{Violation: true, Identity: activity.Impostor}, TypeViolation},
 		{activity.Request{}, ""},
@@ -402,7 +402,7 @@ func TestEventOfVisit(t *testing.T) {
 	}
 }
 
-// A violation whose connection was closed before there was an answer was not served.
+// A violation is not counted as served if the connection was closed before the response.
 func TestAnswersOfViolations(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -426,8 +426,8 @@ func TestAnswersOfViolations(t *testing.T) {
 	}
 }
 
-// A clock that goes back neither opens an earlier file again nor ends the day, even if the
-// program is started again. Empty files in between do not end the chain.
+// If the clock is set back, the log does not return to an earlier day's file and does not start a new one, even after a
+// restart. Empty files do not interrupt the chain.
 func TestClockGoesBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -446,7 +446,7 @@ func TestClockGoesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := filepath.Join(dir, fileName(start.Add(24*time.Hour).Format(time.DateOnly)))
-	if err := os.WriteFile(empty, []byte(`{"seq":`), 0o600); err != nil { // a crash in the first line of a day
+	if err := os.WriteFile(empty, []byte(`{"seq":`), 0o600); err != nil { // the first line of a day is incomplete because of a crash
 		t.Fatal(err)
 	}
 	l = open()
@@ -468,13 +468,13 @@ func FuzzVerify(f *testing.F) {
 		}
 		c, err := Verify(dir, nil, nil)
 		if err == nil && len(c.Problems) == 0 && c.Events > 1 && bytes.Count(b, []byte(`"prev"`)) < c.Events-1 {
-			t.Errorf("%+v: events without a link are a chain", c)
+			t.Errorf("%+v: events without a previous hash were accepted as a chain", c)
 		}
 	})
 }
 
-// A file whose last line is not an event stops the log until it is put aside; the chain goes
-// on with what is left, and checking it says what is missing.
+// If the last line of a file is not an event, the log cannot be opened until the file is put aside. Then the chain
+// continues from the remaining files, and Verify reports the file that was put aside.
 func TestDamagedFile(t *testing.T) {
 	t.Parallel()
 	dir := writeLog(t, Options{})
@@ -507,8 +507,8 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// A restart does not write texts again that the day's file has, and the log's answers do not
-// change. A text in force is written again when the file with it is deleted.
+// After a restart, texts that are already in the day's file are not written again, and the answers of Ask do not
+// change. A text that is in force is written again when the file that contains it is deleted.
 func TestTextsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), start
@@ -550,7 +550,7 @@ func TestTextsAreNotRepeated(t *testing.T) {
 	if whole, all := texts(); whole != 1 || all != 5 {
 		t.Errorf("%d of %d publications have texts", whole, all)
 	}
-	for _, days := range []int{0, 10} { // in the second the first files are deleted
+	for _, days := range []int{0, 10} { // in the second run, the first files are deleted
 		run(days)
 		a, err := Ask(dir, Question{})
 		if err != nil || len(a.Published) != 1 || a.Published[0].Text == "" || a.Published[0].By != "alice" || a.Published[0].Note != "no \uFFFD more" || !a.Published[0].Until.IsZero() || days > 0 && (len(a.Violations) != 1 || len(a.Violations[0].Lines) != 1) {

@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// TestMain lets a test run itself as a process that writes a log.
+// TestMain lets a test run this test binary as a process that writes a log.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("EVIDENCE_CHILD"); dir != "" {
 		child(dir)
@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child writes violations and prints their number each second, until it is killed. With
-// EVIDENCE_LIMIT its files may only have that many bytes, as on a full disk, for two seconds.
+// child writes violations, and prints their number each second, until it is killed. EVIDENCE_LIMIT limits the size of
+// its files in bytes for two seconds, to simulate a full disk.
 func child(dir string) {
 	var soft syscall.Rlimit
 	limited := os.Getenv("EVIDENCE_LIMIT") != ""
@@ -81,7 +81,7 @@ func startChild(t *testing.T, dir string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// count returns the number of violations in a log, and the number that it says it left out.
+// count returns the number of violations in a log, and the number of events that the log says were left out.
 func count(t *testing.T, dir string) (violations, omitted int64, types string) {
 	t.Helper()
 	var all []string
@@ -138,8 +138,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// On a disk that is full for a while nothing is lost, one line is logged, and the log says
-// so as soon as it can.
+// The disk is full for a short time. No event is lost, one line is logged, and the evidence log records the failure as
+// soon as it can be written again.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -164,15 +164,15 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// faults are done to a log that is open, one hour apart.
+// TestFaults damages a log while it is open, between the first and the second of three violations.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	name := fileName(start.Format(time.DateOnly))
 	for _, f := range []struct {
 		name   string
 		fault  func(t *testing.T, path string, now *time.Time)
-		events string // but for start and stop
-		seen   int64  // violations in the log, of three
+		events string // the types of the events, except start and stop
+		seen   int64  // number of the three violations that are in the log
 		result claim.Outcome
 	}{
 		{"the clock goes back", func(_ *testing.T, _ string, now *time.Time) { *now = now.Add(-5 * time.Hour) }, "error clock", 3, claim.CannotBeJudged},
@@ -241,8 +241,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A directory that cannot be written stops the log from opening, and events are then counted by
-// crawler.
+// If the directory is not writable, the log cannot be opened. The omitted events are then counted by crawler.
 func TestWhileNotOpen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

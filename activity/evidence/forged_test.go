@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// forge writes the files of a log again, with the events that change leaves, a matching chain
-// and, with a key, signatures.
+// forge rewrites the files of a log. change returns the new events of the last file. The hashes of the new chain match.
+// If by is not nil, the files are signed with this key.
 func forge(t *testing.T, dir string, by ed25519.PrivateKey, change func(events []*Event) []*Event) {
 	t.Helper()
 	all, err := days(dir)
@@ -74,8 +74,8 @@ func removeFiles(t *testing.T, dir, pattern string) {
 	}
 }
 
-// A log is forged in many ways. Forgeries without the key are detected. Forgeries with the key are not, and the command
-// says that it cannot rule them out.
+// A log is forged in many ways. Verify detects the forgeries that were made without the key. It does not detect
+// forgeries made with the key, and the claim says that it cannot rule them out.
 func TestForged(t *testing.T) {
 	t.Parallel()
 	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{9}, 32))
@@ -90,7 +90,7 @@ func TestForged(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		forge          func(t *testing.T, dir string)
-		without, byKey claim.Outcome // without --key, and with it
+		without, byKey claim.Outcome // outcomes without --key and with --key
 	}{
 		{"as it was written", func(*testing.T, string) {}, claim.Holds, claim.Holds},
 		{"a byte of today changed", func(t *testing.T, dir string) {
@@ -158,7 +158,8 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// A server signs nothing of an earlier run without saying so.
+// The log was forged while the server was stopped. After the start, the server signs the log again, but records that
+// lines of the earlier run were not signed.
 func TestForgedWhileStopped(t *testing.T) {
 	t.Parallel()
 	for name, now := range map[string]time.Time{"the same day": start.Add(25 * time.Hour), "a later day": start.Add(72 * time.Hour)} {

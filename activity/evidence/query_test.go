@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// history writes a log of two policies, two robots.txt, two crawlers and a restart.
+// history writes a log with two policies, two robots.txt files, two crawlers and a restart.
 func history(t *testing.T) string {
 	t.Helper()
 	dir, now := t.TempDir(), start
@@ -37,7 +37,7 @@ func history(t *testing.T) string {
 	}
 	now = now.Add(24 * time.Hour)
 	l = open()
-	publish(l, publication("one", "r1")) // as after every start
+	publish(l, publication("one", "r1")) // the policy is published again after every start
 	now = now.Add(time.Hour)
 	publish(l, publication("two", "r2"))
 	visit("CCBot", activity.Unverified, activity.Request{RobotsTxt: true, Robots: "r2"})

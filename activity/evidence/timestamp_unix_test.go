@@ -21,11 +21,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// startAuthority serves time stamps of openssl ts, with a certificate of a new CA.
+// startAuthority starts a time-stamping authority that uses openssl ts and a certificate of a new CA.
 func startAuthority(t *testing.T) (url string, roots *x509.CertPool) {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Skip("there is no openssl, which plays the authority")
+		t.Skip("openssl, which the test uses as the authority, is not installed")
 	}
 	dir := t.TempDir()
 	openssl := func(args ...string) error {
@@ -88,7 +88,7 @@ ess_cert_id_alg = sha256
 	return server.URL, roots
 }
 
-// stampedLog writes a log of now with a time stamp.
+// stampedLog writes a log with events of the present time, and with a time stamp.
 func stampedLog(t *testing.T, url string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -107,7 +107,8 @@ func stampedLog(t *testing.T, url string) string {
 	return dir
 }
 
-// Events that an authority has stamped cannot be changed, nor be written later, even with the key.
+// Even someone who has the signing key cannot change events after they were time-stamped, and cannot add such events
+// later.
 func TestTimestamps(t *testing.T) {
 	t.Parallel()
 	url, roots := startAuthority(t)
@@ -126,10 +127,10 @@ func TestTimestamps(t *testing.T) {
 		dir := stampedLog(t, url)
 		forge(t, dir, key(), change)
 		if c, err := Verify(dir, nil, roots); err != nil || c.Whole().Outcome() != claim.Fails || !strings.Contains(strings.Join(c.Problems, ""), "time-stamped") {
-			t.Errorf("%s by one who has the key: %v %+v", name, err, c)
+			t.Errorf("%s by someone who has the key: %v %+v", name, err, c)
 		}
 	}
-	// A day that is put in later has no stamp, or one of a later time.
+	// A day's file that is added later has no time stamp, or a time stamp of a later time.
 	dir = stampedLog(t, url)
 	yesterday := time.Now().UTC().AddDate(0, 0, -1)
 	forge(t, dir, key(), func(all []*Event) []*Event {
@@ -154,11 +155,11 @@ func TestTimestamps(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c, err := Verify(dir, nil, roots); err != nil || c.Whole().Outcome() != claim.CannotBeJudged || !strings.Contains(strings.Join(c.Gaps, ""), "of a past day and has no time stamp") {
-		t.Errorf("a day put in: %v %+v", err, c)
+		t.Errorf("a day's file added later: %v %+v", err, c)
 	}
 }
 
-// An authority that does not answer is asked again, and the log says so once.
+// If an authority does not answer, it is asked again later. The log records this only once.
 func TestAuthorityThatFails(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())

@@ -20,7 +20,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// blindSpots hide a part of the traffic, and return the gaps that a reader would report.
+// blindSpots are functions that hide a part of the traffic. They return the remaining rows and the gaps that a reader
+// of the rows would report.
 var blindSpots = map[string]func(r *rand.Rand, rows []activity.Totals) ([]activity.Totals, []claim.Gap){
 	"none": func(_ *rand.Rand, rows []activity.Totals) ([]activity.Totals, []claim.Gap) { return rows, nil },
 	"not recorded": func(r *rand.Rand, rows []activity.Totals) ([]activity.Totals, []claim.Gap) {
@@ -43,8 +44,8 @@ var blindSpots = map[string]func(r *rand.Rand, rows []activity.Totals) ([]activi
 	},
 }
 
-// A claim about random policies, random traffic and random blind spots is held against the truth, counted from all of
-// the traffic by code that the program does not use.
+// The test makes random policies, random traffic and random blind spots. It compares the claim SearchKeeps with the
+// truth, which independent code computes from the complete traffic.
 func TestSearchKeepsAgainstTheTruth(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -59,14 +60,14 @@ func TestSearchKeepsAgainstTheTruth(t *testing.T) {
 		intended := r.IntN(3) == 0
 		specs := [2]*policy.Spec{lossPolicy(r, intended), lossPolicy(r, intended)}
 		if r.IntN(4) == 0 {
-			specs[1] = specs[0] // a change that search engines do not see
+			specs[1] = specs[0] // here nothing changes for search engines
 		}
 		var sites [2]*site.Site
 		for i, spec := range specs {
 			sites[i], _ = site.Load("random.yaml", policyfile.Print(spec))
 		}
 		if sites[0] == nil || sites[1] == nil {
-			continue // what would block all search engines everywhere does not load
+			continue // a policy that blocks all search engines everywhere cannot be loaded
 		}
 		n++
 		var texts [2]func(string) string
@@ -94,26 +95,26 @@ func TestSearchKeepsAgainstTheTruth(t *testing.T) {
 			t.Errorf("pair %d, %s: %s: %s\n%s\nold:\n%s\nnew:\n%s", n, spot, what, report.Search.Text(), strings.Join(report.Search.Lines(), "\n"), policyfile.Print(specs[0]), policyfile.Print(specs[1]))
 		}
 		if outcome == claim.CannotBeJudged && lost {
-			hidden++ // without the gap, the claim would be falsely green
+			hidden++ // without the gap, the claim would wrongly hold
 		}
 		switch {
 		case outcome == claim.Holds && lost:
-			explain("falsely green")
+			explain("the claim wrongly holds")
 		case outcome == claim.CannotBeJudged && spot == "none":
-			explain("cannot be judged, although all was seen")
+			explain("the claim cannot be judged, although no traffic was hidden")
 		case outcome == claim.Fails && !lost && !losesWhole(specs, texts):
 			if falseRed++; falseRed > pairs/50 {
-				explain("falsely red, and so are more than 2 %")
+				explain("the claim wrongly fails, for more than 2 % of the pairs")
 			}
 		}
 	}
-	t.Logf("%d pairs: %v; falsely red: %d; losses that a gap hid: %d", pairs, outcomes, falseRed, hidden)
+	t.Logf("%d pairs: %v; wrongly failing: %d; losses hidden by a gap: %d", pairs, outcomes, falseRed, hidden)
 	if testkit.Long() && hidden == 0 {
 		t.Error("no blind spot hid a loss, so this test shows nothing")
 	}
 }
 
-// losesWhole reports whether a search engine loses nearly a whole host, by the independent evaluator.
+// losesWhole reports whether a search engine loses nearly a whole host, according to the independent evaluator.
 func losesWhole(specs [2]*policy.Spec, texts [2]func(string) string) bool {
 	ages := time.Date(4000, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, host := range []string{"www.example.com", "a.b.example.com", "b.example.com", "example.com", "example.org"} {

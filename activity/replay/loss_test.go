@@ -23,8 +23,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// lossPolicy makes a policy of what search engines can lose by. All of its rules say that
-// they are intended, or none does.
+// lossPolicy returns a random policy that can make search engines lose something. intended sets the key "intended" of
+// all its rules.
 func lossPolicy(r *rand.Rand, intended bool) *policy.Spec {
 	spec := policytest.Random(r, policytest.Options{
 		Usages: []policy.Usage{
@@ -33,7 +33,7 @@ func lossPolicy(r *rand.Rand, intended bool) *policy.Spec {
 		},
 		Modes: true, NoPurposes: true, Limits: []string{"until-2001-02-03", "until-2999-12-31"},
 	})
-	for i := range spec.Rules { // the server takes several slashes for one
+	for i := range spec.Rules { // the server treats several slashes like one
 		for j := range spec.Rules[i].Statements {
 			pattern := &spec.Rules[i].Statements[j].Pattern
 			*pattern = pathpattern.MustParse(oneSlash(pattern.String()))
@@ -61,8 +61,8 @@ func oneSlash(path string) string {
 	return path
 }
 
-// The losses of search engines equal the count of an evaluator that shares no code with the
-// policies, for each kind of loss and each crawler.
+// For each kind of loss and each crawler, the reported losses equal the count of an independent evaluator, which shares
+// no code with package policy.
 func TestSearchLossEqualsAnIndependentCount(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -80,7 +80,7 @@ func TestSearchLossEqualsAnIndependentCount(t *testing.T) {
 			sites[i], _ = site.Load("random.yaml", policyfile.Print(spec))
 		}
 		if sites[0] == nil || sites[1] == nil {
-			continue // what would block all search engines everywhere does not load
+			continue // a policy that blocks all search engines everywhere cannot be loaded
 		}
 		n++
 		visits := lossVisits(r)
@@ -118,12 +118,12 @@ func TestSearchLossEqualsAnIndependentCount(t *testing.T) {
 	t.Logf("%d pairs of %d: %v, intended in %d", pairs, tried, found, intendedLosses)
 	for _, kind := range append(countedWords, "requests", "unverified", "intended") {
 		if testkit.Long() && found[kind] < pairs/100 {
-			t.Errorf("%s: in %d pairs of %d only", kind, found[kind], pairs)
+			t.Errorf("%s: occurs only in %d of %d pairs", kind, found[kind], pairs)
 		}
 	}
 }
 
-// lossVisits are rows as a store has them.
+// lossVisits returns random rows like the rows of an activity database.
 func lossVisits(r *rand.Rand) (visits []activity.Totals) {
 	tokens := []string{"AlphaBot", "AlphaBot-Image", "ZetaBot", "BetaBot"}
 	identities := []activity.Identity{activity.Unverified, activity.Verified, activity.Impostor}[:1+r.IntN(3)]
@@ -138,7 +138,7 @@ func lossVisits(r *rand.Rand) (visits []activity.Totals) {
 	return visits
 }
 
-// reported are the numbers of a report, by kind and crawler.
+// reported returns the numbers of lost requests in a report, by kind of loss and crawler.
 func reported(l *SearchLoss) map[string]int64 {
 	n := map[string]int64{"requests": l.Requests, "intended": l.Intended, "unverified": l.Unverified}
 	for _, c := range l.Crawlers {
@@ -151,7 +151,7 @@ func reported(l *SearchLoss) map[string]int64 {
 // countedWords are the rows of the table of losses that count against the search-loss limit.
 var countedWords = []string{"blocked", "crawl", "index", "unavailable", "search", "snippet", "link", "limit"}
 
-// counted are the same numbers, counted row by row.
+// counted returns the same numbers, counted row by row with the independent evaluator.
 func counted(specs [2]*policy.Spec, texts [2]func(string) string, visits []activity.Totals, intended bool) map[string]int64 {
 	n := map[string]int64{"requests": 0, "intended": 0, "unverified": 0}
 	verifiable := map[string]bool{}
@@ -166,7 +166,7 @@ func counted(specs [2]*policy.Spec, texts [2]func(string) string, visits []activ
 			continue
 		}
 		q := policytest.Question{Token: v.Crawler, Identity: identities[v.Identity], Host: v.Host, Path: v.Path, Now: v.Start}
-		ages := time.Date(4000, 1, 1, 0, 0, 0, 0, time.UTC) // when all dates have passed
+		ages := time.Date(4000, 1, 1, 0, 0, 0, 0, time.UTC) // a time when all dates have passed
 		lost := policytest.Lost(specs, texts, q, ages)
 		maps.DeleteFunc(lost, func(word string, _ bool) bool { return !slices.Contains(countedWords, word) })
 		if len(lost) == 0 {
@@ -186,8 +186,8 @@ func counted(specs [2]*policy.Spec, texts [2]func(string) string, visits []activ
 	return n
 }
 
-// Data that is missing in the rows of a database is a loss only if the policies differ where it
-// matters.
+// The rows of a database lack some data, such as the query. This is a gap only if the decisions of the two policies
+// depend on the missing data and differ.
 func TestSearchKeepsWithRowsThatLackData(t *testing.T) {
 	t.Parallel()
 	const in = "version: 1\nenforcement: block\nrules:\n  - for: everyone\n    allow: {crawl: /}\n"
@@ -199,7 +199,7 @@ func TestSearchKeepsWithRowsThatLackData(t *testing.T) {
 		name string
 		row  activity.Totals
 		rule string
-		want string // the gap that matters, "" if there is none, or "fails"
+		want string // the name of the expected gap, "" if there is none, or "fails" if the claim fails
 	}{
 		{"folded, and it is blocked somewhere", row(activity.Verified, host, other, 0), "for: Googlebot\n    disallow: {crawl: /news/}", gapFolded},
 		{"folded, and it is not to index something", row(activity.Verified, host, other, 0), "for: everyone\n    disallow: {index: /news/}", gapFolded},

@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// Requests that are in two logs, or in a log and the database, are counted twice. The report says so.
+// If requests are in two logs, or in a log and the database, they are counted twice. The report says this.
 func TestRepeatedRequests(t *testing.T) {
 	t.Parallel()
 	dir, begins := t.TempDir(), time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
@@ -43,7 +43,7 @@ func TestRepeatedRequests(t *testing.T) {
 		return name
 	}
 	one, next := write("one.log", 0, 900), write("next.log", 900, 1800)
-	health := filepath.Join(dir, "health.log") // of another server that answers the same health checks
+	health := filepath.Join(dir, "health.log") // the log of another server that answers the same health checks
 	text, err := os.ReadFile(one)
 	if err == nil {
 		err = os.WriteFile(health, bytes.ReplaceAll(text, []byte("66.249.66.1"), []byte("66.249.66.2")), 0o600)

@@ -64,15 +64,15 @@ func load(t testing.TB, name, text string) *site.Site {
 	return s
 }
 
-// agents are the senders of the generated traffic. For every address either the embedded lists
-// can decide, or none can.
+// agents are the clients of the generated traffic. The identity of each client is proven either by the embedded address
+// lists or not at all.
 var agents = []struct {
 	ua, crawler, address string
 	identity             string
 }{
 	{"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36", "", "198.51.100.7", ""},
 	{"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot", "66.249.66.1", "verified"},
-	{"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot", "203.0.113.9", "unverified"}, // DNS could prove it
+	{"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot", "203.0.113.9", "unverified"}, // only DNS could verify this client
 	{"Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)", "Bingbot", "157.55.39.1", "verified"},
 	{"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)", "GPTBot", "203.0.113.9", ""},
 	{"CCBot/2.0 (https://commoncrawl.org/faq/)", "CCBot", "203.0.113.10", "unverified"},
@@ -82,11 +82,11 @@ var agents = []struct {
 
 var paths = []string{"/", "/news/1", "/shop/a?b=c", "/private/x", "/shop/b", "/robots.txt"}
 
-// traffic writes n lines of Caddy's log, and returns what they are, by agent and path.
+// traffic writes n lines of Caddy's log. It returns the number of requests for each pair of an agent and a path.
 func traffic(w io.Writer, seed uint64, n int, live bool) map[[2]int]int64 {
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	truth := map[[2]int]int64{}
-	at := time.Date(2026, 5, 6, 0, 0, 0, 0, time.UTC) // a day after the embedded lists
+	at := time.Date(2026, 5, 6, 0, 0, 0, 0, time.UTC) // a day after the date of the embedded lists
 	for range n {
 		a, p := rnd.IntN(len(agents)), rnd.IntN(len(paths))
 		truth[[2]int{a, p}]++
@@ -122,8 +122,8 @@ func run(t *testing.T, old bool, log []byte) *Report {
 	return r
 }
 
-// TestReportCountsEveryRequest compares every number of a report with the generated traffic.
-// The meaning of the policies is written out by hand here.
+// TestReportCountsEveryRequest compares every number of a report with the generated traffic. The test itself contains
+// the decisions that the policies must make.
 func TestReportCountsEveryRequest(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -270,7 +270,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A rule that only the old policy has is not taken for one of the new policy.
+// A rule that only the old policy has is reported as a rule of the old policy.
 func TestRuleOfTheOldPolicyIsNamedAsSuch(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "access.log")
@@ -284,12 +284,12 @@ func TestRuleOfTheOldPolicyIsNamedAsSuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(r.NewlyAllowed) != 1 || fmt.Sprint(r.NewlyAllowed[0].Rules) != "[line 4 of the old policy (everyone)]" {
-		t.Errorf("newly let in: %+v", r.NewlyAllowed)
+		t.Errorf("newly allowed: %+v", r.NewlyAllowed)
 	}
 }
 
-// Rate limits are replayed in the order of time, whichever worker reads what, and those of stored requests are named as
-// not replayed.
+// Rate limits are applied in the order of time, whichever worker reads a request. For requests in a database, the
+// report says that their rate limits were not replayed.
 func TestLimitsAreReplayed(t *testing.T) {
 	t.Parallel()
 	const limited = "version: 1\nrules:\n  - for: CCBot\n    limit: {rate: 60/h, burst: 5}\n    disallow: {crawl: /private/}\n    enforce: block\n"
@@ -297,9 +297,9 @@ func TestLimitsAreReplayed(t *testing.T) {
 	dir := t.TempDir()
 	var files []string
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
-	// Ten requests come at a time, every ten minutes. 5 of each ten pass at once, and after ten minutes there is room
-	// again. Disallowed requests and other clients' requests are not counted. The logs are named out of order, and
-	// each is written twice, so that each ten are in two of them.
+	// Ten requests arrive together every ten minutes. Five of them pass, and after ten minutes the limit allows five
+	// requests again. Disallowed requests and the requests of other clients do not count. The order of the log names is
+	// not the order of time. The ten requests of each time are in two logs, five in each.
 	for i := 5; i >= 0; i-- {
 		for half := range 2 {
 			name := filepath.Join(dir, fmt.Sprintf("%d-%d.log", i, half))
@@ -352,8 +352,8 @@ func TestLimitsAreReplayed(t *testing.T) {
 	}
 }
 
-// The requests that wait to be limited take bounded memory, however long their paths are, and those without room are
-// counted as allowed and named.
+// The memory for queued requests with a rate limit is limited, even if their paths are long. Requests for which there
+// is no room are counted as allowed, and the report gives their number.
 func TestLimitsTakeBoundedMemory(t *testing.T) {
 	t.Parallel()
 	limits := load(t, "new.yaml", "version: 1\nrules:\n  - for: CCBot\n    limit: {rate: 60/h, burst: 5}\n    enforce: block\n")
@@ -370,11 +370,11 @@ func TestLimitsTakeBoundedMemory(t *testing.T) {
 		all[k.new.decision] += c.requests
 	}
 	if queued == 0 || queued*length > maxQueued/512 || w.tally.limited != int64(requests-queued) || all[activity.Limited] != int64(queued-5) || all[activity.Allowed] != int64(requests-queued+5) {
-		t.Errorf("%d of %d requests wait, %d are not limited; %v", queued, requests, w.tally.limited, all)
+		t.Errorf("%d of %d requests are queued, %d are not limited; %v", queued, requests, w.tally.limited, all)
 	}
 }
 
-// A query is shown where a rule decides by it, and nowhere else.
+// The report shows a query only if it mattered for the decision.
 func TestQueriesThatMatterAreShown(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "access.log")
@@ -394,8 +394,8 @@ func TestQueriesThatMatterAreShown(t *testing.T) {
 	}
 }
 
-// A target is judged like on the server, without the scheme and the host of its absolute form.
-// It is not judged at all if it has an opaque part, which the server does not pass on.
+// The decision about a request target is the same as on the server: the scheme and the host of an absolute URL do not
+// matter. A target with a scheme but no host is not replayed, because the server rejects such requests.
 func TestTargetsAreJudgedAsTheServerDoes(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "access.log")
@@ -439,7 +439,7 @@ func TestHTMLEscapesWhatStrangersChoose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(b.String(), "<img") {
-		t.Error("text of the log is markup in the page")
+		t.Error("the page contains text of the log as markup")
 	}
 }
 
@@ -462,8 +462,7 @@ func TestManyPathsAreBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkRun replays a log of ROBOTSPOLICY_REPLAY_LINES lines, 100,000 by default;
-// 1,200,000 are about 1 GB.
+// BenchmarkRun replays a log of ROBOTSPOLICY_REPLAY_LINES lines, 100,000 by default. 1,200,000 lines have about 1 GB.
 func BenchmarkRun(b *testing.B) {
 	lines := 100_000
 	if v := os.Getenv("ROBOTSPOLICY_REPLAY_LINES"); v != "" {

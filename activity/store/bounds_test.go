@@ -13,11 +13,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// boundsOf returns the extremes of a database: its oldest rows, and the most rows of an hour and a day.
+// boundsOf holds the extremes of a database: the times of its oldest rows, and the largest numbers of rows in an hour
+// and in a day.
 type boundsOf struct {
 	size                           int64
 	pathHour, hour, pathDay, day   int64
-	rowsOfHour, rowsOfDay, another int64 // another: rows under OtherPath
+	rowsOfHour, rowsOfDay, another int64 // another is the number of rows under OtherPath
 }
 
 func (s *Store) boundsOf(ctx context.Context, t *testing.T) (b boundsOf) {
@@ -42,9 +43,9 @@ func (s *Store) boundsOf(ctx context.Context, t *testing.T) (b boundsOf) {
 	return b
 }
 
-// Weeks with few paths, in which rows are deleted for their age, alternate with weeks of many,
-// in which they are deleted for the size. Each bound is reached and kept, again and again, and
-// no request is missing in the totals by day.
+// Weeks with few paths, in which rows are deleted because of their age, alternate with weeks with many paths, in which
+// rows are deleted because of the size. Each limit is reached several times and never exceeded. No request is missing
+// in the totals by day.
 func TestBoundsAreReachedAndHold(t *testing.T) {
 	testkit.Nightly(t)
 	t.Parallel()
@@ -116,9 +117,9 @@ func TestBoundsAreReachedAndHold(t *testing.T) {
 			shrunk, shrunkAt = shrunk+1, at
 		}
 	}
-	t.Logf("of %d days: hours went for their age on %d, rows for the size on %d, hours were folded on %d; at most %d KB of %d", simulated, aged, shrunk, folded, most>>10, maxBytes>>10)
+	t.Logf("of %d days: hours were deleted for their age on %d, rows for the size on %d, hours were folded on %d; at most %d KB of %d", simulated, aged, shrunk, folded, most>>10, maxBytes>>10)
 	if aged < simulated/5 || shrunk < 4 || folded < 2*block {
-		t.Error("a bound was not reached several times")
+		t.Error("a limit was not reached several times")
 	}
 	rows := totals(t, s.dir, Query{From: now.Add(-daysFor * 24 * time.Hour), To: now, By: []Dimension{ByDay}})
 	var got []int64
@@ -131,8 +132,8 @@ func TestBoundsAreReachedAndHold(t *testing.T) {
 	closeStore(t, s)
 }
 
-// However many paths a stranger asks for, those of verified search crawlers stay: what a
-// policy would cost in search results cannot be judged without them.
+// Even if an unverified client requests very many paths, the paths of verified search crawlers are kept. They are
+// needed to judge what search engines lose because of a policy.
 func TestFloodOfPathsFoldsNoVerifiedSearchCrawler(t *testing.T) {
 	t.Parallel()
 	const rowsPerHour, articles = 50, 30

@@ -18,11 +18,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/clickhousetest"
 )
 
-// newFleet returns a reader of a fleet that has sent nothing, nil where there is no ClickHouse.
+// newFleet returns a reader of an empty fleet database, or nil if ClickHouse is not available.
 func newFleet(t *testing.T) *FleetReader {
 	t.Helper()
 	if _, err := exec.LookPath("clickhouse-server"); err != nil || testing.Short() {
-		t.Log("without ClickHouse, so on one engine only")
+		t.Log("ClickHouse is not available, so only SQLite is tested")
 		return nil
 	}
 	return fleetIn(t, clickhousetest.Start(t))
@@ -45,7 +45,7 @@ func fleetIn(t *testing.T, server *clickhousetest.Server) *FleetReader {
 	return &FleetReader{Client: c}
 }
 
-// send sends what was merged.
+// send sends the merged rows to the fleet database.
 func send(t *testing.T, s *Store, fleet *FleetReader, node string) {
 	t.Helper()
 	if fleet == nil {
@@ -60,7 +60,7 @@ func send(t *testing.T, s *Store, fleet *FleetReader, node string) {
 	}
 }
 
-// The fleet of one server answers everything as its store does.
+// For a fleet with one server, the fleet database gives the same answers as the server's own database.
 func TestFleetAnswersAsTheStore(t *testing.T) {
 	t.Parallel()
 	fleet := fleetIn(t, clickhousetest.Start(t))
@@ -73,7 +73,7 @@ func TestFleetAnswersAsTheStore(t *testing.T) {
 		s.waiting.addVisit(&v)
 	}
 	s.Missed(7)
-	s.waiting.lost[start.Unix()/3600+2] += 0 // a kill
+	s.waiting.lost[start.Unix()/3600+2] += 0 // the database was not closed properly
 	tick(t, s)
 	for i, number := range []string{"1", "2"} {
 		p := published("1", number)
@@ -103,7 +103,7 @@ func TestFleetAnswersAsTheStore(t *testing.T) {
 		"documents":         func(r Queries) (any, error) { return r.Documents(t.Context()) },
 		"bounds": func(r Queries) (any, error) {
 			b, err := r.Bounds(t.Context())
-			b.Bytes = min(b.Bytes, 1) // engines take more or less
+			b.Bytes = min(b.Bytes, 1) // the engines need different numbers of bytes
 			return b, err
 		},
 	} {
@@ -121,8 +121,8 @@ func TestFleetAnswersAsTheStore(t *testing.T) {
 	closeStore(t, s)
 }
 
-// Rows are counted once even if they lose their paths before or after they are sent. That happens within the hour, and
-// when a full store reduces the detail of older days.
+// Rows can lose their paths before or after they are sent: within the hour, and when a database that is too large folds
+// older days. In all cases, the fleet database counts every request once.
 func TestFoldedRowsAreCountedOnce(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -167,7 +167,7 @@ func TestFoldedRowsAreCountedOnce(t *testing.T) {
 			}
 		}
 		write(t, s)
-		if day%2 == 0 { // the other days are made coarser before all of them was sent
+		if day%2 == 0 { // the other days are folded before all of their rows were sent
 			send(t, s, fleet, "n")
 			check(fmt.Sprintf("day %d", day))
 		}
@@ -185,14 +185,14 @@ func TestFoldedRowsAreCountedOnce(t *testing.T) {
 		send(t, s, fleet, "n")
 		check(fmt.Sprintf("day %d was made coarser", day))
 		if after := paths(day); day%2 == 0 && after != before {
-			t.Errorf("day %d: %d paths by the hour, %d before: the fleet has what its servers make coarser", day, after, before)
+			t.Errorf("day %d: %d paths by the hour, %d before: the fleet database must keep the paths that its servers fold", day, after, before)
 		}
 	}
 	closeStore(t, s)
 }
 
-// A new database of a server adds to what the one before it has sent, and a server that was
-// gone catches up.
+// The rows of a server's new database are added to the rows that its previous database has sent. If the fleet database
+// was unavailable, the server sends all missing rows later.
 func TestNodesThatBeginAnewAndComeBack(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -226,7 +226,7 @@ func TestNodesThatBeginAnewAndComeBack(t *testing.T) {
 
 	server.Kill()
 	if _, err := s.sender.round(t.Context(), &Fleet{Client: fleet.Client, Node: "n"}); err == nil {
-		t.Error("sending to a server that is not there works")
+		t.Error("sending to a stopped ClickHouse does not fail")
 	}
 	for hour := range 48 {
 		record(s, start.Add(time.Duration(hour)*time.Hour), 10)
@@ -249,7 +249,7 @@ func TestNodesThatBeginAnewAndComeBack(t *testing.T) {
 	closeStore(t, s)
 }
 
-// Forgotten or dropped rows are gone, and all others stay.
+// Forget and prune delete the selected rows, and no others.
 func TestForgetAndPrune(t *testing.T) {
 	t.Parallel()
 	fleet := fleetIn(t, clickhousetest.Start(t))
@@ -286,7 +286,7 @@ func TestForgetAndPrune(t *testing.T) {
 	}
 }
 
-// A server that ends in order sends its rows and says that it ends. A killed one is missed.
+// A server that stops normally sends its rows and announces that it stops. A killed server is reported as silent.
 func TestTheEndOfAServerOfAFleet(t *testing.T) {
 	t.Parallel()
 	fleet := fleetIn(t, clickhousetest.Start(t))
@@ -307,7 +307,7 @@ func TestTheEndOfAServerOfAFleet(t *testing.T) {
 	}
 	c, err := fleet.Coverage(t.Context(), from, to)
 	if err != nil || len(c.Gaps) > 0 || len(c.Servers) != 1 {
-		t.Errorf("ended in order: %+v, %v", c, err)
+		t.Errorf("stopped normally: %+v, %v", c, err)
 	}
 	if err := fleet.Client.Insert(t.Context(), "servers", []string{"server_name", "store", "revision", "at", "every"}, []byte("b\t7\t1\t2026-01-01 00:00:00\t30\n")); err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// A server that is dead, behind, or has a wrong clock is a gap. A server that ended in order, or has a new database and
-// nothing unsent in the old one, is none.
+// There is a gap for a server that is silent, has unsent rows, or has a wrong clock. There is no gap for a server that
+// stopped normally, or that has a new database and had sent all rows of the old one.
 func TestGapsOfAFleet(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// Whatever the bytes of the database, it is opened or not, and nothing panics or waits for
-// ever. One that says it is damaged can be put aside, and a new one takes its place.
+// A database may contain any bytes. Opening it works or returns an error, but never panics or blocks forever. After
+// ErrDamaged, the database can be put aside and a new one can be created.
 func FuzzOpen(f *testing.F) {
 	dir := f.TempDir()
 	s, err := Open(f.Context(), dir, Options{})
@@ -54,7 +54,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// use opens a store, records a request and asks everything.
+// use opens a store, records a request, and runs every query.
 func use(t *testing.T, dir string) error {
 	s, err := Open(t.Context(), dir, Options{writeInterval: time.Hour})
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A publication was in force only while a server recorded that: not while the server was down or paused, and not after its
-// end. A restart within moments makes no pause.
+// The periods of a publication cover only the time when a server recorded it. They do not cover the time when the
+// server was down or paused, or after the publication ended. A quick restart does not interrupt a period.
 func TestInForceOnlyAsRecorded(t *testing.T) {
 	t.Parallel()
 	dir, now, ctx := t.TempDir(), start, t.Context()
@@ -39,12 +39,12 @@ func TestInForceOnlyAsRecorded(t *testing.T) {
 	s = running() // a restart
 	publish("1")
 	minutes(10)
-	now = now.Add(5 * time.Hour) // a paused machine
+	now = now.Add(5 * time.Hour) // the machine is paused
 	minutes(10)
 	publish("2")
 	minutes(5)
 	closeStore(t, s)
-	now = now.Add(24 * time.Hour) // an outage
+	now = now.Add(24 * time.Hour) // the server is down
 	s = running()
 	publish("2")
 	minutes(1)

@@ -20,7 +20,7 @@ import (
 
 const killDir = "ROBOTSPOLICY_TEST_KILLED_STORE"
 
-// TestMain makes the process a writer that is to be killed, if a test started it as one.
+// TestMain writes to a database until the process is killed, if a test started this process for that purpose.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(killDir); dir != "" {
 		writeUntilKilled(dir)
@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeUntilKilled records requests without end, numbered by their bytes, and prints after
-// each write how many requests are in the database.
+// writeUntilKilled records requests until the process is killed. After each write, it prints the number of requests
+// that it has written.
 func writeUntilKilled(dir string) {
 	s, err := Open(context.Background(), dir, Options{writeInterval: time.Hour, RowsPerHour: 1000})
 	if err != nil {
@@ -53,8 +53,8 @@ func writeUntilKilled(dir string) {
 	}
 }
 
-// If the process is killed at any time, written rows stay and no row is counted twice. With ROBOTSPOLICY_LONG, the test
-// kills it 200 times.
+// The process can be killed at any time. The rows that were written remain, and no request is counted twice. With
+// ROBOTSPOLICY_LONG, the test kills more processes.
 func TestKilledProcess(t *testing.T) {
 	t.Parallel()
 	dir, rounds := t.TempDir(), testkit.Rounds(4, 10)
@@ -91,20 +91,20 @@ func TestKilledProcess(t *testing.T) {
 			}
 			return true
 		}
-		for range 1 + rnd.IntN(40) { // writes
+		for range 1 + rnd.IntN(40) { // number of writes
 			if !read() {
-				t.Fatalf("round %d: the writer ended by itself", round)
+				t.Fatalf("round %d: the writer ended before it was killed", round)
 			}
 		}
-		time.Sleep(time.Duration(rnd.IntN(5_000_000))) // to be killed in the middle of something
+		time.Sleep(time.Duration(rnd.IntN(5_000_000))) // so the process is killed at a random point of its work
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for read() { // what it had said before
+		for read() { // the numbers printed before the kill
 		}
 		_ = cmd.Wait()
 		got := sum(totals(t, dir, Query{}))
-		// Up to 49 requests may be written and their number not yet printed.
+		// The process may have written up to 49 requests whose number it has not printed yet.
 		if low := total + last; got < low || got > low+49 {
 			t.Fatalf("round %d: %d requests are stored, want %d or up to 49 more", round, got, low)
 		}
@@ -124,8 +124,8 @@ func sum(rows []Row) (n int64) {
 	return n
 }
 
-// Requests that a killed process did not write are a gap of all claims about that time, and so are those that an older copy
-// lacks. A process that ended in order leaves no gap, whether or not it recorded anything.
+// A killed process may not have written all requests, and an older copy of a database lacks requests. Both are gaps for
+// all claims about that time. A process that stopped normally leaves no gap, even if it recorded nothing.
 func TestKilledIsAGap(t *testing.T) {
 	t.Parallel()
 	dir, copied, older := t.TempDir(), t.TempDir(), t.TempDir()
@@ -146,7 +146,7 @@ func TestKilledIsAGap(t *testing.T) {
 		}
 		return names
 	}
-	for range 2 { // ends in order, and starts again
+	for range 2 { // the process stops normally, and starts again
 		closeStore(t, open(t, dir, clock))
 	}
 	if err := os.CopyFS(older, os.DirFS(dir)); err != nil {
@@ -157,7 +157,7 @@ func TestKilledIsAGap(t *testing.T) {
 	write(t, s)
 	closeStore(t, s)
 	s = open(t, dir, clock)
-	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil { // what a kill leaves
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil { // a copy of the database in the state after a kill
 		t.Fatal(err)
 	}
 	closeStore(t, s)
@@ -187,6 +187,6 @@ func TestKilledIsAGap(t *testing.T) {
 		}
 	}
 	if got := gapsOf(copied, start.Add(4*time.Hour), start.Add(9*time.Hour)); len(got) > 0 {
-		t.Errorf("gaps of a time after it: %q", got)
+		t.Errorf("gaps of a later period: %q", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Hosts and names that a client makes up do not make a row each.
+// Hosts and names that a client invents do not each get their own row.
 func TestMadeUpNames(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SQLite in Go is slow with the race detector")
@@ -53,7 +53,7 @@ func TestMadeUpNames(t *testing.T) {
 	closeStore(t, s)
 }
 
-// Published texts do not displace the totals.
+// Many published texts do not cause the totals to be deleted.
 func TestPublishedTextsAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SQLite in Go is slow with the race detector")

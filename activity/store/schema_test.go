@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A store of another format is not opened, not changed, and the error says what to do.
+// A database of another format is neither opened nor changed. The error says what to do.
 func TestStoreOfAnotherFormat(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[int]string{
@@ -48,8 +48,7 @@ func TestStoreOfAnotherFormat(t *testing.T) {
 	}
 }
 
-// A change of the schema needs a new number, so that no program reads what it does not
-// know.
+// If the schema changes, schemaVersion must change, so that programs do not read a format that they do not support.
 func TestSchemaHasItsNumber(t *testing.T) {
 	t.Parallel()
 	const number, sum = 8, "866317d879f25b4e"

@@ -58,7 +58,7 @@ func totals(t *testing.T, dir string, q Query) []Row {
 	return rows
 }
 
-// model is the totals of requests as a map from the values that a query tells apart.
+// model holds the totals of requests. Its keys are the values of a query's dimensions.
 type model map[string]Counts
 
 func (m model) add(q Query, v activity.Request) {
@@ -161,7 +161,8 @@ func TestTotalsAgainstModel(t *testing.T) {
 	}
 }
 
-// recordRandomly records to a directory, and sends now and then to a fleet if there is one.
+// recordRandomly records random requests in a directory. If there is a fleet database, it sends the rows from time to
+// time.
 func recordRandomly(t *testing.T, rnd *rand.Rand, dir string, fleet *FleetReader, node string) (visits []activity.Request) {
 	t.Helper()
 	var now time.Time
@@ -199,7 +200,7 @@ func recordRandomly(t *testing.T, rnd *rand.Rand, dir string, fleet *FleetReader
 	return visits
 }
 
-// write writes what was recorded to the database.
+// write writes the recorded requests to the database.
 func write(t *testing.T, s *Store) {
 	t.Helper()
 	s.startWrite(true)
@@ -208,7 +209,7 @@ func write(t *testing.T, s *Store) {
 	}
 }
 
-// tick runs what runs once a second, and waits for its write.
+// tick runs the store's work of one second, and waits until its write has ended.
 func tick(t *testing.T, s *Store) {
 	t.Helper()
 	s.tick()
@@ -219,7 +220,7 @@ func tick(t *testing.T, s *Store) {
 	}
 }
 
-// valuesOf returns the values that choose a row.
+// valuesOf returns the values that identify a request's row.
 func valuesOf(k *sumKey) Values {
 	return Values{ByHost: k.Host, ByCrawler: k.Crawler, ByKind: k.Kind, ByIdentity: k.Identity, ByDecision: k.Decision, ByRule: k.Rule, ByPolicy: k.Policy, ByPath: k.Path}
 }
@@ -234,7 +235,7 @@ func openReader(t *testing.T, dir string) *Reader {
 	return r
 }
 
-// checkTotals compares the answers of random queries with sums made one by one.
+// checkTotals compares the answers to random queries with sums that are computed request by request.
 func checkTotals(t *testing.T, rnd *rand.Rand, r Queries, visits []activity.Request) {
 	t.Helper()
 	asked := 300
@@ -275,7 +276,7 @@ func checkTotals(t *testing.T, rnd *rand.Rand, r Queries, visits []activity.Requ
 	}
 }
 
-// checkEachRow holds the rows of the whole time against the requests.
+// checkEachRow compares all rows with sums of the requests.
 func checkEachRow(t *testing.T, r Queries, visits []activity.Request) {
 	t.Helper()
 	want := map[string]Counts{}
@@ -284,7 +285,7 @@ func checkEachRow(t *testing.T, r Queries, visits []activity.Request) {
 		s := newSums(1)
 		s.addVisit(&v)
 		for _, c := range s.rows {
-			c.Unread = 0 // is not in the rows
+			c.Unread = 0 // EachRow does not report this number
 			sum := want[id]
 			sum.add(*c)
 			want[id] = sum
@@ -303,9 +304,9 @@ func checkEachRow(t *testing.T, r Queries, visits []activity.Request) {
 	}
 }
 
-// violating sometimes asks for the rows with violations. A row has more requests than
-// those that are violations, so only the number of those can be compared: the query is
-// for what has nothing else.
+// violating sometimes makes a query select only requests that violate robots.txt. A row with violations usually has
+// other requests, too, so their number could not be compared. Therefore the query selects a rule whose requests are all
+// violations.
 func violating(rnd *rand.Rand, q *Query) bool {
 	if rnd.IntN(4) > 0 {
 		return false
@@ -387,7 +388,7 @@ func TestRowsAreBoundedAndTheBusiestStay(t *testing.T) {
 		got[r.Values[ByPath]] = r.Requests
 	}
 	if sum != visits {
-		t.Errorf("%d requests in all, want %d: nothing is lost to the bound", sum, visits)
+		t.Errorf("%d requests in all, want %d: the limit must not lose any request", sum, visits)
 	}
 	for i := range 10 {
 		path := fmt.Sprintf("/p/%d", i)
@@ -432,11 +433,11 @@ func TestSizeIsBounded(t *testing.T) {
 		t.Errorf("the file has %d bytes, %v", info.Size(), err)
 	}
 	if rows := totals(t, dir, Query{}); len(rows) != 1 || rows[0].Requests != int64(24*days*paths) {
-		t.Errorf("%+v: totals by day stay when hours with paths go", rows)
+		t.Errorf("%+v: totals by day must remain when hours with paths are deleted", rows)
 	}
 	lastWeek := Query{From: now.Add(-6 * 24 * time.Hour), To: now.Add(time.Hour), By: []Dimension{ByPath}}
 	if rows := totals(t, dir, lastWeek); len(rows) < 6*24*paths {
-		t.Errorf("%d paths of the last six days, want them all", len(rows))
+		t.Errorf("%d paths of the last six days, want all", len(rows))
 	}
 	if rows := totals(t, dir, Query{By: []Dimension{ByPath}}); len(rows) >= 24*days*paths {
 		t.Error("no row with a path was deleted: the test does not reach the limit")
@@ -464,12 +465,12 @@ func TestExpire(t *testing.T) {
 	}
 	var texts int
 	if err := s.db.QueryRow("SELECT count(*) FROM strings WHERE text LIKE 'c%' OR text LIKE '/%'").Scan(&texts); err != nil || texts != 22 {
-		t.Errorf("%d texts, want those of 11 days: %v", texts, err)
+		t.Errorf("%d texts, want only the texts of 11 days: %v", texts, err)
 	}
 	closeStore(t, s)
 }
 
-// Texts of hours that have ended are deleted once a day.
+// Texts that only deleted hours used are deleted once a day.
 func TestTextsAreSweptOnceADay(t *testing.T) {
 	t.Parallel()
 	midnight := start.Truncate(24 * time.Hour)
@@ -482,7 +483,7 @@ func TestTextsAreSweptOnceADay(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ hour, texts int }{{2, 7}, {4, 7}, {23, 7}, {24, 0}} {
-		// Days have not been rolled up, so the texts are those in the remaining hours.
+		// The hours were not added up to days yet, so only the texts of the remaining hours are left.
 		if err := s.expire(t.Context(), midnight.Add(time.Duration(tt.hour)*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
@@ -508,7 +509,7 @@ func TestOneWriter(t *testing.T) {
 	closeStore(t, open(t, dir, Options{}))
 }
 
-// published is a publication of the policy with a text.
+// published returns a publication of a policy with the given text.
 func published(id, number string) *activity.Publication {
 	return &activity.Publication{ID: strings.Repeat(id, 64), Number: number, Name: "site.yaml", SHA256: strings.Repeat("p", 64), Time: start, Text: "text"}
 }
@@ -523,7 +524,8 @@ func TestReadsAndPublications(t *testing.T) {
 	}
 	s.waiting.addVisit(&activity.Request{Time: start, Host: "h", Crawler: "GPTBot", Robots: "v0", RobotsTxt: true, Identity: activity.Impostor})
 	write(t, s)
-	// A text that came back is another publication with the same ID. A repeated text is not.
+	// A text that comes into force again after another text is another publication with the same ID. Announcing the
+	// same text twice in a row is not.
 	for i, number := range []string{"1", "2", "1"} {
 		p := published("1", number)
 		p.Time = start.Add(time.Duration(i) * time.Hour)
@@ -629,7 +631,7 @@ func TestViolationsWithoutAPathComeLast(t *testing.T) {
 	}
 }
 
-// Rows whose paths were deleted are a gap of what is read by path.
+// If the paths of rows were deleted, answers by path have a gap.
 func TestUnstoredPathsAreAGap(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -663,7 +665,7 @@ func TestUnstoredPathsAreAGap(t *testing.T) {
 	}
 }
 
-// Every answer has the number of undecided and of unrecorded requests.
+// Every answer includes the numbers of undecided and unrecorded requests.
 func TestUnreadAndLost(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -702,7 +704,8 @@ func TestUnreadAndLost(t *testing.T) {
 	closeStore(t, s)
 }
 
-// A store that is full sums older days up before it gives them up: it reaches back further.
+// When a database is too large, older days are first folded and only later deleted. So the database covers a longer
+// period.
 func TestOlderDaysBecomeCoarser(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -733,7 +736,7 @@ func TestOlderDaysBecomeCoarser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var first, most int64 // of days that were there when the store was full last
+	var first, most int64 // the oldest day, and the most rows of a day, among the days that existed when the database was last too large
 	if err := s.db.QueryRowContext(ctx, "SELECT min(day), max(n) FROM (SELECT day, count(*) AS n FROM path_days WHERE day < (SELECT max(day) - 5 FROM path_days) GROUP BY day)").Scan(&first, &most); err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// BenchmarkAddVisit measures the cost of a request for the sums. 10,000 a second may cost a hundredth of a core, so
-// 1,000 ns each. Every second of requests has 2,000 different rows here.
+// BenchmarkAddVisit measures the time to add a request to the sums. 10,000 requests a second may use a hundredth of a
+// core, so each may take 1,000 ns. The requests of each second belong to 2,000 different rows.
 func BenchmarkAddVisit(b *testing.B) {
 	paths := make([]string, 2000)
 	for i := range paths {
@@ -20,13 +20,13 @@ func BenchmarkAddVisit(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		s.addVisit(requestFor(paths[n%len(paths)]))
-		if n++; n%10_000 == 0 { // a second
+		if n++; n%10_000 == 0 { // the requests of one second
 			s = newSums(50_000)
 		}
 	}
 }
 
-// BenchmarkMerge measures a write of 100 and of 2,000 rows.
+// BenchmarkMerge measures writing 100 rows and 2,000 rows to the database.
 func BenchmarkMerge(b *testing.B) {
 	for _, rows := range []int{1, 100, 2000} {
 		b.Run(strconv.Itoa(rows), func(b *testing.B) {

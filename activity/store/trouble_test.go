@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// While the disk has no room for the database, the store
-// goes on counting in memory, says so once, and writes everything when there is room.
+// While the disk is full, the store continues to count in memory, and reports the failure once. It writes everything
+// when there is room again.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	merge := func() {
-		s.next = time.Time{} // it is time to write
+		s.next = time.Time{} // the next write is due
 		s.tick()
 		if s.writing != nil {
 			s.report(s.finish(<-s.writing))
@@ -69,7 +69,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A clock that jumps ahead by years, and back, neither deletes rows nor loses requests.
+// If the clock jumps ahead by years and back again, no rows are deleted and no requests are lost.
 func TestClockThatJumps(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), start
@@ -95,12 +95,12 @@ func TestClockThatJumpsIsNotBelieved(t *testing.T) {
 	c.evenly = 2 * steadyTime
 	c.tick(start.Add(20 * 365 * 24 * time.Hour))
 	if c.steady() {
-		t.Error("the clock jumped by 20 years and is believed")
+		t.Error("the clock jumped by 20 years, and rows may be deleted for their age")
 	}
 	c.evenly = 2 * steadyTime
 	c.tick(start)
 	if c.steady() {
-		t.Error("the clock jumped back and is believed")
+		t.Error("the clock jumped back, and rows may be deleted for their age")
 	}
 }
 
@@ -109,13 +109,13 @@ var (
 	twoYearsDays  = flag.Int("store.days", 730, "how many days the two simulated years have")
 )
 
-// Two years of 10,000 distinct paths an hour stay within the default bounds, and the
-// totals without paths are all there.
+// With 10,000 distinct paths an hour for two years, the database never exceeds the default limits, and the totals
+// without paths are complete.
 func TestTwoYears(t *testing.T) {
 	t.Parallel()
 	testkit.Nightly(t)
 	days := *twoYearsDays
-	ctx := context.Background() // one that can be canceled costs as much as a row
+	ctx := context.Background() // a context that can be canceled takes as much time as a row
 	paths, limit := 10_000 / *twoYearsScale, int64(512<<20 / *twoYearsScale)
 	dir, now := t.TempDir(), start.Truncate(24*time.Hour)
 	s := open(t, dir, Options{MaxBytes: limit, writeInterval: time.Hour, Now: func() time.Time { return now }})
@@ -166,7 +166,7 @@ func TestTwoYears(t *testing.T) {
 	}
 	week := totals(t, dir, Query{From: now.AddDate(0, 0, -6), To: now, By: []Dimension{ByPath}, Limit: 10})
 	if len(week) != 10 {
-		t.Errorf("the paths of the last week are gone: %d", len(week))
+		t.Errorf("paths of the last week are missing: %d", len(week))
 	}
 	t.Logf("at most %d KB in use of %d, the file has %d KB", most>>10, limit>>10, info.Size()>>10)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// Lists are only called current if some are in use and none is old.
+// The claim that the lists are current holds only if lists are in use and none of them is old.
 func TestListsCurrent(t *testing.T) {
 	t.Parallel()
 	day := time.Now()

@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Explaining uses the embedded lists; what is old or was not checked never makes an
+// ExplainEmbedded uses the embedded lists. A list that is old, or that was not checked, never makes a client an
 // impostor.
 func TestExplainEmbedded(t *testing.T) {
 	s, ds := site.Load("policy.yaml", []byte("version: 1\ncrawlers:\n  NewBot: {category: search, address-lists: \"https://new.example/list.json\"}\n"+

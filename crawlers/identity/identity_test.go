@@ -23,7 +23,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// from returns a request from a client address.
+// from returns a request whose client has the given address.
 func from(addr string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.RemoteAddr = net.JoinHostPort(addr, "1024")
@@ -42,14 +42,14 @@ func (server) TrustsProxy(*http.Request) bool { return false }
 
 func (s server) Vars(*http.Request) map[string]any { return s.vars }
 
-// identify returns whether a request comes from a crawler with these facts, which its User-Agent names.
+// identify returns the result of verifying a request whose User-Agent names a crawler with these facts.
 func identify(v *Verifier, r *http.Request, id *crawlers.Identities, facts crawlers.Verification) policy.Identity {
 	known := oneCrawler{id, facts}
 	clients, _ := Ask[int](v, Request{r, server{}, r.RequestURI}, known, []int{1}, nil)
 	return clients[0].Identity
 }
 
-// oneCrawler is known, as 1.
+// oneCrawler is a Known that has a single crawler, with the ID 1.
 type oneCrawler struct {
 	identities *crawlers.Identities
 	facts      crawlers.Verification
@@ -61,12 +61,12 @@ func (oneCrawler) CrawlerOf(*crawlers.Crawler) (int, bool) { return 0, false }
 
 func (c oneCrawler) Verification(int) crawlers.Verification { return c.facts }
 
-// newTestVerifier returns a verifier that shares nothing.
+// newTestVerifier returns a verifier with its own engine, which other verifiers do not share.
 func newTestVerifier(m Methods, dns verify.DNSOptions) *Verifier {
 	return &Verifier{methods: m, engine: newEngine(m, dns, nil)}
 }
 
-// fakeDNS gives one answer after a delay.
+// fakeDNS is a resolver that always returns the same answer after a delay.
 type fakeDNS struct {
 	wait  time.Duration
 	names []string
@@ -75,7 +75,7 @@ type fakeDNS struct {
 }
 
 func (d *fakeDNS) LookupAddr(ctx context.Context, addr string) ([]string, error) {
-	if addr == "8.8.8.8" { // verify checks that the resolver works
+	if addr == "8.8.8.8" { // package verify looks up this address to check that the resolver works
 		return []string{"dns.google."}, nil
 	}
 	select {
@@ -95,8 +95,8 @@ func (d *fakeDNS) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, 
 
 var crawlFacts = crawlers.Verification{ReverseDNS: []string{".crawl.example"}}
 
-// No request waits for the resolver; its answer is there for the next request. A
-// resolver that hangs or fails leaves clients unknown.
+// No request waits for the resolver. Its answer is available for the next request. If the resolver hangs or fails,
+// clients stay unverified.
 func TestIdentifyByDNS(t *testing.T) {
 	const addr = "20.0.0.1"
 	for name, c := range map[string]struct {
@@ -128,8 +128,8 @@ func TestIdentifyByDNS(t *testing.T) {
 	}
 }
 
-// With a signature that proves nothing the address decides. A signature that cannot be checked
-// makes no client an impostor.
+// If a signature does not prove anything, the address decides. A signature that cannot be checked never makes a client
+// an impostor.
 func TestIdentifyBySignatureAndAddress(t *testing.T) {
 	const own = "https://keys.crawl.example"
 	facts := crawlers.Verification{ReverseDNS: []string{".crawl.example"}, WebBotAuth: own}
@@ -175,7 +175,7 @@ func TestIdentifyBySignatureAndAddress(t *testing.T) {
 	}
 }
 
-// A source that is not used, or has no answer, makes no client an impostor.
+// A method that is not used, or that has no answer, never makes a client an impostor.
 func TestIdentifyUnknown(t *testing.T) {
 	known, err := crawlers.Default()
 	if err != nil {
@@ -189,7 +189,7 @@ func TestIdentifyUnknown(t *testing.T) {
 	none := new(crawlers.Identities)
 	for addr, want := range map[string]policy.Identity{
 		"66.249.66.1":  policy.Verified,
-		"198.51.100.7": policy.Unknown, // reverse DNS could know better, but is off
+		"198.51.100.7": policy.Unknown, // reverse DNS could verify the client, but is off
 		"127.0.0.1":    policy.Unknown,
 		"10.0.0.1":     policy.Unknown,
 		"":             policy.Unknown,
@@ -207,7 +207,8 @@ func TestIdentifyUnknown(t *testing.T) {
 	}
 }
 
-// googleFacts are Googlebot's facts, and noPolicy the identities of a policy that adds nothing.
+// googleFacts are the verification facts of Googlebot. noPolicy are the identities of a policy that does not add
+// crawlers.
 func googleFacts(t *testing.T) (crawlers.Verification, *crawlers.Identities) {
 	t.Helper()
 	known, err := crawlers.Default()
@@ -232,7 +233,8 @@ func policyWith(t *testing.T, lists ...string) *crawlers.Identities {
 	return crawlers.NewIdentities(catalog)
 }
 
-// Engines are shared, survive a reload, and are closed with their last user.
+// Verifiers with the same methods share an engine. The engine survives a reload, and is closed when its last verifier
+// is closed.
 func TestEnginesAreShared(t *testing.T) {
 	m := Methods{Enabled: true, Lists: true, Signatures: true, AllowedRanges: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}}
 	before := New(m, nil)
@@ -249,10 +251,10 @@ func TestEnginesAreShared(t *testing.T) {
 	}
 	after.Close()
 	if len(engines.All()) > 0 {
-		t.Error("still there after the last Close")
+		t.Error("the engine is still in use after the last Close")
 	}
 	e.started.Store(false)
-	e.start() // a request in flight must not start anything again
+	e.start() // a request in progress must not start fetching again
 	if !e.closed || len(e.lists.Status()) != 0 {
 		t.Errorf("closed: %v, %d lists", e.closed, len(e.lists.Status()))
 	}
@@ -263,8 +265,8 @@ func TestEnginesAreShared(t *testing.T) {
 	off.Close()
 }
 
-// Many policies with separate address lists share the common parts. A policy that reaches a limit does not take
-// anything from the others.
+// Many policies have their own address lists, and share the lists that they have in common. If a policy exceeds a
+// limit, the lists of the other policies remain in use.
 func TestPoliciesWithManyLists(t *testing.T) {
 	logger, logs := observed()
 	v := newTestVerifier(Methods{Enabled: true}, verify.DNSOptions{})
@@ -303,17 +305,17 @@ func TestPoliciesWithManyLists(t *testing.T) {
 	}
 	for _, id := range []*crawlers.Identities{builtin, greedy, rest[len(rest)-1]} {
 		if got := identify(v, from("66.249.66.1"), id, facts); got != policy.Verified {
-			t.Errorf("Googlebot, when the bound is reached: %s", got)
+			t.Errorf("Googlebot, when the limit is reached: %s", got)
 		}
 	}
 	if logs.FilterMessageSnippet("a policy names too many").Len() != 1 || logs.FilterMessageSnippet("the policies name too many").Len() != 1 {
-		t.Errorf("each bound is to be logged once: %v", logs.All())
+		t.Errorf("each limit must be logged once: %v", logs.All())
 	}
 	runtime.KeepAlive(policies)
 	runtime.KeepAlive(rest)
 }
 
-// All lists of a newer catalog are used, however many it adds, together with the policy's lists.
+// All lists of a newer catalog are used together with the policy's lists, even if the catalog adds very many.
 func TestNewerCatalogWithManyLists(t *testing.T) {
 	logger, logs := observed()
 	t.Cleanup(func() { crawlers.Install(nil) })
@@ -340,8 +342,8 @@ func TestNewerCatalogWithManyLists(t *testing.T) {
 	runtime.KeepAlive(id)
 }
 
-// Where other policies fill the store, the lists of the catalog are not used, which is
-// logged. Its crawlers are unknown then and not impostors.
+// If the lists of other policies reach the limit, the additional lists of a newer catalog are not used, and this is
+// logged. Clients that name the crawlers of these lists are unverified, and not impostors.
 func TestNoRoomForTheCatalog(t *testing.T) {
 	logger, logs := observed()
 	m := Methods{Enabled: true, Lists: true, AllowedRanges: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/24")}}
@@ -370,7 +372,7 @@ func TestNoRoomForTheCatalog(t *testing.T) {
 	}
 }
 
-// A policy that found no room for its lists releases none of those that others use.
+// If there was no room for the lists of a policy, freeing the policy does not release lists that other policies use.
 func TestNothingIsReleasedThatWasNotAcquired(t *testing.T) {
 	e := newEngine(Methods{Enabled: true}, verify.DNSOptions{}, nil)
 	fill := []string{"https://lists.example/shared.json"}
@@ -403,7 +405,7 @@ func TestNothingIsReleasedThatWasNotAcquired(t *testing.T) {
 	}
 }
 
-// The lists of a policy are released with it, as after an edit.
+// The lists of a policy are released when the policy is freed, for example after it was edited.
 func TestListsAreReleasedWithTheirPolicy(t *testing.T) {
 	e := newEngine(Methods{Enabled: true}, verify.DNSOptions{}, nil)
 	last := policyWith(t, "https://lists.example/last.json")
@@ -416,7 +418,7 @@ func TestListsAreReleasedWithTheirPolicy(t *testing.T) {
 		if len(e.lists.Status()) == 1 {
 			break
 		}
-		time.Sleep(10 * time.Millisecond) // cleanups run in their own goroutine
+		time.Sleep(10 * time.Millisecond) // the garbage collector runs cleanups in a separate goroutine
 	}
 	if got := e.lists.Status(); len(got) != 1 || got[0].URL != "https://lists.example/last.json" {
 		t.Errorf("%d lists after 200 edits", len(got))
@@ -424,8 +426,8 @@ func TestListsAreReleasedWithTheirPolicy(t *testing.T) {
 	runtime.KeepAlive(last)
 }
 
-// A preview that a user's own device fetches proves nothing about the crawlers that
-// its User-Agent names.
+// A user's own device fetches a link preview, and its User-Agent names crawlers. Such a client is never treated as an
+// impostor of these crawlers.
 func TestOnDevicePreviewsAreNeverImpostors(t *testing.T) {
 	for agent, want := range map[string]policy.Identity{
 		"facebookexternalhit/1.1": policy.Impostor,
@@ -485,8 +487,8 @@ func TestListClientRedirects(t *testing.T) {
 	}
 }
 
-// A nonce is accepted once, but a request may be asked about as often as the handler
-// likes, where the server remembers.
+// A nonce is accepted only once. Nevertheless, a handler can call Ask several times for the same request, because the
+// first result is stored with the request.
 func TestSignatureIsCheckedOncePerRequest(t *testing.T) {
 	v := newTestVerifier(Methods{Enabled: true, Signatures: true}, verify.DNSOptions{})
 	defer v.engine.close()
@@ -501,6 +503,6 @@ func TestSignatureIsCheckedOncePerRequest(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if got := v.checkSignature(by(server{}), directory); got.Status == webbotauth.Verified {
-		t.Errorf("a signature that proves nothing: %+v", got)
+		t.Errorf("a signature that does not prove anything: %+v", got)
 	}
 }

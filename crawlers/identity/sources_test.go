@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// observed returns a logger and its warnings.
+// observed returns a logger and the warnings that it records.
 func observed() (func() *zap.Logger, *observer.ObservedLogs) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	return func() *zap.Logger { return zap.New(core) }, logs
@@ -66,7 +66,7 @@ func TestSetFailing(t *testing.T) {
 	}
 }
 
-// That nonces were forgotten is logged once an hour, however often it happens.
+// Forgotten nonces are logged at most once an hour.
 func TestForgottenNoncesAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logger, logs := observed()

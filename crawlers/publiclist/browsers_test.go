@@ -35,7 +35,7 @@ var automation = map[string]string{
 	"Googlebot/2.1 (http://www.googlebot.com/bot.html)": "Googlebot, in a fixture for the types of clients",
 }
 
-// enoughBrowsers is the minimum number of headers for a statement about all browsers and apps.
+// enoughBrowsers is the minimum number of headers that is needed for a conclusion about all browsers and apps.
 const enoughBrowsers = 40_000
 
 // checkBrowsers fails for every browser or app recognized as a crawler.
@@ -62,13 +62,13 @@ func checkBrowsers(t *testing.T, c *crawlers.Catalog, r *crawlers.Recognizer, fi
 			}
 		}
 	}
-	t.Logf("browsers and apps: %d, of them taken for crawlers: %d (besides %d link previews on devices and %d headers of programs)", len(seen)-automated, wrong, onDevice, automated)
+	t.Logf("browsers and apps: %d, of them recognized as crawlers: %d (in addition to %d link previews on devices and %d headers of programs)", len(seen)-automated, wrong, onDevice, automated)
 	if n := len(seen) - automated; len(files) > 1 && n < enoughBrowsers {
 		t.Errorf("%d headers of browsers and apps, want at least %d: name more files in ROBOTSPOLICY_BROWSERS", n, enoughBrowsers)
 	}
 }
 
-// browserFiles are the files that ROBOTSPOLICY_BROWSERS names, with their wildcards.
+// browserFiles returns the files that match the names and wildcards in ROBOTSPOLICY_BROWSERS.
 func browserFiles(t *testing.T) (all []string) {
 	t.Helper()
 	for _, pattern := range filepath.SplitList(os.Getenv("ROBOTSPOLICY_BROWSERS")) {

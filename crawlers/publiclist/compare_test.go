@@ -18,7 +18,7 @@ type Count struct {
 	Total      int `json:"total"`
 }
 
-// Percent is the recognized share. For an empty list it is 100.
+// Percent returns the recognized share in percent. For an empty list, it returns 100.
 func (c Count) Percent() float64 {
 	if c.Total == 0 {
 		return 100
@@ -26,27 +26,25 @@ func (c Count) Percent() float64 {
 	return 100 * float64(c.Recognized) / float64(c.Total)
 }
 
-// Missing is an entry with unrecognized User-Agents.
+// Missing is an entry of a collection with its unrecognized User-Agents.
 type Missing struct {
 	Name       string   `json:"name"`
 	Kinds      []string `json:"further"`
 	UserAgents []string `json:"user_agents"`
 }
 
-// Report says how the catalog compares with a collection.
+// Report is the result of comparing the catalog with a collection.
 type Report struct {
 	Format string `json:"list"`
-	// Kinds counts User-Agents by kind. One of an entry with several kinds counts in
-	// each.
+	// Kinds counts User-Agents by kind. If an entry has several kinds, its User-Agents are counted for each kind.
 	Kinds map[string]Count `json:"further"`
-	// All counts each User-Agent of a crawler once, leaving out tools.
+	// All counts each User-Agent of a crawler once. It does not count tools.
 	All     Count     `json:"all"`
 	Missing []Missing `json:"missing,omitempty"`
 }
 
-// Compare asks r about every User-Agent of the collection. For ai.robots.txt, which
-// has tokens and no headers, byToken answers too: a token that only robots.txt knows
-// is in no header.
+// Compare looks for every User-Agent of the collection with r. The collection ai.robots.txt has tokens instead of
+// headers. Some of them are control tokens, which no header contains, so Compare also looks them up in the catalog.
 func (l *List) Compare(c *crawlers.Catalog, r *crawlers.Recognizer) Report {
 	report := Report{Format: l.Format, Kinds: map[string]Count{}}
 	for _, e := range l.Entries {
@@ -82,7 +80,7 @@ func (c Count) add(ok bool) Count {
 	return c
 }
 
-// WriteTable prints the share of recognized User-Agents: a line for each kind, a column for each collection.
+// WriteTable prints the share of recognized User-Agents, with a line for each kind and a column for each collection.
 func WriteTable(out io.Writer, reports []Report) error {
 	var kinds []string
 	for _, r := range reports {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package publiclist reads the public collections of crawlers that other projects
-// maintain, and compares the catalog with them: how many of their User-Agents it
-// recognizes, by kind, and which it does not.
+// Package publiclist reads public collections of crawlers that other projects maintain, and compares the catalog with
+// them. It counts the User-Agents that the catalog recognizes, by kind, and lists the unrecognized ones.
 package publiclist
 
 import (
@@ -26,23 +25,22 @@ const (
 	FormatAI         = "ai.robots.txt"       // github.com/ai-robots-txt/ai.robots.txt
 )
 
-// KindAI stands for the kinds of AI crawlers together, which no collection tells apart.
+// KindAI stands for all kinds of AI crawlers, because the collections do not distinguish them.
 const KindAI = "ai"
 
-// KindTool stands for HTTP libraries and browser automation, which are software that
-// anyone runs and not crawlers.
+// KindTool stands for HTTP libraries and browser automation. Anyone can run such software, so it is not a crawler.
 const KindTool = "tool"
 
-// KindNone stands for the entries whose collection says no kind.
+// KindNone stands for entries without a kind in the collection.
 const KindNone = "(none)"
 
 // Entry is one crawler of a collection.
 type Entry struct {
-	// Name is the collection's name for it: a pattern, an identifier or a token.
+	// Name is the crawler's name in the collection: a pattern, an identifier or a token.
 	Name string
-	// Kinds are its categories: those in the catalog, [KindAI], [KindTool] or [KindNone].
+	// Kinds are the categories of the crawler: categories of the catalog, [KindAI], [KindTool] or [KindNone].
 	Kinds []string
-	// UserAgents are header values that it sends.
+	// UserAgents are User-Agent headers that the crawler sends.
 	UserAgents []string
 }
 
@@ -52,8 +50,8 @@ type List struct {
 	Entries []Entry
 }
 
-// Parse reads a collection in one of the three formats, which it tells apart by their
-// shape. A collection without entries is an error.
+// Parse reads a collection, and detects which of the three formats it has. It returns an error for a collection without
+// entries.
 func Parse(data []byte) (*List, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("the file is larger than %d bytes", maxFile)
@@ -74,7 +72,7 @@ func Parse(data []byte) (*List, error) {
 	return list, nil
 }
 
-// parseAI reads the robots.json of ai.robots.txt: an object by token.
+// parseAI reads the robots.json of ai.robots.txt, which maps tokens to objects.
 func parseAI(data []byte) (*List, error) {
 	var byToken map[string]struct {
 		Respect  *string
@@ -144,8 +142,8 @@ func (l *List) check() error {
 	return nil
 }
 
-// The categories of the collections, in ours. Information about the operator (google,
-// microsoft) or the way of working (programmatic, tool) is not a category.
+// This table maps the categories of the collections to categories of the catalog. Names of operators (google,
+// microsoft) and properties such as programmatic or tool are not categories.
 var (
 	userAgentsKinds = map[string]string{
 		"search-engine": string(crawlers.CategorySearch), "ai-crawler": KindAI, "archiver": string(crawlers.CategoryArchive), "seo": string(crawlers.CategorySEO),

@@ -42,7 +42,7 @@ func TestCompare(t *testing.T) {
 	}{
 		{userAgentsList, FormatUserAgents, Count{1, 3}, []string{"GPTBot", "Nobody"}},
 		{wellKnownList, FormatWellKnown, Count{1, 2}, []string{"none"}},
-		{aiList, FormatAI, Count{2, 3}, []string{"UnheardBot"}}, // Google-Extended is in no header, and known
+		{aiList, FormatAI, Count{2, 3}, []string{"UnheardBot"}}, // no header contains Google-Extended, but the catalog has this token
 	} {
 		list, err := Parse([]byte(tt.data))
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The index agrees with asking every list.
+// The index finds the same lists as searching every list.
 func TestFindAgainstLists(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -68,15 +68,15 @@ func TestFind(t *testing.T) {
 			after time.Duration
 			want  int
 		}{
-			{0, 0},                       // nothing fetched
+			{0, 0},                       // nothing was fetched yet
 			{firstWait + time.Minute, 1}, // complete
 			{24 * time.Hour, 0},          // malformed
 			{24 * time.Hour, 1},          // complete again
-			{6 * 24 * time.Hour, 1},      // not fetched since, but fresh
+			{6 * 24 * time.Hour, 1},      // later fetches failed, but the list is still fresh
 			{2 * 24 * time.Hour, 0},      // stale
 		} {
 			time.Sleep(tt.after)
-			l.Find(onList) // rebuilds
+			l.Find(onList) // Find rebuilds the index after this time
 			synctest.Wait()
 			if got := l.Find(onList); len(got) != tt.want || tt.want > 0 && got[0] != testURL {
 				t.Errorf("step %d: %v, want %d lists", i, got, tt.want)

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// sameName answers every reverse lookup with the same name, as captive portals do.
+// sameName is a resolver that answers every reverse lookup with the same name, like a captive portal.
 type sameName struct{ fakeDNS }
 
 func (*sameName) LookupAddr(context.Context, string) ([]string, error) {
 	return []string{"portal.example."}, nil
 }
 
-// A resolver that has not been seen to work rules nothing out.
+// Negative answers are not used until the resolver has answered a probe correctly.
 func TestNegativeAnswersNeedAWorkingResolver(t *testing.T) {
 	const crawler, other = "198.51.100.1", "198.51.100.2"
 	works := &fakeDNS{}
@@ -49,11 +49,11 @@ func TestNegativeAnswersNeedAWorkingResolver(t *testing.T) {
 	}
 }
 
-// liar is a resolver that starts to answer "not found", or one name, to everything.
+// liar is a resolver that from some point on answers every lookup with "not found", or with the same name.
 type liar struct {
 	fakeDNS
 	lying atomic.Bool
-	name  string // that it answers then, or "" if there is none
+	name  string // the name in wrong answers, or "" for the answer "not found"
 }
 
 func (l *liar) LookupAddr(ctx context.Context, addr string) ([]string, error) {
@@ -73,8 +73,8 @@ func (l *liar) LookupNetIP(ctx context.Context, network, host string) ([]netip.A
 	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }
 
-// A resolver that worked a moment ago and starts to lie does not deny any crawler, and its
-// answers are asked again when it works.
+// A resolver has worked and suddenly returns wrong answers. These answers do not make any crawler an impostor. When the
+// resolver works again, the addresses are looked up again.
 func TestResolverThatStartsToLie(t *testing.T) {
 	for _, name := range []string{"", "portal.example.", "dns.google."} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestResolverThatStartsToLie(t *testing.T) {
 				}
 				dns.lying.Store(false)
 				time.Sleep(2 * time.Minute)
-				for i := range 20 { // once for the probe
+				for i := range 20 { // twice for each crawler: the first lookups only start a probe
 					ask(1 + i%10)
 					stranger()
 					time.Sleep(3 * time.Second)
@@ -115,7 +115,7 @@ func TestResolverThatStartsToLie(t *testing.T) {
 					}
 				}
 				if stranger() != no {
-					t.Error("an impostor is not denied any more")
+					t.Error("an impostor is no longer detected")
 				}
 				time.Sleep(time.Hour)
 			})
@@ -123,8 +123,8 @@ func TestResolverThatStartsToLie(t *testing.T) {
 	}
 }
 
-// A flood of addresses from one network, with a resolver that hangs, leaves lookups
-// for others.
+// The resolver hangs, and many addresses of one network send requests. There must still be lookups for addresses of
+// other networks.
 func TestLookupsAreBoundedByNetwork(t *testing.T) {
 	for _, network := range []string{"2a00:1:2:3::", "2a00:1:2::", "203.0.113.0"} {
 		t.Run(network, func(t *testing.T) {
@@ -167,8 +167,8 @@ func TestLookupsAreBoundedByNetwork(t *testing.T) {
 	}
 }
 
-// Neither a hanging resolver nor a fast one lets one network use up the lookups. One /64 sends
-// 100 requests a second, each from another address, with real crawlers among them.
+// One network cannot use up all lookups, whether the resolver is slow or fast. Here a /64 sends 100 requests a second,
+// each from another address, and some real crawlers from other networks send requests, too.
 func TestLookupsUnderAFlood(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"a resolver that hangs": time.Hour, "a fast resolver": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestLookupsUnderAFlood(t *testing.T) {
 				named := func(i int) (crawler, host string) {
 					return fmt.Sprintf("198.51.%d.1", 100+i), fmt.Sprintf("c%d.crawl.example", i)
 				}
-				for i := range crawlers { // before anything is looked up in the background
+				for i := range crawlers { // the maps must be filled before the first lookup in the background
 					crawler, host := named(i)
 					dns.crawlers.names[crawler], dns.crawlers.addrs[host] = []string{host}, []string{crawler}
 				}
@@ -210,7 +210,7 @@ func TestLookupsUnderAFlood(t *testing.T) {
 	}
 }
 
-// splitDNS answers for the addresses of a flood and for those of crawlers.
+// splitDNS is a resolver that answers lookups for the flood from one fakeDNS, and lookups for crawlers from another.
 type splitDNS struct{ flood, crawlers *fakeDNS }
 
 func (d *splitDNS) LookupAddr(ctx context.Context, addr string) ([]string, error) {
@@ -224,8 +224,8 @@ func (d *splitDNS) LookupNetIP(ctx context.Context, network, host string) ([]net
 	return d.crawlers.LookupNetIP(ctx, network, host)
 }
 
-// An answer that is in use stays cached however many others come, and a yes is used
-// beyond its time while the resolver fails.
+// An answer that is used frequently stays in the cache, even if many other answers are added. A positive answer is used
+// after it has expired, while the resolver fails.
 func TestAnswersInUseStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const crawler = "198.51.100.1"

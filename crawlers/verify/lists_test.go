@@ -18,11 +18,11 @@ import (
 
 const testURL = "https://example.com/list.json"
 
-// fakeServer answers each request with the next step and repeats the last one.
+// fakeServer answers each request with the next step. After the last step, it repeats that step.
 type fakeServer struct {
 	steps []step
 
-	mu       sync.Mutex // guards what follows while a fetch may be under way
+	mu       sync.Mutex // protects the fields below while a fetch may be in progress
 	requests []*http.Request
 	times    []time.Time
 }
@@ -79,7 +79,7 @@ var (
 	notOnList = netip.MustParseAddr("203.0.113.9")
 )
 
-// run starts lists of one URL in a bubble of fake time, calls f and stops them.
+// run starts Lists with one URL in a synctest bubble, calls f, and stops the Lists.
 func run(t *testing.T, server *fakeServer, f func(l *Lists)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,10 +113,10 @@ func TestListsBeforeAndAfterTheFirstFetch(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		if got, _ := l.ask([]string{testURL, "https://example.com/other"}, notOnList); got != silent {
-			t.Error("one of two lists is missing and the answer is not silent")
+			t.Error("one of two lists is missing, but the answer is not silent")
 		}
 		if got, url := l.ask([]string{"https://example.com/other", testURL}, onList); got != yes || url != testURL {
-			t.Error("one of two lists holds the address")
+			t.Error("one of two lists has the address, but the answer is not yes")
 		}
 	})
 	if ua := server.requests[0].Header.Get("User-Agent"); !strings.HasPrefix(ua, "caddy-robots-policy") {
@@ -188,10 +188,10 @@ func TestListsKeepTheLastGood(t *testing.T) {
 					return
 				}
 				if l.answerTo(onList) != yes || l.answerTo(notOnList) != silent || l.Status()[0].Fresh {
-					t.Error("a stale list rules addresses out, or no longer verifies")
+					t.Error("a stale list detects impostors, or no longer verifies clients")
 				}
 				if name != "status" {
-					return // The rest would be the same, and reads a huge list for months.
+					return // The remaining checks would give the same results, but would read a huge list for months.
 				}
 				time.Sleep(maxVerifyAge)
 				synctest.Wait()
@@ -203,8 +203,8 @@ func TestListsKeepTheLastGood(t *testing.T) {
 	}
 }
 
-// A list that has shrunk is used only after it has been served for a day. Until then
-// the old one verifies, but rules nothing out.
+// A list that has lost many entries is used only after the server has returned it for a day. Until then, the old list
+// verifies clients, but does not detect impostors.
 func TestListsShrinkGuard(t *testing.T) {
 	short := step{status: 200, body: listOf(4)}
 	shorter := step{status: 200, body: listOf(1)}
@@ -212,7 +212,7 @@ func TestListsShrinkGuard(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		steps []step
-		after time.Duration // the first fetch of a shrunken list
+		after time.Duration // time since the first fetch after a day, which may return a shrunken list
 		want  int
 	}{
 		{"not confirmed yet", []step{full, short}, 23 * time.Hour, 10},
@@ -241,12 +241,12 @@ func TestListsShrinkGuard(t *testing.T) {
 	}
 }
 
-// A list that may lack addresses verifies, but rules nothing out.
+// A list that may be incomplete verifies clients, but does not detect impostors.
 func TestIncompleteListsRuleNothingOut(t *testing.T) {
 	v6 := netip.MustParseAddr("2a00::1")
 	for name, tt := range map[string]struct {
 		body  string
-		other netip.Addr // an address that is not on the list
+		other netip.Addr // the answer for an address that is not on the list
 		want  answer
 	}{
 		"complete":               {listOf(3), notOnList, no},
@@ -272,7 +272,7 @@ func TestIncompleteListsRuleNothingOut(t *testing.T) {
 	}
 }
 
-// A list is fetched once, however many users it has, and dropped with the last one.
+// A list is fetched only once for all its users, and deleted when the last user releases it.
 func TestListsAreSharedByURL(t *testing.T) {
 	if testing.Short() {
 		t.Skip("5,000 lists take minutes with the race detector")
@@ -301,10 +301,10 @@ func TestListsAreSharedByURL(t *testing.T) {
 			more = append(more, fmt.Sprintf("https://example.com/more%d", i))
 		}
 		if err := l.Acquire(more, 1000); !errors.Is(err, ErrTooManyLists) {
-			t.Errorf("over the bound: %v", err)
+			t.Errorf("over the limit: %v", err)
 		}
 		if l.answerTo(onList) != yes || l.answerTo(notOnList) != no {
-			t.Error("reaching the bound changes the answers of other lists")
+			t.Error("reaching the limit changes the answers of other lists")
 		}
 		for i := range 80 {
 			l.Release(own(i))
@@ -362,10 +362,10 @@ func TestListsStartAndStop(t *testing.T) {
 		l.Start()
 		l.Start()
 		if server.seen() != 0 || !time.Now().Equal(begin) {
-			t.Error("Start fetches, or waits")
+			t.Error("Start fetches immediately, or blocks")
 		}
 		time.Sleep(firstWait + 10*time.Second)
-		l.Stop() // while a fetch is under way
+		l.Stop() // while a fetch is in progress
 		l.Stop()
 		if took := time.Since(begin) - firstWait; took != 10*time.Second {
 			t.Errorf("Stop waited %s", took-10*time.Second)
@@ -421,7 +421,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// The snapshot verifies, and rules addresses out only while it is fresh.
+// The embedded lists verify clients. They detect impostors only while they are fresh.
 func TestListsBeginWithTheSnapshot(t *testing.T) {
 	url := "https://openai.com/gptbot.json"
 	s := snapshot()[url]
@@ -436,15 +436,15 @@ func TestListsBeginWithTheSnapshot(t *testing.T) {
 	} {
 		l := NewLists([]string{url}, ListOptions{Now: func() time.Time { return s.Date.Add(tt.age) }})
 		if got, _ := l.ask([]string{url}, firstOf(s)); got != tt.inside {
-			t.Errorf("%s: inside: %d", tt.age, got)
+			t.Errorf("%s: address on the list: %d", tt.age, got)
 		}
 		if got, _ := l.ask([]string{url}, notOnList); got != tt.beside {
-			t.Errorf("%s: beside: %d", tt.age, got)
+			t.Errorf("%s: address not on the list: %d", tt.age, got)
 		}
 	}
 }
 
-// Without a client of the caller, a few redirects are followed, and only to https.
+// Without a client in the options, Lists follows a few redirects, and only to https.
 func TestDefaultClientRedirects(t *testing.T) {
 	client := NewLists(nil, ListOptions{}).options.Client
 	if client.CheckRedirect == nil {
@@ -465,7 +465,7 @@ func TestDefaultClientRedirects(t *testing.T) {
 	}
 }
 
-// A warning by age comes before a list stops to expose impostors or to verify.
+// Old warns before a list becomes too old to detect impostors, and before it becomes too old to verify clients.
 func TestOld(t *testing.T) {
 	date := time.Date(2026, 5, 5, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -492,8 +492,8 @@ func TestOld(t *testing.T) {
 	}
 }
 
-// A refresh that fails for some lists leaves lists of two dates: what counts is which of them
-// expires first.
+// After a refresh that failed for some lists, the lists have different dates. The oldest date matters, because that
+// list expires first.
 func TestOldest(t *testing.T) {
 	text := ""
 	for _, date := range []string{"2026-09-24", "2026-05-05", "2026-07-01"} {
@@ -505,7 +505,7 @@ func TestOldest(t *testing.T) {
 	}
 }
 
-// firstOf returns an address on a list, an IPv4 one if there are any.
+// firstOf returns an address on a list. It prefers an IPv4 address.
 func firstOf(l *list) netip.Addr {
 	for p := range l.prefixes.AllSorted() {
 		return p.Addr()

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// fakeDNS answers from maps; a missing entry is not found. Probes get the right name
-// unless lies is set.
+// fakeDNS is a resolver that answers from maps. For a missing entry, it answers "not found". It answers probes
+// correctly unless lies is set.
 type fakeDNS struct {
 	names   map[string][]string
 	addrs   map[string][]string
-	errs    map[string]error // by address or host
+	errs    map[string]error // errors, keyed by address or host
 	lies    bool
 	wait    time.Duration
 	lookups atomic.Int64
@@ -148,7 +148,7 @@ func testNames(t *testing.T) {
 	if _, host := n.ask(t.Context(), patterns, netip.MustParseAddr("66.249.66.1")); host != "crawl-66-249-66-1.googlebot.com" {
 		t.Errorf("host %q", host)
 	}
-	time.Sleep(rateWindow) // a timer of each lookup ends
+	time.Sleep(rateWindow) // wait until the timers of all lookups have ended
 }
 
 func TestNamesAreCached(t *testing.T) {
@@ -206,7 +206,7 @@ func TestNamesCacheIsBounded(t *testing.T) {
 	}
 }
 
-// Neither a slow resolver nor many clients make a caller wait longer than the timeout.
+// A caller never waits longer than the timeout, even with a slow resolver or many clients.
 func TestNamesSlowResolver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dns := &fakeDNS{wait: time.Hour}
@@ -240,7 +240,7 @@ func TestNamesSlowResolver(t *testing.T) {
 	})
 }
 
-// With a canceled context nothing waits, and cached answers are returned.
+// With a canceled context, ask does not wait, and returns cached answers.
 func TestNamesWithoutWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dns := &fakeDNS{

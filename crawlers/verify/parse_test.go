@@ -78,8 +78,8 @@ func TestParseListErrors(t *testing.T) {
 	}
 }
 
-// FuzzParseList checks that accepted prefixes are public, not too wide, and in the set
-// made of them.
+// FuzzParseList checks that accepted prefixes are public and not too wide, and that the set made from them contains
+// them.
 func FuzzParseList(f *testing.F) {
 	f.Add([]byte(`{"creationTime":"2026-11-03T00:00:00Z","prefixes":[{"ipv4Prefix":"192.0.2.0/24"},{"ipv6Prefix":"2001:db8::/32"}]}`))
 	f.Add([]byte(`<p>{"prefixes":[{"ipv4Prefix":"192.0.2.0/24"}]}`))

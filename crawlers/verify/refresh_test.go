@@ -17,12 +17,12 @@ import (
 	"time"
 )
 
-// badServer answers by the host of the list: good ones at once, others as their name
-// says.
+// badServer serves lists whose host names say how it answers. For example, it answers "good" at once, and "hangs"
+// never.
 type badServer struct {
 	mu         sync.Mutex
-	first      map[string]time.Time // when a list was first asked for
-	under, top atomic.Int32         // fetches under way, and the most there were
+	first      map[string]time.Time // time of the first request for each list
+	under, top atomic.Int32         // number of fetches in progress, and the largest such number
 }
 
 func (s *badServer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -60,7 +60,7 @@ func (s *badServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// body is read slowly, until its context ends.
+// body is a response body that sends its bytes slowly, until its context ends.
 type body struct {
 	s    *badServer
 	ctx  context.Context
@@ -95,8 +95,8 @@ func (e endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A list that hangs, floods or fails does not delay others, and concurrent fetches are
-// bounded.
+// A list whose server hangs, sends endless data or fails does not delay other lists. The number of concurrent fetches
+// is limited.
 func TestListsAreFetchedConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		urls := []string{
@@ -108,7 +108,7 @@ func TestListsAreFetchedConcurrently(t *testing.T) {
 		}
 		slices.Sort(urls)
 		server := new(badServer)
-		reports := 0 // without a lock: calls are sequential
+		reports := 0 // no lock is needed, because Report is called one call at a time
 		l := NewLists(urls, ListOptions{Client: &http.Client{Transport: server}, Report: func(ListStatus) { reports++ }})
 		begin := time.Now()
 		l.Start()
@@ -141,11 +141,10 @@ func TestListsAreFetchedConcurrently(t *testing.T) {
 	})
 }
 
-// If more lists hang than are fetched at a time, the others are fetched after the
-// timeout.
+// More lists hang than can be fetched at the same time. After the timeout, the other lists are fetched.
 func TestListsOfWhichManyHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		urls := []string{"https://z.good.example/"} // the last in order
+		urls := []string{"https://z.good.example/"} // the last list in the order of fetching
 		for i := range 3 * maxFetches {
 			urls = append(urls, fmt.Sprintf("https://hangs.example/%02d", i))
 		}
@@ -160,11 +159,11 @@ func TestListsOfWhichManyHang(t *testing.T) {
 		if top := server.top.Load(); top != maxFetches {
 			t.Errorf("%d fetches at the same time, want %d", top, maxFetches)
 		}
-		// Stop does not wait for hanging fetches. The bubble checks that no goroutine stays.
+		// Stop does not wait for hanging fetches. synctest checks that no goroutine is left.
 		time.Sleep(time.Hour - 3*time.Second - 2*fetchTimeout)
 		synctest.Wait()
 		if server.under.Load() == 0 {
-			t.Error("no fetch is in progress, so this shows nothing")
+			t.Error("no fetch is in progress, so this test cannot fail")
 		}
 		before := time.Now()
 		l.Stop()

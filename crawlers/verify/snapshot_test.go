@@ -25,8 +25,8 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
 }
 
-// A refreshed snapshot has what is published now, and the embedded lists, with their dates,
-// where that fails or has shrunk.
+// A refreshed snapshot has the lists that are published now. If fetching a list fails, or the list has shrunk, the
+// snapshot has the embedded list with its date.
 func TestFetchSnapshot(t *testing.T) {
 	var embedded []string
 	for url, l := range snapshot() {
@@ -61,11 +61,11 @@ func TestFetchSnapshot(t *testing.T) {
 		}
 	}
 	if !strings.HasPrefix(text, "# SPDX-License-Identifier: Apache-2.0\n") || strings.Count(text, "#") != strings.Count(snapshotText, "#") {
-		t.Errorf("begins with %.200q", text)
+		t.Errorf("the text begins with %.200q", text)
 	}
 }
 
-// A newer catalogue brings newer lists; older and shrunken ones change nothing.
+// Newer lists of a newer catalog replace the lists in use. Older lists and shrunken lists do not.
 func TestRenew(t *testing.T) {
 	var url string
 	for u, l := range snapshot() {
@@ -103,7 +103,7 @@ func TestRenew(t *testing.T) {
 	}
 	install(entry(now, "203.0.112.0/24\n"))
 	if ask("203.0.112.1") == yes || ask(first.String()) != yes {
-		t.Error("a list that has lost nearly all is used")
+		t.Error("a list that has lost nearly all entries is used")
 	}
 	install(entry(now, before+"203.0.112.0/24\n"))
 	if ask("203.0.112.1") != yes || ask(first.String()) != yes {
@@ -114,6 +114,6 @@ func TestRenew(t *testing.T) {
 	}
 	crawlers.Install(nil)
 	if lists.Renew(); ask("203.0.112.1") != yes {
-		t.Error("lists got older with the catalogue")
+		t.Error("an older list of the catalog replaced a newer list")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// Every combination of the answers of lists and DNS.
+// The cases are all combinations of answers from lists and from DNS.
 func TestCheck(t *testing.T) { synctest.Test(t, testCheck) }
 
 func testCheck(t *testing.T) {
@@ -112,8 +112,7 @@ func TestStatusString(t *testing.T) {
 	}
 }
 
-// The snapshot has the lists of the important crawlers, under the URLs in the
-// catalog.
+// The embedded lists include the lists of the important crawlers, with the same URLs as in the catalog.
 func TestSnapshotFitsTheCatalog(t *testing.T) {
 	c, err := crawlers.Default()
 	if err != nil {
@@ -125,7 +124,7 @@ func TestSnapshotFitsTheCatalog(t *testing.T) {
 	}
 	for url := range snapshot() {
 		if !published[url] {
-			t.Errorf("%s is in the snapshot only", url)
+			t.Errorf("%s is in the snapshot, but not in the catalog", url)
 		}
 	}
 	for _, token := range []string{"Googlebot", "Bingbot", "GPTBot", "ClaudeBot", "PerplexityBot", "Applebot", "DuckDuckBot", "AdsBot-Google"} {

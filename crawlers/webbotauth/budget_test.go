@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// Whatever a key directory holds, reading it takes little memory and time.
+// Reading a key directory takes little memory and time, whatever it contains.
 func TestKeyDirectoryBudget(t *testing.T) {
 	key := `{"kty":"OKP","crv":"Ed25519","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs"},`
 	for name, data := range map[string]string{

@@ -13,14 +13,15 @@ import (
 	"unicode"
 )
 
-// cardOf is a card as section 2 of the draft prints it, at an address and with more members.
+// cardOf returns the example card of section 2 of the draft, with another address and with additional members.
 func cardOf(url, more string) string {
 	return `{"client_id":"` + url + `","client_name":"Example Bot","contacts":["mailto:bot-support@example.com"],` + more + `,
 		"web_bot_auth":{"expected-user-agent":"Mozilla/5.0 ExampleBot","trigger":"fetcher","purpose":"search","rate-control":"429",
 		"rate-expectation":"avg=10rps;max=100rps","known-urls":["/"]}}`
 }
 
-// The keys of a card are inside it or one request further, within all bounds of a directory.
+// The keys of a card are inside the card, or at an address that the card names. The limits for key directories apply in
+// both cases.
 func TestCard(t *testing.T) {
 	stated := Card{Purpose: "search", Rate: "avg=10rps;max=100rps"}
 	json := func(text string) http.HandlerFunc {
@@ -109,8 +110,8 @@ func TestCard(t *testing.T) {
 	}
 }
 
-// A directory has the members of a card itself, as earlier drafts have it. Nothing in
-// them takes a key away.
+// According to earlier drafts, a key directory itself has the members of a card. Whatever these members contain, all
+// keys of the directory remain usable.
 func TestCardOfDirectory(t *testing.T) {
 	const url = "https://bot.example" + wellKnown
 	for more, want := range map[string]Card{

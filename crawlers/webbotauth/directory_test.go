@@ -29,7 +29,7 @@ func serveDirectory(t *testing.T, o Options, h http.HandlerFunc) (*Verifier, str
 	t.Cleanup(srv.Close)
 	o.Now = func() time.Time { return time.Unix(now, 0) }
 	if o.timeout == 0 {
-		o.timeout = time.Minute // for what does not answer, and no measure
+		o.timeout = time.Minute // only so that a hanging fetch ends; no test measures this time
 	}
 	v := New(o)
 	t.Cleanup(v.Close)
@@ -108,7 +108,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// A certificate without a trusted issuer does not make a directory.
+// A key directory whose certificate has no trusted issuer is not used.
 func TestDirectoryCertificate(t *testing.T) {
 	v, url := serveDirectory(t, Options{AllowedRanges: loopback}, good)
 	f := newFetcher(v.options)
@@ -119,7 +119,7 @@ func TestDirectoryCertificate(t *testing.T) {
 	}
 }
 
-// With a context that has ended, the call does not wait. The keys are there the next time.
+// If the context has ended, Check does not wait for the keys. The fetched keys are available at the next call.
 func TestWithoutWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := New(Options{Now: func() time.Time { return time.Unix(now, 0) }})
@@ -146,8 +146,8 @@ func TestWithoutWaiting(t *testing.T) {
 	})
 }
 
-// A failed fetch takes no keys away; one that succeeds without a key does. Neither
-// is asked for again at once.
+// After a failed fetch, the old keys remain in use. After a successful fetch without the key, the key is no longer
+// used. In both cases, the directory is not fetched again immediately.
 func TestDirectoryCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := New(Options{})
@@ -178,20 +178,20 @@ func TestDirectoryCache(t *testing.T) {
 		}
 		failure = errors.New("down")
 		check(Unverified, 1)
-		check(Unverified, 1) // remembered
+		check(Unverified, 1) // the failure is remembered
 		time.Sleep(keepFailure)
 		failure = nil
 		check(Verified, 2)
 		time.Sleep(9 * time.Minute)
-		check(Verified, 2) // fresh
+		check(Verified, 2) // the keys are fresh
 		time.Sleep(time.Minute)
 		failure = errors.New("down")
-		check(Verified, 3) // stale, but nothing better
+		check(Verified, 3) // the keys are stale, but newer keys are not available
 		check(Verified, 3)
 		time.Sleep(keepFailure)
 		failure, answer = nil, `{"keys":[]}`
-		check(Verified, 4)   // answered with what was there
-		check(Unverified, 4) // the key was taken back
+		check(Verified, 4)   // answered with the cached keys during the fetch
+		check(Unverified, 4) // the directory no longer has the key
 		time.Sleep(keepFailure)
 		answer = jwks(signerKey)
 		check(Verified, 5)

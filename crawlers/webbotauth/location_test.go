@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The identifier has neither query nor needless differences, and what is fetched is the
-// URL as it was given (draft section 5.5).
+// The identifier of a directory is its normalized URL without the query. The fetched URL is unchanged, with its query
+// (draft section 5.5).
 func TestResolve(t *testing.T) {
 	for text, want := range map[string]location{
 		"https://bot.example":                   {"https://bot.example" + wellKnown, "https://bot.example" + wellKnown},
@@ -45,7 +45,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// An identifier equals the address it identifies. None has a query.
+// Resolving an identifier gives the same identifier again. No identifier has a query.
 func FuzzResolve(f *testing.F) {
 	for _, s := range []string{"https://bot.example", "https://BOT.example:443/a/../%2e%7e?x#y", "https://h/.", "https://h//..//", "https://[::1]:/%2F"} {
 		f.Add(s)
@@ -68,8 +68,8 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// The directory of a row is fetched with its query, and a request may name it with
-// that, with another or with none.
+// The directory in a row of the catalog is fetched with its query. A request may name the directory with the same
+// query, with another query or without a query.
 func TestDirectoryWithAQuery(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string

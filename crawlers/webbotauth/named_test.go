@@ -39,7 +39,7 @@ func TestNamedDirectories(t *testing.T) {
 	}
 }
 
-// FuzzNamedDirectories checks that only the given directories are named, each once.
+// FuzzNamedDirectories checks that NamedDirectories returns only given directories, each of them once.
 func FuzzNamedDirectories(f *testing.F) {
 	f.Add(`sig1="https://a.example"`, `sig1=("@authority" "signature-agent";key="sig1");created=1;expires=2;keyid="k";tag="web-bot-auth"`, "sig1=:AA==:")
 	f.Add(`"https://b.example"`, `a=("@query-param";name="x");created=1`, "a=:"+strings.Repeat("A", 86)+"==:")

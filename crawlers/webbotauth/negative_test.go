@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// Requests that must not be verified: the vectors of
-// github.com/ParallaxGrain/webbotauth-negative-vectors (as of 2026-10), signed with the key of
-// RFC 9421 appendix B.1.4, each with one fault. KEYID stands for that key's thumbprint. If they
-// call a form "invalid" that is not a message of the draft, this package answers Unverified:
-// nothing was checked. Both results have the same effect.
+// Requests that must not be verified: the vectors of github.com/ParallaxGrain/webbotauth-negative-vectors (as of
+// 2026-10), signed with the key of RFC 9421 appendix B.1.4, each with one fault. KEYID stands for that key's
+// thumbprint. Some vectors are called "invalid" although they do not have the form that the draft defines. For these,
+// this package returns Unverified, because it did not check any signature. Both results have the same effect.
 func TestNegativeVectors(t *testing.T) {
 	const agent = `sig1="https://signature-agent.test"`
 	const until2124 = `;created=1735689600;keyid="KEYID";alg="ed25519";expires=4889289600;tag="web-bot-auth"`
@@ -56,9 +55,9 @@ func TestNegativeVectors(t *testing.T) {
 			t.Errorf("%s: %v %v", c.name, got.Status, got.Err)
 		}
 	}
-	// NV-08: the covered Content-Digest does not match the body. This package has no body to
-	// compare it with. It tells who signed the request's fields, which is enough for a decision
-	// on crawling, and the field is unchanged since it was signed.
+	// In NV-08, the covered Content-Digest does not match the body. This package does not see the body. It only finds
+	// out who signed the request's fields, which is enough for a decision on crawling. The field itself is unchanged,
+	// so the signature is valid.
 	r := vectorRequest(agent, `sig1=("@authority" "content-digest" "signature-agent";key="sig1")`+strings.ReplaceAll(until2124, "KEYID", testKeyID), "sig1=:"+overDigest+":")
 	r.Method, r.Target = "POST", "/"
 	r.Header.Set("Content-Digest", "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:")
@@ -67,6 +66,6 @@ func TestNegativeVectors(t *testing.T) {
 	}
 	r.Header.Set("Content-Digest", "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:")
 	if got := fixed(1735689660, testKey).Check(t.Context(), r, "https://signature-agent.test"); got.Status != Invalid {
-		t.Errorf("another Content-Digest than was signed: %+v", got)
+		t.Errorf("a Content-Digest that differs from the signed one: %+v", got)
 	}
 }

@@ -30,8 +30,8 @@ func TestNonces(t *testing.T) {
 	}
 }
 
-// However many nonces are live, new signatures of every signer are accepted, no nonce
-// is accepted twice, and memory is bounded.
+// Even if there are very many unexpired nonces, new signatures of every signer are accepted, no nonce is accepted
+// twice, and the memory is limited.
 func TestNoncesWhenFull(t *testing.T) {
 	forgot := map[string]int{}
 	n := nonces{max: 100_000, forgot: func(signer string) { forgot[signer]++ }}
@@ -47,7 +47,7 @@ func TestNoncesWhenFull(t *testing.T) {
 		}
 	}
 	if n.count > n.max || len(n.signers["flooded"].used)+1 != n.count {
-		t.Errorf("%d nonces, %d of them the flooded signer's", n.count, len(n.signers["flooded"].used))
+		t.Errorf("%d nonces, %d of them from the signer with too many", n.count, len(n.signers["flooded"].used))
 	}
 	if len(forgot) != 1 || forgot["flooded"] == 0 {
 		t.Errorf("reported as forgotten: %v", forgot)
@@ -74,7 +74,7 @@ func TestNoncesWhenFull(t *testing.T) {
 	}
 }
 
-// One of many concurrent requests with one nonce is accepted.
+// If many concurrent requests have the same nonce, exactly one of them is accepted.
 func TestReplayedAtOnce(t *testing.T) {
 	v, r := fixed(now, signerKey), signed(nil)
 	v.Check(t.Context(), signed(func(p *pieces) { p.more = "" }), "https://bot.example") // fetches the keys

@@ -49,7 +49,7 @@ func mustBase64(t *testing.T, e *base64.Encoding, s string) []byte {
 	return b
 }
 
-// holds reports whether a signature of the RFC is over a base, by its label's key.
+// holds reports whether a signature of the RFC is valid for a signature base. The label determines the key.
 func holds(t *testing.T, label, base, signature string) bool {
 	t.Helper()
 	value := mustBase64(t, base64.StdEncoding, signature)
@@ -76,7 +76,7 @@ func holds(t *testing.T, label, base, signature string) bool {
 	return ed25519.Verify(testKey.Public().(ed25519.PublicKey), []byte(base), value) // B.1.4
 }
 
-// signatureBase is the base that the package makes of a member of Signature-Input.
+// signatureBase returns the signature base that the package builds for a member of Signature-Input.
 func signatureBase(r Request, input string) (string, error) {
 	r.Header = r.Header.Clone()
 	r.Header.Set("Signature-Input", input)
@@ -87,8 +87,8 @@ func signatureBase(r Request, input string) (string, error) {
 	return m.base(member(m.input, m.input.Names()[0]).(httpsfv.InnerList))
 }
 
-// The signatures over requests of RFC 9421 appendices B.2 and B.3: for any algorithm, the base
-// equals the one that the authors signed.
+// These are the signatures of requests in RFC 9421 appendices B.2 and B.3. For every algorithm, the package must build
+// the base that the authors have signed.
 func TestRFC9421Bases(t *testing.T) {
 	for _, c := range []struct {
 		request          Request
@@ -108,7 +108,7 @@ func TestRFC9421Bases(t *testing.T) {
 		if holds(t, label, base+" ", c.signature) {
 			t.Errorf("%s: this test cannot fail", label)
 		}
-		// None of them says that it identifies a bot.
+		// None of these signatures has the tag that identifies a bot.
 		r := c.request
 		r.Header.Set("Signature-Input", c.input)
 		r.Header.Set("Signature", label+"=:"+c.signature+":")
@@ -119,7 +119,7 @@ func TestRFC9421Bases(t *testing.T) {
 	}
 }
 
-// What may happen to a request on its way, and what not: RFC 9421 appendix B.4.
+// RFC 9421 appendix B.4 lists changes of a request on its way, with which a signature remains valid or becomes invalid.
 func TestRFC9421Transformations(t *testing.T) {
 	const input = `transform=("@method" "@path" "@authority" "accept");created=1618884473;keyid="test-key-ed25519"`
 	const signature = "ZT1kooQsEHpZ0I1IjCqtQppOmIqlJPeo7DHR3SoMn0s5JZ1eRGS0A+vyYP9t/LXlh5QMFFQ6cpLt2m0pmj3NDA=="
@@ -185,7 +185,7 @@ func TestRFC9421Components(t *testing.T) {
 		{plain, `"@query"`, "?param=value&foo=bar&baz=batman&qux="},
 		{bare, `"@query"`, "?queryString"},
 		{bare, `"@path"`, "/"},
-		{plain, `"@query-param";name="baz"`, ""}, // no crawler is known to cover one
+		{plain, `"@query-param";name="baz"`, ""}, // not supported, because no known crawler covers this component
 		{plain, `"@status"`, ""},
 		{plain, `"@method";req`, ""},
 		{plain, `"date";bs`, ""},
@@ -199,7 +199,7 @@ func TestRFC9421Components(t *testing.T) {
 			t.Errorf("%s: %v\n%s", c.component, err, base)
 		}
 	}
-	// A value may be empty, unlike a field that is missing.
+	// A covered field may have an empty value, but must not be missing.
 	if base, err := signatureBase(plain, `sig=("x-empty-header")`); err != nil || !strings.HasPrefix(base, `"x-empty-header": `+"\n") {
 		t.Errorf("%v\n%s", err, base)
 	}

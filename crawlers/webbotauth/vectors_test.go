@@ -13,11 +13,11 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// The vectors of draft-ietf-webbotauth-httpsig-protocol-01, appendices E.2.1 and E.2.2
-// (as of 2026-10-29, github.com/webbotauth/draft-ietf-webbotauth-httpsig-protocol): a
-// dictionary and a bare string as Signature-Agent, by the key of RFC 9421 appendix
-// B.1.4. E.2.1 of the drafts before, up to draft-meunier-webbotauth-httpsig-protocol-02,
-// gives the member another key than the signature.
+// The vectors are from draft-ietf-webbotauth-httpsig-protocol-01, appendices E.2.1 and E.2.2 (as of 2026-10-29,
+// github.com/webbotauth/draft-ietf-webbotauth-httpsig-protocol). Signature-Agent is a dictionary in one and a string in
+// the other. The requests are signed with the key of RFC 9421 appendix B.1.4. In earlier drafts, up to
+// draft-meunier-webbotauth-httpsig-protocol-02, the member of Signature-Agent in E.2.1 has another label than the
+// signature.
 var vectors = []struct{ name, agent, input, signature string }{
 	{
 		"E.2.1", `sig2="https://signature-agent.test"`,
@@ -58,7 +58,7 @@ func TestVectors(t *testing.T) {
 		if got := v.Check(t.Context(), r, "https://signature-agent.test"); got.Status != Invalid || !errors.Is(got.Err, errReplayed) {
 			t.Errorf("%s, replayed: %+v", c.name, got)
 		}
-		// Every byte of the signature and of what it covers counts.
+		// If any byte of the signature, or of the data that it covers, is changed, the request must not be verified.
 		for _, field := range []string{"Signature", "Signature-Input"} {
 			for i := range r.Header.Get(field) {
 				damaged := vectorRequest(c.agent, c.input, c.signature)
@@ -80,7 +80,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// Each vector of the draft with one thing about it changed.
+// Each case changes one property of a vector of the draft.
 func TestVectorsChanged(t *testing.T) {
 	in := func(old, new string) func(*Request) {
 		return func(r *Request) {
@@ -146,8 +146,8 @@ func TestVectorsChanged(t *testing.T) {
 	}
 }
 
-// The draft's vectors with RSA (appendices E.1.1 and E.1.2): real signatures of a kind
-// that this package does not know, which says nothing against the signer.
+// The draft also has vectors with RSA (appendices E.1.1 and E.1.2). These are valid signatures with an algorithm that
+// this package does not support, so the result must be Unverified and not Invalid.
 func TestVectorsOfRSA(t *testing.T) {
 	for _, c := range []struct{ name, agent, input, signature string }{
 		{
@@ -165,7 +165,7 @@ func TestVectorsOfRSA(t *testing.T) {
 		if got := fixed(vectorTime, testKey).Check(t.Context(), r, "https://signature-agent.test"); got.Status != Unverified || got.Err == nil {
 			t.Errorf("%s: %+v", c.name, got)
 		}
-		// The base that they cover is still built.
+		// The signature base of these vectors can still be built.
 		m, err := parseMessage(r)
 		if err != nil {
 			t.Fatal(err)

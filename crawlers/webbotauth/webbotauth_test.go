@@ -20,7 +20,7 @@ var testSeed, _ = base64.RawURLEncoding.DecodeString("n4Ni-HpISpVObnQMW0wOhCKROa
 
 var testKey = ed25519.NewKeyFromSeed(testSeed)
 
-// jwks is a key directory as operators publish it.
+// jwks returns a key directory in the form that operators publish.
 func jwks(keys ...ed25519.PrivateKey) string {
 	var list []map[string]string
 	for _, k := range keys {
@@ -33,7 +33,7 @@ func jwks(keys ...ed25519.PrivateKey) string {
 	return string(data)
 }
 
-// fixed returns a verifier whose clock shows a fixed time and whose directories have the keys.
+// fixed returns a verifier whose clock always shows the same time, and whose directories have the given keys.
 func fixed(at int64, keys ...ed25519.PrivateKey) *Verifier {
 	v := New(Options{Now: func() time.Time { return time.Unix(at, 0) }, testKeys: true})
 	v.directories.fetch = func(context.Context, string) (document, time.Duration, error) {
@@ -48,8 +48,7 @@ const now = 1_790_000_000
 
 var signerKey = ed25519.NewKeyFromSeed([]byte("a seed of thirty-two octets only"))
 
-// signed is a request signed as a well-behaved signer does, with what change makes
-// of the pieces before they are signed.
+// signed returns a request with a valid signature. change can change the parts of the request before they are signed.
 func signed(change func(p *pieces)) Request {
 	p := &pieces{
 		key: signerKey, agent: `sig1="https://bot.example"`, covered: `("@authority" "signature-agent";key="sig1")`,
@@ -66,7 +65,7 @@ type pieces struct {
 	agent, covered   string
 	created, expires int64
 	tag, more, host  string
-	lines            []string // of the signature base before @signature-params
+	lines            []string // lines of the signature base before @signature-params
 }
 
 func (p *pieces) request() Request {
@@ -160,7 +159,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A request may carry several signatures; one that holds is enough.
+// A request may have several signatures. One valid signature is enough.
 func TestSeveralSignatures(t *testing.T) {
 	good := signed(nil)
 	good.Header["Signature-Input"] = []string{`a=("@method");created=1;tag="other"`, `b=("@authority");created=1;expires=2;keyid="x";tag="web-bot-auth"`, good.Header.Get("Signature-Input")}
@@ -170,8 +169,7 @@ func TestSeveralSignatures(t *testing.T) {
 	}
 }
 
-// Whatever fields a request has, checking it ends, and only what the key has signed
-// is verified.
+// Checking a request always ends, whatever fields it has. Only data that the key has signed is verified.
 func FuzzCheck(f *testing.F) {
 	for _, c := range vectors {
 		f.Add(c.agent, c.input, c.signature)

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// asProgram in its environment makes the test program the example, so that no test has to
-// build it.
+// If the environment variable asProgram is set, the test program works as the example. So no test has to build the
+// example.
 const asProgram = "ROBOTSPOLICY_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// TestRun runs the program, and asks as crawlers and people do.
+// TestRun runs the program, and sends requests of crawlers and people.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	policy := filepath.Join(dir, "site-policy.yaml")
@@ -96,8 +96,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestLinks holds that a program with handler alone has neither Caddy nor a database in
-// it.
+// TestLinks checks that a program that imports only package handler contains neither Caddy nor a database.
 func TestLinks(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", ".").Output()
 	if err != nil {
@@ -107,7 +106,7 @@ func TestLinks(t *testing.T) {
 	for _, p := range packages {
 		for _, unwanted := range []string{"github.com/caddyserver/", "sqlite", "modernc.org/", "database/sql"} {
 			if strings.Contains(p, unwanted) {
-				t.Errorf("it links %s", p)
+				t.Errorf("the program links %s", p)
 			}
 		}
 	}

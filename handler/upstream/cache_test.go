@@ -28,17 +28,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// nextFunc is a function as the handler that follows.
+// nextFunc is a function that serves as the next handler.
 type nextFunc func(http.ResponseWriter, *http.Request) error
 
 func (f nextFunc) ServeHTTP(w http.ResponseWriter, r *http.Request) error { return f(w, r) }
 
-// statusCode is an error with the status of the response to it.
+// statusCode is an error that the server answers with this status.
 type statusCode int
 
 func (statusCode) Error() string { return "x" }
 
-// testServer trusts a proxy if the context of the request says so.
+// testServer is a Server that trusts the proxy of a request if the context contains trustedKey.
 type testServer struct{}
 
 type trustedKey struct{}
@@ -75,13 +75,12 @@ func newServer(t *testing.T) server {
 
 // response is the response that a client gets.
 type response struct {
-	text  string // that comes from the upstream
+	text  string // the line that comes from the upstream
 	known bool
 	etag  string
 }
 
-// get requests robots.txt for a host. It checks that the request is the same
-// afterwards.
+// get requests robots.txt for a host, and checks that this does not change the request.
 func (s server) get(t *testing.T, host string, next nextFunc, header ...string) response {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "http://x/robots.txt", nil)
@@ -116,8 +115,8 @@ func fails(status int) nextFunc {
 	return func(http.ResponseWriter, *http.Request) error { return statusCode(status) }
 }
 
-// A change is picked up within a minute. While the site fails, its last file stays in
-// use; when it says that it has none, nothing is merged.
+// A changed file is used after a minute at most. While the site fails, its last file stays in use. If the site answers
+// that it has no file, nothing is merged.
 func TestChangesAndFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -125,8 +124,8 @@ func TestChangesAndFailures(t *testing.T) {
 		aborts := func(http.ResponseWriter, *http.Request) error { panic(http.ErrAbortHandler) }
 		panics := func(http.ResponseWriter, *http.Request) error { panic("x") }
 		hangs := func(_ http.ResponseWriter, r *http.Request) error { <-r.Context().Done(); return r.Context().Err() }
-		// As Caddy's proxy does, which counts any other end of a request as a failure of
-		// the upstream.
+		// This handler behaves like Caddy's proxy, which regards any reason except context.Canceled as a failure of the
+		// upstream.
 		canceled := func(_ http.ResponseWriter, r *http.Request) error {
 			if <-r.Context().Done(); r.Context().Err() != context.Canceled {
 				t.Errorf("ended by %v", r.Context().Err())
@@ -153,11 +152,11 @@ func TestChangesAndFailures(t *testing.T) {
 			{11 * time.Second, canceled, "Disallow: /two", true},
 			{30 * 24 * time.Hour, fails(500), "Disallow: /two", true},
 			{11 * time.Second, says("Disallow: /one"), "Disallow: /one", true},
-			{61 * time.Second, fails(403), "Disallow: /one", true}, // to this client
+			{61 * time.Second, fails(403), "Disallow: /one", true}, // the upstream may have denied only this client
 			{11 * time.Second, fails(401), "Disallow: /one", true},
 			{11 * time.Second, fails(404), "", true},
 			{30 * time.Second, never, "", true},
-			{31 * time.Second, fails(502), "", true}, // known to have none
+			{31 * time.Second, fails(502), "", true}, // the site has answered that it has no file
 		} {
 			time.Sleep(step.after)
 			got := s.get(t, "www.example.com", step.next)
@@ -208,7 +207,7 @@ func TestOneRequestFetches(t *testing.T) {
 			}
 			return answers
 		}
-		// A handler that ignores the timeout delays the request that fetches.
+		// If the next handler ignores the timeout, only the request that fetches the file waits for it.
 		if got := many(slow(time.Hour, "Disallow: /slow")); len(got) != 1 || got[""] != time.Hour {
 			t.Errorf("after the timeout: %v", got)
 		}
@@ -297,8 +296,7 @@ func TestParserPanics(t *testing.T) {
 	})
 }
 
-// The response is for every client: nothing that one client sends goes into the
-// request.
+// All clients get the fetched file, so the request for it contains nothing that one client sent.
 func TestRequestIsIndependentOfTheClient(t *testing.T) {
 	s := newServer(t)
 	s.get(t, "www.example.com", func(w http.ResponseWriter, r *http.Request) error {
@@ -312,8 +310,8 @@ func TestRequestIsIndependentOfTheClient(t *testing.T) {
 	}
 }
 
-// A client cannot change what others get: whatever the spelling of the host, the
-// request is the same. What a trusted proxy says about the site identifies another one.
+// One client cannot change the file that other clients get: the upstream gets the same request for every spelling of
+// the host. Only header fields of a trusted proxy select another site.
 func TestRequestIsForTheSite(t *testing.T) {
 	s := newServer(t)
 	request := func(target, host, local string, trusted bool, header ...string) *http.Request {
@@ -374,7 +372,7 @@ func TestRequestIsForTheSite(t *testing.T) {
 	}
 }
 
-// The file of a host is that which its site had last, whatever the port.
+// Last returns the file of a host that was fetched last, on any port.
 func TestLast(t *testing.T) {
 	s := newServer(t)
 	s.get(t, "www.example.com", says("Disallow: /a/"))
@@ -391,25 +389,25 @@ func TestLast(t *testing.T) {
 		r.Header.Set("X-Forwarded-Host", site)
 		want, _, _ := s.Get(r.WithContext(context.WithValue(r.Context(), trustedKey{}, true)), says("Disallow: /"+site))
 		if got, _ := s.Last("inner"); got == nil || got != want {
-			t.Errorf("the file of inner is not that of %s, which was fetched last", site)
+			t.Errorf("Last(inner) is not the file of %s, which was fetched last", site)
 		}
 	}
 	s = newServer(t)
 	if _, known := s.Last(""); known {
-		t.Error("a file of all hosts, although none has answered")
+		t.Error("Last(\"\") returned a file, although no host has answered")
 	}
 	s.get(t, "a.example", says("Disallow: /a/"))
 	s.get(t, "b.example", says("Disallow: /a/"))
 	if all, known := s.Last(""); !known || all == nil {
-		t.Error("two hosts with one file, which is not that of all hosts")
+		t.Error("two hosts have equal files, but Last(\"\") did not return this file")
 	}
 	s.get(t, "c.example", says("Disallow: /c/"))
 	if _, known := s.Last(""); known {
-		t.Error("three hosts with two files, and one is that of all hosts")
+		t.Error("three hosts have two different files, but Last(\"\") returned one of them")
 	}
 }
 
-// A flood of made-up hosts costs bounded memory, whatever the upstream answers.
+// Requests for many invented hosts use only a limited amount of memory, whatever the upstream answers.
 func TestFloodOfHosts(t *testing.T) {
 	testkit.Slow(t)
 	s := newServer(t)

@@ -45,7 +45,8 @@ func packed(text string) string {
 	return b.String()
 }
 
-// explained says what explain answers about a path of the site's file, with what the server knows.
+// explained returns the answer of explain about a path of the site's file: allowed, disallowed or not known. explain
+// uses the upstream's file that the server last fetched.
 func (s server) explained(t *testing.T, host string) string {
 	t.Helper()
 	u, err := url.Parse("https://" + host + "/theirs/page")
@@ -64,7 +65,8 @@ func (s server) explained(t *testing.T, host string) string {
 	return fmt.Sprint(e.Reason)
 }
 
-// loses says what the search-loss limit and diff answer about a policy that no longer allows the paths of the site's file.
+// loses returns the answer of the search-loss limit about a policy that no longer allows the paths of the site's file.
+// It fails the test if diff gives another answer.
 func (s server) loses(t *testing.T) string {
 	t.Helper()
 	before, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /admin/}\n    allow: {crawl: /theirs/}\n"))
@@ -95,8 +97,8 @@ func (s server) loses(t *testing.T) string {
 	return "allowed"
 }
 
-// Whatever the upstream answers in place of its file: what it disallowed stays disallowed unless it says that it has no
-// file, and explain knows the same as crawlers get.
+// The upstream answers in many ways instead of sending its file. The paths that the file disallowed stay disallowed,
+// unless the upstream answers that it has no file. explain must agree with the robots.txt that crawlers get.
 func TestEveryFailureOfTheUpstream(t *testing.T) {
 	aborts := func(http.ResponseWriter, *http.Request) error { panic(http.ErrAbortHandler) }
 	cut := func(w http.ResponseWriter, _ *http.Request) error {
@@ -116,7 +118,7 @@ func TestEveryFailureOfTheUpstream(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		next         nextFunc
-		after, first string // what explain says with an earlier file, and without one
+		after, first string // the answers of explain after an earlier file was fetched, and without an earlier file
 	}{
 		"timeout":              {hangs, stays, "not known"},
 		"500":                  {responds(500, "User-agent: *\nAllow: /\n"), stays, "not known"},
@@ -210,7 +212,7 @@ func TestPagesInPlaceOfTheFile(t *testing.T) {
 	})
 }
 
-// Redirects on the host lead through the same handlers, which a crawler would do too.
+// A redirect to the same host is followed, like crawlers do. The new request goes through the same handlers.
 func TestRedirectsOfTheUpstream(t *testing.T) {
 	steps := func(n int, host string) nextFunc {
 		return func(w http.ResponseWriter, r *http.Request) error {

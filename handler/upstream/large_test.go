@@ -20,8 +20,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// The first 500 KiB of a larger robots.txt, endless or not, are merged, as crawlers read it, up
-// to the last whole line.
+// Of a robots.txt larger than 500 KiB, even an endless one, only the complete lines in the first 500 KiB are merged.
+// Crawlers read no more, either.
 func TestLargeFilesAreMerged(t *testing.T) {
 	const start = "User-agent: *\nDisallow: /one/\n"
 	filler := strings.Repeat("# "+strings.Repeat("x", 97)+"\n", 6000)
@@ -108,8 +108,8 @@ func repeated(n int, format string) string {
 	return b.String()
 }
 
-// Whatever robots.txt an upstream has, merging it takes little memory and time, and what
-// it closes to everyone stays closed.
+// Merging any robots.txt of an upstream takes little memory and time. Paths that it disallows for everyone stay
+// disallowed.
 func TestMergeBudget(t *testing.T) {
 	testkit.Nightly(t)
 	for name, text := range map[string]string{
@@ -129,7 +129,7 @@ func TestMergeBudget(t *testing.T) {
 					return err
 				}))
 				w, settled := httptest.NewRecorder(), false
-				for !settled { // a request waits for the merge for a while only
+				for !settled { // a request waits only for a limited time until the merge is finished
 					w = httptest.NewRecorder()
 					_, settled = s.site.Robots.Serve(w, r, robotsserve.Answer{Other: other, Report: s.LogMerge("www.example.com")})
 				}
@@ -139,7 +139,7 @@ func TestMergeBudget(t *testing.T) {
 						return
 					}
 				}
-				t.Errorf("what the site disallows is allowed: %.300s", w.Body)
+				t.Errorf("a path that the site disallows is allowed: %.300s", w.Body)
 			})
 		})
 	}

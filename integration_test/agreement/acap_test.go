@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// acap holds the ACAP records, where there are any, to the policy.
+// acap compares the ACAP records of a file, if there are any, with the policy.
 func (x *exam) acap(f *robotsFile, qs []question) error {
 	if !strings.HasPrefix(f.body, "##ACAP") {
 		return nil
@@ -42,11 +42,11 @@ func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy
 	}
 	want, got := x.p.naive(asked), records.Decide(query)
 	if u == policy.Crawl && got.Field == nil && !records.IgnoreConventional {
-		return // the conventional records decide
+		return // the Allow and Disallow lines decide
 	}
 	x.answer(channel, 1)
 	if u == policy.Crawl && want.Verdict == policy.Unstated && got.Verdict == policy.Allowed {
-		return // for crawl that is the same
+		return // for crawling, both have the same effect
 	}
 	var conditions []string
 	if want.Verdict == policy.Allowed {
@@ -72,8 +72,8 @@ func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy
 	x.differ(channel, q, fmt.Sprintf("%v %v %q", u, got.Verdict, got.Qualifiers.Strings()), fmt.Sprintf("%v %q", want.Verdict, conditions))
 }
 
-// permitting are the places of the permissions that match a path: an answer names one of
-// several, and what ACAP cannot say may be about another.
+// permitting returns the places of all permissions that match a path. An answer names only one of them, but a
+// diagnostic about a limitation of ACAP may name another.
 func (x *exam) permitting(path string, u policy.Usage) (at []policy.Pos) {
 	path = pathpattern.NormalizePath(path)
 	for i := range x.p.spec.Rules {
@@ -86,8 +86,8 @@ func (x *exam) permitting(path string, u policy.Usage) (at []policy.Pos) {
 	return at
 }
 
-// limiting are the places of the permissions that the limits of an answer come from. A
-// wider permission limits a narrower one that is not narrower in every respect.
+// limiting returns the places of the permissions that the limits of an answer come from. The limits of a wider
+// permission also apply to another permission, unless that permission is narrower in every respect.
 func (x *exam) limiting(limits policy.Limits) (at []policy.Pos) {
 	for i := range x.p.spec.Rules {
 		for _, s := range x.p.spec.Rules[i].Statements {
@@ -99,15 +99,16 @@ func (x *exam) limiting(limits policy.Limits) (at []policy.Pos) {
 	return at
 }
 
-// conditionsOf are the qualifiers that ACAP 1.0 section 2.5 defines for a usage. The qualifiers
-// of present apply to all usages derived from it, but only copies of a page can be modified.
+// conditionsOf returns the qualifiers that ACAP 1.0 section 2.5 defines for a usage. The qualifiers of "present" apply
+// to all usages derived from it. The exception is prohibited-modification, because only copies of a page can be
+// modified.
 func conditionsOf(all []string, u policy.Usage) []string {
 	modified := u == policy.Present || u == policy.PresentOriginal || u == policy.PresentCurrentCopy || u == policy.PresentOldCopy
 	return slices.DeleteFunc(slices.Clone(all), func(c string) bool { return strings.HasPrefix(c, "prohibited-modification=") && !modified })
 }
 
-// caseMatters reports whether ACAP, which compares without case, takes a pattern
-// for one of the path and the policy does not.
+// caseMatters reports whether letter case matters for a path: ACAP ignores case, so a pattern may match the path in
+// ACAP but not in the policy.
 func (x *exam) caseMatters(path string) bool {
 	return cached(x.p, "case "+path, func() bool {
 		for _, r := range x.p.spec.Rules {

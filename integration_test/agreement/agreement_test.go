@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agreement proves that all channels say the same. A running Caddy and net/http alone
-// serve random and written policies. Independent readers read the texts that crawlers get over
-// HTTP, and the test compares their answers with the policy's decisions. See
-// docs/contributing/agreement.md.
+// Package agreement proves that all channels state the same rules. A running Caddy, and net/http without Caddy, serve
+// random policies and policies written by people. Independent readers read the texts that crawlers get over HTTP, and
+// the test compares the results with the policy's decisions. See docs/contributing/agreement.md.
 package agreement
 
 import (
@@ -22,11 +21,11 @@ import (
 )
 
 var (
-	decisions  = flag.Int("decisions", testkit.Rounds(250, 600), "requests whose answers are held to the policy")
-	length     = flag.Duration("agreement", 0, "go on for so long, instead of for a number of decisions")
+	decisions  = flag.Int("decisions", testkit.Rounds(250, 600), "number of requests whose answers are compared with the policy")
+	length     = flag.Duration("agreement", 0, "run for this time, instead of for a number of decisions")
 	seed       = flag.Uint64("seed", 1, "seed of the policies and questions")
-	registers  = flag.Bool("registers", false, "policies at random have every register of rights on")
-	onlyPolicy = flag.Int("policy", -1, "examine one policy only, by its number in a report")
+	registers  = flag.Bool("registers", false, "random policies publish every rights document and signal")
+	onlyPolicy = flag.Int("policy", -1, "examine only the policy with this number, which a report contains")
 	reports    = flag.Int64("reports", 1, "stop after this number of policies with disagreements")
 )
 
@@ -87,7 +86,7 @@ func startParsers(t *testing.T) map[string]*crawlertest.Process {
 			t.Fatal(err)
 		}
 		if process == nil {
-			t.Logf("%s is not installed, and not asked: see CONTRIBUTING.md", p.Name)
+			t.Logf("%s is not installed, so it is not tested: see CONTRIBUTING.md", p.Name)
 			continue
 		}
 		t.Cleanup(func() {
@@ -100,7 +99,7 @@ func startParsers(t *testing.T) map[string]*crawlertest.Process {
 	return running
 }
 
-// work examines policies until enough is decided.
+// work examines policies until there were enough decisions.
 func (r *run) work() {
 	for !r.stop.Load() {
 		if r.enough() {
@@ -122,7 +121,7 @@ func (r *run) enough() bool {
 // visitsPerPolicy is the number of questions that randomQuestions and writtenQuestions ask.
 const visitsPerPolicy = 3 * 6 * 7
 
-// policy examines a policy, which depends on the seed and its number alone.
+// policy examines the policy with a number. The policy depends only on the seed and this number.
 func (r *run) policy(number int) {
 	random := rand.New(rand.NewPCG(*seed, uint64(number)))
 	t := newTally()
@@ -212,22 +211,21 @@ func (r *run) examine(t *tally, at *running, p *loaded, qs []question) ([]disagr
 	return x.disagree, nil
 }
 
-// judge fails where exceptions are too many, or where the questions have not led
-// to all that they should.
+// judge fails the test if there were too many exceptions, or if the questions have not led to all expected results.
 func (r *run) judge() {
 	for channel, names := range r.tally.exceptions {
 		if r.tally.visits < 1000 {
-			break // one odd policy among three would decide the share
+			break // with so few decisions, one unusual policy would determine the share
 		}
 		for name, n := range names {
 			if n*50 > r.tally.answers[channel] && n > 20 {
-				r.t.Errorf("%s: %d of %d answers are excepted as %q, which is more than 2 %%", channel, n, r.tally.answers[channel], name)
+				r.t.Errorf("%s: %d of %d answers are exceptions of the kind %q, which is more than 2 %%", channel, n, r.tally.answers[channel], name)
 			}
 		}
 	}
 	for i, what := range expected {
 		if enough := r.tally.visits >= 10_000 || i < 3 && r.tally.visits >= 1000; enough && r.tally.seen[what] == 0 {
-			r.t.Errorf("nothing was met of: %s. The questions are too narrow to prove anything of it", what)
+			r.t.Errorf("no question has led to: %s. So the test does not prove anything about it", what)
 		}
 	}
 	for name := range exceptions {
@@ -236,13 +234,13 @@ func (r *run) judge() {
 			met += names[name]
 		}
 		if met == 0 && r.tally.visits >= 50_000 {
-			r.t.Errorf("the exception %q was never met: it can go, or the questions are too narrow", name)
+			r.t.Errorf("the exception %q never occurred: delete it, or make the questions more varied", name)
 		}
 	}
 }
 
-// expected are the results that the questions lead to: the first three soon, the others in ten
-// thousand decisions.
+// expected lists results to which the questions must lead: the first three within a thousand decisions, and the others
+// within ten thousand.
 var expected = []string{
 	"edge: blocked", "headers: something restricts the reader", "headers: stricter by the upstream",
 	"edge: a verified client under rules that ask for it", "edge: would be blocked", "edge: disallowed as a server may read the path",

@@ -24,22 +24,22 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// answer is a response as it was got, and its body as it is meant.
+// answer is a response as received, with its body without content coding.
 type answer struct {
 	status  int
 	header  http.Header
 	body    string
-	dropped bool // the connection was closed, or the stream reset, without an answer
+	dropped bool // the connection was closed, or the stream was reset, without an answer
 }
 
-// answerTimeout is for one answer.
+// answerTimeout is the maximum time for one answer.
 const answerTimeout = 20 * time.Second
 
-// get asks for the path as it stands.
+// get requests the path of a question, unchanged.
 func (s *running) get(q question) (answer, error) { return s.ask(http.MethodGet, q) }
 
-// ask asks for the path as it stands, over a connection that is kept, with more
-// fields of the header.
+// ask requests the path of a question, unchanged, with additional header fields. It keeps the connection open for later
+// requests.
 func (s *running) ask(method string, q question, fields ...[2]string) (answer, error) {
 	fields = append([][2]string{
 		{"User-Agent", q.agent}, {"Accept-Encoding", q.coding}, {"X-Page", strconv.Itoa(q.page)}, {"X-Forwarded-Host", s.taken},
@@ -53,7 +53,7 @@ func (s *running) ask(method string, q question, fields ...[2]string) (answer, e
 	return s.ask1(method, q, fields)
 }
 
-// ask1 is ask over HTTP/1.1.
+// ask1 does the work of ask over HTTP/1.1.
 func (s *running) ask1(method string, q question, fields [][2]string) (answer, error) {
 	request := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\n", method, q.path, q.host)
 	for _, f := range fields {
@@ -73,7 +73,7 @@ func (s *running) ask1(method string, q question, fields [][2]string) (answer, e
 		case !kept:
 			return answer{dropped: true}, nil
 		}
-		// A connection that was kept may have been closed before: once more.
+		// The server may have closed the connection since the last request, so try once more.
 	}
 }
 
@@ -107,7 +107,7 @@ func (s *running) hangUp() {
 	}
 }
 
-// ask2 is ask over HTTP/2 in the clear, with prior knowledge (RFC 9113 section 3.3).
+// ask2 does the work of ask over unencrypted HTTP/2 with prior knowledge (RFC 9113 section 3.3).
 func (s *running) ask2(method string, q question, fields [][2]string) (answer, error) {
 	if s.h2 == nil {
 		s.h2 = &http.Transport{DisableCompression: true, Protocols: new(http.Protocols)}
@@ -117,7 +117,7 @@ func (s *running) ask2(method string, q question, fields [][2]string) (answer, e
 	defer cancel()
 	r := (&http.Request{
 		Method: method, Host: q.host, Header: http.Header{},
-		URL: &url.URL{Scheme: "http", Host: s.addr, Opaque: "//" + q.host + q.path}, // which is sent as it stands
+		URL: &url.URL{Scheme: "http", Host: s.addr, Opaque: "//" + q.host + q.path}, // the path is sent unchanged
 	}).WithContext(ctx)
 	for _, f := range fields {
 		r.Header[f[0]] = []string{f[1]}
@@ -136,7 +136,7 @@ func (s *running) ask2(method string, q question, fields [][2]string) (answer, e
 	return read(resp)
 }
 
-// read takes an answer, and undoes the coding of its content.
+// read converts a response to an answer, and decodes its content coding.
 func read(resp *http.Response) (answer, error) {
 	defer resp.Body.Close()
 	a := answer{status: resp.StatusCode, header: resp.Header}
@@ -151,7 +151,7 @@ func read(resp *http.Response) (answer, error) {
 	return a, err
 }
 
-// decoded undoes a content coding.
+// decoded decodes a body with a content coding.
 func decoded(coding string, body []byte) (_ []byte, err error) {
 	var from io.Reader = bytes.NewReader(body)
 	switch coding {
@@ -177,7 +177,7 @@ func decoded(coding string, body []byte) (_ []byte, err error) {
 	return io.ReadAll(from)
 }
 
-// encoded is a body in a coding, or nil for one that there is not.
+// encoded returns a body in a content coding, or nil if the coding is unknown.
 func encoded(coding string, body string) []byte {
 	var b bytes.Buffer
 	var to io.WriteCloser
@@ -199,7 +199,7 @@ func encoded(coding string, body string) []byte {
 	}
 	_, err := io.WriteString(to, body)
 	if err = errors.Join(err, to.Close()); err != nil {
-		panic(err) // into memory
+		panic(err) // writing to memory does not fail
 	}
 	return slices.Clone(b.Bytes())
 }

@@ -31,8 +31,8 @@ const (
 
 var through = flag.String("door", "both", "what serves the policies: caddy, nethttp or both")
 
-// doorsOf returns the doors through which a policy is asked about. One of three policies is
-// asked about through both, with the same questions, and the others through one each.
+// doorsOf returns the doors through which a policy is tested. One of three policies is tested through both doors with
+// the same questions, and each of the others through only one door.
 func doorsOf(number int) []door {
 	switch *through {
 	case "caddy", "nethttp":
@@ -46,11 +46,11 @@ func doorsOf(number int) []door {
 	}
 }
 
-// usesDoor reports whether the run asks through a door.
+// usesDoor reports whether this run sends requests through a door.
 func usesDoor(d door) bool { return *through == "both" || *through == string(d) }
 
-// trusting is net/http behind a trusted proxy, like Caddy with trusted_proxies. The proxy's headers name the client and
-// the host.
+// trusting is the handler's Server for net/http behind a trusted proxy, like Caddy with trusted_proxies. The header
+// fields of the proxy name the client and the host.
 type trusting struct{ handler.NetHTTP }
 
 func (trusting) TrustsProxy(*http.Request) bool { return true }
@@ -62,7 +62,8 @@ func (s trusting) ClientIP(r *http.Request) string {
 	return s.NetHTTP.ClientIP(r)
 }
 
-// startNetHTTP serves the sites with net/http in this process, each on its own address. There is no encode.
+// startNetHTTP serves the sites with net/http in this process, each on its own address. It cannot serve the sites with
+// "encode".
 func (s *server) startNetHTTP(t *testing.T, dir string) {
 	t.Helper()
 	resolve()
@@ -96,7 +97,7 @@ func (s *server) startNetHTTP(t *testing.T, dir string) {
 	}
 }
 
-// explainedHere asks the site itself, because there is no admin API without Caddy.
+// explainedHere gets the explanation from package site, because there is no admin API without Caddy.
 func (s *running) explainedHere(ask url.Values) (*explanation, error) {
 	u, err := url.Parse(ask.Get("url"))
 	if err != nil {

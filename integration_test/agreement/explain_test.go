@@ -34,7 +34,7 @@ func (e *explanation) channel(name string) *channel {
 
 func (e *explanation) page() *channel { return e.channel(site.ChannelPage) }
 
-// elements reports whether the policy has any robots meta tags for pages, for any crawler.
+// elements reports whether the explanation has robots meta tags for at least one crawler.
 func (e *explanation) elements() bool {
 	return slices.ContainsFunc(e.page().Sends, func(s string) bool {
 		m := elementShown.FindStringSubmatch(s)
@@ -44,10 +44,10 @@ func (e *explanation) elements() bool {
 
 type channel site.Channel
 
-// silent reports whether a channel sends nothing.
+// silent reports whether a channel does not send anything.
 func (c *channel) silent() bool { return len(c.Sends) == 0 }
 
-// line is the value of a line or field that a channel sends, and whether it does.
+// line returns the value of a line or field that a channel sends. It returns false if the channel does not send it.
 func (c *channel) line(name string) (string, bool) {
 	for _, s := range c.Sends {
 		if value, ok := strings.CutPrefix(s, name+": "); ok {
@@ -57,11 +57,11 @@ func (c *channel) line(name string) (string, bool) {
 	return "", false
 }
 
-// explanation asks the running server.
+// explanation asks the running server for its explanation.
 func (x *exam) explanation(q question) (*explanation, error) {
 	agent := q.agent
 	if c, known := x.p.info(q.token); known && c.RobotsOnly {
-		agent = q.token // no User-Agent has it, but one may ask about it
+		agent = q.token // no User-Agent contains a control token, but users can ask for an explanation about it
 	}
 	ask := url.Values{"agent": {agent}, "url": {"http://" + q.host + q.path}, "policy": {x.at.file}}
 	if q.client.address != "" {
@@ -69,14 +69,14 @@ func (x *exam) explanation(q question) (*explanation, error) {
 	}
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
 		e, err := x.explainedAs(ask)
-		// The first who asks about an address is not waited with.
+		// The first request for an address does not wait for its verification, so ask again.
 		if err != nil || e.Identity == nil || !q.client.byName || e.Identity.Assumed == identities[q.client.identity] || time.Since(began) > answerTimeout {
 			return e, err
 		}
 	}
 }
 
-// identities are the names of identities.
+// identities maps identities to their names.
 var identities = map[policy.Identity]string{policy.Unknown: "unverified", policy.Verified: "verified", policy.Impostor: "impostor"}
 
 func (x *exam) explainedAs(ask url.Values) (*explanation, error) {
@@ -99,13 +99,13 @@ func (x *exam) explainedAs(ask url.Values) (*explanation, error) {
 	return e, nil
 }
 
-// explained compares the answer of explain with the policy.
+// explained compares an explanation with the policy.
 func (x *exam) explained(q question, e *explanation) {
 	c, known := x.p.info(q.token)
 	onlyTheirs := !known && x.theirs != nil && x.theirs.read.Groups[strings.ToLower(q.token)] != nil
 	switch {
 	case known && c.RobotsOnly:
-		q.purposes = nil // asked for by its token
+		q.purposes = nil // the explanation was requested with the token
 	case !onlyTheirs:
 		q.token = x.p.visitor(q.token)
 	}
@@ -118,7 +118,7 @@ func (x *exam) explained(q question, e *explanation) {
 		same(x, "explain: identity", q, e.Identity.Assumed, identities[q.client.identity])
 	}
 	asked := policytest.Question{Token: q.token, Identity: q.client.identity, Purposes: q.purposes, Host: q.host}
-	may, place, silent := true, "", false // silent: the upstream's robots.txt may decide
+	may, place, silent := true, "", false // the policy does not state anything, so the upstream's robots.txt may decide
 	for i, at := range x.readings(q.path) {
 		if name, _, _ := strings.Cut(at.path, "?"); i == 0 && name == "/robots.txt" {
 			break // RFC 9309 section 2.2.2
@@ -164,7 +164,7 @@ func (x *exam) explained(q question, e *explanation) {
 	x.explainedPage(q, e)
 }
 
-// place is the line of the policy file that an answer is from.
+// place returns the line of the policy file that an answer comes from.
 func (x *exam) place(a policytest.Answer) string {
 	if a.Statement == nil {
 		return ""
@@ -200,7 +200,7 @@ func (x *exam) explainedRobots(q question, e *explanation) {
 	}
 	_, disallowed := c.line("Disallow")
 	want := file.Allowed(token, path)
-	if want && disallowed && x.flattened(x.files[q.host], q) { // for readers that do not decode paths
+	if want && disallowed && x.flattened(x.files[q.host], q) { // the deciding line for readers that do not decode paths
 		x.count("explain: a second spelling disallows more")
 		want = false
 	}
@@ -217,7 +217,7 @@ func (x *exam) explainedRobots(q question, e *explanation) {
 
 var elementShown = regexp.MustCompile(`^<meta name="([^"]*)" content="([^"]*)">$`)
 
-// explainedPage holds the elements that explain shows to the policy.
+// explainedPage compares the meta tags in an explanation with the policy.
 func (x *exam) explainedPage(q question, e *explanation) {
 	shown := crawlertest.PageRules{}
 	for _, s := range e.page().Sends {
@@ -232,7 +232,7 @@ func (x *exam) explainedPage(q question, e *explanation) {
 	if c, _ := x.p.info(q.token); !c.RobotsOnly {
 		reader := q.token
 		if !x.readsElements(reader) {
-			reader = "unheard-of" // the elements for everyone are all that it reads
+			reader = "unheard-of" // the crawler only reads the elements for everyone
 		}
 		same(x, "explain: page", q, shown.To(q.token), x.rights(q, reader, false))
 	}

@@ -26,12 +26,12 @@ import (
 
 // client is the source of a request.
 type client struct {
-	address  string          // "": this machine
-	identity policy.Identity // that the server must find out
-	byName   bool            // from the name of the address, where it asks for that
+	address  string          // "" means this machine
+	identity policy.Identity // the identity that the server must find out
+	byName   bool            // the identity depends on the host name of the address, so only sites with "verify dns" find it out
 }
 
-// at is the identity of a client on a site.
+// at returns the identity of a client that a site finds out.
 func (c client) at(s *running) policy.Identity {
 	if c.byName && !s.names {
 		return policy.Unknown
@@ -39,8 +39,8 @@ func (c client) at(s *running) policy.Identity {
 	return c.identity
 }
 
-// The operators of crawlers of policies at random, and those whose clients have
-// names of theirs: 20.0.1.N is N.crawl.alpha.example.
+// operators are the operators of crawlers in random policies. operated maps their crawlers to the index of the
+// operator. The addresses of these crawlers have host names: 20.0.1.N is N.crawl.alpha.example.
 var (
 	operators = []string{"alpha", "beta"}
 	operated  = map[string]int{"alphabot": 0, "alphabot-image": 0, "deltabot": 0, "betabot": 1}
@@ -64,8 +64,8 @@ var ownCatalog = sync.OnceValue(func() *crawlers.Catalog {
 	return f.Catalog
 })
 
-// clientOf makes a client that comes in a crawler's name: from this machine, from an
-// address that is its operator's, or from one that is not.
+// clientOf returns a random client that uses a crawler's name. Its address may be the address of this machine, of the
+// crawler's operator, or of another network.
 func clientOf(r *rand.Rand, token string) client {
 	if from := addresses()[token]; len(from) > 0 && r.IntN(2) == 0 {
 		return client{address: from[r.IntN(len(from))], identity: policy.Verified}
@@ -75,8 +75,8 @@ func clientOf(r *rand.Rand, token string) client {
 	}
 	i, named := operated[strings.ToLower(token)]
 	if !named {
-		// Nothing is known against it. The lists of real operators say no only if they are from
-		// the last days, and nothing is published about the other crawlers.
+		// Such a client is never an impostor. The address lists of real operators show an impostor only if they are a
+		// few days old, and nothing is published about the other crawlers.
 		if slices.Contains(policytest.RealTokens, token) {
 			return client{}
 		}
@@ -84,9 +84,9 @@ func clientOf(r *rand.Rand, token string) client {
 	}
 	c := client{byName: true, identity: policy.Impostor}
 	switch n := 1 + r.IntN(4); r.IntN(4) {
-	case 0: // that has no name
+	case 0: // an address without a host name
 		c.address = fmt.Sprintf("20.0.9.%d", n)
-	case 1: // of another operator
+	case 1: // an address of another operator
 		c.address = fmt.Sprintf("20.0.%d.%d", 2-i, n)
 	default:
 		c.address, c.identity = fmt.Sprintf("20.0.%d.%d", i+1, n), policy.Verified
@@ -94,7 +94,7 @@ func clientOf(r *rand.Rand, token string) client {
 	return c
 }
 
-// addresses holds some addresses of each crawler from the address lists in the program.
+// addresses returns some addresses of each crawler from the embedded address lists.
 var addresses = sync.OnceValue(func() map[string][]string {
 	found := map[string][]string{}
 	text, err := os.ReadFile("../../crawlers/verify/snapshot.txt")
@@ -121,12 +121,12 @@ var addresses = sync.OnceValue(func() map[string][]string {
 	return found
 })
 
-// resolve has the process ask a name server within itself, and no other.
+// resolve makes this process use only ownResolver for name lookups.
 func resolve() { net.DefaultResolver = ownResolver() }
 
-// ownResolver knows the names of the operators' addresses, and a name that a verifier looks up
-// to test whether a resolver works. Without that name, the first verified client would decide
-// whether an impostor is one.
+// ownResolver returns a resolver that has the host names of the operators' addresses. It also has a name that a
+// verifier looks up to test whether the resolver works. Without that name, impostors would be detected only after the
+// first client was verified.
 func ownResolver() *net.Resolver {
 	zone := caddytest.Zone{"8.8.8.8.in-addr.arpa.": caddytest.Name{PTR: []string{"dns.google."}}, "dns.google.": caddytest.Name{A: "8.8.8.8"}}
 	for i, operator := range operators {
@@ -151,7 +151,7 @@ func TestImpostorsAreFoundFirst(t *testing.T) {
 		want verify.Status
 	}{{"20.0.2.3", verify.Impostor}, {"20.0.9.1", verify.Impostor}, {"20.0.1.3", verify.Verified}} {
 		var got verify.Result
-		for range 40 { // a denial counts after the next probe of the resolver
+		for range 40 { // a negative answer is used only after the next probe of the resolver
 			if got = v.Check(t.Context(), facts, netip.MustParseAddr(c.addr)); got.Status == c.want {
 				break
 			}

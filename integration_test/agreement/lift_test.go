@@ -10,15 +10,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// restricting are the rules of a site that a policy can lift, by the usage of the entry (docs/reference/policy-file-rules.md,
-// "over-site").
+// restricting maps usages to the rules of a site that an allow entry for the usage can lift
+// (docs/reference/policy-file-rules.md, "over-site").
 var restricting = map[policy.Usage][]string{
 	policy.Index:          {"noindex", "unavailable_after"},
 	policy.PresentSnippet: {"nosnippet", "max-snippet"},
 }
 
-// lifted returns a site's own rules for each audience without those that the policy lifts from the page. A page is lifted
-// only if each way in which a server may read its path is.
+// lifted returns a site's own rules for each audience, without the rules that the policy lifts from the page. A rule is
+// lifted only if the policy lifts it in every way in which a server may read the path.
 func (x *exam) lifted(q question, theirs map[string][][2]string) map[string][][2]string {
 	var names []string
 	for u, restrict := range restricting {

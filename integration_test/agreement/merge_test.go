@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// theirFile makes a robots.txt that an upstream may have, with patterns of a kind:
-// in clean lines, but for some patterns. "" is for a site without one.
+// theirFile returns a random robots.txt of an upstream, with patterns of a kind. Its lines are valid, except for some
+// patterns. It returns "" for a site without a file.
 func theirFile(r *rand.Rand, kind policytest.PatternKind) string {
 	if r.IntN(6) == 0 {
 		return ""
@@ -48,7 +48,7 @@ func theirFile(r *rand.Rand, kind policytest.PatternKind) string {
 
 func pick(r *rand.Rand, from ...string) string { return from[r.IntN(len(from))] }
 
-// theirPattern is at times one that no policy file can have.
+// theirPattern returns a random pattern. Sometimes it is a pattern that no policy file can contain.
 func theirPattern(r *rand.Rand, kind policytest.PatternKind) string {
 	if r.IntN(8) == 0 {
 		return pick(r, "*", "/a**", "/***") + pick(r, "a", "b*", "", "**/b", "b$", "a**$")
@@ -65,12 +65,12 @@ func theirExtensions(r *rand.Rand, kind policytest.PatternKind) string {
 
 // merged holds the lines that a merged file adds to a policy.
 type merged struct {
-	read                    *crawlertest.RobotsTxt // the site's own, by RFC 9309
-	preferences, directives bool                   // the policy states some itself
+	read                    *crawlertest.RobotsTxt // the site's own file, parsed according to RFC 9309
+	preferences, directives bool                   // the policy itself has preferences or directives
 	sitemaps                []string
 }
 
-// mergedOn is nil on a site that does not merge, or whose upstream has no file.
+// mergedOn returns nil for a site that does not merge, or whose upstream has no file.
 func mergedOn(at *running, p *loaded) *merged {
 	if !at.merges || p.theirs == "" {
 		return nil
@@ -88,7 +88,8 @@ func mergedOn(at *running, p *loaded) *merged {
 	return m
 }
 
-// obeyed is the name whose group of the site's file a crawler obeys; false for none.
+// obeyed returns the name of the group that a crawler obeys in the site's file. It returns false if the crawler obeys
+// no group.
 func (x *exam) obeyed(token string) (string, bool) {
 	info, _ := x.p.info(token)
 	for _, t := range append([]string{token}, info.Follows...) {
@@ -99,7 +100,7 @@ func (x *exam) obeyed(token string) (string, bool) {
 	return "*", !info.IgnoresStar
 }
 
-// theyAllow is the decision of the site's file where the policy is silent.
+// theyAllow returns the decision of the site's file, which applies if the policy does not state anything.
 func (x *exam) theyAllow(token, path string) bool {
 	if x.theirs == nil {
 		return true
@@ -115,7 +116,7 @@ func (x *exam) theyAllow(token, path string) bool {
 	return allowed
 }
 
-// theirLine is the value of an extension in the site's file, or "" if there is none.
+// theirLine returns the value of an extension in the site's file, or "" if there is none.
 func (x *exam) theirLine(key, token, path string) string {
 	if x.theirs == nil {
 		return ""
@@ -177,8 +178,8 @@ func (x *exam) mayFind(host string) bool {
 	})
 }
 
-// wholeFile holds what is in no group to the policy: sitemaps, and the license, which
-// RSL has before all groups where it is for all crawlers.
+// wholeFile compares the lines outside groups with the policy. These are sitemaps and the license, which RSL puts
+// before all groups if it is for all crawlers.
 func (x *exam) wholeFile(f *robotsFile, q question) {
 	var want []string
 	found := sitemapsOf(f.body)
@@ -222,8 +223,8 @@ func (x *exam) wholeFile(f *robotsFile, q question) {
 	}
 }
 
-// publishesACAP implements docs/reference/policy-file.md, "publish". The records that auto
-// publishes may be for some hosts only.
+// publishesACAP implements the section "publish" of docs/reference/policy-file.md. With the value auto, ACAP records
+// may be published only for some hosts.
 func (x *exam) publishesACAP() bool {
 	if x.p.spec.Publish.ACAP != policy.Auto {
 		return x.p.spec.Publish.ACAP == policy.Full

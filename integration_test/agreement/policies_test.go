@@ -18,14 +18,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// loaded is a policy as this process reads it.
+// loaded is a policy that this process has loaded.
 type loaded struct {
-	name        string // of the file, or a number
+	name        string // name of the file, or a number
 	text        []byte
 	kind        policytest.PatternKind // "" for a policy that people wrote
 	site        *site.Site
 	diagnostics policyfile.Diagnostics
-	spec        *policy.Spec // what naive evaluation asks: of the catalog, only the crawlers of the questions
+	spec        *policy.Spec // the policy for the naive evaluator; of the catalog, it has only the crawlers in the questions
 	cache       map[string]any
 	tokens      []string // crawlers in the questions
 	theirs      string   // the robots.txt of the upstream, or "" if there is none
@@ -46,7 +46,7 @@ func load(name string, text []byte, tokens []string) (*loaded, policyfile.Diagno
 	return p, nil
 }
 
-// again is the policy with nothing kept.
+// again returns the policy with an empty cache.
 func (p *loaded) again() *loaded {
 	fresh := *p
 	fresh.cache, fresh.now = map[string]any{}, time.Now()
@@ -56,7 +56,7 @@ func (p *loaded) again() *loaded {
 // askedTokens lists the crawlers in the questions.
 var askedTokens = slices.Concat(policytest.Tokens[:len(policytest.Tokens)-1], policytest.RealTokens, []string{"ThetaBot", "ZetaBot", "SiteBot"})
 
-// info is the information about a crawler from the policy's author or the catalog.
+// info returns the information about a crawler from the policy file or the catalog.
 func (p *loaded) info(token string) (policy.Crawler, bool) {
 	for _, c := range p.spec.Crawlers {
 		if strings.EqualFold(c.Token, token) {
@@ -73,8 +73,8 @@ func (p *loaded) info(token string) (policy.Crawler, bool) {
 	return policy.Crawler{}, false
 }
 
-// visitor is the crawler that the server must recognize in a question, or "". A control token
-// does not occur in a User-Agent, and an unlisted client is not a crawler.
+// visitor returns the crawler that the server must recognize in a question, or "". It returns "" for a control token,
+// which does not occur in a User-Agent, and for an unlisted client.
 func (p *loaded) visitor(token string) string {
 	if c, known := p.info(token); known && !c.RobotsOnly {
 		return token
@@ -82,13 +82,13 @@ func (p *loaded) visitor(token string) string {
 	return ""
 }
 
-// naive is an answer of the naive evaluator.
+// naive returns the answer of the naive evaluator.
 func (p *loaded) naive(q policytest.Question) policytest.Answer {
 	q.Now = p.now
 	return policytest.Decide(p.spec, q)
 }
 
-// ruleOf is the rule with a statement.
+// ruleOf returns the rule that contains a statement.
 func (p *loaded) ruleOf(s *policy.Statement) *policy.Rule {
 	for i := range p.spec.Rules {
 		for j := range p.spec.Rules[i].Statements {
@@ -100,14 +100,14 @@ func (p *loaded) ruleOf(s *policy.Statement) *policy.Rule {
 	panic("a statement of no rule")
 }
 
-// decide is the answer of the model.
+// decide returns the answer of package policy.
 func (p *loaded) decide(q policytest.Question) policy.Decision {
 	return p.site.Policy.Decide(policy.Query{
 		Crawler: p.site.Policy.Crawler(q.Token), Identity: q.Identity, Purposes: q.Purposes, Host: q.Host, Path: q.Path, Usage: q.Usage, Now: p.now,
 	})
 }
 
-// cached keeps what was worked out for a key.
+// cached returns the cached result for a key. If there is none, it calls work and caches the result.
 func cached[T any](p *loaded, key string, work func() T) T {
 	if v, ok := p.cache[key]; ok {
 		return v.(T)
@@ -117,7 +117,7 @@ func cached[T any](p *loaded, key string, work func() T) T {
 	return v
 }
 
-// randomPolicy makes a policy that loads, by the seed and its number alone.
+// randomPolicy returns a random policy that can be loaded. It depends only on the seed and the number of the policy.
 func randomPolicy(r *rand.Rand, number int, t *tally) (*loaded, error) {
 	for range 50 {
 		spec, kind := policytest.Full(r)
@@ -139,13 +139,13 @@ func randomPolicy(r *rand.Rand, number int, t *tally) (*loaded, error) {
 		p.kind, p.theirs = kind, theirFile(r, kind)
 		return p, nil
 	}
-	return nil, fmt.Errorf("policy %d: the generator makes none that loads", number)
+	return nil, fmt.Errorf("policy %d: the generator made no policy that can be loaded", number)
 }
 
-// refusedCodes are errors that a policy at random may have.
+// refusedCodes lists the errors that a random policy may have.
 var refusedCodes = []string{"contradiction", "blocks-search", "app-directives-cross", "header-too-large", "robots-txt-too-large"}
 
-// writtenPolicies are those that people wrote.
+// writtenPolicies returns the policies that people wrote.
 func writtenPolicies() (all []*loaded, err error) {
 	files := []string{"../../examples/site-policy.yaml"}
 	for _, pattern := range []string{"../../examples/policies/*.yaml", "testdata/*.yaml"} {

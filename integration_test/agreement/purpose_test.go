@@ -12,10 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// purposes compares the User-Agent-Purpose lines of a file with the policy: which lines exist,
-// and that crawlers with such purposes that no group names read the policy's decisions for
-// them. A crawler that a group names reads the group of its name, whatever purpose it has at
-// the time.
+// purposes compares the User-Agent-Purpose lines of a file with the policy. It checks which lines exist. It also checks
+// that crawlers with these purposes find the policy's decisions, if no group names them. A crawler that a group names
+// obeys that group, whatever its purpose.
 func (x *exam) purposes(f *robotsFile, qs []question) {
 	read := crawlertest.ReadWithPurposes(f.body)
 	var lines []string
@@ -38,7 +37,7 @@ func (x *exam) purposes(f *robotsFile, qs []question) {
 	}
 }
 
-// published are the purposes that should have lines: all that rules are for.
+// published returns the purposes that should have lines, which are all purposes that rules name.
 func (x *exam) published(f *robotsFile) (names []string) {
 	if x.p.spec.Publish.UserAgentPurpose == policy.Off {
 		return nil
@@ -57,7 +56,7 @@ func (x *exam) published(f *robotsFile) (names []string) {
 	return names
 }
 
-// purpose holds a reader that knows purposes to the policy.
+// purpose compares the results of a reader that supports purposes with the policy.
 func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
 	const channel = "robots.txt: by a reader that knows purposes"
 	as, reached := x.readsAs(f, q.token)
@@ -66,7 +65,7 @@ func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
 	}
 	file, names := read.ForPurposes(as, q.purposes)
 	if len(names) > 1 && x.usagePurposes() {
-		return // which rules ask for is another question for several than for each
+		return // a rule that depends on the purpose can give another result for several purposes than for each of them
 	}
 	if names != nil {
 		x.count("robots.txt: a purpose's group is read")
@@ -106,8 +105,7 @@ func (x *exam) flattenedFor(f *robotsFile, q question, purposes []string) bool {
 	})
 }
 
-// lossAt reports whether a problem tells that the file cannot say what a statement
-// allows.
+// lossAt reports whether a problem says that the file cannot express the permission of a statement.
 func (x *exam) lossAt(f *robotsFile, at policy.Pos) bool {
 	return slices.ContainsFunc(f.problems, func(p policy.Problem) bool {
 		return (p.Code == "not-flattenable" || p.Code == "other-spelling") && (p.Pos == at || sumsUp(p.Message)) && (x.theirs != nil || x.linted(p.Code, p.Pos))
@@ -118,7 +116,7 @@ func (x *exam) usagePurposes() bool {
 	return slices.ContainsFunc(x.p.spec.Rules, func(r policy.Rule) bool { return len(r.UsagePurposes) > 0 })
 }
 
-// speaksTo reports whether a rule's host is for a request's.
+// speaksTo reports whether the host of a rule includes the host of a request.
 func speaksTo(h policy.Host, host string) bool {
 	suffix, wild := strings.CutPrefix(string(h), "*")
 	host = policy.NormalizeHost(host)

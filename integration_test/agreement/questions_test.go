@@ -14,27 +14,26 @@ import (
 
 // question is a request of a crawler.
 type question struct {
-	token    string   // the crawler that it is of; "" for a browser or an unknown one
-	agent    string   // its User-Agent
-	client   client   // where it comes from
-	purposes []string // that the User-Agent names
+	token    string   // the crawler that sends it; "" for a browser or an unlisted client
+	agent    string   // User-Agent of the request
+	client   client   // source of the request
+	purposes []string // purposes that the User-Agent names
 	host     string
-	path     string // as sent
-	page     int    // of the upstream's
-	coding   string // of content that is accepted; identity for none
+	path     string // unchanged in the request
+	page     int    // number of the upstream's page
+	coding   string // content coding that the client accepts; identity for none
 	http2    bool
-	again    again  // what is asked after
-	reader   string // who reads the answer, if that is another crawler
+	again    again  // the request that follows
+	reader   string // the crawler that reads the answer, if it is another crawler
 }
 
-// of is the question with a crawler that reads the answer.
+// of returns the question with another crawler that reads the answer.
 func (q question) of(token string) question {
 	q.reader = token
 	return q
 }
 
-// randomQuestions asks about a few hosts, paths and crawlers of a policy of
-// Full.
+// randomQuestions returns questions about a few hosts, paths and crawlers of a random policy.
 func randomQuestions(r *rand.Rand, p *loaded) (qs []question) {
 	for range 3 {
 		host := policytest.Hosts[r.IntN(len(policytest.Hosts)-1)] // a request cannot name the last host
@@ -61,7 +60,7 @@ var (
 	codings = []string{"identity", "identity", "gzip", "br", "zstd", "deflate"}
 )
 
-// newQuestion gives a crawler a User-Agent as such crawlers have.
+// newQuestion returns a question with a typical User-Agent for the crawler.
 func newQuestion(r *rand.Rand, token, host, path string) question {
 	q := question{
 		token: token, host: host, path: path, page: r.IntN(len(pages)), coding: codings[r.IntN(len(codings))],
@@ -80,7 +79,7 @@ func newQuestion(r *rand.Rand, token, host, path string) question {
 			q.agent += fmt.Sprintf([]string{" (%s)", "; %s;", " %s/1.0"}[r.IntN(3)], []string{strings.ToUpper(p[:1]) + p[1:], p}[r.IntN(2)])
 		}
 	case 1:
-		q.agent += " newsletter research_and_more" // which are other words
+		q.agent += " newsletter research_and_more" // these words contain the names of purposes, but do not name them
 	}
 	return q
 }
@@ -101,8 +100,7 @@ func agentOf(r *rand.Rand, token string) string {
 	return fmt.Sprintf(agentForms[r.IntN(len(agentForms))], name)
 }
 
-// writtenQuestions asks about the hosts, paths and crawlers that a policy names,
-// and about others near them.
+// writtenQuestions returns questions about the hosts, paths and crawlers that a policy names, and about similar ones.
 func writtenQuestions(r *rand.Rand, p *loaded) (qs []question) {
 	hosts, paths := []string{"www.example.com", "x.staging.example.com"}, []string{"/", "/other"}
 	for _, rule := range p.spec.Rules {
@@ -123,7 +121,7 @@ func writtenQuestions(r *rand.Rand, p *loaded) (qs []question) {
 			for range 6 {
 				q := newQuestion(r, p.tokens[r.IntN(len(p.tokens))], host, path)
 				if q.client.byName {
-					q.client = client{} // the catalog's crawler of that name has another operator
+					q.client = client{} // in the catalog, the crawler with this name has another operator
 				}
 				qs = append(qs, q)
 			}
@@ -133,7 +131,7 @@ func writtenQuestions(r *rand.Rand, p *loaded) (qs []question) {
 	return qs
 }
 
-// pathLike makes a path that a pattern matches, or nearly.
+// pathLike returns a path that a pattern matches, or a similar path.
 func pathLike(r *rand.Rand, pattern string) string {
 	path := strings.ReplaceAll(pattern, "*", "x")
 	path, anchored := strings.CutSuffix(path, "$")

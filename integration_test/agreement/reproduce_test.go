@@ -13,8 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// reproduce tells of a disagreement by the smallest policy that it found to have
-// it.
+// reproduce describes a disagreement, with the smallest policy that it found to have the same disagreement.
 func (r *run) reproduce(number int, at *running, p *loaded, found []disagreement) string {
 	d := found[0]
 	small, last := r.shrink(at, p, d)
@@ -22,13 +21,13 @@ func (r *run) reproduce(number int, at *running, p *loaded, found []disagreement
 		small, last = p, d
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d disagreements, of which the first is\n  %s\n", len(found), d)
+	fmt.Fprintf(&b, "%d disagreements. The first one is\n  %s\n", len(found), d)
 	for _, other := range found[1:min(len(found), 6)] {
 		fmt.Fprintf(&b, "  %s\n", other)
 	}
-	fmt.Fprintf(&b, "again: go test ./integration_test/agreement -seed %d -policy %d -registers=%t -door %s\n", *seed, number, *registers, at.door)
-	fmt.Fprintf(&b, "the site has %s; it is asked for %q on %q by %q, and its upstream has %s\n", at.name, last.q.path, last.q.host, last.q.agent, pages[last.q.page].name)
-	fmt.Fprintf(&b, "made small, the policy is\n%s\nand then\n  %s\n", indent(string(small.text)), last)
+	fmt.Fprintf(&b, "to repeat: go test ./integration_test/agreement -seed %d -policy %d -registers=%t -door %s\n", *seed, number, *registers, at.door)
+	fmt.Fprintf(&b, "the site has %s; %q on %q is requested by %q, and its upstream has %s\n", at.name, last.q.path, last.q.host, last.q.agent, pages[last.q.page].name)
+	fmt.Fprintf(&b, "the smallest policy that was found is\n%s\nwith the disagreement\n  %s\n", indent(string(small.text)), last)
 	if at.merges {
 		fmt.Fprintf(&b, "the upstream's robots.txt:\n%s", indent(p.theirs))
 	}
@@ -37,7 +36,7 @@ func (r *run) reproduce(number int, at *running, p *loaded, found []disagreement
 	return b.String()
 }
 
-// show prints what every channel says to a question.
+// show prints the answer of every channel to a question.
 func (r *run) show(b *strings.Builder, at *running, p *loaded, q question) {
 	x := &exam{tally: newTally(), at: at, p: p, theirs: mergedOn(at, p)}
 	file := q
@@ -66,8 +65,8 @@ func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ") + "\n"
 }
 
-// shrink takes out of a policy what a disagreement does without. It returns nil
-// if the question alone does not lead to it.
+// shrink removes the parts of a policy that a disagreement does not need. It returns nil if the question alone does not
+// lead to the disagreement.
 func (r *run) shrink(at *running, p *loaded, d disagreement) (*loaded, disagreement) {
 	try := func(p *loaded) (disagreement, bool) {
 		found, err := r.examine(newTally(), at, p, []question{d.q})
@@ -100,7 +99,7 @@ func (r *run) shrink(at *running, p *loaded, d disagreement) (*loaded, disagreem
 	return p, last
 }
 
-// cuts are a policy without one of its parts, for each part.
+// cuts returns copies of a policy. Each copy lacks one part of the policy.
 func cuts(spec *policy.Spec) (all []*policy.Spec) {
 	with := func(change func(s *policy.Spec)) {
 		s := *spec

@@ -19,8 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// visit makes the request of a question, and holds the answer and its
-// explanation to the policy.
+// visit sends the request of a question, and compares the answer and its explanation with the policy.
 func (x *exam) visit(q question) error {
 	x.visits++
 	x.model(q)
@@ -48,10 +47,10 @@ func (x *exam) visit(q question) error {
 	refusal := x.edge(q, q.client.identity)
 	same(x, "explain: edge", q, refusedBy(why), refusal)
 	if q.client.at(x.at) != q.client.identity {
-		refusal = x.edge(q, q.client.at(x.at)) // explain tells of what the server knows, and the site does not ask for it
+		refusal = x.edge(q, q.client.at(x.at)) // explain uses the identity that the server knows, but this site does not look up host names
 	}
 	if x.at.maxMode != policy.ModeBlock {
-		refusal = "" // the cap is the server's, and explain tells of the policy
+		refusal = "" // the site limits the mode, but explain describes the policy
 	}
 	if refusal != "" {
 		x.refused(q, a, refusal)
@@ -65,7 +64,7 @@ func (x *exam) visit(q question) error {
 	if a.dropped || a.status != page.status {
 		return nil
 	}
-	if c, _ := x.p.info(q.token); c.RobotsOnly { // explain shows no page for a name that never fetches pages
+	if c, _ := x.p.info(q.token); c.RobotsOnly { // explain shows no page for a control token, which never fetches pages
 		anyone := q
 		anyone.token, anyone.agent = "", "unheard-of/1.0"
 		if why, err = x.explanation(anyone); err != nil {
@@ -85,7 +84,7 @@ func statusOf(a answer) int {
 	return a.status
 }
 
-// model holds Decide to the naive evaluator.
+// model compares the result of Decide with the naive evaluator.
 func (x *exam) model(q question) {
 	for _, u := range policy.Usages() {
 		asked := policytest.Question{Token: q.token, Identity: policytest.Identities[(x.visits+int(u))%3], Purposes: q.purposes, Host: q.host, Path: q.path, Usage: u}
@@ -93,7 +92,7 @@ func (x *exam) model(q question) {
 	}
 }
 
-// edge is the policy's effect on a request: "" if there is none, "close", or the status of the block.
+// edge returns the policy's effect on a request: "" if there is none, "close", or the status of the block.
 func (x *exam) edge(q question, who policy.Identity) string {
 	visitor := x.p.visitor(q.token)
 	if visitor == "" || x.open(q.host, crawlertest.ServedPaths(q.path)) {
@@ -132,7 +131,7 @@ func (x *exam) edge(q question, who policy.Identity) string {
 	return fmt.Sprint(e.Status)
 }
 
-// open reports whether the path blocks no crawler in any of its readings: see "Who is blocked"
+// open reports whether crawlers are never blocked at a path, in any of its readings. See "Which requests are blocked"
 // in docs/concepts/asking-and-blocking.md.
 func (x *exam) open(host string, paths []string) bool {
 	return !slices.ContainsFunc(paths, func(path string) bool {
@@ -165,8 +164,8 @@ func (x *exam) refused(q question, a answer, want string) {
 	}
 }
 
-// rights are the rights to a page that the policy leaves to a crawler: its own rules and those
-// for everyone together, for each reading of the path.
+// rights returns the rights to a page that a crawler has under the policy. For each reading of the path, it combines
+// the crawler's own rules and, unless alone is true, the rules for everyone.
 func (x *exam) rights(q question, token string, alone bool) crawlertest.Rights {
 	return cached(x.p, fmt.Sprint("rights ", token, " ", q.host, " ", q.path, alone), func() crawlertest.Rights {
 		r := crawlertest.AllRights()
@@ -186,8 +185,7 @@ func (x *exam) rightsAt(token, host, path string) crawlertest.Rights {
 	})
 }
 
-// readers are the crawlers that read a page. A tailored one is for the visitor
-// alone.
+// readers returns the crawlers that read a page. A tailored page is only for the visitor.
 func (x *exam) readers(q question) []string {
 	if x.at.tailored {
 		return []string{x.p.visitor(q.token)}
@@ -201,8 +199,7 @@ func (x *exam) readers(q question) []string {
 	return readers
 }
 
-// headers holds the fields of a response to the policy and to those that the
-// upstream has sent.
+// headers compares the header fields of a response with the policy and with the fields that the upstream has sent.
 func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 	read := fieldRules(x, q, a.header)
 	theirs := fieldRules(x, q, page.header)
@@ -218,7 +215,7 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 			}
 			want := stated.And(crawlertest.EvaluateFor(theirs[field], name))
 			if field == "Robots-Tag" && x.speaks(q, token, why, a, page) {
-				// A crawler that reads it may not look at the older name then.
+				// A crawler that reads Robots-Tag may ignore X-Robots-Tag.
 				want = want.And(crawlertest.EvaluateFor(theirs["X-Robots-Tag"], name))
 			}
 			if want != stated {
@@ -254,9 +251,9 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 	}
 }
 
-// speaks reports whether the policy puts anything into the Robots-Tag of a page, for any crawler. A tailored page is
-// for the visitor alone, and a rule for it may not limit anything, for example max-video-preview:-1. If the policy only
-// lifts rules of the upstream, it does not speak.
+// speaks reports whether the policy adds a rule for any crawler to the Robots-Tag of a page. A tailored page is only
+// for the visitor, and a rule for it may have no effect, for example max-video-preview:-1. speaks returns false if the
+// policy only lifts rules of the upstream.
 func (x *exam) speaks(q question, visitor string, why *explanation, a answer, page *page) bool {
 	if !x.at.tailored {
 		_, line := why.channel(site.ChannelHeaders).line("Robots-Tag")
@@ -269,13 +266,12 @@ func (x *exam) speaks(q question, visitor string, why *explanation, a answer, pa
 	return !maps.EqualFunc(sent, theirs, slices.Equal)
 }
 
-// reported reports whether the check of the policy file gives a diagnostic.
+// reported reports whether checking the policy file gives a diagnostic with this code.
 func (x *exam) reported(code string) bool {
 	return slices.ContainsFunc(x.p.diagnostics, func(d policyfile.Diagnostic) bool { return d.Code == code })
 }
 
-// fieldRules reads the fields of a header, by the name of the field and of the
-// audience.
+// fieldRules parses the fields of a header. It returns the rules by name of the field and by audience.
 func fieldRules(x *exam, q question, h http.Header) map[string]map[string][][2]string {
 	tag, err := crawlertest.TagRules(h.Values("Robots-Tag"))
 	if err != nil {
@@ -284,7 +280,7 @@ func fieldRules(x *exam, q question, h http.Header) map[string]map[string][][2]s
 	return map[string]map[string][][2]string{"Robots-Tag": tag, "X-Robots-Tag": crawlertest.XRules(h.Values("X-Robots-Tag"))}
 }
 
-// meet counts what a page says beyond what the policy says to a crawler.
+// meet counts the cases in which a page restricts a crawler more than the policy's own decision for the crawler.
 func (x *exam) meet(q question, token string, stated crawlertest.Rights) {
 	own := x.rightsAt(token, q.host, crawlertest.NormalPath(q.path))
 	switch {
@@ -308,8 +304,8 @@ func (x *exam) contentUsageHeader(q question, a answer, page *page) {
 	}
 }
 
-// noAI reports whether a page should say noai: where it is published, and train-ai is disallowed for everyone, or for
-// the visitor where pages are tailored.
+// noAI reports whether a page should have noai. This is the case if noai is published, and train-ai is disallowed for
+// everyone or, on a tailored page, for the visitor.
 func (x *exam) noAI(q question) bool {
 	says := x.preferred(q, policy.TrainAI, x.p.spec.Publish.NoAI, "", "") == "n"
 	if says {
@@ -318,8 +314,9 @@ func (x *exam) noAI(q question) bool {
 	return says
 }
 
-// preferred is the preference that a header should have for a usage: everyone's, or the visitor's own where it is
-// tailored, united with the upstream's. A header that is not published is the upstream's, which can become stricter.
+// preferred returns the preference that a header should have for a usage. It is the preference for everyone or, in a
+// tailored response, for the visitor, combined with the upstream's preference. If the policy does not publish the
+// header, the upstream's header is sent, but can become stricter.
 func (x *exam) preferred(q question, u policy.Usage, published policy.Switch, field, theirs string) string {
 	want := theirs
 	for _, at := range x.readings(q.path) {
@@ -329,7 +326,7 @@ func (x *exam) preferred(q question, u policy.Usage, published policy.Switch, fi
 		}
 		_, says, _ := strings.Cut(policytest.Preference(at.spec, asked, u), "=")
 		switch {
-		case at.anyCase && says != "n": // rules for a path in other letter case can only restrict
+		case at.anyCase && says != "n": // if the path is read in another letter case, the rules can only restrict
 		case published != policy.Off:
 			want = stricter(want, says)
 		case field != "" && says == "n":
@@ -340,8 +337,7 @@ func (x *exam) preferred(q question, u policy.Usage, published policy.Switch, fi
 	return want
 }
 
-// stricter is the stricter of two preferences: n, then y, then none (AIPREF vocabulary
-// section 5.1).
+// stricter returns the stricter of two preferences. The order is n, y, none (AIPREF vocabulary section 5.1).
 func stricter(a, b string) string {
 	for _, v := range []string{"n", "y"} {
 		if a == v || b == v {
@@ -351,8 +347,7 @@ func stricter(a, b string) string {
 	return ""
 }
 
-// elements holds the robots meta tags of a page to the policy and to those
-// that it had before.
+// elements compares the robots meta tags of a page with the policy and with the tags that the upstream's page had.
 func (x *exam) elements(q question, a answer, page *page, why *explanation) {
 	if !page.html() || x.at.meta == "off" {
 		same(x, "page: as it was", q, a.body, page.body)
@@ -386,7 +381,7 @@ func (x *exam) elements(q question, a answer, page *page, why *explanation) {
 				want = want.And(crawlertest.Evaluate(all[strings.ToLower(token)]))
 			}
 		} else if !reads {
-			// Only crawlers that read elements have some to replace.
+			// Only crawlers that read meta tags with their name have elements to replace.
 			want = want.And(crawlertest.Evaluate(all[strings.ToLower(token)]))
 		}
 		same(x, "page: elements", q.of(token), got.To(token), want)
@@ -405,7 +400,7 @@ func (x *exam) readsElements(token string) bool {
 	return known && row.ReadsMeta
 }
 
-// textOf is all text of a page, as a reader sees it.
+// textOf returns the complete text of a page that a person sees.
 func textOf(page string) string {
 	doc, err := html.Parse(strings.NewReader(page))
 	if err != nil {
@@ -420,15 +415,14 @@ func textOf(page string) string {
 	return b.String()
 }
 
-// reading is one way in which a server may read a path: in one of its forms, with
-// letter case or without.
+// reading is one way in which a server may read a path: in one of its forms, and with or without regard to letter case.
 type reading struct {
 	spec    *policy.Spec
 	path    string
 	anyCase bool
 }
 
-// readings returns the readings of a path as sent.
+// readings returns the readings of a path in a request.
 func (x *exam) readings(sent string) (all []reading) {
 	folded := cached(x.p, "folded", func() *policy.Spec { return foldedSpec(x.p.spec) })
 	for _, path := range crawlertest.ServedPaths(sent) {
@@ -437,7 +431,7 @@ func (x *exam) readings(sent string) (all []reading) {
 	return all
 }
 
-// foldedSpec is a policy with its patterns in lower case.
+// foldedSpec returns a policy with all patterns in lower case.
 func foldedSpec(spec *policy.Spec) *policy.Spec {
 	folded := *spec
 	folded.Rules = slices.Clone(spec.Rules)

@@ -51,13 +51,13 @@ func (x *exam) controlsTraining(token string) bool {
 	})
 }
 
-// The rights documents for everyone contain what the policy disallows for anyone, and what it
-// allows for everyone.
+// everyone returns the verdict that rights documents must contain. They disallow a usage that the policy disallows for
+// at least one client, and allow a usage that the policy allows for everyone.
 func (x *exam) everyone(host, path string, u policy.Usage) policy.Verdict {
 	return x.everyoneReading(host, reading{path: path}, u)
 }
 
-// everyoneReading is the same for a path as a server may read it.
+// everyoneReading returns the same for one reading of a path.
 func (x *exam) everyoneReading(host string, at reading, u policy.Usage) policy.Verdict {
 	key, spec := "everyone", x.p.site.File.Spec
 	if at.anyCase {
@@ -72,7 +72,7 @@ func (x *exam) everyoneReading(host string, at reading, u policy.Usage) policy.V
 	return cached(x.p, key+" "+host+" "+at.path+" "+u.String(), func() policy.Verdict { return e.Verdict(host, at.path, u) })
 }
 
-// reservation is the value of tdm-reservation that the policy comes to, or "" if there is none.
+// reservation returns the value of tdm-reservation that follows from the policy, or "" if there is none.
 func (x *exam) reservation(host, path string) string {
 	return x.reservationReading(host, reading{path: path})
 }
@@ -89,8 +89,8 @@ func (x *exam) reservationReading(host string, at reading) string {
 	return ""
 }
 
-// servedReservation is the value for a response: the strictest for any way in which a
-// server may read the path. Reading it in another letter case only ever restricts.
+// servedReservation returns the value for a response. It is the strictest value of all readings of the path. A reading
+// in another letter case can only restrict.
 func (x *exam) servedReservation(q question) (want string) {
 	for _, at := range x.readings(q.path) {
 		if says := x.reservationReading(q.host, at); !at.anyCase || says == "1" {
@@ -103,7 +103,7 @@ func (x *exam) servedReservation(q question) (want string) {
 	return want
 }
 
-// rslDocument is the path of the RSL document of a host, or "" if there is none.
+// rslDocument returns the path of the RSL document of a host, or "" if there is none.
 func (x *exam) rslDocument(host string) string {
 	states := cached(x.p, "states "+host, func() bool {
 		return slices.ContainsFunc(x.everywhere(), func(path string) bool {
@@ -116,7 +116,7 @@ func (x *exam) rslDocument(host string) string {
 	return x.p.spec.Publish.RSL
 }
 
-// licenseLine is the address in the License line of a host's robots.txt.
+// licenseLine returns the address in the License line of a host's robots.txt.
 func (x *exam) licenseLine(host string) string {
 	if path := x.rslDocument(host); path != "" && host != "" {
 		return "http://" + strings.ToLower(host) + path
@@ -127,8 +127,8 @@ func (x *exam) licenseLine(host string) string {
 // theirTDMRep is the tdmrep.json of every upstream that has a robots.txt.
 const theirTDMRep = `[{"location": "/a", "tdm-reservation": 1, "tdm-policy": "https://upstream.example/tdm"}, {"location": "/news/*.html", "tdm-reservation": "1"}, {"location": "/", "tdm-reservation": 0}]`
 
-// registers fetches the documents of a host's registers, and has their readers answer
-// the questions. So many paths take long: a few of each host are asked about.
+// registers fetches the rights documents of a host, and lets their readers answer the questions. It uses only a few
+// paths of each host, because more would take too long.
 func (x *exam) registers(host string, qs []question) error {
 	var paths []string
 	for _, q := range qs {
@@ -147,7 +147,7 @@ func (x *exam) registers(host string, qs []question) error {
 	return nil
 }
 
-// document fetches the document of a register, in every way in which it is served.
+// document fetches a rights document with GET, with a condition and with HEAD, and compares the responses.
 func (x *exam) document(q question, path, kind string) (body string, ok bool, err error) {
 	q.path, q.coding, q.http2 = path, "identity", false
 	a, err := x.at.get(q)
@@ -168,8 +168,8 @@ func (x *exam) document(q question, path, kind string) (body string, ok bool, er
 	return a.body, true, nil
 }
 
-// isUpstreamsPage reports whether a body is the upstream's page in JSON, which it serves for
-// any path without a document of the policy.
+// isUpstreamsPage reports whether a body is the upstream's JSON page. The upstream serves this page for every path at
+// which the policy has no document.
 func isUpstreamsPage(body string) bool { return strings.HasPrefix(body, `{"a":`) }
 
 func (x *exam) tdmrep(host string, q question, paths []string) error {
@@ -272,7 +272,7 @@ func (x *exam) rsl(host string, q question, paths []string) error {
 					want = "license"
 				}
 			}
-			got := doc.At(path, signals[u]) // RSL has the words of Content-Signal
+			got := doc.At(path, signals[u]) // RSL uses the same words as Content-Signal
 			if silent && got != "yes" && got != want {
 				x.answer(channel, 1)
 				x.count("RSL: unset within what is prohibited")
@@ -290,7 +290,7 @@ func (x *exam) rsl(host string, q question, paths []string) error {
 	return nil
 }
 
-// usageTokens holds the groups of usage tokens to the policy.
+// usageTokens compares the groups of usage tokens with the policy.
 func (x *exam) usageTokens(host string, q question, paths []string) {
 	const channel = "robots.txt: usage tokens"
 	f := x.files[host]
@@ -307,7 +307,7 @@ func (x *exam) usageTokens(host string, q question, paths []string) {
 				continue
 			}
 			if path == "/robots.txt" {
-				continue // implied
+				continue // crawlers may always fetch it
 			}
 			got := f.read.Allowed(token, path)
 			if got != want && !got && lostAt(f, token, path) {
@@ -325,13 +325,12 @@ func (x *exam) usageTokens(host string, q question, paths []string) {
 	}
 }
 
-// rightsFields holds the fields of registers in a response to the policy and to those
-// that the upstream has sent.
+// rightsFields compares the header fields about rights with the policy and with the fields that the upstream has sent.
 func (x *exam) rightsFields(q question, a answer, page *page) {
 	want := x.servedReservation(q)
 	theirs := page.header.Get("Tdm-Reservation")
 	if x.p.spec.Publish.TDMRep == policy.Off && theirs == "" {
-		want = "" // what is not published only makes stricter what the upstream says
+		want = "" // an unpublished reservation only makes the upstream's reservation stricter
 	} else if x.p.spec.Publish.TDMRep == policy.Off && want > theirs {
 		x.count("TDMRep: an unpublished reservation that the upstream contradicts")
 	}
@@ -359,7 +358,7 @@ func (x *exam) rightsFields(q question, a answer, page *page) {
 	same(x, "RSL: Link", q, got, link)
 }
 
-// rightsElements holds the meta tags of TDMRep.
+// rightsElements checks the meta tags of TDMRep.
 func (x *exam) rightsElements(q question, a answer, page *page, why *explanation) {
 	want := x.servedReservation(q)
 	before := tdmElements(page.body)
@@ -382,7 +381,7 @@ func (x *exam) rightsElements(q question, a answer, page *page, why *explanation
 	same(x, "TDMRep: meta", q, strings.Join(got, " "), want)
 }
 
-// tdmElements are the values of tdm-reservation in the head of a page.
+// tdmElements returns the values of tdm-reservation in the head of a page.
 func tdmElements(page string) (values []string) {
 	doc, err := html.Parse(strings.NewReader(page))
 	if err != nil {
@@ -403,7 +402,7 @@ func tdmElements(page string) (values []string) {
 	return values
 }
 
-// lostAt reports whether the group of a token is stricter at a path, and says so.
+// lostAt reports whether a Loss says that the group of a token is stricter than the policy at a path.
 func lostAt(f *robotsFile, token, path string) bool {
 	return slices.ContainsFunc(f.losses, func(l robotsserve.Loss) bool {
 		return slices.Contains(l.Crawlers, token) && l.Paths.Match(path)

@@ -34,14 +34,14 @@ func (d disagreement) String() string {
 	return fmt.Sprintf("%s: %q for %q on %q: it says %s, want %s", d.channel, d.q.path, d.q.token, d.q.host, d.got, d.want)
 }
 
-// exam holds one policy on one site to what is asked.
+// exam is the examination of one policy on one site.
 type exam struct {
 	*tally
 	at       *running
 	p        *loaded
-	theirs   *merged // nil where nothing is merged
+	theirs   *merged // nil if nothing is merged
 	parsers  map[string]*crawlertest.Process
-	files    map[string]*robotsFile // by host
+	files    map[string]*robotsFile // keyed by host
 	disagree []disagreement
 }
 
@@ -49,7 +49,7 @@ func (x *exam) differ(channel string, q question, got, want any) {
 	x.disagree = append(x.disagree, disagreement{channel, q, fmt.Sprint(got), fmt.Sprint(want)})
 }
 
-// same counts an answer, and tells where it is not what it should be.
+// same counts an answer, and records a disagreement if the answer differs from want.
 func same[T comparable](x *exam, channel string, q question, got, want T) {
 	x.answer(channel, 1)
 	if got != want {
@@ -57,7 +57,7 @@ func same[T comparable](x *exam, channel string, q question, got, want T) {
 	}
 }
 
-// robotsFile is a robots.txt as it was fetched, with what the diagnostics say about it.
+// robotsFile is a fetched robots.txt, with the losses and problems that rendering reports for it.
 type robotsFile struct {
 	host     string
 	body     string
@@ -66,8 +66,7 @@ type robotsFile struct {
 	problems []policy.Problem
 }
 
-// robotsTxt fetches the file of a host and has its readers answer the
-// questions.
+// robotsTxt fetches the robots.txt of a host, and lets the readers of robots.txt answer the questions.
 func (x *exam) robotsTxt(host string, qs []question) error {
 	first := qs[0]
 	first.path = "/robots.txt"
@@ -119,7 +118,7 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 	return x.acap(file, qs)
 }
 
-// rendered is the file of a host as it should be served, with what the diagnostics say about it.
+// rendered returns the file that should be served for a host, with the losses and problems that rendering reports.
 func (x *exam) rendered(host string) *robotsFile {
 	o := robotsserve.Options{Scheme: "http"}
 	f, problems := robotsserve.Render(x.p.site.Policy, host, o)
@@ -129,9 +128,9 @@ func (x *exam) rendered(host string) *robotsFile {
 	return &robotsFile{host: host, body: string(f.Body), losses: f.Losses, problems: problems}
 }
 
-// mayCrawl is the answer that robots.txt should give. It addresses every client of a name,
-// whatever its identity, and knows only the catalog's purposes. The upstream may disallow paths
-// that the policy leaves open.
+// mayCrawl returns the answer that robots.txt should give. robots.txt addresses all clients with a name, whatever their
+// identity, and it depends only on the purposes in the catalog. The upstream may disallow paths about which the policy
+// does not state anything.
 func (x *exam) mayCrawl(q question) bool {
 	a := x.p.naive(x.asked(q, policy.Crawl))
 	if x.controlsTraining(q.token) && !x.mayTrain(q) {
@@ -161,7 +160,7 @@ func (x *exam) readsAs(f *robotsFile, token string) (string, bool) {
 			return t, true
 		}
 	}
-	if info.NoToken { // a name that no User-agent line can have
+	if info.NoToken { // no User-agent line can contain this name
 		x.count("robots.txt: a crawler whose name is no product token is not addressed")
 		return token, false
 	}
@@ -192,8 +191,7 @@ func (x *exam) leftOut(f *robotsFile, q question) bool {
 	return true
 }
 
-// flattened reports whether a diagnostic says that the file is stricter here: where it was
-// rendered, and by lint.
+// flattened reports whether rendering has reported a Loss for the crawler and path, and lint a diagnostic about it.
 func (x *exam) flattened(f *robotsFile, q question) bool {
 	as, _ := x.readsAs(f, q.token)
 	return slices.ContainsFunc(f.losses, func(l robotsserve.Loss) bool {
@@ -218,8 +216,8 @@ func sumsUp(message string) bool {
 	return strings.Contains(message, " more like this, down to line ") || strings.Contains(message, " other paths in only one spelling. ")
 }
 
-// crawl holds the readers of Allow and Disallow to the policy. They find the group
-// of a crawler by the name that it reads as.
+// crawl compares the results of the readers of Allow and Disallow lines with the policy. They look for the group of the
+// name that readsAs returns.
 func (x *exam) crawl(f *robotsFile, q question, as string, theirs *temoto.RobotsData) {
 	want, path := x.mayCrawl(q), crawlertest.NormalPath(q.path)
 	judge := func(reader string, got bool) {
@@ -251,8 +249,8 @@ func (x *exam) crawl(f *robotsFile, q question, as string, theirs *temoto.Robots
 	judge("temoto/robotstxt", got)
 }
 
-// cutShort reports whether a file names the beginning of a token and not the token:
-// many readers take the crawler for that one.
+// cutShort reports whether a file does not name a token, but a shorter token with which it begins. Many readers then
+// use the group of the shorter token.
 func (x *exam) cutShort(f *robotsFile, token string) bool {
 	lower := strings.ToLower(token)
 	if f.read.Groups[lower] != nil {
@@ -267,8 +265,7 @@ func (x *exam) cutShort(f *robotsFile, token string) bool {
 	return false
 }
 
-// otherParsers asks parsers in other languages about what they claim to
-// understand.
+// otherParsers compares the results of parsers in other languages, for the lines that these parsers support.
 func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 	for i := range crawlertest.Parsers {
 		parser := &crawlertest.Parsers[i]
@@ -323,8 +320,7 @@ func (x *exam) extensions(f *robotsFile, q question, as string) {
 	x.contentSignal(f, q, as)
 }
 
-// extensionsOf holds App-Directives, Content-Usage and Crawl-delay to what the policy
-// answers to a question.
+// extensionsOf compares App-Directives, Content-Usage and Crawl-delay with the policy's answer to a question.
 func (x *exam) extensionsOf(f *robotsFile, read *crawlertest.RobotsTxt, q question, as string, asked policytest.Question) {
 	path := crawlertest.NormalPath(q.path)
 	got, _ := read.Extension("app-directives", as, path)
@@ -366,7 +362,7 @@ func (x *exam) extensionsOf(f *robotsFile, read *crawlertest.RobotsTxt, q questi
 	}
 }
 
-// number is a number of seconds, or 0.
+// number parses a number of seconds. It returns 0 if the text is not a number.
 func number(text string) float64 {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -375,7 +371,7 @@ func number(text string) float64 {
 	return n
 }
 
-// directives are the policy's application directives, as one text.
+// directives returns the policy's application directives as one text.
 func (x *exam) directives(asked policytest.Question) string {
 	var members []string
 	for _, app := range x.p.site.Policy.Apps() {
@@ -386,7 +382,7 @@ func (x *exam) directives(asked policytest.Question) string {
 	return membersOf(strings.Join(members, ", "))
 }
 
-// membersOf is a list with its members and their parameters in order.
+// membersOf returns a list with its members and their parameters in alphabetical order.
 func membersOf(list string) string {
 	members := strings.Split(list, ", ")
 	for i, m := range members {
@@ -396,7 +392,7 @@ func membersOf(list string) string {
 	return strings.Join(members, ", ")
 }
 
-// canonical is a member with its parameters in order.
+// canonical returns a member with its parameters in alphabetical order.
 func canonical(member string) string {
 	parts := strings.Split(member, ";")
 	slices.Sort(parts[1:])
@@ -430,14 +426,14 @@ func (x *exam) contentUsage(f *robotsFile, line string, q question, asked policy
 	}
 }
 
-// purposesDiffer reports whether lint says that the extensions of purposes differ.
+// purposesDiffer reports whether lint says that purposes have different extensions.
 func (x *exam) purposesDiffer(f *robotsFile) bool {
 	return slices.ContainsFunc(f.problems, func(p policy.Problem) bool {
 		return p.Code == "purpose-groups-differ" && (x.theirs != nil || x.linted(p.Code, p.Pos))
 	})
 }
 
-// preference is the value of a key of a Content-Usage dictionary.
+// preference returns the value of a key in a Content-Usage dictionary.
 func preference(line string, u policy.Usage) string {
 	m := regexp.MustCompile(`(?:^|, )` + u.String() + `=([yn])(?:,|$)`).FindStringSubmatch(line)
 	if m == nil {

@@ -29,7 +29,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// TestMain makes the process a Caddy with the module where a test asks for one.
+// TestMain makes this process a Caddy with the module if a test has started it for that purpose.
 func TestMain(m *testing.M) {
 	caddytest.Main(m, func(caddy bool) {
 		if !caddy {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		}
 		resolve()
 		go func() {
-			_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends, however it does
+			_, _ = io.Copy(io.Discard, os.Stdin) // until the test process ends for any reason
 			os.Exit(0)
 		}()
 	})
@@ -46,11 +46,11 @@ func TestMain(m *testing.M) {
 // running is one of the tested sites: its options, and the policy that it serves at the moment.
 type running struct {
 	name     string
-	options  string      // of the directive robots_policy
+	options  string      // options of the directive robots_policy
 	before   string      // another directive of the site
 	maxMode  policy.Mode // enforce
 	tailored bool        // headers tailored
-	fields   []string    // that it sends
+	fields   []string    // header fields that the site sends
 	meta     string
 	names    bool // verify dns
 	merges   bool // robots_txt merge
@@ -61,12 +61,12 @@ type running struct {
 	addr   string
 	file   string
 
-	mu      sync.Mutex // of all that follows
+	mu      sync.Mutex // protects the fields below
 	conn    net.Conn
 	in      *bufio.Reader
 	h2      *http.Transport
 	taken   string // the upstream's name for the last loaded file
-	lastTag string // of a robots.txt
+	lastTag string // entity tag of the last robots.txt
 }
 
 var allFields = []string{"Robots-Tag", "X-Robots-Tag", "Content-Usage", "Content-Signal"}
@@ -91,11 +91,11 @@ type server struct {
 	up    upstream
 }
 
-// emptyPolicy is the policy that a site serves until it takes another.
+// emptyPolicy is the policy that a site serves at first.
 const emptyPolicy = "version: 1\nrules:\n  - for: everyone\n    allow:\n      crawl: /\n"
 
-// startServer serves the sites through the doors that the run asks through, before an
-// upstream that answers as each request asks.
+// startServer serves the sites through the doors that this run uses. The sites have an upstream that answers as each
+// request demands.
 func startServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{sites: map[door][]*running{}}
@@ -176,7 +176,7 @@ func (s *server) startCaddy(t *testing.T) {
 	}
 }
 
-// take has the running site load a policy, and its upstream a robots.txt.
+// take makes the running site load a policy, and sets the robots.txt of its upstream.
 func (s *running) take(p *loaded) error {
 	s.server.up.forget(s.taken)
 	s.taken = s.server.up.know(p.theirs)
@@ -193,7 +193,7 @@ func (s *running) take(p *loaded) error {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the server blocks the policy: %s", body)
+		err = fmt.Errorf("the server rejects the policy: %s", body)
 	}
 	return err
 }

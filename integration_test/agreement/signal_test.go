@@ -15,9 +15,8 @@ import (
 // signals are the names of the preferences in Content-Signal lines.
 var signals = map[policy.Usage]string{policy.TrainAI: "ai-train", policy.AIUse: "ai-input", policy.Search: "search"}
 
-// contentSignal holds the Content-Signal line of a crawler's group to the policy. It
-// is for the whole site: no to what is disallowed anywhere, and yes to what is
-// allowed everywhere.
+// contentSignal compares the Content-Signal line of a crawler's group with the policy. The line is for the whole site.
+// It has "no" for a usage that is disallowed on any path, and "yes" for a usage that is allowed on all paths.
 func (x *exam) contentSignal(f *robotsFile, q question, as string) {
 	const channel = "robots.txt: Content-Signal"
 	line, others := f.read.Extension("content-signal", as, "/")
@@ -47,8 +46,8 @@ func (x *exam) contentSignal(f *robotsFile, q question, as string) {
 	same(x, channel, q, membersOf(line), membersOf(strings.Join(want, ", ")))
 }
 
-// contentSignalHeader compares the header with the policy and the upstream: the path gets the stricter of
-// both.
+// contentSignalHeader compares the header with the policy and the upstream's header. The stricter value of both
+// applies.
 func (x *exam) contentSignalHeader(q question, a answer, page *page) {
 	const channel = "headers: Content-Signal"
 	words := map[string]string{"yes": "y", "no": "n"}
@@ -69,7 +68,7 @@ func (x *exam) contentSignalHeader(q question, a answer, page *page) {
 	same(x, channel, q, line["use"], uses[use])
 }
 
-// valuesOf are the values of a Content-Signal field by name.
+// valuesOf returns the values of a Content-Signal field, keyed by name.
 func valuesOf(lines []string) map[string]string {
 	values := map[string]string{}
 	for member := range strings.SplitSeq(strings.ToLower(strings.Join(lines, ",")), ",") {
@@ -79,8 +78,8 @@ func valuesOf(lines []string) map[string]string {
 	return values
 }
 
-// siteWide is which verdicts there are on a usage anywhere on the site: at the paths
-// of all patterns, and at one that only patterns for all paths match.
+// siteWide returns the verdicts about a usage that occur on the site: at the paths of all patterns, and at a path that
+// only patterns for all paths match.
 func (x *exam) siteWide(token, host string, u policy.Usage) map[policy.Verdict]bool {
 	return cached(x.p, fmt.Sprint("wide ", token, " ", host, " ", u), func() map[policy.Verdict]bool {
 		said := map[policy.Verdict]bool{}
@@ -91,7 +90,7 @@ func (x *exam) siteWide(token, host string, u policy.Usage) map[policy.Verdict]b
 	})
 }
 
-// everywhere is a path for each way of filling in the patterns of preferences.
+// everywhere returns paths that match the patterns of preferences, one for each way of replacing their wildcards.
 func (x *exam) everywhere() []string {
 	return cached(x.p, "everywhere", func() []string {
 		paths := []string{"/zz-nothing-else"}

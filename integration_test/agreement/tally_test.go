@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// exceptions are all that may differ, with the reason. Each is a predicate in
-// this package that looks at the very policy, crawler and path.
+// exceptions lists the differences that are accepted, with the reasons. For each exception, this package checks the
+// actual policy, crawler and path.
 var exceptions = map[string]string{
 	"not-flattenable": "robots.txt is stricter where longest-match readers cannot express what the policy says; lint says where (docs/reference/messages.md)",
 	"temoto: patterns with wildcards match anywhere in the path": "temoto/robotstxt tries a pattern with * or $ at any place of the path",
@@ -27,7 +27,7 @@ var exceptions = map[string]string{
 	"acap: upper and lower case":                                 "ACAP compares paths without case (ACAP 1.0 part 1)",
 }
 
-// Every exception is explained where people look for it.
+// Every exception must be explained in docs/contributing/agreement.md.
 func TestExceptionsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/contributing/agreement.md")
 	if err != nil {
@@ -40,16 +40,16 @@ func TestExceptionsAreDocumented(t *testing.T) {
 	}
 }
 
-// tally counts what was asked and what came of it.
+// tally counts the questions and their results.
 type tally struct {
 	mu         sync.Mutex
 	visits     int
 	policies   int
 	visitsBy   map[door]int
 	policiesBy map[door]int
-	answers    map[string]int            // by channel
-	exceptions map[string]map[string]int // by channel and name
-	seen       map[string]int            // what the questions have led to
+	answers    map[string]int            // number of answers, keyed by channel
+	exceptions map[string]map[string]int // keyed by channel and name
+	seen       map[string]int            // how often the questions have led to each result
 }
 
 func newTally() *tally {
@@ -70,7 +70,7 @@ func (t *tally) except(channel, name string) {
 	t.exceptions[channel][name]++
 }
 
-// add adds what was counted elsewhere.
+// add adds the counts of another tally.
 func (t *tally) add(u *tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,7 +96,7 @@ func (t *tally) add(u *tally) {
 	}
 }
 
-// table is the report.
+// table returns the report as text.
 func (t *tally) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-46s %10s %10s\n", "door", "decisions", "policies")

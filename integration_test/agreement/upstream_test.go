@@ -15,11 +15,11 @@ import (
 type page struct {
 	name   string
 	status int
-	kind   string // its Content-Type
+	kind   string // Content-Type of the page
 	header http.Header
 	body   string
-	plain  bool   // it has it in no coding
-	tag    string // its entity tag, or "" if there is none
+	plain  bool   // the upstream has the page only without a content coding
+	tag    string // entity tag of the page, or "" if there is none
 }
 
 func (p *page) html() bool {
@@ -31,7 +31,7 @@ func htmlPage(head string) string {
 		"</head><body><p>Some words. <!-- <meta name=robots content=none> --></p></body></html>\n"
 }
 
-// pages are the pages of the upstream, by the number in a request.
+// pages are the pages of the upstream. A request contains the index of its page.
 var pages = []page{
 	{name: "a page", kind: "text/html; charset=utf-8", body: htmlPage(""), tag: `"a-page"`},
 	{name: "a page with a long head", kind: "text/html; charset=utf-8", body: htmlPage(strings.Repeat("<link rel=preload href=/x>", 40)), tag: `W/"long"`},
@@ -56,7 +56,7 @@ func init() {
 	}
 }
 
-// in is the page in a coding, if it has it, and its entity tag.
+// in returns the page in a coding if the upstream has it, and its entity tag.
 var in = sync.OnceValue(func() map[string][][]byte {
 	bodies := map[string][][]byte{}
 	for _, coding := range codings {
@@ -71,24 +71,23 @@ var in = sync.OnceValue(func() map[string][][]byte {
 	return bodies
 })
 
-// tagIn is the entity tag of the page in a coding: another representation has
-// another (RFC 9110 section 8.8.3).
+// tagIn returns the entity tag of the page in a coding. Each representation has its own tag (RFC 9110 section 8.8.3).
 func (p *page) tagIn(coding string) string {
 	if p.plain || coding == "identity" || coding == "" || p.tag == "" {
 		return p.tag
 	}
-	return p.tag[:len(p.tag)-1] + "." + coding + `"` // "-gzip" would be Caddy's encode
+	return p.tag[:len(p.tag)-1] + "." + coding + `"` // the suffix "-gzip" would come from Caddy's "encode"
 }
 
-// upstream is the application behind Caddy. It answers as each request asks.
+// upstream is the application behind Caddy. Each request says how to answer it.
 type upstream struct {
 	mu    sync.Mutex
-	files map[string]string // robots.txt, by the name that a request gives as X-Forwarded-Host
+	files map[string]string // robots.txt files, keyed by the name in a request's X-Forwarded-Host
 	n     int
 }
 
-// know adds a robots.txt and returns a host name for it. The same file gets a new name each time, because the server
-// caches files by name.
+// know adds a robots.txt and returns a host name for it. Each call returns a new name, because the server caches files
+// by name.
 func (u *upstream) know(file string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -12,16 +12,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// again holds the requests that follow after a page was received.
+// again is the kind of request that follows after a page was received.
 type again int
 
 const (
-	askHead  again = iota // HEAD
-	askMatch              // with the entity tags that it may have
+	askHead  again = iota // request with HEAD
+	askMatch              // requests with several entity tags
 	notAgain
 )
 
-// twice asks for a page once more, where the question says so.
+// twice sends the request that follows, if the question demands one.
 func (x *exam) twice(q question, a answer, page *page, why *explanation) error {
 	switch q.again {
 	case askHead:
@@ -49,7 +49,7 @@ func (x *exam) head(q question, a answer, page *page) error {
 		}
 	}
 	if x.at.before == "encode" {
-		excused = append(excused, "Vary", "Content-Encoding") // by the length of what is written
+		excused = append(excused, "Vary", "Content-Encoding") // net/http computes it from the length of the written bytes
 	}
 	same(x, "HEAD: Vary", q, slices.Contains(h.header["Vary"], "User-Agent"), slices.Contains(a.header["Vary"], "User-Agent"))
 	same(x, "HEAD: status", q, statusOf(h), statusOf(a))
@@ -61,7 +61,7 @@ func (x *exam) head(q question, a answer, page *page) error {
 	return nil
 }
 
-// fieldsOf is a header in order.
+// fieldsOf returns the fields of a header in alphabetical order.
 func fieldsOf(a answer, without []string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(a.header)) {
@@ -76,9 +76,8 @@ func fieldsOf(a answer, without []string) string {
 // one has a tag from another policy, so it does not match. The third one has the upstream's tag, which clients have if
 // they fetched the page before it had a policy (metainject).
 //
-// A response that is not a page always has its own tag. Where a page would get meta tags, the
-// server believes only a browser that says it fetches a subresource that it has no page under
-// such a tag.
+// A response that is not a page always has its own tag. If a page would get meta tags, the server uses the third tag
+// only for a browser that says it fetches a subresource, because such a client cannot have the unchanged page.
 func (x *exam) match(q question, a answer, page *page, why *explanation) error {
 	tag := a.header.Get("Etag")
 	if tag == "" {
@@ -130,8 +129,8 @@ func (x *exam) changesPages(q question, a answer, page *page, why *explanation) 
 	return len(why.page().Sends) > 0
 }
 
-// unchanged holds a 304 to the answer that it says is current: RFC 9110 section
-// 15.4.5, and what a cache would put in place of the fields that it has.
+// unchanged compares a 304 with the answer that it confirms (RFC 9110 section 15.4.5). A cache would replace its stored
+// fields by the fields of the 304, so these must be equal.
 func (x *exam) unchanged(q question, a, m answer) {
 	same(x, "304: status", q, statusOf(m), http.StatusNotModified)
 	if statusOf(m) != http.StatusNotModified {
@@ -148,7 +147,7 @@ func (x *exam) unchanged(q question, a, m answer) {
 // robotsAgain asks for robots.txt by HEAD and under conditions.
 func (x *exam) robotsAgain(q question, a answer) error {
 	if x.at.before == "encode" {
-		q.coding = "identity" // that other answers of Caddy's encode are like this one is not ours to say
+		q.coding = "identity" // this test does not check the answers of Caddy's "encode"
 		var err error
 		if a, err = x.at.get(q); err != nil {
 			return err

@@ -26,8 +26,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// offline asks the three that answer without a server: tests in the policy file, replay of an access log, and the
-// comparison with a policy that says nothing.
+// offline compares three answers that need no server: tests in the policy file, the replay of an access log, and the
+// comparison with a policy without rules.
 func (x *exam) offline(t *testing.T, qs []question) error {
 	x.tests(qs)
 	if err := x.compared(qs); err != nil {
@@ -36,10 +36,11 @@ func (x *exam) offline(t *testing.T, qs []question) error {
 	return x.replayed(t, qs)
 }
 
-// tests asks for each question whether a test fails that the crawler may crawl the page.
+// tests adds a test to the policy file for each question, which expects that the crawler may crawl the page. The test
+// must fail if the policy disallows this.
 func (x *exam) tests(qs []question) {
 	if bytes.Contains(x.p.text, []byte("\nexpect:")) {
-		return // tests of its author
+		return // the policy already has tests of its author
 	}
 	text := string(x.p.text) + "\nexpect:\n"
 	first := strings.Count(text, "\n") + 1
@@ -86,7 +87,7 @@ func (x *exam) tests(qs []question) {
 	}
 }
 
-// own is the policy's robots.txt for a host, without what it is merged with.
+// own returns the policy's robots.txt for a host, without a merged file.
 func (x *exam) own(host string) *robotsFile {
 	return cached(x.p, "own robots.txt of "+host, func() *robotsFile {
 		f, _ := robotsserve.Render(x.p.site.Policy, host, robotsserve.Options{})
@@ -94,7 +95,7 @@ func (x *exam) own(host string) *robotsFile {
 	})
 }
 
-// compared asks what changes for a crawler when the policy takes the place of one that says nothing.
+// compared checks the reported changes for a crawler if the policy replaces a policy without rules.
 func (x *exam) compared(qs []question) error {
 	empty, ds := site.Load("empty.yaml", []byte("version: 1\n"))
 	if empty == nil {
@@ -121,7 +122,7 @@ func (x *exam) compared(qs []question) error {
 	return nil
 }
 
-// concerns reports whether a change is for a crawler, "" for an unknown one.
+// concerns reports whether a change affects a crawler. "" stands for an unlisted client.
 func concerns(c *compare.Change, token string) bool {
 	is := func(s string) bool { return strings.EqualFold(s, token) }
 	if token == "" {
@@ -167,7 +168,7 @@ func holdsAt(c *compare.Change, path string) bool {
 	return (len(c.Paths) == 0 || slices.ContainsFunc(c.Paths, matches)) && !slices.ContainsFunc(c.Except, matches)
 }
 
-// replayed asks what the policy does about each question in an access log.
+// replayed writes each question into an access log, and checks the decisions of the replay.
 func (x *exam) replayed(t *testing.T, qs []question) error {
 	var log bytes.Buffer
 	line := json.NewEncoder(&log)
@@ -206,7 +207,7 @@ func (x *exam) replayed(t *testing.T, qs []question) error {
 			continue
 		}
 		same(x, "replay", q, v.Decision == activity.Blocked, x.edge(q, v.Identity) != "")
-		if v.Decision == activity.Allowed && !x.open(q.host, crawlertest.ServedPaths(q.path)) { // what is always allowed
+		if v.Decision == activity.Allowed && !x.open(q.host, crawlertest.ServedPaths(q.path)) { // paths that are always allowed
 			asked := policytest.Question{Token: q.token, Identity: v.Identity, Purposes: q.purposes, Host: q.host, Path: q.path, Usage: policy.Crawl}
 			same(x, "replay: allowed", q, true, x.p.naive(asked).Verdict != policy.Disallowed)
 		}

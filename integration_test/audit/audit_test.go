@@ -53,13 +53,13 @@ var pages = map[string]string{
 	"home.txt":         "<!doctype html><html><head><title>Home</title></head><body>Home</body></html>",
 }
 
-// server is a Caddy with the policy.
+// server is a running Caddy with the policy.
 type server struct {
 	addr, dir string
 	site      *site.Site
 }
 
-// startSite runs Caddy with the policy and more lines in the directive's block.
+// startSite runs Caddy with the policy, and with additional lines in the block of robots_policy.
 func startSite(t *testing.T, text, block string) *server {
 	t.Helper()
 	s := &server{addr: caddytest.FreeAddr(t), dir: t.TempDir()}
@@ -131,7 +131,7 @@ func run(t *testing.T, addr string, s *site.Site, as ...string) *audit.Report {
 	return report
 }
 
-// found lists the faults and inconclusive findings as "code crawler", each once.
+// found lists the errors and warnings in the form "code crawler", each once.
 func found(r *audit.Report) []string {
 	var all []string
 	for _, f := range r.Findings {
@@ -159,7 +159,8 @@ func text(t *testing.T, r *audit.Report) string {
 	return b.String()
 }
 
-// unverifiable is a crawler that the policy allows and that publishes no proof.
+// unverifiable returns a crawler that the policy allows, and whose operator does not publish anything that could verify
+// it.
 func unverifiable(t *testing.T) string {
 	t.Helper()
 	known, err := crawlers.Default()
@@ -171,19 +172,18 @@ func unverifiable(t *testing.T) string {
 			return c.Token
 		}
 	}
-	t.Fatal("the catalog has none")
+	t.Fatal("the catalog has no such crawler")
 	return ""
 }
 
 const passOn = "proxy_pass http://site; "
 
-// TestCaches puts a proxy that gets something wrong in front of a site, and expects
-// exactly this to be found.
+// TestCaches puts a proxy with a wrong configuration in front of a site. The audit must find exactly this mistake.
 func TestCaches(t *testing.T) {
 	some := unverifiable(t)
 	for name, tt := range map[string]struct {
-		block     string // of the directive
-		locations string // of nginx
+		block     string // lines in the block of robots_policy
+		locations string // locations of nginx
 		as        []string
 		want      []string
 	}{
@@ -229,7 +229,7 @@ func TestCaches(t *testing.T) {
 	}
 }
 
-// TestStale changes the policy behind a cache that keeps what it has.
+// TestStale changes the policy behind a cache that keeps its stored responses.
 func TestStale(t *testing.T) {
 	s := startSite(t, policyText, "reload 50ms")
 	addr := startNginx(t, s.addr, `location / { proxy_cache c; proxy_cache_valid 200 1h; proxy_ignore_headers Cache-Control Vary Expires; `+passOn+`}`)

@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { caddytest.Main(m, func(bool) {}) }
 
-// startNginx runs nginx as a proxy in front of an upstream and returns its address.
-// locations are its locations; a %s in it is the upstream's address.
+// startNginx runs nginx as a proxy in front of an upstream, and returns the address of nginx. locations is a part of
+// its configuration, in which %s stands for the upstream's address.
 func startNginx(t *testing.T, upstream, locations string) string {
 	t.Helper()
 	program, err := exec.LookPath("nginx")

@@ -9,11 +9,10 @@ import (
 	"testing"
 )
 
-// rude is wget when it heeds nothing, under the names of others.
+// rude is wget when it ignores robots.txt and uses the names of other crawlers.
 var rude = crawler{name: "wget", version: []string{"wget", "--version"}, install: "apt-get install wget", browserLike: true, proxy: true}
 
-// blocks are written by hand: the statuses of some answers to clients that heed
-// nothing.
+// refusals lists, written by hand, the statuses of some answers to clients that ignore robots.txt.
 var refusals = []struct {
 	policy, host, agent, path string
 	status                    int
@@ -21,12 +20,12 @@ var refusals = []struct {
 	{"policies/newspaper.yaml", "", "GPTBot", "/", 403},
 	{"policies/newspaper.yaml", "", "GPTBot", "/robots.txt", 200},
 	{"policies/newspaper.yaml", "", "GPTBot", "/images/bridge.png", 403},
-	{"policies/newspaper.yaml", "", "Googlebot", "/admin/", 200}, // asked not to, and not blocked
+	{"policies/newspaper.yaml", "", "Googlebot", "/admin/", 200}, // robots.txt disallows it, but the server does not block it
 	{"policies/newspaper.yaml", "", "", "/admin/", 200},
 	{"policies/archive.yaml", "", "GPTBot", "/documents/charter.html", 402},
 	{"policies/archive.yaml", "", "GPTBot", "/photographs/regatta.png", 402},
 	{"policies/archive.yaml", "", "GPTBot", "/public/first-issue.html", 200},
-	{"policies/archive.yaml", "", "GPTBot", "/checkout/terms", 200}, // a rule that only logs
+	{"policies/archive.yaml", "", "GPTBot", "/checkout/terms", 200}, // the rule only logs
 	{"policies/archive.yaml", "", "GPTBot", "/robots.txt", 200},
 	{"policies/shop.yaml", "", "AhrefsBot", "/products/", 200}, // only logged
 	{"policies/five-titles.yaml", "www.daily.example", "GPTBot", "/recipes/", 403},
@@ -41,8 +40,8 @@ var refusals = []struct {
 	{"site-policy.yaml", "", "CCBot", "/news/bridge.html", 403},
 }
 
-// A client that heeds nothing is blocked what the policy blocks, gets everything
-// else, and robots.txt always.
+// A client that ignores robots.txt is blocked where the policy blocks it. It gets all other pages, and it always gets
+// robots.txt.
 func TestRefusals(t *testing.T) {
 	find(t, &rude)
 	paths := append(slices.Sorted(maps.Keys(linksOf(t))), "/robots.txt")
@@ -62,7 +61,7 @@ func TestRefusals(t *testing.T) {
 		got := map[string]int{}
 		for _, e := range v.site.read(t) {
 			if got[e.path] != 0 {
-				t.Errorf("%s: %s was asked for twice", v, e.path)
+				t.Errorf("%s: %s was requested twice", v, e.path)
 			}
 			got[e.path] = e.status
 			counts[e.status]++
@@ -82,12 +81,12 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	if !testing.Short() && byHand != len(refusals) {
-		t.Errorf("%d of %d answers that are written by hand were seen", byHand, len(refusals))
+		t.Errorf("%d of %d answers that are written by hand occurred", byHand, len(refusals))
 	}
 	t.Logf("answers by status: %v", counts)
 }
 
-// A crawl that heeds nothing gets no further than what is blocked.
+// A crawl that ignores robots.txt ends at the blocked pages, because it does not get their links.
 func TestRefusedCrawl(t *testing.T) {
 	find(t, &rude)
 	all, stop := visits(t, &rude, []scene{
@@ -112,7 +111,7 @@ func TestRefusedCrawl(t *testing.T) {
 		if i == 2 {
 			for path := range links {
 				if !strings.HasSuffix(path, "sitemap.xml") && !reached[path] {
-					t.Errorf("%s: did not get %s", all[i], path)
+					t.Errorf("%s: did not request %s", all[i], path)
 				}
 			}
 		}

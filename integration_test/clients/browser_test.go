@@ -18,10 +18,10 @@ import (
 type seen struct {
 	URL    string
 	Status int
-	Metas  [][2]string // meta tags of the head with a name, in lower case, and what they say
-	Rest   string      // the page without them
+	Metas  [][2]string // meta tags in the head: their names in lower case, and their contents
+	Rest   string      // the page without these tags
 	Mode   string
-	Images int // that it could show
+	Images int // number of images that the browser could show
 }
 
 const look = `(() => {
@@ -41,8 +41,8 @@ var browsed = []string{
 	"/documents/charter.html", "/archive/1926.html", "/v1/", "/products/?sort=price",
 }
 
-// metas are expectations written by hand: what some pages say under a policy and on a host, to
-// everyone or to the crawler that stands before the path.
+// metas lists, written by hand, the rules in the meta tags of some pages. The key is a policy and a host. A rule is for
+// everyone, or for the crawler before the path.
 var metas = map[string]map[string]string{
 	"policies/newspaper.yaml ": {
 		"/": "max-snippet:200", "/drafts/tomorrow.html": "noindex, max-snippet:200", "/premium/letters.html": "noarchive, noimageindex, max-snippet:200",
@@ -62,9 +62,8 @@ var metas = map[string]map[string]string{
 	"site-policy.yaml ":                                {"/drafts/tomorrow.html": "noindex, nofollow, max-snippet:250", "/premium/letters.html": "noarchive, noimageindex, max-snippet:250"},
 }
 
-// A browser is never blocked. It sees each page as it is without the policy, and
-// in its head what the policy says. It visits some of the pages under each policy, or
-// all with ROBOTSPOLICY_LONG.
+// A browser is never blocked. Each page is the same as without the policy, except for the policy's meta tags in the
+// head. The browser visits some of the pages under each policy, or all pages with ROBOTSPOLICY_LONG.
 func TestBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser")
@@ -110,7 +109,7 @@ func TestBrowser(t *testing.T) {
 			for u, rule := range map[policy.Usage]string{policy.Index: "noindex", policy.Follow: "nofollow", policy.Preserve: "noarchive"} {
 				want := decide(p, unlisted, s.host, path, u).Verdict == policy.Disallowed || slices.Contains(own, rule)
 				if slices.Contains(says, rule) != want {
-					t.Errorf("%s: %s says %q; %s: %v, want %v", s, path, says, rule, !want, want)
+					t.Errorf("%s: %s has %q; %s: %v, want %v", s, path, says, rule, !want, want)
 				}
 			}
 			byHand += checkByHand(t, s, path, sayings(t, page.Metas))
@@ -129,8 +128,7 @@ func TestBrowser(t *testing.T) {
 	t.Logf("%d pages under %d policies and hosts, %d requests, %d pages checked by hand-written expectations", pages, len(scenes), requests, byHand)
 }
 
-// checkByHand compares a page with what was written by hand about it, and returns how much
-// that is.
+// checkByHand compares a page with the expectations written by hand, and returns how many of them it compared.
 func checkByHand(t *testing.T, s scene, path string, says map[string][]string) (checked int) {
 	t.Helper()
 	for about, want := range metas[s.policy+" "+s.host] {
@@ -143,13 +141,13 @@ func checkByHand(t *testing.T, s scene, path string, says map[string][]string) (
 		}
 		checked++
 		if want := sayings(t, [][2]string{{name, want}})[name]; !slices.Equal(says[name], want) {
-			t.Errorf("%s: %s says to %s %q, want %q (by hand)", s, path, name, says[name], want)
+			t.Errorf("%s: %s has for %s %q, want %q (by hand)", s, path, name, says[name], want)
 		}
 	}
 	return checked
 }
 
-// sayings are the rules of meta tags by their names, sorted. Each name occurs once.
+// sayings returns the sorted rules of meta tags, keyed by the names of the tags. Each name must occur only once.
 func sayings(t *testing.T, metas [][2]string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}

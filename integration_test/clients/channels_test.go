@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// A crawler obeys its channel alone: where that channel is off, it goes wherever the others let
-// it.
+// Each crawler obeys only the channels that it reads. If these are switched off, it also requests the pages that the
+// other channels disallow.
 func TestEachChannelIsObeyed(t *testing.T) {
 	testkit.Nightly(t)
 	staging := scene{policy: "policies/staging.yaml", host: "staging.example.com"}
@@ -19,22 +19,22 @@ func TestEachChannelIsObeyed(t *testing.T) {
 	type switched struct {
 		of    scene
 		block string
-		path  string // that robots.txt disallows, or that pages with nofollow lead to
+		path  string // a path that robots.txt disallows, or to which only pages with nofollow link
 		asked bool
 	}
 	off := switched{newspaper, "robots_txt off", "/admin/", true}
 	for name, cases := range map[string][]switched{
-		// They read the pages.
+		// These crawlers read the pages.
 		"wget":          {off, {staging, "headers off", "/news/", false}, {staging, "meta off", "/news/", true}},
 		"simplecrawler": {off, {staging, "headers off", "/news/", false}, {staging, "meta off", "/news/", true}},
-		// It reads the pages and X-Robots-Tag.
+		// This crawler reads the pages and X-Robots-Tag.
 		"broken-link-checker": {
 			off,
 			{staging, "headers off", "/news/", false},
 			{staging, "meta off", "/news/", false},
 			{staging, "meta off\nheaders robots-tag content-usage", "/news/", true},
 		},
-		// They read robots.txt alone.
+		// These crawlers read only robots.txt.
 		"Scrapy":             {off, {staging, "", "/news/", true}},
 		"urllib.robotparser": {off, {staging, "", "/news/", true}},
 		"LWP::RobotUA":       {off, {staging, "", "/news/", true}},
@@ -57,7 +57,7 @@ func TestEachChannelIsObeyed(t *testing.T) {
 			for i, c := range cases {
 				log := all[i].site.read(t)
 				if asked := slices.ContainsFunc(log, func(e entry) bool { return e.path == c.path }); asked != c.asked || len(log) == 0 {
-					t.Errorf("%s with %q: %s was asked for: %v, want %v; the log: %v", c.of, strings.ReplaceAll(c.block, "\n", "; "), c.path, asked, c.asked, log)
+					t.Errorf("%s with %q: %s was requested: %v, want %v; the log: %v", c.of, strings.ReplaceAll(c.block, "\n", "; "), c.path, asked, c.asked, log)
 				}
 			}
 		})

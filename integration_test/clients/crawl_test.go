@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// visit is a scene with a crawler in it.
+// visit is a scene that a certain crawler plays.
 type visit struct {
 	scene
 	by     *crawler
@@ -51,7 +51,7 @@ func visits(t *testing.T, c *crawler, scenes []scene) (all []*visit, stop func()
 func (v *visit) job() job {
 	j := job{}
 	switch {
-	case v.by.onlyAs != "": // its own
+	case v.by.onlyAs != "": // the crawler sends its own User-Agent
 	case v.by.browserLike:
 		j.Agent = "Mozilla/5.0 (compatible; " + v.token + "/1.2; +https://www.example.org/about)"
 	default:
@@ -73,7 +73,7 @@ func (v *visit) decide(path string, u policy.Usage) policy.Decision {
 	return decide(v.policy, v.token, v.asked(), path, u)
 }
 
-// asked is the host that requests name.
+// asked returns the host that requests name.
 func (v *visit) asked() string {
 	if v.host == "" {
 		return v.site.addr
@@ -81,7 +81,7 @@ func (v *visit) asked() string {
 	return v.host
 }
 
-// status is the status that the answer to a request has.
+// status returns the expected status of the answer to a request.
 func (v *visit) status(path string) int {
 	d := v.decide(path, policy.Crawl)
 	if path == "/robots.txt" || d.Verdict != policy.Disallowed || v.policy.CrawlerInfo(v.policy.Crawler(v.token)).Token == "" || v.policy.Mode(d) != policy.ModeBlock {
@@ -93,8 +93,7 @@ func (v *visit) status(path string) int {
 	return 403
 }
 
-// reads reports whether the crawler takes a path to be allowed. Where that is not
-// what the policy says, it names the reason.
+// reads reports whether the crawler treats a path as allowed. If this differs from the policy, why is the reason.
 func (v *visit) reads(path string) (allowed bool, why string) {
 	d := v.decide(path, policy.Crawl)
 	pattern := ""
@@ -116,8 +115,8 @@ func (v *visit) reads(path string) (allowed bool, why string) {
 	return allowed, ""
 }
 
-// walk gives the paths that the crawler asks for when it obeys the policy: those
-// that it must, and those that it may since it is peculiar, with them.
+// walk returns the paths that the crawler requests if it obeys the policy. must has the paths that it has to request.
+// may also has the paths that it can request because of its peculiarities.
 func (v *visit) walk(links map[string][]string) (must, may map[string]bool) {
 	return v.reach(links, true), v.reach(links, false)
 }
@@ -158,14 +157,13 @@ func (v *visit) reach(links map[string][]string, must bool) map[string]bool {
 
 func (v *visit) starts() []string { return append([]string{"/"}, v.seeds...) }
 
-// says reports whether a page tells the crawler not to.
+// says reports whether the policy disallows a usage of a page, so that the page contains a rule against it.
 func (v *visit) says(path string, u policy.Usage) bool {
 	return v.decide(path, u).Verdict == policy.Disallowed
 }
 
-// Every crawler asks for all allowed pages that allowed links lead to, and for nothing else,
-// and first of all for robots.txt. Without ROBOTSPOLICY_LONG this is tested under every third
-// policy and host.
+// Every crawler first requests robots.txt, then all allowed pages to which allowed pages link, and no other pages.
+// Without ROBOTSPOLICY_LONG, each crawler is tested with every third policy and host.
 func TestCrawlersObey(t *testing.T) {
 	testkit.Slow(t)
 	links := linksOf(t)
@@ -189,8 +187,7 @@ func TestCrawlersObey(t *testing.T) {
 	}
 }
 
-// check compares the log with what is expected, counts what is peculiar, and
-// returns the length of the log.
+// check compares the log with the expected requests, counts the peculiarities, and returns the number of requests.
 func (v *visit) check(t *testing.T, links map[string][]string, peculiar map[string]int) int {
 	t.Helper()
 	must, may := v.walk(links)
@@ -206,25 +203,25 @@ func (v *visit) check(t *testing.T, links map[string][]string, peculiar map[stri
 		}
 		asked[e.path] = true
 		if !robots && !(v.by.startsAnyway && i < len(v.starts())) {
-			t.Errorf("%s: %s was asked for before robots.txt", v, e.path)
+			t.Errorf("%s: %s was requested before robots.txt", v, e.path)
 		}
 		if !may[e.path] {
-			t.Errorf("%s: %s was asked for, and may not be, or no page that may be read links to it: %+v", v, e.path, v.decide(e.path, policy.Crawl))
+			t.Errorf("%s: %s was requested, but it is disallowed, or no allowed page links to it: %+v", v, e.path, v.decide(e.path, policy.Crawl))
 		}
 	}
 	if !robots && !(v.by.startsAnyway && len(asked) <= len(v.starts())) {
-		t.Errorf("%s: robots.txt was not asked for", v)
+		t.Errorf("%s: robots.txt was not requested", v)
 	}
 	for _, path := range slices.Sorted(maps.Keys(must)) {
 		if !asked[path] {
-			t.Errorf("%s: %s was not asked for, and may be: %+v", v, path, v.decide(path, policy.Crawl))
+			t.Errorf("%s: %s was not requested, although it is allowed: %+v", v, path, v.decide(path, policy.Crawl))
 		}
 	}
 	v.count(may, asked, peculiar)
 	check := func(paths []string, want bool) {
 		for _, path := range paths {
 			if asked[path] != want && must[path] == may[path] {
-				t.Errorf("%s: %s: asked for: %v, want %v (by hand)", v, path, asked[path], want)
+				t.Errorf("%s: %s: requested: %v, want %v (by hand)", v, path, asked[path], want)
 			}
 		}
 	}
@@ -234,7 +231,7 @@ func (v *visit) check(t *testing.T, links map[string][]string, peculiar map[stri
 	return len(log)
 }
 
-// count counts where the crawler went otherwise than the policy says, by reason.
+// count counts, by reason, the paths at which the crawler behaves differently from the policy.
 func (v *visit) count(may, asked map[string]bool, peculiar map[string]int) {
 	for path := range may {
 		allowed := v.decide(path, policy.Crawl).Verdict != policy.Disallowed
@@ -255,8 +252,8 @@ func (v *visit) count(may, asked map[string]bool, peculiar map[string]int) {
 	}
 }
 
-// The six policies are about the site. Each allows some of it and disallows some of it for an
-// unlisted crawler.
+// Each of the six policies allows some pages of the example site, and disallows some, for an unlisted crawler. So no
+// test is trivial.
 func TestPoliciesSpeakOfTheSite(t *testing.T) {
 	links := linksOf(t)
 	found := map[string][2]int{}

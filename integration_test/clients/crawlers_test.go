@@ -16,35 +16,35 @@ import (
 
 // job describes a crawl for the programs in testdata.
 type job struct {
-	Agent string   `json:"agent"` // the User-Agent
+	Agent string   `json:"agent"` // the User-Agent that the program sends
 	URLs  []string `json:"urls"`
-	Proxy string   `json:"proxy"` // the URL of the server, for hosts that only it knows
+	Proxy string   `json:"proxy"` // the URL of the server, used as a proxy for hosts that only this server knows
 }
 
 // crawler is a program that crawls and obeys robots.txt.
 type crawler struct {
 	name    string
-	version []string // prints its version, and fails where it is not installed
-	install string   // the command
+	version []string // command that prints the version of the program, and fails if the program is not installed
+	install string   // command that installs the program
 	crawl   func(t *testing.T, jobs []job)
-	proxy   bool // it finds hosts through a proxy; else names lead to loopback
+	proxy   bool // the program finds hosts through a proxy; otherwise, names of hosts lead to loopback
 
-	// onlyAs is the only product token that it looks for in robots.txt.
+	// onlyAs is the only product token that the program looks for in robots.txt.
 	onlyAs string
-	// browserLike means that it sends its name inside a User-Agent like a browser's.
+	// browserLike means that the program sends its name inside a User-Agent like a browser's.
 	browserLike bool
 
-	// The lines of robots.txt that it reads, and more.
-	sitemaps bool // it fetches those that robots.txt names
-	nofollow bool // it follows no links of pages that say so
+	// What the program reads in addition to Allow and Disallow lines.
+	sitemaps bool // it fetches the sitemaps that robots.txt names
+	nofollow bool // it does not follow links in pages with nofollow
 
-	// What is peculiar about it.
-	noWildcards  bool // "*" and "$" in a pattern are letters to it
-	noQuery      bool // it compares patterns with the path alone
-	noAllow      bool // it does not know Allow lines
-	cutsMark     bool // it leaves a "?" at the end of a pattern out
-	startsAnyway bool // it asks for its first page, whatever robots.txt says, and reads that only when there is a link to follow
-	noindexToo   bool // noindex is nofollow to it
+	// The peculiarities of the program.
+	noWildcards  bool // it treats "*" and "$" in a pattern as ordinary characters
+	noQuery      bool // it compares patterns with the path without the query
+	noAllow      bool // it does not support Allow lines
+	cutsMark     bool // it ignores a "?" at the end of a pattern
+	startsAnyway bool // it requests its first page even if robots.txt disallows it, and fetches robots.txt only before it follows a link
+	noindexToo   bool // it treats noindex like nofollow
 }
 
 var crawlers = []crawler{
@@ -78,7 +78,7 @@ func npmVersion(name string) []string {
 	return []string{"node", "-p", "require('" + name + "/package.json').version"}
 }
 
-// find skips the test where a program is not installed.
+// find skips the test if the program is not installed.
 func find(t *testing.T, c *crawler) {
 	t.Helper()
 	out, err := exec.Command(c.version[0], c.version[1:]...).Output()
@@ -97,7 +97,7 @@ func environment() []string {
 	})
 }
 
-// run runs a program, with a limit that only a program that hangs reaches.
+// run runs a program. A program that hangs is killed after a long time.
 func run(t *testing.T, in []byte, name string, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -105,7 +105,7 @@ func run(t *testing.T, in []byte, name string, args ...string) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env, cmd.Stdin, cmd.WaitDelay = environment(), bytes.NewReader(in), 5*time.Second
 	out, err := cmd.CombinedOutput()
-	// wget's 8 means that the server blocked something, which the log shows.
+	// wget's exit code 8 means that the server has blocked a request. The log shows these requests.
 	if err != nil && !(name == "wget" && cmd.ProcessState.ExitCode() == 8) {
 		t.Fatalf("%s %.300q: %v\n%.4000s", name, args, err, out)
 	}
@@ -114,7 +114,7 @@ func run(t *testing.T, in []byte, name string, args ...string) {
 	}
 }
 
-// program is a crawl by a program that reads jobs.
+// program returns a function that crawls with a program. The program reads the jobs from its standard input.
 func program(name, script string) func(*testing.T, []job) {
 	return func(t *testing.T, jobs []job) {
 		t.Helper()

@@ -16,15 +16,15 @@ import (
 
 // scene is one crawler's visit to the site under one policy.
 type scene struct {
-	policy string   // of the examples
+	policy string   // file name below examples
 	host   string   // the requested host; if empty, the server's address, because all hosts have the same policy
 	agent  string   // the crawler's product token; empty for an unlisted one
-	seeds  []string // where it begins, besides the front page
+	seeds  []string // pages where the crawler begins, in addition to the front page
 	block  string   // settings of the directive
 
 	// Some of the paths that it requests and some that it does not, written by hand.
 	asks, shuns []string
-	behind      []string // what it asks for unless it reads nofollow in pages
+	behind      []string // paths that it requests unless it reads nofollow in pages
 }
 
 // unlisted is a client in neither the catalog nor a policy.
@@ -87,7 +87,7 @@ var scenes = []scene{
 	{policy: "site-policy.yaml", agent: "CCBot", shuns: []string{"/", "/drafts/tomorrow.html"}},
 }
 
-// scenesOf are the scenes that a run plays: the first, in a short one.
+// scenesOf returns the scenes of this run. In a short run, it returns only the first ones.
 func scenesOf() []scene {
 	if testing.Short() {
 		return scenes[:2]
@@ -95,8 +95,8 @@ func scenesOf() []scene {
 	return scenes
 }
 
-// scenesFor are those that the nth crawler plays: every third unless the run is a long
-// one, so that three crawlers in a row play them all.
+// scenesFor returns the scenes that the nth crawler plays. Except in a long run, these are every third scene, so that
+// three consecutive crawlers together play all scenes.
 func scenesFor(nth int) (some []scene) {
 	if testing.Short() || testkit.Long() {
 		return scenesOf()
@@ -153,7 +153,7 @@ func inPlaceOf(t *testing.T, text, other, crawler string) string {
 	return text + "\n" + line
 }
 
-// decide asks the policy about a crawler.
+// decide returns the policy's decision for a crawler.
 func decide(p *policy.Policy, agent, host, path string, u policy.Usage) policy.Decision {
 	return p.Decide(policy.Query{Crawler: p.Crawler(agent), Host: host, Path: path, Usage: u, Now: time.Now()})
 }

@@ -25,13 +25,13 @@ import (
 
 func TestMain(m *testing.M) { caddytest.Main(m, func(bool) {}) }
 
-// served is a site with its own port and log.
+// served is a running site with its own port and access log.
 type served struct {
 	addr string // host:port
-	log  string // the file of its access log
+	log  string // file of the access log
 }
 
-// named is the URL of the site by the name of a host.
+// named returns the URL of the site with the name of a host.
 func (s served) named(host string) string {
 	if host == "" {
 		return "http://" + s.addr
@@ -39,9 +39,9 @@ func (s served) named(host string) string {
 	return "http://" + host + s.addr[strings.LastIndexByte(s.addr, ':'):]
 }
 
-// setting is a policy with the settings of its directive.
+// setting is a policy with the options of the directive robots_policy.
 type setting struct {
-	policy string // its text; without one the site has no policy
+	policy string // text of the policy; if empty, the site has no policy
 	block  string // lines of the directive's block
 }
 
@@ -90,8 +90,8 @@ type entry struct {
 	began  float64 // in seconds
 }
 
-// read gives a site's log in the order in which the requests came. Caddy writes a
-// line when it has answered.
+// read returns the entries of a site's log in the order in which the requests arrived. In the file, they are in the
+// order of the answers.
 func (s served) read(t *testing.T) (entries []entry) {
 	t.Helper()
 	f, err := os.Open(s.log)
@@ -110,7 +110,7 @@ func (s served) read(t *testing.T) (entries []entry) {
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
 			t.Fatal(err)
 		}
-		u, err := url.Parse(line.Request.URI) // of a proxy's client: with the host
+		u, err := url.Parse(line.Request.URI) // a client of a proxy sends the host in the target
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,10 +123,10 @@ func (s served) read(t *testing.T) (entries []entry) {
 // graph holds the links of every page of the site, read without a policy.
 var graph struct {
 	once  sync.Once
-	links map[string][]string // of every resource, by its path with the query
+	links map[string][]string // links of every resource, keyed by its path with the query
 }
 
-// linksOf reads the site once for all tests. Every link of the site works.
+// linksOf reads the site once for all tests. It fails the test if a link of the site does not work.
 func linksOf(t *testing.T) map[string][]string {
 	t.Helper()
 	graph.once.Do(func() {

@@ -28,7 +28,7 @@ func (r *reader) sees(text string) {
 	}
 }
 
-// follows clicks what an expression finds, and waits for the page that it leads to.
+// follows clicks the element that an expression finds, and waits for the next page.
 func (r *reader) follows(element string) {
 	r.t.Helper()
 	var there bool
@@ -51,8 +51,8 @@ func link(text string) string {
 	return `[...document.querySelectorAll("main a, nav a, button")].find((e) => e.textContent.includes("` + text + `"))`
 }
 
-// TestAfternoon plays a publisher's afternoon: an alarm, the question why, a draft that
-// would lock a search engine out, a better one, and a crawler that reads it.
+// TestAfternoon plays a publisher's afternoon. The publisher sees an alert, asks for the reason, writes a draft that
+// would disallow a search engine, and publishes a better one. Then a crawler reads the new version.
 func TestAfternoon(t *testing.T) {
 	testkit.Slow(t)
 	b := chromium(t)
@@ -61,17 +61,17 @@ func TestAfternoon(t *testing.T) {
 	r := &reader{t, b}
 	b.Screen(1280, 900, false)
 
-	// An alarm: a search engine is being blocked.
+	// An alert says that a search engine is being blocked.
 	var title string
 	b.Open(n.console, "document.title", &title)
 	r.sees("PerplexityBot, a search engine, is being blocked")
 
-	// Why? The rule and its line.
+	// The publisher asks why, and sees the rule and its line.
 	r.follows(link("Ask why"))
 	r.sees("No, and the server blocks it.")
 	r.sees("keep copies out")
 
-	// A draft: the rule goes, but another mistake comes in.
+	// The first draft removes the rule, but adds another mistake.
 	r.follows(link("What would change"))
 	draft := strings.Replace(policyText, "  - name: slow down", "  - name: keep copies out\n    for: Bingbot\n    disallow: {crawl: /news/}\n    enforce: block\n\n  - name: slow down", 1)
 	r.write(draft)
@@ -79,7 +79,7 @@ func TestAfternoon(t *testing.T) {
 	r.sees("Search engines lose")
 	r.sees("blocked by line")
 
-	// Without the rule the draft can go live.
+	// Without the mistake, the draft can be published.
 	r.write(policyText)
 	r.follows(link("Check"))
 	r.sees("Ready to go live")
@@ -106,7 +106,7 @@ func TestAfternoon(t *testing.T) {
 	}
 }
 
-// write puts a text into the editor.
+// write replaces the text in the editor.
 func (r *reader) write(text string) {
 	r.t.Helper()
 	r.Eval("document.getElementById('text').value = `"+strings.ReplaceAll(text, "`", "\\`")+"`", nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// TestRefuseACrawler blocks a crawler in four clicks from the overview, without
-// JavaScript in the pages, sees that a request and robots.txt changed, and goes back.
+// TestRefuseACrawler blocks a crawler with four clicks from the overview, without JavaScript in the pages. It checks
+// that a request is blocked and robots.txt has changed, and then undoes the change.
 func TestRefuseACrawler(t *testing.T) {
 	testkit.Slow(t)
 	b := chromium(t)
@@ -52,7 +52,7 @@ func TestRefuseACrawler(t *testing.T) {
 		t.Fatalf("the storage has another text: %v", err)
 	}
 
-	// A decision that a guard stops, and one in a cell of Who may, on a phone.
+	// On a phone: a decision that a safety check stops, and a decision in a cell of the page Who may.
 	b.Screen(390, 844, false)
 	b.Open(n.console+"change?who=Googlebot&choose=block", "document.title", &title)
 	r.sees("Not in the draft:")

@@ -25,7 +25,7 @@ import (
 // differs describes the difference between two requests for the same page.
 var differs = regexp.MustCompile(`name="token" value="[^"]*"|nonce="[^"]*"|nonce-[A-Za-z0-9+/=_-]+|\d\d:\d\d(:\d\d)?|\d+ (seconds?|minutes?) ago`)
 
-// The pages show the same from ClickHouse as from the store of the server, and say who is in
+// The pages show the same data from ClickHouse as from the activity database of the server. They list the servers of
 // the fleet.
 func TestPagesOnBothEngines(t *testing.T) {
 	testkit.Nightly(t)
@@ -89,16 +89,16 @@ func TestPagesOnBothEngines(t *testing.T) {
 	}
 	server.Kill()
 	if page := read("health"); !strings.Contains(page, "ClickHouse does not answer") {
-		t.Errorf("Health does not say that ClickHouse is gone:\n%s", page)
+		t.Errorf("Health does not say that ClickHouse is unavailable:\n%s", page)
 	}
 }
 
-// eventually waits until ok is true, for two minutes.
+// eventually waits until ok returns true, at most two minutes.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("still not so: %s", what)
+			t.Fatalf("not true after two minutes: %s", what)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func firstDifference(a, b string) string {
 
 var fleetNodes = flag.String("fleet-nodes", "3", "of how many servers a made-up month is, several separated by commas")
 
-// The pages of a month of a fleet, which are written to the log with the time that each took.
+// TestPagesOfAMonthOfAFleet loads the pages with a month of data of a fleet, and logs the time that each page took.
 func TestPagesOfAMonthOfAFleet(t *testing.T) {
 	testkit.Nightly(t)
 	for number := range strings.SplitSeq(*fleetNodes, ",") {
@@ -171,6 +171,6 @@ func pagesOfAMonth(t *testing.T, nodes int) {
 			t.Fatalf("%s: %s, %v\n%s", page, resp.Status, err, text)
 		}
 		t.Logf("%-40q %5d ms, %5d ms of ClickHouse's processor", page, time.Since(began).Milliseconds(), (server.CPU() - cpu).Milliseconds())
-		time.Sleep(3500 * time.Millisecond) // answers are used again for three seconds
+		time.Sleep(3500 * time.Millisecond) // wait, because answers are cached for three seconds
 	}
 }

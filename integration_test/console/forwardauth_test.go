@@ -18,8 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// TestForwardAuth signs people in by the recipe of docs/get-started/console-tour.md, with a server that knows the
-// person of each cookie. A client that sends another person's header is not signed in as that person.
+// TestForwardAuth signs people in with the recipe in docs/get-started/console-tour.md. The sign-in server maps cookies
+// to people. A client that sends a header with the name of another person is not signed in as that person.
 func TestForwardAuth(t *testing.T) {
 	page, err := os.ReadFile("../../docs/get-started/console-tour.md")
 	if err != nil {

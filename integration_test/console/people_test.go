@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// typist uses the pages with the keyboard alone.
+// typist is a person who uses the pages only with the keyboard.
 type typist struct {
 	*reader
 	axe string
@@ -32,7 +32,7 @@ func keyboard(t *testing.T) (*typist, *browser.Browser) {
 	return &typist{&reader{t, b}, axeCore(t)}, b
 }
 
-// signIn sends a person's name from now on, or none for "".
+// signIn makes all later requests send a person's name, or no name for "".
 func (y *typist) signIn(name string) {
 	headers := map[string]string{}
 	if name != "" {
@@ -52,8 +52,8 @@ func (y *typist) key(name string, code int, text string) {
 	}
 }
 
-// before returns the elements that the keyboard reaches before an element, in the order of the
-// page. There is no other order, because no element has a tabindex above 0.
+// before is a JavaScript function. It returns the elements that the Tab key reaches before an element, in the order of
+// the page. It returns null if an element has a tabindex above 0, because the order would then be different.
 const before = `((e) => {
 	if (document.querySelector("[tabindex]:not([tabindex='0']):not([tabindex='-1'])")) return null;
 	const all = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")];
@@ -61,7 +61,7 @@ const before = `((e) => {
 	return stops[stops.indexOf(e) - 1] || null;
 })`
 
-// reaches tabs to what an expression finds, from what comes before it.
+// reaches moves the focus with the Tab key to the element that an expression finds, from the element before it.
 func (y *typist) reaches(element string) {
 	y.t.Helper()
 	y.Eval(before+"("+element+")?.focus()", nil)
@@ -99,7 +99,7 @@ func (y *typist) writes(element, text string) {
 	y.Call("Input.insertText", map[string]any{"text": text}, nil)
 }
 
-// looks saves the page as pictures of a desktop and a phone, and checks both.
+// looks saves pictures of the page on a desktop and on a phone, and checks both.
 func (y *typist) looks(name string) {
 	y.t.Helper()
 	for _, screen := range []struct {
@@ -115,7 +115,7 @@ func (y *typist) looks(name string) {
 		}
 		save(y.t, y.Browser, name+screen.name)
 	}
-	if y.axe != "" && testkit.Long() { // which is a script itself
+	if y.axe != "" && testkit.Long() { // axe-core is a script itself
 		y.Call("Emulation.setScriptExecutionDisabled", map[string]any{"value": false}, nil)
 		checkAxe(y.t, y.Browser, y.axe)
 		y.Call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
@@ -126,8 +126,8 @@ func named(name string) string { return `document.querySelector("[name=` + name 
 
 func button(value string) string { return `document.querySelector("button[value=` + value + `]")` }
 
-// TestPeople lets an editor save a draft on the pages of a site and a publisher publish it, and
-// lets no other person do either.
+// TestPeople checks the roles of people on the pages of a site. An editor saves a draft, and a publisher publishes it.
+// Nobody else can do this.
 func TestPeople(t *testing.T) {
 	testkit.Slow(t)
 	y, _ := keyboard(t)
@@ -140,7 +140,7 @@ func TestPeople(t *testing.T) {
 	y.sees("You do not have a role for these pages.")
 	y.signIn("")
 	y.Visit(n.site + "/open/change")
-	y.sees("You do not have a role for these pages.") // no person is signed in, and no role is for everyone
+	y.sees("You do not have a role for these pages.") // no person is signed in, and "everyone" has no role
 
 	y.signIn("vera")
 	y.Visit(pages + "change?who=SemrushBot&choose=block")
@@ -172,7 +172,7 @@ func TestPeople(t *testing.T) {
 	y.looks("people-published")
 	n.waits(agent, 403)
 
-	// Alone, paul can neither publish something new nor undo what was published.
+	// Without approval by another person, paul can neither publish a new version nor undo one.
 	y.Visit(pages + "change?who=AhrefsBot&choose=block")
 	y.sees("1 other person must approve it")
 	y.presses(button("save"))
@@ -199,7 +199,8 @@ func TestPeople(t *testing.T) {
 	}
 }
 
-// TestTwoEditorsInABrowser puts the change of the second onto the version of the first.
+// In TestTwoEditorsInABrowser, two editors change the same version. After the first one has published, the second one
+// moves his change onto the new version.
 func TestTwoEditorsInABrowser(t *testing.T) {
 	testkit.Nightly(t)
 	y, _ := keyboard(t)
@@ -214,7 +215,7 @@ func TestTwoEditorsInABrowser(t *testing.T) {
 	y.writes(named("note"), "Slower")
 	y.presses(button("publish"))
 	y.sees("Published: v2")
-	// The second has had the page open all along.
+	// The second editor opened the page before the first one published.
 	y.Visit(n.console + "change?from=v1&who=AhrefsBot&choose=block")
 	y.Eval(named("base")+".value = '"+sum(policyText)+"'", nil)
 	y.presses(button("check"))
@@ -230,7 +231,7 @@ func TestTwoEditorsInABrowser(t *testing.T) {
 	}
 }
 
-// TestFirstPolicy begins with nothing, answers the questions, and publishes.
+// TestFirstPolicy begins without a policy, answers the questions on the page, and publishes the resulting policy.
 func TestFirstPolicy(t *testing.T) {
 	y, _ := keyboard(t)
 	n := prepare(t, "")
@@ -263,7 +264,8 @@ func TestFirstPolicy(t *testing.T) {
 	y.sees("Disallow: /members/")
 }
 
-// TestFormsByKeyboard shortens snippets and reserves rights in one draft, and publishes it.
+// TestFormsByKeyboard uses the forms with the keyboard. It limits snippets and reserves rights in one draft, and
+// publishes the draft.
 func TestFormsByKeyboard(t *testing.T) {
 	testkit.Slow(t)
 	y, _ := keyboard(t)
@@ -271,7 +273,7 @@ func TestFormsByKeyboard(t *testing.T) {
 	y.Visit(n.console + "change")
 	y.writes(named("who"), "everyone")
 	y.reaches(named("choose"))
-	for range 2 { // the last but two
+	for range 2 { // two options further down
 		y.key("ArrowDown", 40, "")
 	}
 	chosen := ""
@@ -280,7 +282,7 @@ func TestFormsByKeyboard(t *testing.T) {
 	}
 	y.writes(named("place"), "/news/")
 	y.writes(named("much"), "80")
-	y.reaches(named("intended")) // search engines show less of these pages
+	y.reaches(named("intended")) // accepts that search engines show less of these pages
 	y.key(" ", 32, " ")
 	y.presses(button("decide"))
 	y.sees("max-snippet of /news/ is now max-snippet:80")
@@ -302,5 +304,5 @@ func TestFormsByKeyboard(t *testing.T) {
 	}
 }
 
-// sum is the SHA-256 of a text in hexadecimal digits.
+// sum returns the SHA-256 of a text in hexadecimal digits.
 func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }

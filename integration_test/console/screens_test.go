@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the pictures of docs/get-started/console-tour.md")
 
-// screens are the pages by the names of their pictures.
+// screens maps the names of pictures to the pages that they show.
 var screens = []struct{ name, path string }{
 	{"overview", ""},
 	{"who-may", "who-may?crawler=PerplexityBot&section=www.example.com%2Fpremium%2F"},
@@ -37,7 +37,7 @@ var shapes = []struct {
 	height int
 	dark   bool
 	script bool
-	always bool // also without ROBOTSPOLICY_LONG
+	always bool // this shape is tested even without ROBOTSPOLICY_LONG
 }{
 	{"desktop", 1280, 900, false, true, false},
 	{"desktop-dark", 1280, 900, true, true, false},
@@ -77,11 +77,10 @@ const wrong = `(() => {
 	return found.slice(0, 10);
 })()`
 
-// TestScreens looks at every screen on a desktop and a phone, light and dark, and without
-// JavaScript. Without ROBOTSPOLICY_LONG it looks at a narrow dark one, and a wide light one
-// without JavaScript. Nothing may be cut off, overlap or be blocked by the
-// Content-Security-Policy, and axe-core must find no barrier. With ROBOTSPOLICY_SHOTS each is
-// saved as a picture in that folder.
+// TestScreens checks every screen on a desktop and a phone, in light and dark colors, and without JavaScript. Without
+// ROBOTSPOLICY_LONG, it uses only a narrow dark window, and a wide light window without JavaScript. Nothing may be cut
+// off, overlap or be blocked by the Content-Security-Policy, and axe-core must not find any barrier. If
+// ROBOTSPOLICY_SHOTS names a folder, each screen is saved there as a picture.
 func TestScreens(t *testing.T) {
 	testkit.Slow(t)
 	b := chromium(t)
@@ -131,7 +130,7 @@ func TestScreens(t *testing.T) {
 		defer b.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{}}, nil)
 		for _, s := range screens {
 			b.Visit(n.console + s.path)
-			var looks []string // the lines under the tabs, and that under the one that is chosen
+			var looks []string // the colors of the lines under the tabs, and under the chosen tab
 			b.Eval(`(() => {
 				const line = (e) => getComputedStyle(e).borderBottomColor;
 				const tabs = [...document.querySelectorAll("nav a")], here = tabs.filter((e) => e.hasAttribute("aria-current"));
@@ -151,7 +150,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// axeCore is the text of axe-core, empty if it is not installed.
+// axeCore returns the source of axe-core, or "" if it is not installed.
 func axeCore(t *testing.T) string {
 	t.Helper()
 	name := os.Getenv("AXE_CORE")
@@ -162,7 +161,7 @@ func axeCore(t *testing.T) string {
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		t.Log("no axe-core, so access is not checked: npm install -g axe-core@4, or name axe.min.js in AXE_CORE")
+		t.Log("axe-core is not installed, so accessibility is not checked: npm install -g axe-core@4, or name axe.min.js in AXE_CORE")
 	}
 	return string(text)
 }
@@ -180,7 +179,7 @@ func checkAxe(t *testing.T, b *browser.Browser, axe string) {
 	}
 }
 
-// save writes the page as a picture, if a folder for pictures is set.
+// save writes a picture of the page, if a folder for pictures is set.
 func save(t *testing.T, b *browser.Browser, name string) {
 	t.Helper()
 	dir := os.Getenv("ROBOTSPOLICY_SHOTS")
@@ -192,16 +191,16 @@ func save(t *testing.T, b *browser.Browser, name string) {
 	}
 }
 
-// pictures writes those of docs/get-started/console-tour.md.
+// pictures writes the pictures of docs/get-started/console-tour.md.
 func pictures(t *testing.T, b *browser.Browser, n *newsroom) {
 	t.Helper()
 	for _, s := range screens {
 		if s.name == "crawler" {
-			continue // no picture in the docs
+			continue // the docs have no picture of this page
 		}
 		b.Screen(1120, 760, false)
 		var title string
-		if s.name == "change" { // a draft that could go live
+		if s.name == "change" { // a draft that can be published
 			s.path = "change?who=SemrushBot&choose=block"
 		}
 		b.Open(n.console+s.path, "document.title", &title)

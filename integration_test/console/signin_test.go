@@ -18,8 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// TestSignIn puts the pages on a site behind basic_auth, as docs/get-started/console-tour.md shows: without
-// a password there is nothing to see on any address, and with it nothing to change.
+// TestSignIn puts the pages on a site behind basic_auth, as docs/get-started/console-tour.md shows. Without a password,
+// no address shows anything. With the password, people can read the pages, but cannot change anything.
 func TestSignIn(t *testing.T) {
 	dir := t.TempDir()
 	policy := filepath.Join(dir, "site.yaml")
@@ -91,7 +91,7 @@ http://:%s {
 	}
 	for _, s := range screens {
 		if s.name == "crawler" {
-			continue // none has come
+			continue // no crawler has sent a request
 		}
 		status, body := ask(http.MethodGet, s.path, "secret")
 		if status != http.StatusOK || !strings.Contains(body, "</html>") || strings.Contains(body, "staging.example.com") || strings.Contains(body, dir) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package console looks at the pages of the console as publishers do: in a browser, on
-// a running Caddy.
+// Package console tests the pages of the console in a browser, like publishers use them, on a running Caddy.
 package console
 
 import (
@@ -67,17 +66,17 @@ expect:
   - category:ai-training may not crawl /
 `
 
-// newsroom is a Caddy with a policy in the storage, a store with a made-up month, and
-// the console.
+// newsroom is a Caddy with a policy in the storage, an activity database with a month of invented data, and the
+// console.
 type newsroom struct {
 	t       *testing.T
-	console string // the address of the pages, with a slash at its end
+	console string // address of the pages, with a final slash
 	site    string
 	dir     string
-	policy  string // the file in the storage
+	policy  string // file of the policy in the storage
 }
 
-// open starts a newsroom whose policy is text. more goes into the block of robots_policy.
+// open starts a newsroom whose policy is text. more is added to the block of robots_policy.
 func open(t *testing.T, text, more string) *newsroom {
 	t.Helper()
 	n := prepare(t, text)
@@ -94,7 +93,7 @@ func open(t *testing.T, text, more string) *newsroom {
 	return n
 }
 
-// prepare is open without a month and without starting it.
+// prepare does the same as open, but without a month of data, and without starting Caddy.
 func prepare(t *testing.T, text string) *newsroom {
 	t.Helper()
 	dir := t.TempDir()
@@ -102,7 +101,7 @@ func prepare(t *testing.T, text string) *newsroom {
 	if err := os.MkdirAll(filepath.Dir(n.policy), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if text != "" { // else there is none yet
+	if text != "" { // otherwise, there is no policy yet
 		if err := os.WriteFile(n.policy, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +113,8 @@ func prepare(t *testing.T, text string) *newsroom {
 	return n
 }
 
-// load has Caddy load the newsroom's configuration, with a store and more for the console.
+// load makes Caddy load the newsroom's configuration, with an activity database, and with more in the block of the
+// console.
 func (n *newsroom) load(activity, more string) {
 	n.t.Helper()
 	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
@@ -169,7 +169,7 @@ func (n *newsroom) visit(agent, host, path string, more ...string) int {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	r.URL.Opaque = path // as it is, without escapes
+	r.URL.Opaque = path // the target is sent unchanged, without escapes
 	r.Host = host
 	r.Header.Set("User-Agent", agent)
 	for i := 0; i+1 < len(more); i += 2 {
@@ -177,7 +177,7 @@ func (n *newsroom) visit(agent, host, path string, more ...string) int {
 	}
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return 0 // Go's client blocks what no client can send
+		return 0 // Go's client rejects requests that no client can send
 	}
 	defer response.Body.Close()
 	return response.StatusCode
@@ -196,5 +196,5 @@ func chromium(t *testing.T) *browser.Browser {
 	return browser.Start(t, program)
 }
 
-// settled waits until what was sent is in the totals: they are a second behind.
+// settled waits until the sent requests are in the totals, which takes about a second.
 func settled() { time.Sleep(2500 * time.Millisecond) }

@@ -39,7 +39,7 @@ var forwards = []struct {
 		return []string{s, strings.TrimSuffix(name+".html?"+query, "?"), name + ".html?" + query}
 	}},
 	{name: "uri replace", body: "uri replace /open/ /o/\nreverse_proxy LOGGER", before: func(s string) []string {
-		if s == "." { // what Caddy makes of an empty path, which is the root
+		if s == "." { // Caddy converts an empty path, which means the root, to "."
 			s = "/"
 		}
 		return []string{s, strings.ReplaceAll(s, "/o/", "/open/")}
@@ -52,8 +52,9 @@ func behind(prefix string) func(string) []string {
 	return func(s string) []string { return []string{strings.TrimPrefix(s, prefix)} }
 }
 
-// Every target that Caddy forwards has been judged: all that servers may take it for is
-// among what they may take the client's target for, or that has too many readings.
+// Every target that Caddy forwards has been judged. Each way in which servers may read the forwarded target must be one
+// of the judged readings of the client's target. A target with too many readings is an exception, because the strictest
+// rules apply to it.
 func TestForwardedIsJudged(t *testing.T) {
 	dir := files(t, policyOf("crawl", "    enforce: block\n"))
 	names := strings.NewReplacer("LOGGER", listen(t, logTargets), "FASTCGI", listen(t, logFastCGI), "DIR", filepath.Join(dir, "files"))
@@ -103,7 +104,7 @@ func TestForwardedIsJudged(t *testing.T) {
 			}
 			if !slices.ContainsFunc(before, func(s string) bool { return judged(q.target, s) }) {
 				found++
-				t.Errorf("%s: %s: %q is forwarded and was not judged", forwards[i].name, q, forwarded)
+				t.Errorf("%s: %s: %q is forwarded, but was not judged", forwards[i].name, q, forwarded)
 			}
 		}
 		if found > 30 {
@@ -113,13 +114,13 @@ func TestForwardedIsJudged(t *testing.T) {
 	for _, f := range forwards {
 		t.Logf("%-35s %6d forwarded", f.name, tally[f.name+": forwarded"])
 		if tally[f.name+": forwarded"] < *count/len(forwards)/4 {
-			t.Errorf("%s forwarded too little", f.name)
+			t.Errorf("%s forwarded too few targets", f.name)
 		}
 	}
 	t.Logf("seed %d, %d targets that were not judged; %v", *seed, found, tally)
 }
 
-// judged reports whether all readings of a forwarded target are readings of the sent target, apart from letter case.
+// judged reports whether all readings of a forwarded target are also readings of the sent target, ignoring letter case.
 // The query must be unchanged or missing.
 func judged(sent, forwarded string) bool {
 	if !strings.HasPrefix(sent, "/") {

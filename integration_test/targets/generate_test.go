@@ -10,18 +10,17 @@ import (
 	"strings"
 )
 
-// closed are the places that the policies close, as Caddy and file systems name
-// them: everything that begins with one of them. Each is written in a policy as
-// patternOf has it.
+// closed lists the places that the policies disallow, as decoded paths. All paths that begin with one of them are
+// disallowed. patternOf returns the pattern of a place in a policy.
 var closed = []string{
 	"/@private/", "/wiki/Special:", "/p(1)/", "/a,b/", "/a;v=1/", "/admin/", "/tree/deep/closed/", "/two words/", "/caf\u00e9/", "/x+y&z='!'/",
 	"/st*r/", "/do$lar/", "/br[a]ck/", "/{id}/", "/a%b/", "/.hidden/", "/dash-~_.x/",
 }
 
-// closedFile is closed by a pattern that ends in "$", and by another with a query.
+// closedFile is disallowed by two patterns: one ends in "$", and the other one ends in "?".
 const closedFile = "/only.html"
 
-// isClosed reports whether a path, decoded and without dot segments, is closed.
+// isClosed reports whether a decoded path without dot segments is disallowed.
 func isClosed(path string) bool {
 	if path == closedFile {
 		return true
@@ -34,14 +33,13 @@ func isClosed(path string) bool {
 	return false
 }
 
-// isClosedInAnyCase is isClosed without regard to letter case.
+// isClosedInAnyCase does the same as isClosed, but ignores letter case.
 func isClosedInAnyCase(path string) bool {
 	path = strings.ToLower(path)
 	return path == closedFile || slices.ContainsFunc(closed, func(c string) bool { return strings.HasPrefix(path, strings.ToLower(c)) })
 }
 
-// patternOf is a closed place as a pattern of a policy. Every other one has its
-// reserved characters encoded.
+// patternOf returns the pattern of a disallowed place. In every second pattern, reserved characters are encoded.
 func patternOf(i int, place string) string {
 	var b strings.Builder
 	for _, c := range []byte(place) {
@@ -60,7 +58,7 @@ var open = []string{"/", "/open/", "/admin", "/@privates/", "/wiki/Special", "/t
 
 var hosts = []string{"www.example.com", "shop.example.com", "a.wild.example.com", "other.example.org", "192.0.2.1", "[2001:db8::1]"}
 
-// generator makes requests that are likely to reach something closed in an odd way.
+// generator makes requests that are likely to reach a disallowed place with an unusual target.
 type generator struct{ r *rand.Rand }
 
 func (g generator) one(from ...string) string { return from[g.r.IntN(len(from))] }
@@ -73,7 +71,7 @@ func (g generator) request() request {
 		if r.proto == 1 {
 			r.target = g.one("http://", "HTTP://", "x://", "http:///", "http:") + g.host() + r.target
 		}
-	case 1: // with an opaque part
+	case 1: // a scheme without a slash after it
 		r.target = g.one("x:", "http:", "x-y+z.1:") + g.one("", "http://", "https:", "HTTP://u@") + g.one(g.host(), "", "*") + g.one(r.target, strings.TrimPrefix(r.target, "/"))
 	case 2:
 		r.method = http.MethodConnect
@@ -84,7 +82,7 @@ func (g generator) request() request {
 	return r
 }
 
-// target is a place written oddly.
+// target returns an unusual spelling of a place.
 func (g generator) target() string {
 	place := g.one(closed...)
 	if n := g.r.IntN(8); n == 0 {
@@ -108,7 +106,7 @@ func (g generator) target() string {
 	return t
 }
 
-// reference is a path as a reference to another host.
+// reference writes a path as a reference to another host.
 func (g generator) reference(path string) string {
 	slashes := g.one("//", "//", "///", "////", `/\`, `\/`, "/%2f", "%2F/", "/%5c", "/./", "/.//", "/zz/..//", "/%2e/%2f", "/;//", "//./")
 	authority := g.one("x", "x", "u@h", "u:p@h:1", "h:", "[::1]", "", "%78", "x%5C%23", `x\#`, "a b", "x%2f", "-", "..", "@", "h:99999", "x;p=1", "x,y", "admin", "%e2%82%ac")
@@ -134,9 +132,9 @@ func (g generator) escape(place string) string {
 	return b.String()
 }
 
-// distort changes a target in one place.
+// distort makes one random change in a target.
 func (g generator) distort(t string) string {
-	slash := strings.IndexByte(t, '/') // one of them, at random
+	slash := strings.IndexByte(t, '/') // a random occurrence
 	for range g.r.IntN(1 + strings.Count(t, "/")) {
 		if i := strings.IndexByte(t[slash+1:], '/'); i >= 0 {
 			slash += 1 + i
@@ -172,7 +170,7 @@ func (g generator) distort(t string) string {
 	case 9:
 		return strings.Replace(t, "x.html", g.one("X.html", "x.html/..", "../x.html", "./x.html", ""), 1)
 	}
-	i := g.r.IntN(len(t)) // Caddy's path matchers and the upstreams of one mode disregard letter case
+	i := g.r.IntN(len(t)) // Caddy's path matchers, and the upstreams in one mode, ignore letter case
 	if g.r.IntN(4) == 0 {
 		return t[:i] + strings.ToLower(t[i:])
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// listen serves connections one by one, each by its own goroutine, and returns the address.
+// listen serves each connection in its own goroutine, and returns the address.
 func listen(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -36,8 +36,8 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// logTargets answers each request over HTTP with the target in its first line, byte for byte.
-// forward_auth sends its target in X-Forwarded-Uri, and the answer denies it with that.
+// logTargets answers each HTTP request with the exact target in its first line. forward_auth sends the target in
+// X-Forwarded-Uri. Such a request is denied with this target as the answer.
 func logTargets(conn net.Conn) {
 	for in := bufio.NewReader(conn); ; {
 		line, err := in.ReadString('\n')
@@ -79,7 +79,7 @@ const (
 	fcgiStdout = 6
 )
 
-// logFastCGI answers one request over FastCGI with some of its parameters.
+// logFastCGI answers a FastCGI request with some of its parameters.
 func logFastCGI(conn net.Conn) {
 	in := bufio.NewReader(conn)
 	var params []byte
@@ -112,7 +112,7 @@ func logFastCGI(conn net.Conn) {
 	}
 }
 
-// fcgiPairs reads names and values (FastCGI Specification 1.0, section 3.4).
+// fcgiPairs parses names and values (FastCGI Specification 1.0, section 3.4).
 func fcgiPairs(b []byte) map[string]string {
 	length := func() (n int) {
 		if len(b) >= 4 && b[0] >= 0x80 {

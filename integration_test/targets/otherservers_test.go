@@ -18,16 +18,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// A crawler that may not crawl a place is blocked whatever nginx serves from there, from
-// its files or from upstreams.
+// A crawler is blocked whenever nginx would serve a disallowed place, from its files or from upstreams.
 func TestNothingClosedIsServedByNginx(t *testing.T) {
 	f := behindNginx(t)
-	// nginx answers 500 where Caddy takes a request for malformed.
+	// nginx answers 500 if Caddy treats a request as malformed.
 	compare(t, f, crawler, whereClosed(refusedOrFailed))
 }
 
-// A crawler that may not crawl a place is blocked whatever upstreams of HAProxy serve from
-// there.
+// A crawler is blocked whenever an upstream of HAProxy would serve a disallowed place.
 func TestNothingClosedIsServedByHAProxy(t *testing.T) {
 	compare(t, behindHAProxy(t), crawler, whereClosed(refusedOrFailed))
 }
@@ -39,8 +37,8 @@ func refusedOrFailed(_ request, r response) string {
 	return fmt.Sprintf("status %d", r.status)
 }
 
-// A browser gets from nginx and HAProxy what it gets without a policy, however a target is
-// written. Hosts that Caddy or the recipe does not take are left out.
+// A browser gets the same answers from nginx and HAProxy as without a policy, in whatever way the target is spelled.
+// Hosts that Caddy or the recipe does not accept are not tested.
 func TestBrowsersGetTheSameFromOtherServers(t *testing.T) {
 	testkit.Slow(t)
 	for name, start := range map[string]func(*testing.T) *fleet{"nginx": behindNginx, "haproxy": behindHAProxy} {
@@ -55,7 +53,8 @@ func TestBrowsersGetTheSameFromOtherServers(t *testing.T) {
 	}
 }
 
-// If Caddy cannot parse a target, the application answers the request, unless the client is a crawler blocked there.
+// If Caddy cannot parse a target, the application answers the request, unless the client is a crawler that is blocked
+// there.
 func TestUnparsedTargetsThroughHAProxy(t *testing.T) {
 	_, decider, _ := asked(t, "forward")
 	f := haproxy(t, decider, map[string]string{"logger": listen(t, logTargets)})
@@ -75,8 +74,8 @@ func TestUnparsedTargetsThroughHAProxy(t *testing.T) {
 	}
 }
 
-// asked starts a Caddy that decides in a style, and upstreams, whose addresses it returns by
-// their names.
+// asked starts a Caddy that answers other servers with a protocol (style). It also starts upstreams, and returns their
+// addresses, keyed by name.
 func asked(t *testing.T, style string) (dir, decider string, upstreams map[string]string) {
 	t.Helper()
 	dir = files(t, policyOf("crawl", "    enforce: block\n"))

@@ -20,10 +20,10 @@ var (
 	pythonModes = []string{"PATH_INFO", "urlsplit", "RAW_URI"}
 )
 
-// programNames are the words for programs in the bodies of sites.
+// programNames maps programs to the words that stand for them in the bodies of sites.
 var programNames = []string{"NODE", "PHPCGI", "NGINXCHAIN", "NGINX", "GUNICORN"}
 
-// programIn is the program that a site needs, or "" if there is none.
+// programIn returns the program that a site needs, or "" if it needs none.
 func programIn(body string) string {
 	for _, name := range programNames {
 		if strings.HasSuffix(body, " "+name) {
@@ -51,7 +51,7 @@ func programs(t *testing.T, dir string) map[string]string {
 	}
 	if otherservers.Installed("gunicorn") {
 		addrs["GUNICORN"] = caddytest.FreeAddr(t)
-		copyTo(t, dir, "upstream.py", "testdata/upstream.py") // where Python also writes
+		copyTo(t, dir, "upstream.py", "testdata/upstream.py") // a separate directory, because Python also writes there
 		otherservers.Run(t, "", []string{addrs["GUNICORN"]}, "gunicorn", "-b", addrs["GUNICORN"], "-k", "gthread", "--threads", "4",
 			"--worker-tmp-dir", t.TempDir(), "--chdir", dir, "-e", "CLOSED="+list, "upstream:app")
 	}
@@ -61,7 +61,7 @@ func programs(t *testing.T, dir string) map[string]string {
 		config := "server {\nlisten " + free[0] + ";\nroot " + filepath.Join(dir, "files") + ";\n}\n"
 		if node := addrs["NODE"]; node != "" {
 			addrs["NGINXCHAIN"] = free[1]
-			// With a path, nginx passes on what it has decoded, encoded again.
+			// If proxy_pass has a path, nginx decodes the target and encodes it again.
 			config += fmt.Sprintf("server {\nlisten %s;\nmerge_slashes off;\nlocation / {\nproxy_pass http://%s/;\n}\n}\n", free[1], node)
 		} else {
 			free = free[:1]

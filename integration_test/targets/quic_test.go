@@ -26,8 +26,7 @@ import (
 	"github.com/quic-go/quic-go/quicvarint"
 )
 
-// certificate writes a certificate for localhost and its key, as Caddy's tls directive
-// takes them.
+// certificate writes a certificate for localhost and its key, in the format of Caddy's "tls" directive.
 func certificate(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -65,7 +64,7 @@ func dialQUIC(ctx context.Context, addr string) (*quic.Conn, error) {
 	}
 	control, err := conn.OpenUniStream()
 	if err == nil {
-		_, err = control.Write([]byte{0x0, 0x4, 0x0}) // the type of the stream, and SETTINGS without any
+		_, err = control.Write([]byte{0x0, 0x4, 0x0}) // the type of the stream, and an empty SETTINGS frame
 	}
 	return conn, err
 }

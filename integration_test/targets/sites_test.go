@@ -25,9 +25,9 @@ import (
 // UPSTREAM, for their addresses, and POLICY for the policy.
 type site struct {
 	name, body string
-	modes      []string // in which the upstream reads targets, by X-Mode; see upstream
-	guard      string   // what stands where the policy goes, instead of robots_policy
-	noFields   bool     // the answers do not carry what the policy says about them
+	modes      []string // modes in which the upstream reads targets; X-Mode selects one, see upstream
+	guard      string   // directive that is used instead of robots_policy
+	noFields   bool     // the answers do not have the policy's headers and meta tags
 }
 
 var sites = []site{
@@ -36,8 +36,8 @@ var sites = []site{
 	{name: "handle_path", body: "POLICY\nhandle_path /tree/* {\nroot * DIR/tree\nfile_server\n}\nhandle_path /admin/* {\nroot * DIR/admin\nfile_server\n}\nhandle {\nroot * DIR\nfile_server\n}"},
 	{name: "try_files", body: "root * DIR\nPOLICY\ntry_files {path} {path}/ /index.html\nfile_server"},
 	{name: "rewrite", body: "POLICY\nroute {\nuri strip_prefix /open\nuri path_regexp ^/zz(/|$) /\nroot * DIR\nfile_server\n}"},
-	// Caddy decodes what a rewrite takes from a path once more. Then "?" and "#" end the path, and
-	// file_server serves "/x.html" for "/x.html/": neither is what this compares.
+	// If a rewrite uses a part of a path, Caddy decodes this part again. Then "?" and "#" end the path, and file_server
+	// serves "/x.html" for "/x.html/". This site excludes both cases, because the test does not compare them.
 	{name: "rewrite of a capture", body: "POLICY\nroute {\n@all path_regexp all ^(/[^?#]*)$\nrewrite @all {re.all.1}\n@slash path */\nrespond @slash 404\nroot * DIR\nfile_server\n}"},
 	{name: "reverse_proxy", body: "POLICY\nreverse_proxy UPSTREAM", modes: goModes},
 	{name: "Node", body: "POLICY\nreverse_proxy NODE", modes: nodeModes},
@@ -51,8 +51,8 @@ var sites = []site{
 
 func quote(s string) string { return "`" + strings.TrimSpace(s) + "`" }
 
-// matchers answers for closed places by Caddy's path matcher, in which "*" and "["
-// may be special.
+// matchers returns directives that answer requests for disallowed places. They use Caddy's path matcher, in which "*"
+// and "[" may be special.
 func matchers() string {
 	var b strings.Builder
 	for i, c := range closed {
@@ -64,11 +64,11 @@ func matchers() string {
 	return b.String()
 }
 
-// policyOf closes the places for a crawler, or keeps them out of indexes.
+// policyOf returns a policy that disallows a usage of the places, such as crawling or indexing.
 func policyOf(usage, enforce string) string {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n  - for: everyone\n    disallow:\n      " + usage + ":\n")
-	// One of the sites strips "/open" and "/zz", so that a place has three names there.
+	// One of the sites strips "/open" and "/zz" from paths, so each place has three paths there.
 	for _, prefix := range []string{"", "/open", "/zz"} {
 		for i, c := range closed {
 			fmt.Fprintf(&b, "        - %q\n", prefix+patternOf(i, c))
@@ -84,10 +84,10 @@ func policyOf(usage, enforce string) string {
 
 // fleet is a server that runs each of the sites without a policy and with one.
 type fleet struct {
-	names         []string          // of the sites
-	modes         [][]string        // of the sites; see site
-	bare, guarded []string          // addresses, by site
-	quic          map[string]string // addresses for HTTP/3, by these; nil: HTTP/1.1 only
+	names         []string          // names of the sites
+	modes         [][]string        // modes of the sites; see site
+	bare, guarded []string          // addresses, in the order of names
+	quic          map[string]string // addresses for HTTP/3, keyed by the addresses above; nil if the server has only HTTP/1.1
 }
 
 // files returns the files of a site and, in the same directory, files, policy.yaml and a list
@@ -141,7 +141,7 @@ func start(t *testing.T, policy string) *fleet {
 	}
 	add := func(addr, host, body, guard string) {
 		body = strings.ReplaceAll(body, "POLICY", guard)
-		for _, name := range slices.Backward(slices.Sorted(maps.Keys(addresses))) { // the longer ones first
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(addresses))) { // longer names first, because some contain others
 			body = strings.ReplaceAll(body, name, addresses[name])
 		}
 		fmt.Fprintf(&config, "http://%s:%s {\n%s\n}\nhttps://%s:%s {\n%s\n%s\n}\n", host, port(addr), body, host, port(f.quic[addr]), tls, body)
@@ -156,7 +156,7 @@ func start(t *testing.T, policy string) *fleet {
 		add(addrs[2*i+1], "", s.body, cmp.Or(s.guard, guard))
 		f.add(s.name, s.modes, addrs[2*i], addrs[2*i+1])
 	}
-	// The last compares Caddy's host matcher.
+	// The last site tests Caddy's host matcher.
 	last := addrs[2*len(sites):]
 	for i, guard := range []string{"", guard} {
 		for host, text := range map[string]string{"shop.example.com": mark, "*.wild.example.com": mark, "": "open"} {
@@ -180,7 +180,7 @@ func (f *fleet) add(name string, modes []string, bare, guarded string) {
 	f.bare, f.guarded = append(f.bare, bare), append(f.guarded, guarded)
 }
 
-// without is the fleet without the sites of some names.
+// without returns the fleet without the sites for which leave returns true.
 func (f *fleet) without(drop func(site) bool) *fleet {
 	g := &fleet{quic: f.quic}
 	for i, name := range f.names {

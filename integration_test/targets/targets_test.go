@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package targets sends requests with odd targets and hosts through a real Caddy,
-// and compares what Caddy's own matchers, its file server and upstreams serve with
-// what the policy closes.
+// Package targets sends requests with unusual targets and hosts through a real Caddy. It compares the places that
+// Caddy's own matchers, its file server and upstreams serve with the places that the policy disallows.
 package targets
 
 import (
@@ -31,7 +30,7 @@ var (
 
 func TestMain(m *testing.M) { caddytest.Main(m, func(bool) {}) }
 
-const mark = "CLOSED" // in every response that the policy closes
+const mark = "CLOSED" // a text in every response from a disallowed place
 
 func document(text string) string {
 	return "<!DOCTYPE html><html><head><title>x</title></head><body>" + text + "</body></html>\n"
@@ -42,13 +41,12 @@ const (
 	browser = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
 )
 
-// A crawler that may not crawl a place is blocked whatever Caddy or an upstream
-// serves from there.
+// A crawler is blocked whenever Caddy or an upstream would serve a disallowed place.
 func TestNothingClosedIsServed(t *testing.T) {
 	compare(t, start(t, policyOf("crawl", "    enforce: block\n")), crawler, whereClosed(notRefused))
 }
 
-// notRefused says that a crawler got an answer other than a block.
+// notRefused returns a problem if a crawler got an answer other than a block.
 func notRefused(q request, r response) string {
 	if r.status == http.StatusForbidden || r.status == http.StatusBadRequest && q.isOpaque() {
 		return ""
@@ -56,13 +54,13 @@ func notRefused(q request, r response) string {
 	return fmt.Sprintf("status %d", r.status)
 }
 
-// Whatever Caddy or an upstream serves from a place that is not to be indexed says
-// so, in its header and in its page.
+// Every page that Caddy or an upstream serves from a place that must not be indexed has noindex in its header and in a
+// meta tag.
 func TestNothingClosedIsUnmarked(t *testing.T) {
 	f := start(t, policyOf("index", "")).without(func(s site) bool { return s.noFields })
 	compare(t, f, browser, whereClosed(func(q request, r response) string {
 		switch {
-		case q.method == http.MethodConnect: // whose answer is not a page
+		case q.method == http.MethodConnect: // the answer to CONNECT is not a page
 		case q.isOpaque() && r.status == http.StatusBadRequest:
 		case !strings.Contains(r.header.Get("X-Robots-Tag"), "noindex"):
 			return "no header"
@@ -73,15 +71,16 @@ func TestNothingClosedIsUnmarked(t *testing.T) {
 	}))
 }
 
-// A browser gets what it gets without a policy, however a target is written; but for those
-// with an opaque part.
+// A browser gets the same answer as without a policy, in whatever way the target is spelled. Targets with a scheme and
+// no slash after it are an exception.
 func TestBrowsersGetTheSame(t *testing.T) {
 	testkit.Slow(t)
 	compare(t, start(t, policyOf("crawl", "    enforce: block\n")), browser, sameStatus)
 }
 
-// sameStatus says where a browser gets another status than without a policy. forward_auth
-// passes a target with an opaque part to another place than Caddy decides at.
+// sameStatus returns a problem if a browser gets another status than without a policy. The status may differ for a
+// target with a scheme and no slash after it, because forward_auth sends such a target to another path than the
+// decider's.
 func sameStatus(q request, without, with response) string {
 	switch {
 	case without.status == with.status && !q.isOpaque():
@@ -92,10 +91,10 @@ func sameStatus(q request, without, with response) string {
 	return ""
 }
 
-// judge says what is wrong with an answer under the policy, given the one without.
+// judge compares the answers without and with the policy, and returns the problem, or "".
 type judge func(q request, without, with response) string
 
-// whereClosed asks where something closed is served without a policy.
+// whereClosed returns a judge that examines only requests for which a disallowed place is served without the policy.
 func whereClosed(problem func(request, response) string) judge {
 	return func(q request, without, with response) string {
 		if !strings.Contains(without.body, mark) {
@@ -145,12 +144,12 @@ func compare(t *testing.T, f *fleet, agent string, wrong judge) {
 	}
 	for _, name := range f.names {
 		if tally[name+": serves something closed"] < *count/400 {
-			t.Errorf("%s served too little that is disallowed", name)
+			t.Errorf("%s served too few disallowed places", name)
 		}
 	}
 }
 
-// comparer is one client of both.
+// comparer is a client that sends each request to both sites.
 type comparer struct {
 	*fleet
 	g             generator
@@ -208,7 +207,7 @@ func (c *comparer) next() error {
 	return nil
 }
 
-// errReset reports that a server gave up a stream without an answer.
+// errReset means that a server has reset a stream without an answer.
 var errReset = errors.New("stream reset")
 
 // ask sends a request, and sends it again on a new connection if the first was closed or its stream reset.
@@ -219,7 +218,7 @@ func ask(w *wire, r request) (response, error) {
 		if resp, err = w.do(r); err != nil {
 			w.close()
 			if err == io.EOF || err == io.ErrUnexpectedEOF || errors.Is(err, errReset) || strings.Contains(err.Error(), "reset by peer") || strings.Contains(err.Error(), "malformed") {
-				return response{}, nil // not a request to the server
+				return response{}, nil // such a request is not for this server
 			}
 		}
 	}

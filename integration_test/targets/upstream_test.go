@@ -12,11 +12,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 )
 
-// goModes are the ways known servers read a path; see upstream.
+// goModes are the ways in which known servers read a path; see upstream.
 var goModes = []string{"go", "wsgi", "rfc", "rfc decoded", "tomcat", "late parameters", "iis", "express", "host"}
 
-// upstream reads the path of a request, or its host, in the mode that the client
-// asks for.
+// upstream is a server that reads the path of a request, or its host, in the mode that the request's X-Mode selects.
 func upstream(w http.ResponseWriter, r *http.Request) {
 	raw, _, _ := strings.Cut(r.RequestURI, "?")
 	if raw == "" || raw[0] != '/' {
@@ -29,7 +28,7 @@ func upstream(w http.ResponseWriter, r *http.Request) {
 	text := "open"
 	switch mode := r.Header.Get("X-Mode"); {
 	case mode == "host" && hostIsClosed(r.Host), mode != "host" && isClosed(read(mode, raw, decoded)),
-		mode == "express" && isClosedInAnyCase(decoded): // its routes disregard letter case
+		mode == "express" && isClosedInAnyCase(decoded): // its routes ignore letter case
 		text = mark
 	}
 	w.Header().Set("Content-Type", "text/html")
@@ -51,7 +50,7 @@ func read(mode, raw, decoded string) string {
 		return p
 	case "rfc decoded":
 		return crawlertest.RemoveDotSegments(decoded)
-	case "tomcat": // drops parameters before it decodes
+	case "tomcat": // it drops path parameters before it decodes the path
 		p, err := url.PathUnescape(dropParameters(raw))
 		if err != nil {
 			return ""
@@ -60,7 +59,7 @@ func read(mode, raw, decoded string) string {
 	case "late parameters":
 		return clean(dropParameters(decoded))
 	}
-	return decoded // as WSGI and CGI give it to programs
+	return decoded // the form in which WSGI and CGI pass it to programs
 }
 
 func clean(p string) string {
@@ -79,7 +78,7 @@ func dropParameters(p string) string {
 	return strings.Join(segments, "/")
 }
 
-// hostIsClosed reads a host in the way of a server that has virtual hosts.
+// hostIsClosed reports whether a host is disallowed, if it is read like by a server with virtual hosts.
 func hostIsClosed(host string) bool {
 	host, _, _ = strings.Cut(strings.ToLower(strings.TrimPrefix(host, "[")), ":")
 	host = strings.TrimRight(host, ".]")

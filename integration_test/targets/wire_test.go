@@ -36,7 +36,7 @@ func (r request) isOpaque() bool {
 	return ok && r.method != http.MethodConnect && !strings.Contains(scheme, "/") && !strings.HasPrefix(rest, "/")
 }
 
-// fields are the header of HTTP/2 and 3.
+// fields returns the header of the request in HTTP/2 and HTTP/3.
 func (r request) fields(scheme string) [][2]string {
 	if r.method == http.MethodConnect {
 		return [][2]string{{":method", r.method}, {":authority", r.host}, {"user-agent", r.agent}, {"x-mode", r.mode}}
@@ -44,18 +44,18 @@ func (r request) fields(scheme string) [][2]string {
 	return [][2]string{{":method", r.method}, {":scheme", scheme}, {":authority", r.host}, {":path", r.target}, {"user-agent", r.agent}, {"x-mode", r.mode}}
 }
 
-// response is an answer; status is 0 if the server did not take the request.
+// response is an answer. Its status is 0 if the server did not accept the request.
 type response struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// wire speaks with one server. It is not for concurrent use.
+// wire holds the connections to one server. It is not safe for concurrent use.
 type wire struct {
 	addr string
 	quic string   // the address for HTTP/3
-	conn net.Conn // of HTTP/1.1
+	conn net.Conn // connection of HTTP/1.1
 	in   *bufio.Reader
 	h2   *framed
 	h3   *quic.Conn
@@ -105,7 +105,7 @@ func (w *wire) one(r request) (response, error) {
 	}
 	var body []byte
 	if r.method == http.MethodConnect && resp.ContentLength >= 0 {
-		body = make([]byte, resp.ContentLength) // which net/http takes for what goes through a tunnel
+		body = make([]byte, resp.ContentLength) // net/http would treat the body as the data of a tunnel
 		_, err = io.ReadFull(w.in, body)
 	} else {
 		body, err = io.ReadAll(resp.Body)
@@ -116,7 +116,7 @@ func (w *wire) one(r request) (response, error) {
 	return response{resp.StatusCode, resp.Header, string(body)}, err
 }
 
-// framed is a connection of HTTP/2 in the clear.
+// framed is an unencrypted HTTP/2 connection.
 type framed struct {
 	conn    net.Conn
 	framer  *http2.Framer
@@ -170,7 +170,7 @@ func (w *wire) two(r request) (response, error) {
 	return w.answer(f, id)
 }
 
-// answer reads frames up to the end of a stream.
+// answer reads frames until the end of a stream.
 func (w *wire) answer(f *framed, id uint32) (resp response, err error) {
 	resp.header = http.Header{}
 	for {

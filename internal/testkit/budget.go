@@ -39,7 +39,7 @@ func Within(t *testing.T, limit int64, most time.Duration, f func()) {
 	cpu = time.Duration(float64(cpu) / max(1, (slow+slowness())/2)).Round(time.Millisecond)
 	used := memory(f, 30)
 	if used > limit {
-		used = memory(f, 5) // so that garbage hardly adds to the result
+		used = memory(f, 5) // collects garbage early, so that it adds little to the result
 	}
 	t.Logf("%.1f MB, %s of a processor", float64(used)/1e6, cpu)
 	if used > limit {

@@ -15,8 +15,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// benchPages returns pages to measure with, by name: generated ones and, if
-// PAGES names a folder, the HTML files in it.
+// benchPages returns the pages to measure, keyed by name. They are generated. If the environment variable PAGES names a
+// folder, benchPages adds the HTML files in it.
 func benchPages(b *testing.B) map[string][]byte {
 	b.Helper()
 	pages := map[string][]byte{"generated-50KB": texts[0], "generated-1MB": pageLike(1<<20, 3)}
@@ -31,8 +31,8 @@ func benchPages(b *testing.B) map[string][]byte {
 	return pages
 }
 
-// BenchmarkEdit compares inserting an element into gzipped pages with the
-// alternative, to unpack them and pack them again at level 1.
+// BenchmarkEdit measures inserting an element into gzipped pages. It compares this with the alternative: unpacking the
+// pages, and packing them again at level 1.
 func BenchmarkEdit(b *testing.B) {
 	element := []byte(`<meta name="robots" content="noindex, nosnippet">`)
 	for name, page := range benchPages(b) {

@@ -218,9 +218,9 @@ func (e *Editor) single() event {
 	return ev
 }
 
-// replace writes toks with the codes of the current block. If these codes lack a symbol, it ends the block and
-// writes the next tokens in new blocks. Each time that happens it rewrites twice as much, because the codes may
-// lack the symbol everywhere.
+// replace writes toks with the codes of the current block. If these codes lack a symbol, it ends the block and writes
+// the next tokens in new blocks. Each time this happens, it rewrites twice as many bytes as before, because the symbol
+// may be missing in all following blocks.
 func (e *Editor) replace() {
 	d := &e.in
 	if !e.loaded {

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// packFormat packs text, flushing now and then, in one of the three formats.
+// packFormat compresses text in one of the three formats, with some flushes.
 func packFormat(rnd *rand.Rand, f Format, level int, text []byte) []byte {
 	var out bytes.Buffer
 	var w flushWriter
@@ -45,7 +45,7 @@ func packFormat(rnd *rand.Rand, f Format, level int, text []byte) []byte {
 	return out.Bytes()
 }
 
-// unpackFormat gives the text and what follows the stream.
+// unpackFormat returns the text, and the bytes after the stream.
 func unpackFormat(f Format, b []byte) (text, rest []byte, err error) {
 	src := bytes.NewReader(b)
 	var r io.Reader
@@ -69,7 +69,7 @@ func unpackFormat(f Format, b []byte) (text, rest []byte, err error) {
 	return text, rest, err
 }
 
-// someEdits makes edits within the first bytes of a text of n bytes.
+// someEdits returns random edits near the start of a text of n bytes.
 func someEdits(rnd *rand.Rand, n int) (es []Edit) {
 	at := 0
 	for range 1 + rnd.IntN(4) {
@@ -145,7 +145,7 @@ func reset(z *Editor, f Format, header int) {
 	z.format, z.header, z.known = f, header, true
 }
 
-// edit edits a whole stream.
+// edit applies the edits to a complete stream.
 func edit(dst io.Writer, f Format, header int, stream, text []byte, edits []Edit) error {
 	z := new(Editor)
 	reset(z, f, header)
@@ -155,8 +155,7 @@ func edit(dst io.Writer, f Format, header int, stream, text []byte, edits []Edit
 	return z.Close()
 }
 
-// peek looks into a stream as far as it has arrived, in pieces, at least at its
-// header.
+// peek calls Peek with growing parts of a stream that has arrived in part. It reads at least the header.
 func peek(t testing.TB, z *Editor, stream, text []byte, rnd *rand.Rand) []byte {
 	t.Helper()
 	var got []byte
@@ -188,8 +187,8 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// TestBrokenStaysBroken: a distance that reaches before the text's beginning
-// must not come to lie inside a longer one.
+// In a corrupt stream, a match refers to bytes before the start of the text. The edited text is longer, so the match
+// could become valid. The edited stream must remain corrupt.
 func TestBrokenStaysBroken(t *testing.T) {
 	var w blockWriter
 	w.block([]token{'a', match(3, 5)})
@@ -203,12 +202,12 @@ func TestBrokenStaysBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, _, err := unpackFormat(Raw, out.Bytes()); err == nil {
-		t.Errorf("it was made whole: %q", text)
+		t.Errorf("the stream became valid: %q", text)
 	}
 }
 
-// TestBlocksOfNoUse: where no match that reaches across the change can be written
-// with the block's own codes, the stream does not get much longer.
+// The codes of the blocks cannot express any match that reaches back across the edit. Nevertheless, the stream must not
+// become much longer.
 func TestBlocksOfNoUse(t *testing.T) {
 	m := &streamMaker{rnd: rand.New(rand.NewPCG(1, 2))}
 	head := []byte("0123456789abcdef")
@@ -220,8 +219,8 @@ func TestBlocksOfNoUse(t *testing.T) {
 	m.fixed(0, toks)
 	toks = toks[:0]
 	for len(m.text) < windowSize-1000 {
-		// Matches that repeat what stands before the change, with distances whose codes
-		// do not reach as far as is needed, and literals of no use for them.
+		// The matches repeat text before the edit. After the edit, the codes have no symbol for the longer distances,
+		// and none for the literals that could replace the matches.
 		next := token('z')
 		dist := len(m.text) - 5
 		for k := 18; k < len(distBase); k += 2 {
@@ -249,7 +248,7 @@ func TestBlocksOfNoUse(t *testing.T) {
 	t.Logf("%d bytes of stream became %d, for %d of text", len(m.out.b), out.Len(), len(m.text))
 }
 
-// FuzzEdit edits texts inside their streams.
+// FuzzEdit edits texts inside their streams, and compares the unpacked result with the edited text.
 func FuzzEdit(f *testing.F) {
 	for i := range 20 {
 		f.Add([]byte("<head><title>some text some text</title>"), uint64(i))
@@ -278,8 +277,8 @@ func checkSomeEdit(t *testing.T, text []byte, seed uint64) {
 	checkEdit(t, text, Format(rnd.IntN(3)), rnd.IntN(12)-2, rnd)
 }
 
-// FuzzPeek reads any bytes as a deflate stream, in any chunks: the text, and whether
-// it is whole, are those of compress/flate.
+// FuzzPeek reads any bytes as a deflate stream, in any chunks. Peek must return the same text as compress/flate, and
+// must agree on whether the text is complete.
 func FuzzPeek(f *testing.F) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for level := -2; level <= 9; level++ {

@@ -14,16 +14,15 @@ import (
 	"testing"
 )
 
-// A streamMaker writes valid deflate streams that no packer would make. They have all kinds of
-// blocks, codes of the maximum length, codes that lack symbols or have unused ones, and length
-// 258 in both forms.
+// A streamMaker writes valid deflate streams that no compressor would write. They have all kinds of blocks, codes of
+// the maximum length, codes that lack symbols or have unused symbols, and length 258 in both forms.
 type streamMaker struct {
 	rnd    *rand.Rand
 	out    bitString
 	text   []byte
-	ends   [][2]int // of symbols: bits of the stream, and bytes of the text
-	bounds []int    // of blocks, in the text
-	marks  [][2]int // behind empty stored blocks: bytes of the stream, and of the text
+	ends   [][2]int // after each symbol: the length of the stream in bits, and of the text in bytes
+	bounds []int    // the starts of the blocks, in bytes of the text
+	marks  [][2]int // after each empty stored block: the length of the stream and of the text in bytes
 }
 
 func makeStream(rnd *rand.Rand) *streamMaker {
@@ -55,12 +54,12 @@ func makeStream(rnd *rand.Rand) *streamMaker {
 	return m
 }
 
-// came records how much of the text is in the stream.
+// came records the present lengths of the stream and of the text.
 func (m *streamMaker) came(text int) {
 	m.ends = append(m.ends, [2]int{len(m.out.b)*8 + int(m.out.n), text})
 }
 
-// textIn returns how much of the text is in the first bytes of the stream.
+// textIn returns how many bytes of the text are in the first n bytes of the stream.
 func (m *streamMaker) textIn(n int) int {
 	i := sort.Search(len(m.ends), func(i int) bool { return m.ends[i][0] > n*8 })
 	if i == 0 {
@@ -84,7 +83,7 @@ func (m *streamMaker) stored(final uint64, n int) {
 	}
 }
 
-// tokens makes up some.
+// tokens returns random tokens.
 func (m *streamMaker) tokens() (toks []token) {
 	rnd := m.rnd
 	letters, matches := 1+rnd.IntN(256), rnd.IntN(10)
@@ -111,7 +110,7 @@ func (m *streamMaker) fixed(final uint64, toks []token) {
 	m.symbols(symbolsOf(m.rnd, toks), fixedLitLen[:], fixedDistLen[:])
 }
 
-// A coded is a token as symbols: a length may have two.
+// A coded is a token as symbols. Length 258 has two possible symbols.
 type coded struct {
 	size, lit, dist   int
 	litMore, distMore uint64
@@ -204,8 +203,8 @@ func (m *streamMaker) dynamic(final uint64, toks []token) {
 	m.symbols(s, lit, dist)
 }
 
-// codeLengths gives a length to every symbol in use, and to some others. The code is complete,
-// or has one symbol of one bit, or none. It has at least the given number of lengths.
+// codeLengths assigns a code length to every symbol in use, and to some unused symbols. The code is complete, or has
+// only one symbol of one bit, or no symbol. The result has at least the given number of lengths.
 func (m *streamMaker) codeLengths(used []uint8, atLeast int) []uint8 {
 	rnd := m.rnd
 	n := 0
@@ -244,8 +243,7 @@ func (m *streamMaker) codeLengths(used []uint8, atLeast int) []uint8 {
 	return used[:n]
 }
 
-// editsAt makes edits within the first n bytes of a text, many of them where
-// something begins or ends.
+// editsAt returns edits within the first n bytes of a text. Many of them are where a token or a block begins or ends.
 func (m *streamMaker) editsAt(n int) []Edit {
 	rnd := m.rnd
 	place := func(from int) int {
@@ -285,8 +283,7 @@ func inflated(b []byte) ([]byte, error) {
 	return io.ReadAll(flate.NewReader(bytes.NewReader(b)))
 }
 
-// editedUpTo returns the part of the changed text that must be there when the given number of
-// bytes has come.
+// editedUpTo returns the part of the edited text that must be available after the given number of bytes has arrived.
 func editedUpTo(text []byte, es []Edit) []byte {
 	var out []byte
 	at := 0
@@ -300,8 +297,8 @@ func editedUpTo(text []byte, es []Edit) []byte {
 	return append(out, text[at:]...)
 }
 
-// FuzzUnusualStreams changes texts inside streams as no packer makes them, whole,
-// cut off, and with a bit that is wrong.
+// FuzzUnusualStreams edits texts inside streams that no compressor would write: complete streams, incomplete streams,
+// and streams with one wrong bit.
 func FuzzUnusualStreams(f *testing.F) {
 	for i := range 20 {
 		f.Add(uint64(i), uint64(i))
@@ -402,8 +399,8 @@ func checkUnusual(t *testing.T, seed, seed2 uint64) {
 	}
 }
 
-// TestSmallWindow: a zlib stream that declares a small window (RFC 1950 §2.2)
-// keeps to it, since a reader may have no more.
+// A zlib stream can declare a small window (RFC 1950 section 2.2). The edited stream must not contain larger distances,
+// because a reader may store no more than this window.
 func TestSmallWindow(t *testing.T) {
 	var w blockWriter
 	var toks []token
@@ -442,7 +439,8 @@ func TestSmallWindow(t *testing.T) {
 	}
 }
 
-// TestNoChecksum: what no text can have as its Adler-32 does not become right.
+// A stream ends with a value that cannot be the Adler-32 checksum of any text. Editing must not turn this value into
+// the correct checksum.
 func TestNoChecksum(t *testing.T) {
 	text := []byte{} // its checksum is 1
 	raw := append([]byte{0x78, 0x9C}, 3, 0, 0, 0, 0xFF, 0xF2)
@@ -458,8 +456,7 @@ func TestNoChecksum(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: however much comes in one piece, the Editor's buffers
-// stay small.
+// The Editor's buffers stay small even if a large stream arrives in one piece.
 func TestMemoryIsBounded(t *testing.T) {
 	m := &streamMaker{rnd: rand.New(rand.NewPCG(1, 1))}
 	for range 20 {
@@ -485,8 +482,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkTinyBlocks changes texts in streams of as many blocks as there can be:
-// what a block costs has to be in proportion to its bits.
+// BenchmarkTinyBlocks edits texts in streams that have the largest possible number of blocks. The time for a block must
+// be proportional to its bits.
 func BenchmarkTinyBlocks(b *testing.B) {
 	edits := []Edit{{9, 9, []byte("<meta name=robots>")}}
 	for name, block := range map[string]func(m *streamMaker){

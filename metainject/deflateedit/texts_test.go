@@ -16,7 +16,7 @@ var (
 	seed   = flag.Uint64("seed", 7, "of the random tests")
 )
 
-// random returns a source of random numbers and the scale of the test.
+// random returns a source of random numbers, and the number of rounds that the test runs.
 func random(t *testing.T) (*rand.Rand, int) {
 	t.Helper()
 	n := *rounds
@@ -32,8 +32,7 @@ type flushWriter interface {
 	Flush() error
 }
 
-// pageLike returns a page of about size bytes that compresses about as well as
-// real ones do, to a quarter or a fifth.
+// pageLike returns a page of about size bytes. Like real pages, it can be compressed to a quarter or a fifth.
 func pageLike(size int, seed uint64) []byte {
 	rnd := rand.New(rand.NewPCG(seed, 11))
 	words := make([]string, 700)
@@ -62,11 +61,11 @@ func pageLike(size int, seed uint64) []byte {
 	return b.Bytes()
 }
 
-// texts have few, many and long matches.
+// texts returns texts with few matches, with many matches, and with long matches.
 var texts = [][]byte{
 	pageLike(50<<10, 1), pageLike(90<<10, 9),
 	bytes.Repeat([]byte("abcdefgh"), 12<<10),
-	func() []byte { // nothing to match
+	func() []byte { // no repeated text
 		rnd := rand.New(rand.NewPCG(1, 2))
 		b := make([]byte, 80<<10)
 		for i := range b {

@@ -18,8 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
 )
 
-// Whatever an author writes into the texts, the document is well-formed XML that has them
-// as text, and no element or comment of theirs.
+// Whatever an author writes into the texts of a policy, the document is well-formed XML. It contains the texts only as
+// text, so they cannot add an element or a comment.
 func FuzzDocument(f *testing.F) {
 	f.Add("Example <Media> & Co", "terms?a=1&b=2", "/a*b", "?q=1")
 	f.Add("]]>", "--><x/>", "%00'\"", "é\u0085\ufffe")
@@ -35,7 +35,7 @@ func FuzzDocument(f *testing.F) {
 		}
 		file, _ := policyfile.Load("policy.yaml", text)
 		if file == nil {
-			return // rejected, so that nothing is published
+			return // the policy is rejected, so nothing is published
 		}
 		if d, _ := rsl.New(rights.NewView(file.Policy, "www.example.com"), &file.Spec.Rights); d != nil {
 			checkTexts(t, d.Body, map[string]string{"copyright": file.Spec.Rights.Copyright, "terms": file.Spec.Rights.Terms})
@@ -43,7 +43,7 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// checkTexts wants a document with only its own elements, and these texts in them.
+// checkTexts checks that a document has only elements of known names, and that these elements have the given texts.
 func checkTexts(t *testing.T, body []byte, texts map[string]string) {
 	t.Helper()
 	known := []string{"rsl", "content", "license", "permits", "prohibits", "copyright", "terms"}

@@ -40,7 +40,7 @@ func TestDocument(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, text string
-		want       map[string]string // "PATH USAGE" to what it says
+		want       map[string]string // maps "PATH USAGE" to the decision of the document
 	}{
 		{
 			"all open", "rules:\n- for: everyone\n  allow: {train-ai: /, ai-use: /, search: /}\n",
@@ -118,7 +118,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// A parser that is not Go's takes it for well-formed XML.
+// A parser in another language accepts the document as well-formed XML.
 func TestWellFormed(t *testing.T) {
 	t.Parallel()
 	body := document(t, "rules:\n- for: everyone\n  disallow: {train-ai: ['/*.pdf$', '/a?b=\"<>&x']}\n"+owner)

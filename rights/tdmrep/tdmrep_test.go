@@ -61,7 +61,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, text := range []string{"", "{}", "null", `[{]`, "<html>", strings.Repeat(" ", MaxFile+1)} {
 		if _, _, err := Parse([]byte(text)); err == nil {
-			t.Errorf("%.20q is read", text)
+			t.Errorf("%.20q was accepted", text)
 		}
 	}
 }
@@ -113,13 +113,14 @@ func TestMergeNeverRelaxes(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d paths as both say, %d stricter", exactly, loose)
+	t.Logf("%d paths are exactly as both files say, %d are stricter", exactly, loose)
 	if exactly < 10*loose {
-		t.Error("too many are stricter")
+		t.Error("too many paths are stricter than both files")
 	}
 }
 
-// Locations that cross in too many ways do not reserve what neither file reserves.
+// The locations of both files cross. Nevertheless, the merged file does not reserve any path that neither file
+// reserves.
 func TestMergeOfCrossingLocations(t *testing.T) {
 	t.Parallel()
 	ours := &File{Rules: []Rule{{pathpattern.MustParse("/*aab"), Declaration{Reservation: Reserved}}}}
@@ -130,7 +131,7 @@ func TestMergeOfCrossingLocations(t *testing.T) {
 	}}
 	merged, exact := ours.Merge(theirs)
 	if !exact {
-		t.Error("nothing is reserved but what either file reserves")
+		t.Error("the result is called stricter than necessary, although it is exact")
 	}
 	for path, want := range map[string]Reservation{"/": NotReserved, "/x": NotReserved, "/a": Reserved, "/x/aab": Reserved, "/news/1.html": Reserved, "/news/1": NotReserved} {
 		if got := merged.At(path).Reservation; got != want {
@@ -163,7 +164,7 @@ func TestApply(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			h := c.have.Clone()
-			for range 2 { // twice is as once
+			for range 2 { // applying twice has the same result as once
 				c.d.Apply(h)
 				if h.Get(ReservationField) != c.res || h.Get(PolicyField) != c.pol || len(h[ReservationField]) > 1 {
 					t.Errorf("%v, want %q %q", h, c.res, c.pol)

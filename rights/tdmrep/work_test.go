@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// An upstream chooses the rules of its file. Merging them costs bounded work, whatever
-// their locations are, and never relaxes what either file reserves.
+// An upstream can put any rules into its file. Merging them needs only limited work, whatever their locations are.
+// Rights that the policy's file reserves stay reserved.
 func TestMergeWorkIsBounded(t *testing.T) {
 	t.Parallel()
 	ours := &File{Rules: []Rule{{pathpattern.MustParse("/ours/"), Declaration{Reservation: Reserved}}}}
@@ -30,11 +30,11 @@ func TestMergeWorkIsBounded(t *testing.T) {
 			start := time.Now()
 			merged, exact := ours.Merge(theirs)
 			t.Logf("%v, %d rules, exact %v", time.Since(start), len(merged.Rules), exact)
-			if took := time.Since(start); took > 2*time.Minute { // a hundred times what it takes
+			if took := time.Since(start); took > 2*time.Minute { // a hundred times the usual duration
 				t.Errorf("%v", took)
 			}
 			if merged.At("/ours/x").Reservation != Reserved {
-				t.Error("our own reservation is gone")
+				t.Error("the reservation of the policy's file is missing")
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/clickhousetest"
 )
 
-// every has each byte that a text can have, alone and before others.
+// every contains texts with each possible byte, alone and before other bytes.
 func every() (all []string) {
 	for i := range 256 {
 		b := string([]byte{byte(i)})
@@ -21,7 +21,7 @@ func every() (all []string) {
 	return append(all, "", `\N`, `'); DROP TABLE t; --`, "/* '", "é\u202e😀", strings.Repeat("'", 1000))
 }
 
-// What ClickHouse stores and reads is what was written, as a literal and as a field.
+// ClickHouse returns exactly the texts that were written, as literals and as fields.
 func TestTextsAgainstClickHouse(t *testing.T) {
 	t.Parallel()
 	s := clickhousetest.Start(t)
@@ -55,7 +55,7 @@ func TestTextsAgainstClickHouse(t *testing.T) {
 	}
 }
 
-// What fails says so, also when it fails after rows have been found.
+// A failing query returns an error, even if it fails after some rows were found.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	s := clickhousetest.Start(t)
@@ -95,12 +95,12 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	if err := (&clickhouse.Client{URL: "http://h/robots", PasswordFile: "f"}).Check(); err == nil {
-		t.Error("a password without a user passes")
+		t.Error("a password without a user was accepted")
 	}
 }
 
-// scan reads a literal as ClickHouse's lexer does: to the first quote that no backslash comes
-// before. It returns what follows.
+// scan reads a literal like ClickHouse's lexer: up to the first quote without a backslash before it. It returns the
+// value of the literal and the text after it.
 func scan(literal string) (rest string, ok bool) {
 	if !strings.HasPrefix(literal, "'") {
 		return "", false

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Browser is a headless Chromium that is driven by the Chrome DevTools Protocol
-// through a pipe: messages are JSON, each with a zero byte at its end.
+// Browser is a headless Chromium. It is controlled with the Chrome DevTools Protocol through a pipe. Each message is
+// JSON and ends with a zero byte.
 type Browser struct {
 	t       testing.TB
 	to      io.Writer
@@ -38,8 +38,7 @@ type message struct {
 	Error  json.RawMessage `json:"error,omitempty"`
 }
 
-// Start runs it until the end of the test, at most eight minutes. Every
-// name of a host leads it to loopback.
+// Start runs a Chromium until the end of the test, for at most eight minutes. It resolves all host names to loopback.
 func Start(t testing.TB, program string) *Browser {
 	t.Helper()
 	theirIn, in, err := os.Pipe()
@@ -54,7 +53,7 @@ func Start(t testing.TB, program string) *Browser {
 	cmd := exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
 		"--disable-quic", "--no-first-run", "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-default-apps", "--no-proxy-server",
 		"--host-resolver-rules=MAP * 127.0.0.1", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe", "about:blank")
-	cmd.ExtraFiles, cmd.Stderr = []*os.File{theirIn, theirOut}, &b.stderr // 3 and 4
+	cmd.ExtraFiles, cmd.Stderr = []*os.File{theirIn, theirOut}, &b.stderr // file descriptors 3 and 4
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +61,7 @@ func Start(t testing.TB, program string) *Browser {
 	hangs := time.AfterFunc(8*time.Minute, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() {
 		hangs.Stop()
-		_ = in.Close() // ends it
+		_ = in.Close() // ends the browser
 		_ = out.Close()
 		if time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() }); cmd.Wait() != nil && t.Failed() {
 			t.Logf("the browser wrote %.2000s", b.stderr.String())
@@ -86,7 +85,7 @@ func Start(t testing.TB, program string) *Browser {
 	return b
 }
 
-// Call carries out a method. Events that come in between go to On.
+// Call executes a method of the protocol. Events that arrive before the result are passed to On.
 func (b *Browser) Call(method string, params, result any) {
 	b.t.Helper()
 	b.id++
@@ -130,7 +129,7 @@ func (b *Browser) next() (m message) {
 	return m
 }
 
-// Open goes to a page, and puts into result what the expression is there.
+// Open loads a page, evaluates an expression there, and stores the value in result.
 func (b *Browser) Open(url, expression string, result any) {
 	b.t.Helper()
 	var gone struct{ ErrorText string }
@@ -155,8 +154,8 @@ func (b *Browser) Open(url, expression string, result any) {
 	}
 }
 
-// Eval puts into result what an expression is on the page that is open. It waits for a
-// promise.
+// Eval evaluates an expression on the open page, and stores the value in result. If the value is a promise, it waits
+// for the promise.
 func (b *Browser) Eval(expression string, result any) {
 	b.t.Helper()
 	var value struct {
@@ -174,7 +173,7 @@ func (b *Browser) Eval(expression string, result any) {
 	}
 }
 
-// Screen sets the size of the window in CSS pixels, and whether colors are dark.
+// Screen sets the size of the window in CSS pixels, and selects light or dark colors.
 func (b *Browser) Screen(width, height int, dark bool) {
 	b.t.Helper()
 	b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
@@ -185,7 +184,7 @@ func (b *Browser) Screen(width, height int, dark bool) {
 	b.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// Screenshot is the page as PNG, whole or as much as fits into the window.
+// Screenshot returns a picture of the page as PNG, either of the complete page or of the visible part.
 func (b *Browser) Screenshot(whole bool) []byte {
 	b.t.Helper()
 	var shot struct{ Data []byte }
@@ -193,8 +192,8 @@ func (b *Browser) Screenshot(whole bool) []byte {
 	return shot.Data
 }
 
-// Visit goes to a page and waits until it is whole, also where scripts do not run: then
-// nothing calls a handler or settles a promise.
+// Visit loads a page and waits until it is complete. It also works if scripts are switched off, because it does not use
+// handlers or promises of the page.
 func (b *Browser) Visit(url string) {
 	b.t.Helper()
 	b.Call("Page.navigate", map[string]any{"url": url}, nil)

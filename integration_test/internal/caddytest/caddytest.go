@@ -20,11 +20,11 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	_ "github.com/caddyserver/caddy/v2/modules/standard" // what a Caddyfile needs
+	_ "github.com/caddyserver/caddy/v2/modules/standard" // modules that a Caddyfile needs
 	"github.com/gofrs/flock"
 
 	_ "github.com/robotspolicy/caddy-robots-policy"
-	_ "github.com/robotspolicy/caddy-robots-policy/console" // the module
+	_ "github.com/robotspolicy/caddy-robots-policy/console" // the tested module
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 )
 
@@ -34,10 +34,9 @@ func FreeAddr(t testing.TB) string {
 	return FreeAddrs(t, 1)[0]
 }
 
-// FreeAddrs returns n different addresses. Their ports are outside the range that systems use
-// for outgoing connections, where any program could take them before they are listened on. Test
-// programs that run at the same time get different ports, because Caddy can listen on a port that
-// another Caddy uses.
+// FreeAddrs returns n different addresses. Their ports are outside the range that systems use for outgoing connections.
+// Within that range, any program could take a port before the test listens on it. Test programs that run at the same
+// time get different ports, because Caddy can listen on a port that another Caddy uses.
 func FreeAddrs(t testing.TB, n int) (addrs []string) {
 	t.Helper()
 	first := firstPort()
@@ -59,7 +58,7 @@ const portsEach = 2000 // the number of ports for a test program
 
 var (
 	nextPort atomic.Uint32
-	portLock *flock.Flock // held until the program ends
+	portLock *flock.Flock // reserved until the program ends
 )
 
 // firstPort returns the first port of this program. It is random if ten programs run at the same time.
@@ -73,8 +72,7 @@ var firstPort = sync.OnceValue(func() int {
 	return 10_000 + rand.IntN(10)*portsEach
 })
 
-// Adapt returns the JSON of a Caddyfile and Caddy's warnings about it, without
-// those about formatting.
+// Adapt returns the JSON of a Caddyfile, and Caddy's warnings about it except warnings about formatting.
 func Adapt(caddyfile string) ([]byte, []caddyconfig.Warning, error) {
 	config, all, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(caddyfile), map[string]any{"filename": "Caddyfile"})
 	var warnings []caddyconfig.Warning
@@ -86,7 +84,7 @@ func Adapt(caddyfile string) ([]byte, []caddyconfig.Warning, error) {
 	return config, warnings, err
 }
 
-// ownStorage says that Main has set the storage.
+// ownStorage is true if Main has set the storage.
 var ownStorage bool
 
 // Load runs a Caddyfile instead of the previous one. A process has one Caddy, so tests that use
@@ -105,17 +103,17 @@ func Load(caddyfile string) error {
 	return caddy.Load(config, true)
 }
 
-// asCaddy in its environment makes a test program Caddy's command.
+// If the environment variable asCaddy is set, a test program works as Caddy's command.
 const asCaddy = "ROBOTSPOLICY_TEST_AS_CADDY"
 
-// Main runs the tests of a package, or Caddy's command if Command started the program, so that
-// no test has to build one. setup is called first, with its name. Configurations without a
-// storage get an empty one. So a developer's own Caddy storage, for example with a catalog of
-// crawlers, does not affect a test, and no test changes the saved configuration.
+// Main runs the tests of a package. If Command started the program, Main instead runs Caddy's command, so that no test
+// has to build Caddy. setup is called first, with the name of the command. Configurations without a storage get an
+// empty one. So a developer's own Caddy storage, for example with a catalog of crawlers, does not affect a test, and no
+// test changes the saved configuration.
 func Main(m interface{ Run() int }, setup func(asCaddy bool)) {
 	command := os.Getenv(asCaddy) != ""
 	os.Unsetenv(asCaddy)
-	verify.SetSnapshotDate(time.Now().AddDate(0, -2, 0)) // they verify, and deny no one
+	verify.SetSnapshotDate(time.Now().AddDate(0, -2, 0)) // at this age, the embedded lists verify clients, but do not detect impostors
 	setup(command)
 	if command {
 		caddycmd.Main()
@@ -132,8 +130,8 @@ func Main(m interface{ Run() int }, setup func(asCaddy bool)) {
 	os.Exit(code)
 }
 
-// Command is `caddy ARGS…` with this module, in a new process that stores its data in the folder dir. The package's
-// TestMain must call Main.
+// Command returns the command `caddy ARGS…` with this module. It runs in a new process that stores its data in the
+// folder dir. The package's TestMain must call Main.
 func Command(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), asCaddy+"=1", "XDG_DATA_HOME="+filepath.Join(dir, "data"), "XDG_CONFIG_HOME="+dir)

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// Zone holds the data of a name server, by name in lower case with its final dot. Names of
-// addresses are under in-addr.arpa.
+// Zone holds the data of a name server. Its keys are names in lower case with the final dot. Names of addresses are
+// below in-addr.arpa.
 type Zone map[string]Name
 
 // Name holds a Zone's data for a name.
 type Name struct {
-	PTR []string // names of an address
-	A   string   // an address
-	// Broken is the kind of response instead of an answer: hang, garbage, servfail, another.
+	PTR []string // host names of an address
+	A   string   // address of a host name
+	// Broken selects a faulty response instead of an answer: hang, garbage, servfail or another.
 	Broken string
 }
 
@@ -53,8 +53,8 @@ func (z Zone) ServeTCP(l net.Listener) {
 	}
 }
 
-// ServeConn answers queries as over TCP (RFC 1035 section 4.2.2), until one is never
-// answered.
+// ServeConn answers queries in the format for TCP (RFC 1035 section 4.2.2). It stops at a query that it must not
+// answer.
 func (z Zone) ServeConn(conn net.Conn) {
 	defer conn.Close()
 	var size [2]byte
@@ -76,7 +76,7 @@ func (z Zone) ServeConn(conn net.Conn) {
 	}
 }
 
-// truncated is the head of an answer, which says that it is longer than UDP carries.
+// truncated returns the header of an answer that is too long for UDP.
 func truncated(answer []byte) []byte {
 	var m dnsmessage.Message
 	if m.Unpack(answer) != nil {
@@ -87,7 +87,7 @@ func truncated(answer []byte) []byte {
 	return short
 }
 
-// answer answers a query, or is nil for one that is never answered.
+// answer returns the answer to a query, or nil if the query must not be answered.
 func (z Zone) answer(query []byte) []byte {
 	var m dnsmessage.Message
 	if m.Unpack(query) != nil || len(m.Questions) != 1 {

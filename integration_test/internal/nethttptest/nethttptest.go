@@ -24,12 +24,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// Config says what the words POLICY, DIR and UPSTREAM in the body of a site stand for,
-// and what surrounds it.
+// Config has the values of the words POLICY, DIR and UPSTREAM in the body of a site, and its environment.
 type Config struct {
-	Policy   string // a file
+	Policy   string // policy file
 	Dir      string
-	Upstream http.Handler // called directly: there is no proxy
+	Upstream http.Handler // the handler is called directly, without a proxy
 	Logger   *zap.Logger
 	Server   handler.Server
 }
@@ -38,12 +37,12 @@ type Config struct {
 type Site struct {
 	http.Handler
 	pool     source.Pool
-	policies *source.Store                                         // nil: it has no policy
-	below    func(host string) (below *robotstxt.File, known bool) // see site.Question; nil if nothing is merged
+	policies *source.Store                                         // nil if the site has no policy
+	below    func(host string) (below *robotstxt.File, known bool) // see site.Question; nil if the site does not merge files
 }
 
-// New returns the site with a body in the syntax of a Caddyfile, whose directives are in
-// the order in which they run. Where it needs Caddy, it returns why instead.
+// New returns the site with a body in the syntax of a Caddyfile. The directives must be in the order in which they run.
+// If the body needs Caddy, New returns the reason instead.
 func New(t testing.TB, body string, c Config) (s *Site, onlyCaddy string) {
 	t.Helper()
 	p := parser{c: c, last: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
@@ -100,20 +99,20 @@ func (s *Site) Explain(q site.Question) (*site.Explanation, error) {
 	return snapshot.Site.Explain(q), nil
 }
 
-// layer wraps what follows it on a site.
+// layer wraps the next handler of a site.
 type layer func(s *Site, next http.Handler) http.Handler
 
-// parser reads the body of a site.
+// parser parses the body of a site.
 type parser struct {
 	c         Config
 	layers    []layer
 	last      http.Handler
 	root      string
-	robots    int // directives robots_policy
+	robots    int // number of robots_policy directives
 	onlyCaddy string
 }
 
-// onlyCaddy lists directives with the reason why a site with one needs Caddy.
+// onlyCaddy maps directives and options to the reason why a site with them needs Caddy.
 var onlyCaddy = map[string]string{
 	"encode":               "encode: net/http does not compress",
 	"templates":            "templates: net/http has none",
@@ -138,7 +137,7 @@ var onlyCaddy = map[string]string{
 	"no upstream":          "reverse_proxy to a server that is down: there is no proxy",
 }
 
-// needsCaddy notes that the site needs Caddy for this, which onlyCaddy explains.
+// needsCaddy records that the site needs Caddy because of a key of onlyCaddy.
 func (p *parser) needsCaddy(t testing.TB, what string) {
 	t.Helper()
 	why := onlyCaddy[what]
@@ -150,7 +149,7 @@ func (p *parser) needsCaddy(t testing.TB, what string) {
 	}
 }
 
-// directive takes one directive with its block.
+// directive parses one directive with its block.
 func (p *parser) directive(t testing.TB, d *caddyfile.Dispenser) {
 	t.Helper()
 	name, args, nesting := d.Val(), d.RemainingArgs(), d.Nesting()
@@ -181,7 +180,7 @@ func (p *parser) directive(t testing.TB, d *caddyfile.Dispenser) {
 	}
 }
 
-// lines are the lines of a block and of the blocks in it.
+// lines returns the lines of a block and of the blocks in it.
 func lines(d *caddyfile.Dispenser, nesting int) (all [][]string) {
 	for d.NextBlock(nesting) {
 		all = append(all, append([]string{d.Val()}, d.RemainingArgs()...))
@@ -202,7 +201,7 @@ func (p *parser) reverseProxy(t testing.TB, args []string, block [][]string) {
 	t.Helper()
 	for _, line := range block {
 		switch line[0] {
-		case "transport", "keepalive": // how a proxy connects
+		case "transport", "keepalive": // these options only determine how a proxy connects
 		default:
 			p.needsCaddy(t, line[0])
 		}
@@ -214,8 +213,8 @@ func (p *parser) reverseProxy(t testing.TB, args []string, block [][]string) {
 	p.last = p.c.Upstream
 }
 
-// header takes the operations that Caddy applies before the request goes on. Those with
-// "-" and ">" it applies to the response.
+// header parses the operations that Caddy applies before it calls the next handler. It does not support operations with
+// "-" and ">", which Caddy applies to the response.
 func (p *parser) header(t testing.TB, args []string, block [][]string) {
 	t.Helper()
 	if len(args) > 0 {
@@ -240,7 +239,7 @@ func (p *parser) header(t testing.TB, args []string, block [][]string) {
 	}
 }
 
-// respond answers as Caddy's respond does, which reads {header.Status} from the request.
+// respond answers like Caddy's "respond". In the tests, the status is the value of the request's field Status.
 func respond(args []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status := http.StatusOK
@@ -257,7 +256,7 @@ func respond(args []string) http.Handler {
 	})
 }
 
-// robotsPolicy takes the directive robots_policy.
+// robotsPolicy parses the directive robots_policy.
 func (p *parser) robotsPolicy(t testing.TB, block [][]string) {
 	t.Helper()
 	o := handler.Options{Logger: p.c.Logger, Server: p.c.Server}

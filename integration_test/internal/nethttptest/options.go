@@ -22,7 +22,7 @@ var (
 	}
 )
 
-// setOption sets what a line in the block of robots_policy sets.
+// setOption applies a line in the block of robots_policy to the options.
 func setOption(t testing.TB, o *handler.Options, name string, args []string) (err error) {
 	t.Helper()
 	known := true
@@ -50,7 +50,7 @@ func setOption(t testing.TB, o *handler.Options, name string, args []string) (er
 		}
 	case "verify":
 		o.Verifier = verifier(t, args)
-	case "reload": // the test reloads
+	case "reload": // ignored, because the test calls Reload
 	default:
 		known = false
 	}

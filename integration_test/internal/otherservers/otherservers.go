@@ -27,8 +27,8 @@ func Recipe(t testing.TB, root, name string) string {
 	return string(text)
 }
 
-// Nginx starts an nginx with the text of http {}, with its snippets, and
-// skips the test if there is none. It answers at addrs when it returns its process.
+// Nginx starts nginx with the text of its http block and with snippets. It waits until nginx answers at addrs, and
+// returns its process. If nginx is not installed, the test is skipped.
 func Nginx(t testing.TB, root, text string, addrs ...string) *os.Process {
 	t.Helper()
 	dir := t.TempDir()
@@ -100,11 +100,11 @@ func Run(t testing.TB, log string, addrs []string, name string, args ...string) 
 	return cmd.Process
 }
 
-// Installed reports whether there is a program for Run.
+// Installed reports whether Run can find a program.
 func Installed(name string) bool { return find(name) != "" }
 
-// find returns the path of a program, "" if there is none. Debian has servers where only
-// root looks for them.
+// find returns the path of a program, or "" if it is not installed. On Debian, servers are in directories that only
+// root has in PATH.
 func find(name string) string {
 	for _, name := range []string{name, "/usr/sbin/" + name} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -122,7 +122,8 @@ func answers(addr string) bool {
 	return c.Close() == nil
 }
 
-// Decider is a Caddyfile that decides in a style at an address, under a policy.
+// Decider returns a Caddyfile for a Caddy that answers other servers at an address, with a protocol (style) and a
+// policy.
 func Decider(addr, style, policy, activity string) string {
 	return "{\nadmin off\npersist_config off\nauto_https off\nlog {\noutput discard\n}\n" + activity +
 		"servers {\ntrusted_proxies static 127.0.0.1/32\ntrusted_proxies_strict\n}\n}\n" +
@@ -134,7 +135,7 @@ func port(addr string) string {
 	return p
 }
 
-// Addrs are free addresses for a server, what it asks, and what answers behind it.
+// Addrs returns free addresses for a server, for the Caddy that it asks, and for the application behind it.
 func Addrs(t testing.TB) (server, decider, app string) {
 	t.Helper()
 	a := caddytest.FreeAddrs(t, 3)

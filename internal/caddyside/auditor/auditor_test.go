@@ -113,7 +113,7 @@ func TestReportsChanges(t *testing.T) {
 	}
 }
 
-// gauges are the values of the metric of faults.
+// gauges returns the values of the metric of errors.
 func gauges(t *testing.T) (values []float64) {
 	t.Helper()
 	r := prometheus.NewRegistry()

@@ -21,7 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// without takes rows out of a catalog, by their tokens.
+// without removes the rows with these tokens from a catalog.
 func without(t *testing.T, data []byte, gone func(token string, i int) bool) []byte {
 	t.Helper()
 	head, rows, ok := bytes.Cut(data, []byte("\ncrawlers:\n"))
@@ -43,9 +43,8 @@ func without(t *testing.T, data []byte, gone func(token string, i int) bool) []b
 	return bytes.Join([][]byte{head, kept.Bytes()}, []byte("\ncrawlers:\n"))
 }
 
-// The released catalog is taken if it is signed, newer and plausible, and if under no running
-// policy it allows more or takes anything from search. Otherwise the one in use stays, and the
-// reason is reported.
+// The released catalog is installed if it is signed, newer and plausible. No running policy may allow more because of
+// it, and search engines may not lose anything. Otherwise the catalog in use remains, and the reason is reported.
 func TestReleasedCatalog(t *testing.T) {
 	private, public, err := note.GenerateKey(nil, "test")
 	if err != nil {
@@ -104,7 +103,7 @@ rules:
 		t.Fatal(err)
 	}
 	before := catalog(t, today.AddDate(0, 0, -1).Format(time.DateOnly), "FirstNewBot")
-	if today.AddDate(0, 0, -1).Format(time.DateOnly) <= embedded.AsOf() { // this test runs on the days of a new catalog
+	if today.AddDate(0, 0, -1).Format(time.DateOnly) <= embedded.AsOf() { // the date of the test is the date of the new catalog
 		before = catalog(t, embedded.AsOf(), "FirstNewBot")
 		date = today.AddDate(0, 0, 1).Format(time.DateOnly)
 		good = released(date)
@@ -179,7 +178,7 @@ rules:
 		t.Errorf("good: %+v", s)
 	}
 	if l := listed(func(l identity.ListStatus) bool { return l.URL == url }); l.Entries != 2 || !l.Fresh {
-		t.Errorf("not the list that came with the catalog: %+v", l)
+		t.Errorf("the list in use is not the list of the catalog: %+v", l)
 	}
 	t.Logf("in use after %s", time.Since(began).Round(time.Millisecond))
 
@@ -192,19 +191,19 @@ rules:
 		t.Fatal(err)
 	}
 	if _, err := Effects(embedded, c, []*source.Snapshot{pinned}); err == nil || !strings.Contains(err.Error(), "pinned.yaml requires the catalog of "+embedded.AsOf()) {
-		t.Errorf("with a policy that is for another catalog: %v", err)
+		t.Errorf("with a policy that fails under the new catalog: %v", err)
 	}
 	effects, err := Effects(embedded, c, []*source.Snapshot{running})
 	if err != nil || len(effects) != 1 || !strings.Contains(effects[0], "ReleasedNewBot") {
 		t.Errorf("effects: %q, %v", effects, err)
 	}
-	t.Logf("what it changes: %s", strings.Join(effects, "\n"))
+	t.Logf("effects of the catalog: %s", strings.Join(effects, "\n"))
 	if _, err := Effects(embedded, c, make([]*source.Snapshot, maxJudged+1)); err == nil {
 		t.Error("more policies than can be judged")
 	}
 }
 
-// A catalog is rejected if a search engine would lose something by it.
+// A catalog is rejected if a search engine would lose something because of it.
 func TestSearchLosesByCatalog(t *testing.T) {
 	running, err := source.Compile("policy.yaml", []byte("version: 1\nenforcement: block\nrules:\n  - for: everyone\n    disallow: {crawl: /a/}\n  - for: category:seo\n    disallow: {crawl: /b/}\n"))
 	if err != nil {

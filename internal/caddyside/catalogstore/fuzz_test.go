@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whatever bytes come as a signed catalog, the only text that opens is the signed one.
+// Open may receive any bytes as a signed catalog. The only text that it returns is the text that was signed.
 func FuzzOpenSigned(f *testing.F) {
 	private, public, err := NewKey()
 	if err != nil {
@@ -34,7 +34,7 @@ func FuzzOpenSigned(f *testing.F) {
 			}
 		}
 		if got, err := Open(signed); err != nil || !bytes.Equal(got, text) {
-			t.Errorf("the signed one: %q, %v", got, err)
+			t.Errorf("the signed catalog: %q, %v", got, err)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// failing is a storage in files that can be made to fail.
+// failing is a file storage that a test can make fail.
 type failing struct {
 	*certmagic.FileStorage
 	err error
@@ -29,7 +29,7 @@ func (f *failing) Load(ctx context.Context, key string) ([]byte, error) {
 	return f.FileStorage.Load(ctx, key)
 }
 
-// catalog is the embedded one with another date and a further crawler.
+// catalog returns the embedded catalog with another date and an additional crawler.
 func catalog(t *testing.T, date, token string) []byte {
 	t.Helper()
 	data, err := crawlers.Export("")
@@ -44,7 +44,7 @@ func catalog(t *testing.T, date, token string) []byte {
 	return append(data, "  "+token+": {operator: Test, category: seo, honors: yes, source: field, examples: ["+token+"/1.0]}\n"...)
 }
 
-// smallCatalog is a catalog of one crawler.
+// smallCatalog is a catalog with one crawler.
 func smallCatalog(date string) []byte {
 	return []byte("version: 1\nas-of: " + date + "\ncrawlers:\n  Googlebot: {operator: Google, category: search, honors: yes, source: operator, examples: [Googlebot/2.1]}\n")
 }
@@ -143,7 +143,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// No catalog gets a date that no other could reach, and one that has it can be replaced.
+// A catalog with a date in the future is rejected, because no other catalog would be newer. If such a catalog is
+// already in use, it can be replaced.
 func TestFutureDates(t *testing.T) {
 	dated := func(date string) *crawlers.Catalog {
 		c, err := crawlers.Parse("f.yaml", smallCatalog(date))
@@ -159,10 +160,10 @@ func TestFutureDates(t *testing.T) {
 		}
 	}
 	if problems := Guard(dated("9999-12-31"), dated("2030-01-01"), now); len(problems) > 0 {
-		t.Errorf("a catalog of the far future cannot be replaced: %v", problems)
+		t.Errorf("a catalog with a date in the far future cannot be replaced: %v", problems)
 	}
 	if problems := Guard(dated("2030-01-02"), dated("2030-01-01"), now); len(problems) != 1 {
-		t.Errorf("an older catalog replaces one of tomorrow: %v", problems)
+		t.Errorf("an older catalog replaces a catalog with tomorrow's date: %v", problems)
 	}
 }
 
@@ -192,7 +193,7 @@ func TestRejectedConfiguration(t *testing.T) {
 		rejected.Stop()
 		for end := time.Now().Add(20 * time.Second); !knows(t, "FirstNewBot") || knows(t, "SecondNewBot"); time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
-				t.Fatalf("started %v: the running configuration has not got its catalog back", started)
+				t.Fatalf("started %v: the running configuration no longer has its catalog", started)
 			}
 		}
 	}
@@ -200,6 +201,6 @@ func TestRejectedConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	if Check(t.Context()); !knows(t, "ThirdNewBot") {
-		t.Error("a check that is asked for does not reach the running configuration")
+		t.Error("a requested check does not reach the running configuration")
 	}
 }

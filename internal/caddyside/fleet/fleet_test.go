@@ -23,7 +23,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// idle is an exchange whose steps a test takes itself.
+// idle returns an exchange without a goroutine, so that a test can call its steps.
 func idle(t *testing.T) *exchange {
 	t.Helper()
 	state := optional.NewState("fleet")
@@ -35,8 +35,8 @@ func reading(crawler string, at int64, verified bool) site.Reading {
 	return site.Reading{Crawler: crawler, Host: "www.example.com", Version: "v", Policy: "p", At: at, Verified: verified}
 }
 
-// A message of one server is read by the others, and by the server itself after a restart. A
-// damaged message does not hide any other.
+// Other servers read the message of a server, and the server itself reads it after a restart. A damaged message does
+// not prevent reading the others.
 func TestServersReadEachOther(t *testing.T) {
 	t.Parallel()
 	ctx, storage := t.Context(), &certmagic.FileStorage{Path: t.TempDir()}
@@ -44,7 +44,7 @@ func TestServersReadEachOther(t *testing.T) {
 	atA, atB := &Fleet{Node: "a", storage: storage}, &Fleet{Node: "b", storage: storage}
 	a.restored = []site.Reading{reading("gptbot", 100, true), reading("gptbot", 50, true)}
 	if err := b.read(ctx, atB); err != nil {
-		t.Errorf("before anybody wrote: %v", err)
+		t.Errorf("before any server wrote: %v", err)
 	}
 	if err := a.write(ctx, atA); err != nil {
 		t.Fatal(err)
@@ -64,25 +64,25 @@ func TestServersReadEachOther(t *testing.T) {
 	}
 }
 
-// A server is alive when it writes while another one watches, and missing after three reads
-// in which it has not.
+// Another server counts a server as running if it has written a message since the other server started. After three
+// reads without a new message, the server is missing.
 func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	x := idle(t)
 	for i, step := range []struct {
-		sequence       int64 // 0: it cannot be read
+		sequence       int64 // 0 means that the message cannot be read
 		alive, missing int
 	}{
 		{7, 1, 0},
 		{7, 1, 0},
 		{7, 1, 0},
-		{7, 1, 0}, // it may have ended long ago
+		{7, 1, 0}, // this server may have stopped long ago
 		{8, 2, 0},
 		{8, 2, 0},
 		{0, 2, 0},
 		{8, 1, 1},
 		{8, 1, 1},
-		{3, 2, 0}, // it was started again
+		{3, 2, 0}, // this server was restarted
 	} {
 		var m *message
 		if step.sequence > 0 {
@@ -95,9 +95,8 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
-// The key of a server that has written nothing for a week, by the clock of the storage, is
-// deleted once it was seen to be silent. A server that writes seldom, or that came back, keeps
-// its key.
+// If a server has written nothing for a week by the clock of the storage, its key is deleted, but only after several
+// reads without a new message. The key is kept if a server writes rarely or has come back.
 func TestKeysOfServersThatAreGone(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()
@@ -115,7 +114,7 @@ func TestKeysOfServersThatAreGone(t *testing.T) {
 	if err := x.write(ctx, f); err != nil {
 		t.Fatal(err)
 	}
-	other := idle(t) // it has seen all of them alive, and is not the one that deletes
+	other := idle(t) // this server has counted all servers as running, and does not delete keys itself
 	for node := range names {
 		other.peers[node] = &peer{seen: true}
 	}
@@ -126,7 +125,7 @@ func TestKeysOfServersThatAreGone(t *testing.T) {
 			}
 		}
 		if other.peers["gone"] != nil || other.peers["off"] == nil || other.peers["back"] == nil {
-			t.Errorf("another server knows %v", slices.Sorted(maps.Keys(other.peers)))
+			t.Errorf("another server has the peers %v", slices.Sorted(maps.Keys(other.peers)))
 		}
 	}()
 	for i := range missingAfter + 2 {
@@ -149,8 +148,7 @@ func TestKeysOfServersThatAreGone(t *testing.T) {
 	}
 }
 
-// A client that makes up names and hosts fills only a part of a message, and takes no place of
-// a verified crawler.
+// A client that invents names and hosts can fill only a part of a message. It does not displace verified crawlers.
 func TestUnverifiedReadingsAreCapped(t *testing.T) {
 	t.Parallel()
 	x := idle(t)
@@ -169,7 +167,7 @@ func TestUnverifiedReadingsAreCapped(t *testing.T) {
 	}
 	x.restored = x.restored[:5000]
 	if all = x.own(); len(all) != 500+maxUnverified {
-		t.Errorf("%d readings of 500 verified ones", len(all))
+		t.Errorf("%d of 500 readings of verified crawlers", len(all))
 	}
 	m := message{Sequence: 1, Readings: all}
 	data, err := m.encode()
@@ -178,7 +176,7 @@ func TestUnverifiedReadingsAreCapped(t *testing.T) {
 	}
 }
 
-// hanging is a storage that does not answer and does not look at the context.
+// hanging is a storage that never answers, and ignores its context.
 type hanging struct {
 	certmagic.FileStorage
 	end   chan struct{}
@@ -191,14 +189,14 @@ func (h *hanging) Load(context.Context, string) ([]byte, error) {
 	return nil, context.Canceled
 }
 
-// A storage that hangs holds up nothing, gets one request at a time, and is not waited for.
+// A storage that hangs does not delay anything. It gets only one request at a time, and closing does not wait for it.
 func TestStorageThatHangs(t *testing.T) {
 	t.Parallel()
 	h := &hanging{end: make(chan struct{}), asked: make(chan struct{}, 100), FileStorage: certmagic.FileStorage{Path: t.TempDir()}}
 	f := &Fleet{Node: "a", storage: h, Interval: caddy.Duration(time.Second)}
 	x := newExchange(func() *Fleet { return f })
 	<-h.asked
-	x.count() // as a metric is read
+	x.count() // like reading a metric
 	began := time.Now()
 	x.close(f)
 	if took := time.Since(began); took > 2*lastWrite {
@@ -251,7 +249,7 @@ func TestUnmarshal(t *testing.T) {
 	}
 }
 
-// late answers when its request was given up.
+// late is a storage that answers after the caller has stopped waiting.
 type late struct {
 	certmagic.FileStorage
 	answered chan struct{}

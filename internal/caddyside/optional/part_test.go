@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// thing is opened by a part of a test.
+// thing is the value that a part opens in these tests.
 type thing struct{ closed *bool }
 
 func (t thing) Close() error { *t.closed = true; return nil }
 
-// A part that cannot be opened is tried again, at intervals that grow to five minutes, and
-// works once it can.
+// If a part cannot be opened, it is tried again at intervals that grow to five minutes. When opening succeeds, the part
+// works.
 func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries []time.Duration
@@ -33,7 +33,7 @@ func TestRetries(t *testing.T) {
 					panic("in the middle")
 				}
 				if len(tries) > 2 && before == nil {
-					t.Error("it is not said what was wrong before")
+					t.Error("Open does not get the error of the previous attempt")
 				}
 				if full.Load() {
 					return thing{}, errors.New("no disk")
@@ -44,7 +44,7 @@ func TestRetries(t *testing.T) {
 		})
 		Wait(time.Second)
 		if _, ok := p.Get(); ok || p.Err() == nil || len(Failing()) != 1 || Failing()[0].Part != "test" {
-			t.Errorf("it does not fail: %v", Failing())
+			t.Errorf("the part is not reported as failing: %v", Failing())
 		}
 		time.Sleep(20 * time.Minute)
 		synctest.Wait()
@@ -52,35 +52,35 @@ func TestRetries(t *testing.T) {
 		time.Sleep(lastRetry + 1)
 		synctest.Wait()
 		if _, ok := p.Get(); !ok || p.Err() != nil || opened != 1 || len(Failing()) != 0 {
-			t.Errorf("it does not work again: %v", p.Err())
+			t.Errorf("the part is not reported as working again: %v", p.Err())
 		}
 		want := []time.Duration{0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 811, 1111, 1411}
 		for i := range want {
 			want[i] *= time.Second
 		}
 		if !slices.Equal(tries, want) {
-			t.Errorf("tries at %v", tries)
+			t.Errorf("attempts at %v", tries)
 		}
 		old := opening
 		old.Broken(errors.New("damaged"))
 		synctest.Wait()
 		if _, ok := p.Get(); ok || !closed || p.Err() == nil {
-			t.Error("what is broken is still in use")
+			t.Error("the broken value is still in use")
 		}
 		old.Broken(errors.New("damaged, its last write says"))
 		time.Sleep(lastRetry + 1)
 		synctest.Wait()
 		if _, ok := p.Get(); !ok || opened != 2 {
-			t.Error("what was broken is not opened again")
+			t.Error("the part is not opened again after a failure")
 		}
 		tried := len(tries)
 		time.Sleep(2 * lastRetry)
 		synctest.Wait()
 		if _, ok := p.Get(); !ok || len(tries) != tried {
-			t.Error("what the old one said counts against the new one")
+			t.Error("a report of the old value affects the new one")
 		}
 		if closed = false; p.Close() != nil || !closed {
-			t.Error("it was not closed")
+			t.Error("the value was not closed")
 		}
 		if len(Failing()) != 0 {
 			t.Error(Failing())
@@ -100,7 +100,7 @@ func TestHanging(t *testing.T) {
 		}
 		time.Sleep(slow)
 		if !errors.Is(p.Err(), errSlow) {
-			t.Errorf("it is not said that it hangs: %v", p.Err())
+			t.Errorf("the delay is not reported: %v", p.Err())
 		}
 		if err := p.Close(); err != nil || time.Since(began) != slow+time.Second {
 			t.Errorf("closing waited: %v", err)
@@ -108,12 +108,12 @@ func TestHanging(t *testing.T) {
 		close(release)
 		<-p.done
 		if _, ok := p.Get(); ok || !closed {
-			t.Error("it stays allowed")
+			t.Error("the value was not closed when it opened later")
 		}
 	})
 }
 
-// A part that several configurations have is open once, with the newest settings.
+// If several configurations have the same part, it is opened only once, with the newest settings.
 func TestPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opens, closed := 0, false
@@ -128,14 +128,14 @@ func TestPool(t *testing.T) {
 		two := pool.Join("dir", &b)
 		synctest.Wait()
 		if err := one.Leave(&a); err != nil || closed {
-			t.Errorf("it is disallowed while it is used: %v", err)
+			t.Errorf("the part was closed while it is in use: %v", err)
 		}
 		synctest.Wait()
 		if *two.Settings() != "b" || opens != 1 || !slices.Equal(configured, []string{"b", "b"}) {
 			t.Errorf("settings %s, opened %d times, configured %v", *two.Settings(), opens, configured)
 		}
 		if err := two.Leave(&b); err != nil || !closed {
-			t.Errorf("it stays allowed: %v", err)
+			t.Errorf("the part was not closed: %v", err)
 		}
 	})
 }

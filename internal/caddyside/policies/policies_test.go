@@ -10,7 +10,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// What announces publications ends with the last configuration, and begins again.
+// The goroutine that announces publications ends with the last configuration, and starts again with the next one.
 func TestAnnouncerEnds(t *testing.T) {
 	for range 2 {
 		ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
@@ -22,14 +22,14 @@ func TestAnnouncerEnds(t *testing.T) {
 		cancel()
 		select {
 		case <-end:
-			t.Error("it ends while there is a configuration")
+			t.Error("the goroutine ends while a configuration exists")
 		default:
 		}
 		cancelNext()
 		select {
 		case <-end:
 		case <-time.After(10 * time.Second):
-			t.Error("it does not end")
+			t.Error("the goroutine does not end")
 		}
 	}
 }

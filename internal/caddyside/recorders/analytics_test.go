@@ -24,7 +24,7 @@ import (
 
 var monday = time.Date(2026, 11, 16, 10, 0, 0, 0, time.UTC)
 
-// analyticsVisits are the requests for testing the queries of docs/reference/crawler-log.md.
+// analyticsVisits are requests to test the queries in docs/reference/crawler-log.md.
 var analyticsVisits = []activity.Request{
 	{Crawler: "GPTBot", Category: "ai-training", Identity: activity.Unverified, Decision: activity.Allowed, Path: "/robots.txt", RobotsTxt: true, Robots: "r1", Bytes: 10},
 	{Crawler: "GPTBot", Category: "ai-training", Identity: activity.Unverified, Decision: activity.Blocked, Path: "/a", Rule: "AI out", Robots: "r1", Violation: true, Bytes: 1},
@@ -38,7 +38,7 @@ var analyticsVisits = []activity.Request{
 	{Crawler: "curl", Category: "unknown", Identity: activity.Unverified, Decision: activity.Allowed, Path: "/y", Bytes: 5},
 }
 
-// analyticsAnswers are the answers to the queries of the page, fields separated by "|".
+// analyticsAnswers are the expected answers to the queries of the page. Fields are separated by "|".
 var analyticsAnswers = []string{
 	"GPTBot|ai-training|unverified|4|112\nGooglebot|search|verified|3|12\ncurl|unknown|unverified|2|10\nGooglebot|search|impostor|1|1",
 	"AI out|2\nshop|2\nenforcement.impostors|1",
@@ -48,7 +48,7 @@ var analyticsAnswers = []string{
 	"Googlebot|www.example.com|1",
 }
 
-// writeVisits writes the requests as Caddy's JSON encoder does.
+// writeVisits writes the requests like Caddy's JSON encoder.
 func writeVisits(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -72,7 +72,7 @@ func writeVisits(t *testing.T) (dir string) {
 	return dir
 }
 
-// docBlocks are the fenced blocks of docs/reference/crawler-log.md under a heading.
+// docBlocks returns the fenced blocks under a heading of docs/reference/crawler-log.md.
 func docBlocks(t *testing.T, heading string) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/reference/crawler-log.md")
@@ -91,7 +91,7 @@ func docBlocks(t *testing.T, heading string) []string {
 	return blocks
 }
 
-// pageQueries are the queries of the page.
+// pageQueries returns the queries of the page.
 func pageQueries(t *testing.T) []string {
 	t.Helper()
 	queries := strings.Split(strings.TrimSuffix(strings.TrimSpace(docBlocks(t, "Queries for both")[0]), ";"), ";\n")

@@ -13,7 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// A client can send any bytes for a host. Counters panic on labels that are not UTF-8.
+// A client can send any bytes as the host. They must not get into labels, because counters panic on labels that are not
+// valid UTF-8.
 func TestHostLabels(t *testing.T) {
 	m := &Metrics{Hosts: true}
 	hostLabels.SetLimit(2)
@@ -22,12 +23,11 @@ func TestHostLabels(t *testing.T) {
 		m.Record(activity.Request{Crawler: "GPTBot", Host: host})
 	}
 	if l := hostLabels.Label("b.example"); l != "b.example" {
-		t.Errorf("the second of two hosts is %q: one that is too long has a label", l)
+		t.Errorf("the second of two hosts has the label %q: a host that is too long has used one label", l)
 	}
 }
 
-// However many crawlers and hosts there are, the series are bounded, and all requests are
-// counted.
+// Even with very many crawlers and hosts, the number of series is limited, and all requests are counted.
 func TestSeriesAreBounded(t *testing.T) {
 	const limit = 3000
 	m := &Metrics{Hosts: true, MaxHosts: 200, Series: limit}

@@ -10,7 +10,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// fakeHandler stands for the handler of a module.
+// fakeHandler represents the handler of another module.
 type fakeHandler caddy.ModuleID
 
 func (h fakeHandler) CaddyModule() caddy.ModuleInfo { return caddy.ModuleInfo{ID: caddy.ModuleID(h)} }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Nothing that was put aside is replaced.
+// Put never replaces a file that was put aside earlier.
 func TestPut(t *testing.T) {
 	dir, now := t.TempDir(), time.Date(2026, 11, 20, 22, 30, 0, 0, time.UTC)
 	name := filepath.Join(dir, "x.db")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Both changes of a text are made; only lines that both have changed ask.
+// Merge applies both changes of a text. It calls choice only for lines that both have changed.
 func TestMerge(t *testing.T) {
 	const base = "a\nb\nc\nd\n"
 	for _, c := range []struct{ name, mine, theirs, want string }{
@@ -36,7 +36,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A text from a client cannot cost much memory.
+// Comparing a text from a client never uses much memory.
 func TestTooLong(t *testing.T) {
 	long := strings.Repeat("a\nb\n", 2_000)
 	other := strings.Repeat("c\nd\n", 2_000)

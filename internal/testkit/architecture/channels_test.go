@@ -16,28 +16,29 @@ import (
 // and in the file, and the readers of other sites' files. Folders below them are included.
 var mayName = []string{"channels", "policy", "policyfile", "robotstxt", "audit", "internal/rfc9309", "internal/testkit"}
 
-// channelNames are the channels, with the package that knows the format and others that name it.
+// channelNames lists the channels, with the package that implements the format, and other packages that may name the
+// channel.
 var channelNames = []struct {
 	name   string
 	is     *regexp.Regexp
 	own    string
 	others []string
 }{
-	// The root package documents the words of the option headers.
+	// The root package documents the values of the option "headers".
 	{"Content-Usage", regexp.MustCompile(`(?i)content-?usage`), "rights", []string{"."}},
 	{"Content-Signal", regexp.MustCompile(`(?i)content-?signal`), "rights", []string{"."}},
 	{"TDMRep", regexp.MustCompile(`(?i)tdm`), "rights/tdmrep", nil},
 	{"RSL", regexp.MustCompile(`\bRSL|\brsl\b|rsl[A-Z.]|[a-z]RSL`), "rights/rsl", nil},
 	{"ACAP", regexp.MustCompile(`(?i)acap`), "acap", nil},
 	{"App-Directives", regexp.MustCompile(`(?i)app-?directive`), "appdirectives", nil},
-	// robotsrule has the words as ones that no search engine documents.
+	// robotsrule lists these words as rules that no search engine documents.
 	{"noai", regexp.MustCompile(`(?i)\bno-?ai\b|noai[A-Z]|[a-z]NoAI|noimageai`), "robotsrule", nil},
 }
 
-// TestChannelsAreNamedInTheTable: code that serves, explains, checks or shows channels goes through the table, so that
-// another channel needs no change there.
+// TestChannelsAreNamedInTheTable checks that code that serves, explains, checks or shows channels uses the table. So an
+// additional channel needs no change in that code.
 func TestChannelsAreNamedInTheTable(t *testing.T) {
-	names := make([]map[string][]string, len(channelNames)) // files by package
+	names := make([]map[string][]string, len(channelNames)) // files that name the channel, keyed by package
 	for i := range names {
 		names[i] = map[string][]string{}
 	}
@@ -70,12 +71,12 @@ func TestChannelsAreNamedInTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, c := range channelNames {
-		if len(c.others) > 1 { // with channels and policy three
-			t.Errorf("%s: %d packages beyond the table and the model, at most one", c.name, len(c.others))
+		if len(c.others) > 1 { // together with channels and policy, these are three packages
+			t.Errorf("%s: %d packages in addition to the table and the model, want at most one", c.name, len(c.others))
 		}
 		for _, dir := range append([]string{c.own}, c.others...) {
 			if names[i][dir] == nil {
-				t.Errorf("%s: %s does not name it; take the package from the list", c.name, dir)
+				t.Errorf("%s: %s does not name the channel; remove the package from the list", c.name, dir)
 			}
 			delete(names[i], dir)
 		}
@@ -84,7 +85,7 @@ func TestChannelsAreNamedInTheTable(t *testing.T) {
 				return dir == name || name != "policyfile" && name != "policy" && strings.HasPrefix(dir, name+"/")
 			}
 			if !slices.ContainsFunc(mayName, may) {
-				t.Errorf("%s: %v name the channel; go through the table in package channels", c.name, files)
+				t.Errorf("%s: %v name the channel; use the table in package channels instead", c.name, files)
 			}
 		}
 	}

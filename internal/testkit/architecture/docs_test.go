@@ -17,7 +17,7 @@ var (
 	mdHeader = regexp.MustCompile(`(?m)^#+ (.+)$`)
 )
 
-// anchors are the fragments of a page's headings, as GitHub makes them.
+// anchors returns the URL fragments of a page's headings, in GitHub's form.
 func anchors(page string) map[string]bool {
 	found := map[string]bool{}
 	for _, m := range mdHeader.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
@@ -34,8 +34,8 @@ func anchors(page string) map[string]bool {
 	return found
 }
 
-// TestLinksOfTheDocs: every relative link leads to a file, and to a heading where it
-// names one; and every page of docs/ can be found from the README.
+// TestLinksOfTheDocs checks that every relative link leads to an existing file and heading, and that every page of
+// docs/ can be reached from the README.
 func TestLinksOfTheDocs(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "integration_test/*.md", "packaging/*.md"} {
@@ -62,11 +62,11 @@ func TestLinksOfTheDocs(t *testing.T) {
 			}
 			there, err := os.ReadFile(target)
 			if info, statErr := os.Stat(target); err != nil && (statErr != nil || !info.IsDir()) {
-				t.Errorf("%s: the link %s leads nowhere", page, m[1])
+				t.Errorf("%s: the link %s leads to no file", page, m[1])
 				continue
 			}
 			if anchor != "" && strings.HasSuffix(target, ".md") && !anchors(string(there))[anchor] {
-				t.Errorf("%s: the link %s names no heading of %s", page, m[1], target)
+				t.Errorf("%s: the link %s names a heading that %s does not have", page, m[1], target)
 			}
 			links[page] = append(links[page], target)
 		}
@@ -85,7 +85,7 @@ func TestLinksOfTheDocs(t *testing.T) {
 	walk(filepath.Join(root, "README.md"))
 	for _, page := range pages {
 		if !reached[page] && strings.HasPrefix(page, filepath.Join(root, "docs")) {
-			t.Errorf("no link leads from the README to %s", page)
+			t.Errorf("no links lead from the README to %s", page)
 		}
 	}
 	if len(pages) < 15 {
@@ -119,7 +119,7 @@ func TestPackagesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestWordsToAvoid: no page has a word that docs/contributing/style.md says to avoid.
+// TestWordsToAvoid checks that no page has a word that docs/contributing/style.md says to avoid.
 func TestWordsToAvoid(t *testing.T) {
 	avoid := regexp.MustCompile(`(?i)\b(kept|told|teller|patience|mended|deaf|sayable|claiming|roster|asker|whom)\b`)
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "integration_test/*.md", "packaging/*.md"} {

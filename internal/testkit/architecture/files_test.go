@@ -19,11 +19,11 @@ import (
 	"testing"
 )
 
-// edge is one file that uses what another declares, and an example of it.
+// edge means that a file uses a declaration of another file. It contains an example.
 type edge struct{ from, to string }
 
-// fileEdges type-checks a package of this module and finds which of its files use
-// something declared in which others: functions, types, variables, methods, fields.
+// fileEdges type-checks a package of this module. It finds the files that use functions, types, variables, methods or
+// fields of other files.
 func fileEdges(t *testing.T, dir string) map[edge][]string {
 	t.Helper()
 	exports := exportData(t, dir)
@@ -58,16 +58,15 @@ func fileEdges(t *testing.T, dir string) map[edge][]string {
 	return edges
 }
 
-// exported says what a package consists of and where the compiled packages are that
-// it needs.
+// exported holds the files of a package, and the compiled packages that it needs.
 type exported struct {
-	files   []string          // its Go files on this system, without tests
-	objects map[string]string // files by import path
+	files   []string          // the Go files of the package on this system, without tests
+	objects map[string]string // files with the compiled packages, keyed by import path
 }
 
 func (e *exported) open(path string) (io.ReadCloser, error) { return os.Open(e.objects[path]) }
 
-// exportData has the go command compile what a package needs, or find it in its cache.
+// exportData lets the go command compile the packages that a package needs, or find them in its cache.
 func exportData(t *testing.T, dir string) *exported {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-export", "-deps", "-f", `{{.ImportPath}}	{{.Export}}	{{if not .DepOnly}}{{join .GoFiles " "}}{{end}}`, "./"+dir)
@@ -88,7 +87,7 @@ func exportData(t *testing.T, dir string) *exported {
 	return e
 }
 
-// cycles finds the files that use each other, directly or not.
+// cycles finds groups of files that use each other, directly or indirectly.
 func cycles(edges map[edge][]string) [][]string {
 	uses := map[string]map[string]bool{}
 	for e := range edges {
@@ -130,15 +129,15 @@ func cycles(edges map[edge][]string) [][]string {
 	return found
 }
 
-// TestRootFilesGoDown holds that no two files of the root package need each other to
-// be understood.
+// TestRootFilesGoDown checks that no two files of the root package use each other, so that readers can understand one
+// file after the other.
 func TestRootFilesGoDown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles Caddy")
 	}
 	edges := fileEdges(t, ".")
 	if len(edges) == 0 {
-		t.Fatal("no file uses another")
+		t.Fatal("no file uses another, so the test cannot fail")
 	}
 	shown := slices.SortedFunc(maps.Keys(edges), func(a, b edge) int { return strings.Compare(a.from+" "+a.to, b.from+" "+b.to) })
 	for _, e := range shown {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package architecture holds the tests of how the code is laid out. It has no code of
-// its own. Print the layout with
+// Package architecture has tests of the structure of the code, and no other code. To print the structure, run
 //
 //	go test ./internal/testkit/architecture -v
 package architecture
@@ -24,9 +23,9 @@ const (
 	module = "github.com/robotspolicy/caddy-robots-policy"
 )
 
-// layers are the packages of the repository, from the top to the bottom. A package
-// may import only packages of lower layers. A name stands for the folders below it too,
-// unless those are listed; what one name stands for may import each other.
+// layers lists the packages of the repository, the highest layer first. A package may import only packages of lower
+// layers. A name also stands for all folders below it, except for listed ones. Packages with the same name in the list
+// may import each other.
 var layers = []struct {
 	about    string
 	packages []string
@@ -52,23 +51,23 @@ var layers = []struct {
 	{"how conclusions are drawn", []string{"claim"}},
 }
 
-// testHelpers are imported by tests only.
+// testHelpers lists packages that only tests may import.
 var testHelpers = []string{"internal/testkit"}
 
-// importCaddy are the packages that may import Caddy, with the folders below them.
+// importCaddy lists the packages that may import Caddy. It includes the folders below them.
 var importCaddy = []string{
 	".", "console", "cmd/caddy", "integration_test", "internal/caddyside", "internal/cli",
 }
 
-// notLinked are packages that a Caddy with the root package alone must not contain, with
-// the folders below them: the database belongs to the console.
+// notLinked lists packages, with the folders below them, that a Caddy with only the root package must not contain. The
+// activity database is one of them, because it belongs to the console.
 var notLinked = []string{"activity/store", "console", "internal/cli/storecmd", "modernc.org/sqlite", "database/sql"}
 
 // graph holds the imports of each package. Packages of this module are named by their folders.
 type graph map[string][]string
 
-// readImports finds the imports of all packages of this module, whatever systems
-// their files are for. Tests are not counted: they may use what is above.
+// readImports finds the imports of all packages of this module, in files for all systems. It ignores tests, because
+// tests may import packages of higher layers.
 func readImports(t *testing.T) graph {
 	t.Helper()
 	imports := map[string]map[string]bool{}
@@ -124,12 +123,12 @@ func hasGoMod(dir string) bool {
 	return err == nil
 }
 
-// own are the packages of this module that a package imports.
+// own returns the packages of this module that a package imports.
 func (g graph) own(dir string) []string {
 	return slices.DeleteFunc(slices.Clone(g[dir]), func(i string) bool { _, ok := g[i]; return !ok })
 }
 
-// below adds all that a package imports, directly or not, to seen.
+// below adds all packages that a package imports, directly or indirectly, to seen.
 func (g graph) below(dir string, seen map[string]bool) {
 	for _, i := range g.own(dir) {
 		if !seen[i] {
@@ -139,11 +138,11 @@ func (g graph) below(dir string, seen map[string]bool) {
 	}
 }
 
-// within reports whether dir is the folder name or below it.
+// within reports whether dir is the folder name, or a folder below it.
 func within(dir, name string) bool { return dir == name || strings.HasPrefix(dir, name+"/") }
 
-// place finds a package in layers: the number of its layer and the name that stands
-// for it, the longest of those that do.
+// place finds a package in layers. It returns the number of the layer, and the longest name in the list that stands for
+// the package.
 func place(dir string) (layer int, name string) {
 	layer = -1
 	for i, l := range layers {
@@ -175,7 +174,7 @@ func TestImportsGoDown(t *testing.T) {
 			}
 			to, below := place(i)
 			if to < from || to == from && name != below {
-				t.Errorf("%s (%s) imports %s (%s): imports go down", dir, layers[from].about, i, layers[max(to, 0)].about)
+				t.Errorf("%s (%s) imports %s (%s), but may import only lower layers", dir, layers[from].about, i, layers[max(to, 0)].about)
 			}
 		}
 	}
@@ -205,15 +204,15 @@ func TestRootLinksNoDatabase(t *testing.T) {
 		}
 	}
 	if !seen["policy"] {
-		t.Error("the root package does not even import policy: this test sees nothing")
+		t.Error("the root package does not import policy, so this test does not work")
 	}
 }
 
-// The integration tests run their own program as Caddy's command, so it must have
-// what that has.
+// The integration tests run their own program as Caddy's command. So their program must import the same packages as
+// cmd/caddy.
 func TestCommandHasTheSameModules(t *testing.T) {
 	g := readImports(t)
-	shared := slices.Concat(g["integration_test/internal/caddytest"], g["."]) // which imports the root
+	shared := slices.Concat(g["integration_test/internal/caddytest"], g["."]) // this package imports the root package
 	for _, i := range g["cmd/caddy"] {
 		first, _, _ := strings.Cut(i, "/")
 		standard := g[i] == nil && !strings.Contains(first, ".")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestTroubleshootingQuotesMessages: each message in a table of docs/operate/troubleshooting.md
-// is one that the code has.
+// TestTroubleshootingQuotesMessages checks that each message in the tables of docs/operate/troubleshooting.md exists in
+// the code.
 func TestTroubleshootingQuotesMessages(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/operate/troubleshooting.md"))
 	if err != nil {
@@ -41,19 +41,19 @@ func TestTroubleshootingQuotesMessages(t *testing.T) {
 	}
 }
 
-// maxPageLines is the longest that a page may be (docs/contributing/style.md).
+// maxPageLines is the maximum number of lines of a page (docs/contributing/style.md).
 const maxPageLines = 250
 
-// longPages are not read from the start to the end.
+// longPages lists pages that may be longer, because nobody reads them from start to end.
 var longPages = map[string]bool{
-	"decisions.md": true, "messages.md": true, // a paragraph for each decision, and for each code
-	"caddyfile.md": true, "commands.md": true, // looked up; the code has them
+	"decisions.md": true, "messages.md": true, // these pages have a paragraph for each decision, or for each code
+	"caddyfile.md": true, "commands.md": true, // readers look up single entries, which come from the code
 }
 
-// maxHowTo is the number of words that a page about one job may have, without code.
+// maxHowTo is the maximum number of words, without code, of a page about one job.
 const maxHowTo = 500
 
-// TestPages: each page is short, and the README shorter.
+// TestPages checks the length of each page. The limit for the README is lower.
 func TestPages(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "docs/*/*.md"))
 	if err != nil {

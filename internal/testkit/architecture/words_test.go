@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// retired are words that docs/reference/glossary.md replaces, with the word to use.
+// retired maps words that docs/reference/glossary.md replaces to the words to use.
 var retired = []struct{ words, use string }{
 	{`catalogu\w+`, "catalog"},
 	{`licen[c]e\w*`, "license"},
@@ -40,26 +40,27 @@ var retired = []struct{ words, use string }{
 	{`crawler_requests_total|fleet_nodes|clickhouse_behind_seconds`, "the new name of the metric"},
 }
 
-// exceptions are places where another project defines a retired word, by file and a part of the line.
+// exceptions lists places that may contain a retired word, because another project defines it there. Each place is a
+// file and a part of a line.
 var exceptions = []struct{ file, line string }{
 	{"*", "permissions-reference"},
 	{"*", "agent-permissions.json"},
 	{"docs/reference/glossary.md", ""},
-	{"CONTRIBUTING.md", "DIR/catalogues"},                                // a folder of data that is not the project's
-	{"internal/cli/policyinput/policyinput.go", "no permission to read"}, // of the operating system
-	// Words that authors of policies and of robots.txt files may write.
+	{"CONTRIBUTING.md", "DIR/catalogues"},                                // name of a folder with data of other projects
+	{"internal/cli/policyinput/policyinput.go", "no permission to read"}, // a term of the operating system
+	// Words that authors may use in policies and robots.txt files.
 	{"policyfile/words.go", ""},
 	{"policyfile/parser.go", "refuse"},
 	{"policyfile/expect.go", "denied|forbidden"},
 	{"robotstxt/import.go", "data[- ]?mining"},
-	{"tools/prose/rules.go", ""}, // patterns
-	// User-Agents.
+	{"tools/prose/rules.go", ""}, // words in patterns
+	// Words in User-Agents.
 	{"crawlers/catalog/academic-listed.yaml", "Please visit"},
 	{"crawlers/catalog/none.yaml", "Visit Us"},
 }
 
-// TestRetiredWords looks for retired words in what users can see: pages, messages, templates, the schema, alerts and the
-// dashboard.
+// TestRetiredWords looks for retired words in texts that users can see: pages, messages, templates, the schema, alerts
+// and the dashboard.
 func TestRetiredWords(t *testing.T) {
 	t.Parallel()
 	words, all := make([]*regexp.Regexp, len(retired)), make([]string, len(retired))
@@ -67,7 +68,7 @@ func TestRetiredWords(t *testing.T) {
 		all[i] = retired[i].words
 		words[i] = wholeWords(retired[i].words)
 	}
-	some := wholeWords(strings.Join(all, "|")) // nearly no line has one
+	some := wholeWords(strings.Join(all, "|")) // fast check, because nearly no line contains a retired word
 	for _, text := range seenByUsers(t) {
 		if !some.MatchString(text.line) || excepted(text) {
 			continue
@@ -110,7 +111,7 @@ func seenByUsers(t *testing.T) (all []seenLine) {
 	list.Dir = root
 	out, err := list.Output()
 	if err != nil {
-		t.Skip("this is no git checkout")
+		t.Skip("this folder is not a git checkout")
 	}
 	for name := range strings.Lines(string(out)) {
 		name = strings.TrimSpace(name)
@@ -130,7 +131,7 @@ func seenByUsers(t *testing.T) (all []seenLine) {
 		}
 		for i, line := range strings.Split(string(data), "\n") {
 			all = append(all, seenLine{name, action.ReplaceAllStringFunc(line, func(a string) string {
-				return strings.Join(literal.FindAllString(a, -1), " ") // what it compares with and prints
+				return strings.Join(literal.FindAllString(a, -1), " ") // words that the code compares with or prints
 			}), i + 1})
 		}
 	}
@@ -145,7 +146,7 @@ var (
 	invisible = regexp.MustCompile(`_test\.go$|/testdata/|^(bench|internal/testkit|internal/rfc9309|integration_test)/|packaging/kubernetes/schema`)
 )
 
-// literals returns the string literals of a Go file but for imports, structs' tags among them.
+// literals returns the string literals of a Go file, except imports. They include the tags of struct fields.
 func literals(name string, data []byte) (all []seenLine) {
 	fset := token.NewFileSet()
 	file := fset.AddFile(name, -1, len(data))

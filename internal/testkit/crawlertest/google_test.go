@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Google answers as Google's own parser does, where that can be compiled.
+// Google gives the same answers as Google's own parser, if that parser can be compiled.
 func TestGoogleIsFaithful(t *testing.T) {
 	if os.Getenv(GoogleCheckout) == "" {
 		t.Skipf("set %s to a checkout of github.com/google/robotstxt", GoogleCheckout)

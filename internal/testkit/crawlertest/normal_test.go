@@ -31,7 +31,7 @@ func TestServedPaths(t *testing.T) {
 	}
 }
 
-// The expectations of the tests were written independently of the module.
+// The expected results were written without using the module's code.
 func TestServedPathsAreTheReadings(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	parts := []string{"/", "/", "a", "..", ".", ";", "%2f", "%2F", "%5c", `\`, "%3B", "@", "%40", "%2e", "*", "%", "%25", "?", "%3f", "b=", "\u00e9", "#", ":"}
@@ -58,7 +58,7 @@ func TestServedPathsAreTheReadings(t *testing.T) {
 		t.Errorf("at most %d readings", most)
 	}
 	if cut > rounds/100 {
-		t.Errorf("%d of %d targets have more readings than the bound", cut, rounds)
+		t.Errorf("%d of %d targets have more readings than the limit", cut, rounds)
 	}
 	t.Logf("at most %d readings, %d of %d targets have more", most, cut, rounds)
 }

@@ -10,9 +10,9 @@ import (
 
 func TestTemotoException(t *testing.T) {
 	for _, c := range []struct{ body, path string }{
-		{"Disallow: /a*b", "/x/ab"},                           // anywhere
-		{"Allow: /*.gif\nDisallow: /images", "/images/x.gif"}, // 8 bytes to it, not 6
-		{"Disallow: /a***\nAllow: /*ab", "/ab"},               // 2 bytes to it, not 5
+		{"Disallow: /a*b", "/x/ab"},                           // temoto finds the pattern anywhere in the path
+		{"Allow: /*.gif\nDisallow: /images", "/images/x.gif"}, // temoto counts 8 bytes instead of 6
+		{"Disallow: /a***\nAllow: /*ab", "/ab"},               // temoto counts 2 bytes instead of 5
 	} {
 		data, err := robotstxt.FromString("User-agent: *\n" + c.body + "\n")
 		if err != nil {

@@ -20,11 +20,11 @@ type PatternKind string
 
 // The kinds of patterns.
 const (
-	AnyPatterns     PatternKind = "any"                      // few letters, "*" and "$"
+	AnyPatterns     PatternKind = "any"                      // patterns of few letters, "*" and "$"
 	PlainPatterns   PatternKind = "plain"                    // prefixes of few letters
-	EncodedPatterns PatternKind = "percent-encoded and case" // bytes that have several spellings
+	EncodedPatterns PatternKind = "percent-encoded and case" // patterns with bytes that have several spellings
 	SitePatterns    PatternKind = "as on a site"
-	TiedPatterns    PatternKind = "ties" // equal lengths, matching the same paths
+	TiedPatterns    PatternKind = "ties" // patterns of equal length that match the same paths
 )
 
 var patternKinds = []PatternKind{AnyPatterns, PlainPatterns, PlainPatterns, EncodedPatterns, SitePatterns, SitePatterns, TiedPatterns}
