@@ -99,6 +99,10 @@ func (im *importer) isFamily(c policy.Crawler, token string) bool {
 	return false
 }
 
+// IgnoresStar is the name of the rule for unnamed crawlers that ignore the group of "*", if the file is the fallback of a
+// policy.
+const IgnoresStar = "crawlers that ignore the group of *"
+
 // ignoringStar adds a rule for unnamed crawlers that ignore the group of "*". They may crawl the paths that the group
 // disallows, without its crawl-delay.
 func (im *importer) ignoringStar(star *Group) {
@@ -115,7 +119,7 @@ func (im *importer) ignoringStar(star *Group) {
 		return
 	}
 	if im.below {
-		r.Name = "crawlers that ignore the group of *"
+		r.Name = IgnoresStar
 	}
 	im.comments[len(im.spec.Rules)] = "These crawlers are documented to ignore the group of *, and this robots.txt does not name them."
 	im.spec.Rules = append(im.spec.Rules, r)
@@ -153,7 +157,7 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 		s.Written = line.Written
 		r.Statements = append(r.Statements, s)
 	}
-	if len(r.Statements) > 0 {
+	if len(r.Statements) > 0 && !im.below {
 		r.Pos = r.Statements[0].Pos
 	}
 	if opens && !slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Allow && s.Pattern == pathpattern.All }) {

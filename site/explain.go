@@ -17,6 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // Question is a question for Explain.
@@ -86,6 +87,8 @@ type Reason struct {
 	Place string `json:"place"` // FILE:LINE
 	Rule  string `json:"rule"`  // the name of the rule, or else its audiences
 	Says  string `json:"says"`
+
+	group bool // Rule is a group of the site's own robots.txt
 }
 
 // Channel describes the output or the action of one channel.
@@ -322,7 +325,14 @@ func (s *Site) reason(d policy.Decision) Reason {
 	if d.Expired {
 		says += ", which has passed"
 	}
-	return Reason{Place: s.placeOf(d.Rule, d.Statement.Pos), Rule: s.RuleName(d.Rule), Says: says}
+	r := Reason{Place: s.placeOf(d.Rule, d.Statement.Pos), Rule: s.RuleName(d.Rule), Says: says, group: d.Rule.Fallback}
+	if d.Rule.Fallback && d.Statement.Pos == d.Rule.Pos { // the group's first line, because no line allows the path
+		r.Says = "has no line that disallows this path"
+		if r.Rule == robotstxt.IgnoresStar {
+			r.Rule, r.Says = "User-agent: *", "does not apply to this crawler, which ignores this group"
+		}
+	}
+	return r
 }
 
 // explainEdge describes what the server does with the request of a query. The limits of other crawlers that the request

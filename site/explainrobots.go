@@ -134,7 +134,7 @@ func (s *Site) explainOthers(c *Channel, q policy.Query) {
 		}
 	}
 	if r := s.Policy.CrawlDelay(q); r != nil {
-		c.add(Reason{Place: s.placeOf(r, r.CrawlDelayPos), Rule: s.RuleName(r), Says: fmt.Sprintf("asks for a crawl-delay of %v", r.CrawlDelay)})
+		c.add(Reason{Place: s.placeOf(r, r.CrawlDelayPos), Rule: s.RuleName(r), Says: fmt.Sprintf("asks for a crawl-delay of %v", r.CrawlDelay), group: r.Fallback})
 	}
 }
 

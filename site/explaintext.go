@@ -114,7 +114,11 @@ func (r *Reason) String() string {
 	if r == nil {
 		return "always"
 	}
-	return fmt.Sprintf("%s, rule %q, %s", r.Place, r.Rule, r.Says)
+	kind := "rule"
+	if r.group {
+		kind = "group"
+	}
+	return fmt.Sprintf("%s, %s %q, %s", r.Place, kind, r.Rule, r.Says)
 }
 
 // Despite is a permission that matches a disallowed path, but does not override the deciding prohibition.

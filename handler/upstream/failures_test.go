@@ -144,7 +144,7 @@ func TestEveryFailureOfTheUpstream(t *testing.T) {
 		"aborted":              {aborts, stays, "not known"},
 		"a bomb":               {responds(200, bomb, "Content-Encoding", "gzip", "Content-Type", "text/plain"), none, none},
 		"half a gzip":          {responds(200, packed("User-agent: *\nAllow: /\n")[:20], "Content-Encoding", "gzip", "Content-Type", "text/plain"), stays, "not known"},
-		"long lines":           {responds(200, long, "Content-Type", "text/plain"), "the site's own robots.txt:3, rule \"User-agent: *\", disallows crawl of /theirs/", "the site's own robots.txt:3, rule \"User-agent: *\", disallows crawl of /theirs/"},
+		"long lines":           {responds(200, long, "Content-Type", "text/plain"), "the site's own robots.txt:3, group \"User-agent: *\", disallows crawl of /theirs/", "the site's own robots.txt:3, group \"User-agent: *\", disallows crawl of /theirs/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

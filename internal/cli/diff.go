@@ -82,6 +82,9 @@ func diffCommand() *cobra.Command {
 				}
 				inputs[i] = in
 			}
+			if below != nil && inputs[0].Robots != nil && inputs[1].Robots != nil {
+				return rejectFlags(cmd, inputs[0].Name, "merge")
+			}
 			d := difference{Diff: compare.Sites(inputs[0].Site, inputs[1].Site, compare.Options{})}
 			if inputs[0].Robots != nil || inputs[1].Robots != nil {
 				d.Settings = slices.DeleteFunc(d.Settings, isConverted)

@@ -22,7 +22,7 @@ func importCommand() *cobra.Command {
 				return err
 			}
 			if raw.None {
-				return failure{errors.New(raw.Note)}
+				return failure{errors.New(raw.Note + "; so there is nothing to import")}
 			}
 			c, err := policyinput.Convert(raw.Name, raw.Data)
 			if errors.Is(err, policyinput.ErrInvalid) {
@@ -73,8 +73,8 @@ If you give the URL of a site, the command reads its /robots.txt. It follows red
 The exit code is:
   0  success
   1  search engines lose a path, which the first line names; or the input is not a
-     robots.txt (a web page, an empty file, a policy file, status 404); or the input is
-     too large to compare both files
+     robots.txt (a web page, a policy file, status 404); or the input is too large to
+     compare both files
   2  the input cannot be read, and nothing is printed`
 	cmd.Example = `  caddy robots-policy import robots.txt > site-policy.yaml
   caddy robots-policy import https://www.example.com/ > site-policy.yaml`
