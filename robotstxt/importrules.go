@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -14,7 +15,9 @@ import (
 func (im *importer) groups() {
 	star := im.f.Group("*")
 	if star != nil {
+		n := len(im.spec.Rules)
 		im.rule([]policy.Audience{{Kind: policy.ForEveryoneElse}}, []*Group{star}, false)
+		im.remark(n, "everyone-else is the group of *. A rule that names a crawler can allow it more.")
 		im.ignoringStar(star)
 	}
 	follow := im.followers()
@@ -25,13 +28,26 @@ func (im *importer) groups() {
 				audience = append(audience, policy.Audience{Kind: policy.ForToken, Name: token})
 			}
 		}
+		n := len(im.spec.Rules)
 		im.rule(audience, gs, im.below || im.replaces(gs, (*Group).disallows))
+		for _, g := range gs {
+			if len(follow[g]) > 0 {
+				im.remark(n, english.Some(follow[g], 5)+" follow the group of "+g.Name+", because this robots.txt does not name them.")
+			}
+		}
 	}
 	if im.below {
 		return
 	}
 	for _, g := range im.f.purposes {
 		im.purpose(g, star)
+	}
+}
+
+// remark adds a comment to the rule at an index, if there is such a rule.
+func (im *importer) remark(at int, text string) {
+	if at < len(im.spec.Rules) {
+		im.comments[at] = strings.TrimPrefix(im.comments[at]+"\n"+text, "\n")
 	}
 }
 

@@ -242,7 +242,7 @@ func TestWords(t *testing.T) {
 		{
 			"too many to name",
 			"rules:\n  - for: everyone\n    disallow:\n      crawl: [/admin/, /members/]\n" + several, base + several,
-			[]string{"everyone else (search engines too) may now crawl /members/"},
+			[]string{"everyone else (including search engines) may now crawl /members/"},
 			false,
 		},
 		{
