@@ -198,6 +198,7 @@ type Statement struct {
 	Resource   string      // the name of the ResourceSet that contains the pattern, or ""
 	Local      string      // the name of the LocalUsage that contains Usage, or ""
 	OverSite   bool        // the statement is a permission that also lifts the site's own headers and meta tags
+	Implied    bool        // no line of the site's own robots.txt states the permission, and Pos is its group's first line
 }
 
 // AppDirective is a member of an App-Directives List (draft-nottingham-plan-b) for one pattern.

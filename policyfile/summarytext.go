@@ -207,14 +207,16 @@ func (p party) everyoneText() string {
 }
 
 // categoryTexts names the groups of crawlers that have no category of the catalog.
-var categoryTexts = map[string]string{string(crawlers.CategoryNone): "without a category", uncataloged: "not in the catalog"}
+var categoryTexts = map[string]string{string(crawlers.CategoryNone): "crawlers without a category", uncataloged: "crawlers outside the catalog"}
 
 // list names the categories of the crawlers.
 func (p party) list() string {
 	var parts []string
 	for _, c := range p.crawlers {
 		number := fmt.Sprintf("%d of %d", c.Count, c.Total)
-		if c.Count == c.Total {
+		if c.Category == uncataloged {
+			number = fmt.Sprint(c.Count)
+		} else if c.Count == c.Total {
 			number = fmt.Sprintf("all %d", c.Count)
 		}
 		if c.Count <= len(c.Names) {

@@ -99,7 +99,7 @@ func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 		return nil, err
 	}
 	if !im.f.text {
-		im.f.note(0, "this file has no lines, so crawlers may fetch everything; a policy without rules has the same meaning")
+		im.f.note(0, "crawlers find no lines in this file, so they may fetch everything; a policy without rules has the same meaning")
 	}
 	if im.f.acap > 0 {
 		im.acap = acap.Parse(data)

@@ -123,7 +123,7 @@ const IgnoresStar = "crawlers that ignore the group of *"
 // disallows, without its crawl-delay.
 func (im *importer) ignoringStar(star *Group) {
 	r := policy.Rule{NoCrawlDelay: star.delays(), Pos: position(star.number)}
-	if star.disallows() {
+	if star.disallows() || im.below && len(star.rules) > 0 {
 		r.Statements = []policy.Statement{im.implied(star)}
 	}
 	for _, c := range im.crawlers {
@@ -146,7 +146,9 @@ func (im *importer) ignoringStar(star *Group) {
 // that line.
 func (im *importer) implied(g *Group) policy.Statement {
 	if im.below {
-		return crawl(true, pathpattern.All, g.number)
+		s := crawl(true, pathpattern.All, g.number)
+		s.Implied = true
+		return s
 	}
 	return crawl(true, pathpattern.All, 0)
 }
@@ -173,7 +175,7 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 		s.Written = line.Written
 		r.Statements = append(r.Statements, s)
 	}
-	if len(r.Statements) > 0 && !im.below {
+	if len(r.Statements) > 0 {
 		r.Pos = r.Statements[0].Pos
 	}
 	if opens && !slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Allow && s.Pattern == pathpattern.All }) {

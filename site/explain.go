@@ -63,6 +63,8 @@ type Explanation struct {
 	// Controls lists the operator's controls that the policy needs for this crawler and page.
 	Controls []ControlState `json:"operators_controls,omitempty"`
 	Identity *Identity      `json:"identity,omitempty"` // nil for unrecognized clients, and for tokens without requests
+
+	merged bool // the site's own robots.txt applies where the policy does not decide
 }
 
 // Crawler describes the recognized crawler.
@@ -116,6 +118,7 @@ func (s *Site) Explain(q Question) *Explanation {
 	if q.Below != nil {
 		s, known = s.OverOf(q.Below, q.URL.Host)
 	}
+	e.merged = s.Policy != s.Policy.WithoutFallback()
 	ids := s.whoAsks(q.Agent)
 	evidence := map[policy.CrawlerID]string{}
 	clients := make([]Client, len(ids))
@@ -326,7 +329,7 @@ func (s *Site) reason(d policy.Decision) Reason {
 		says += ", which has passed"
 	}
 	r := Reason{Place: s.placeOf(d.Rule, d.Statement.Pos), Rule: s.RuleName(d.Rule), Says: says, group: d.Rule.Fallback}
-	if d.Rule.Fallback && d.Statement.Pos == d.Rule.Pos { // the group's first line, because no line allows the path
+	if d.Statement.Implied {
 		r.Says = "has no line that disallows this path"
 		if r.Rule == robotstxt.IgnoresStar {
 			r.Rule, r.Says = "User-agent: *", "does not apply to this crawler, which ignores this group"

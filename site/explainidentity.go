@@ -71,15 +71,15 @@ func (id *Identity) same() bool {
 }
 
 func (id *Identity) headline() string {
-	text := "its operator does not publish a way to verify it, so every client with this name is unverified"
+	text := "the operator does not publish a way to verify this crawler, so every client with its name is unverified"
 	if len(id.By) > 0 {
-		text = "it can be verified by " + english.List(id.By, "and")
+		text = "this crawler can be verified by " + english.List(id.By, "and")
 	}
 	switch {
 	case id.Evidence != "":
-		text += "; here it is " + id.Assumed + ": " + id.Evidence
+		text += "; this client is " + id.Assumed + ": " + id.Evidence
 	case len(id.By) > 0 && id.same():
-		text += "; here it makes no difference"
+		text += "; the identity makes no difference for this request"
 	}
 	return text
 }

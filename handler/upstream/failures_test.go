@@ -210,6 +210,26 @@ func TestPagesInPlaceOfTheFile(t *testing.T) {
 	})
 }
 
+// The log names a web page in the same way as the commands do.
+func TestPagesInTheLog(t *testing.T) {
+	for name, page := range map[string]string{"UTF-8": maintenance, "UTF-16": "\xff\xfe<\x00p\x00>\x00"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				core, logged := observer.New(zap.WarnLevel)
+				s.logger = zap.New(core)
+				s.get(t, "www.example.com", says("Disallow: /theirs/"))
+				time.Sleep(2 * freshFor)
+				s.get(t, "www.example.com", responds(200, page, "Content-Type", "text/plain"))
+				all := logged.All()
+				if want := `: this is a web page, not a robots.txt (Content-Type: "text/plain")`; len(all) != 1 || !strings.HasSuffix(fmt.Sprint(all[0].ContextMap()["error"]), want) {
+					t.Errorf("%v", all)
+				}
+			})
+		})
+	}
+}
+
 // Redirects on the host lead through the same handlers, which a crawler would do too.
 func TestRedirectsOfTheUpstream(t *testing.T) {
 	steps := func(n int, host string) nextFunc {

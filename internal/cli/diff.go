@@ -106,9 +106,13 @@ similar paths.
 With --catalog, the command shows how another catalog of crawlers changes the decisions
 of a policy.
 
-Differences belong to three classes: decisions, settings, and spellings. Spellings are
-differences only in the text of robots.txt. With --fail-on, you choose the classes for
-which the command exits with 1.
+With --fail-on, you choose the differences for which the command exits with 1:
+  search-loss  search engines lose something, such as a path (the default)
+  decisions    any crawler gains or loses something
+  settings     a setting changes, such as a sitemap or a test
+  spellings    robots.txt only lists other spellings of a path, such as /a%3Ab for /a:b
+  any          one of the above
+  none         no difference leads to exit code 1
 
 The exit code is:
   0  success
@@ -121,7 +125,7 @@ The exit code is:
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
 	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&catalog, "catalog", "", "compare what a policy does under the catalog of this program and under the catalog in `FILE|URL`")
-	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 if there are differences of these `CLASSES`: search-loss, decisions, settings, spellings, any or none; separate several with commas")
+	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 for differences of these `CLASSES`, which are explained above: search-loss, decisions, settings, spellings, any or none; separate several with commas")
 	return cmd
 }
 

@@ -63,10 +63,13 @@ func importCommand() *cobra.Command {
 Reads a robots.txt in the same way as Google's crawlers, and prints a policy file that has
 the same meaning for every crawler. The policy keeps the comments, and has tests for search
 engines. The command reports each line that a policy cannot express. At the end, an
-independent reader of robots.txt answers questions about the old and the new robots.txt,
-such as whether a crawler may fetch a path. The command prints how many answers differ,
-and the lines that cause this. It counts separately the answers that differ only for
-another spelling of a path, such as /%7Ejoe/ for /~joe/.
+independent reader of robots.txt decides for many pairs of a crawler and a path whether
+the old and the new robots.txt allow the path. The command prints how many decisions
+differ, and the lines that cause this. It counts separately the decisions that differ only
+for another spelling of a path, such as /a%3Ab for /a:b.
+
+A robots.txt without lines lets crawlers fetch everything. It becomes a policy without
+rules.
 
 If you give the URL of a site, the command reads its /robots.txt. It follows redirects.
 

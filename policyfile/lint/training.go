@@ -92,7 +92,7 @@ func (l *linter) leftOpenBy(at policy.Pos, s *policy.Statement, host string) {
 	}
 	var parts []string
 	if len(include) > 0 {
-		parts = append(parts, "the categories of this rule do not include these crawlers that also serve AI: "+english.Some(l.tokens(include), 2*shown)+`; name them under "for", or write "category:ai" for all crawlers for AI`)
+		parts = append(parts, "the categories of this rule do not include these crawlers that also serve AI: "+english.Some(l.tokens(include), 2*shown)+`. Name them under "for", or write "category:ai" for all crawlers for AI`)
 	}
 	if len(web) > 0 {
 		no := "no"
@@ -104,7 +104,7 @@ func (l *linter) leftOpenBy(at policy.Pos, s *policy.Statement, host string) {
 		for _, u := range slices.Compact(asks) {
 			lines = append(lines, fmt.Sprintf("%s: %s", u, AsWritten(s.Pattern.String())))
 		}
-		parts = append(parts, fmt.Sprintf(`%s category for AI includes these crawlers of web search, although they also serve AI: %s; to ask them not to, disallow "%s" for everyone%s`,
+		parts = append(parts, fmt.Sprintf(`%s category for AI includes these crawlers of web search, although they also serve AI: %s. To ask them not to, disallow "%s" for everyone%s`,
 			no, l.someTokens(web), strings.Join(lines, ", "), l.controls(slices.Compact(asks), web)))
 	}
 	if len(parts) > 0 {

@@ -246,6 +246,16 @@ func TestWords(t *testing.T) {
 			false,
 		},
 		{
+			"one path too many to name", base, base + "  - for: everyone\n    disallow: {crawl: [/1/, /2/, /3/, /4/, /5/, /6/, /7/]}\n",
+			[]string{"everyone may no longer crawl /1/, /2/, /3/, /4/, /5/, /6/ and 1 more path"},
+			true,
+		},
+		{
+			"a crawler that is named like a group of crawlers", "crawlers:\n  everyone else: {}\n" + base, "crawlers:\n  everyone else: {}\n" + base + "  - for: [everyone else]\n    disallow: {crawl: /x/}\n",
+			[]string{"\"everyone else\" may no longer crawl /x/"},
+			false,
+		},
+		{
 			"what is logged for every crawler",
 			base + shut + "enforcement: log\n", "rules:\n  - for: everyone\n    disallow:\n      crawl: [/admin/, /members/]\n" + shut + "enforcement: log\n",
 			[]string{"everyone may no longer crawl /members/", "every known crawler except ai-training crawlers: requests for /members/ are still let through, and now logged"},

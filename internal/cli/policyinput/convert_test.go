@@ -47,7 +47,9 @@ func TestConvert(t *testing.T) {
 				{"Bingbot", "/a/", false},
 				{"nobody", "/b/", true},
 			},
-			has: []string{"# yaml-language-server: $schema=", "- Googlebot may crawl /\n", "- Bingbot may crawl /\n", "- for: everyone-else\n", "- for: [Googlebot, Applebot"},
+			has: []string{"# yaml-language-server: $schema=", "- Googlebot may crawl /\n", "- Bingbot may crawl /\n", "- for: everyone-else\n", "- for: [Googlebot, Applebot",
+				"  # everyone-else is the group of *.", "  # Applebot, ImagesiftBot and Kagibot follow the group of Googlebot, because this robots.txt does not name them.\n",
+				"# content-usage is off, because this robots.txt has no Content-Usage lines.\n# controls is off,"},
 		},
 		{
 			name:   "names as Google's parser cuts them",
@@ -254,7 +256,7 @@ func TestConvertEmptyFile(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "\ufeff", "# nothing\n\n"} {
 		c := mustConvert(t, []byte(text))
-		if len(c.Imported.Spec.Rules) > 0 || len(c.Notes) != 1 || !strings.HasPrefix(c.Notes[0].Message, "this file has no lines, so crawlers may fetch everything") {
+		if len(c.Imported.Spec.Rules) > 0 || len(c.Notes) != 1 || !strings.HasPrefix(c.Notes[0].Message, "crawlers find no lines in this file, so they may fetch everything") {
 			t.Errorf("%q: %+v", text, c.Notes)
 		}
 	}
