@@ -44,10 +44,10 @@ func (im *importer) groups() {
 	}
 }
 
-// remark adds a comment to the rule at an index, if there is such a rule.
+// remark adds a comment to the rule at an index, if there is such a rule. It comes before the comments of the file.
 func (im *importer) remark(at int, text string) {
 	if at < len(im.spec.Rules) {
-		im.comments[at] = strings.TrimPrefix(im.comments[at]+"\n"+text, "\n")
+		im.comments[at] = strings.TrimSuffix(text+"\n"+im.comments[at], "\n")
 	}
 }
 
