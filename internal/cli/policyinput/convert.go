@@ -47,7 +47,7 @@ func Convert(name string, data []byte) (*Converted, error) {
 	for _, d := range c.warnings {
 		if at, _ := c.at(d.Pos); at >= 0 && d.Severity == policy.Warning {
 			line := cmp.Or(im.Spec.Rules[at].CrawlDelayPos.Line, im.Spec.Rules[at].Pos.Line)
-			notes = append(notes, robotstxt.Note{Line: line, Message: d.Message + ". The new policy keeps this line, so check warns about it, too", Cause: d.Code})
+			notes = append(notes, robotstxt.Note{Line: line, Message: d.Message + ". Import keeps this line, so check also warns about it in the policy", Cause: d.Code})
 		}
 	}
 	for _, p := range c.file.Effect.Robots.Check() {
