@@ -125,7 +125,7 @@ The exit code is:
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
 	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&catalog, "catalog", "", "compare what a policy does under the catalog of this program and under the catalog in `FILE|URL`")
-	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 for differences of these `CLASSES`, which are explained above: search-loss, decisions, settings, spellings, any or none; separate several with commas")
+	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 if there are differences of these `CLASSES`: search-loss, decisions, settings, spellings, any or none; separate several with commas")
 	return cmd
 }
 
