@@ -77,6 +77,14 @@ func Categories() []Category {
 // Valid reports whether k is one of [Categories].
 func (k Category) Valid() bool { return slices.Contains(Categories(), k) }
 
+// Crawlers names the crawlers of the category, as in "search crawlers".
+func (k Category) Crawlers() string {
+	if k == CategoryNone {
+		return "crawlers without a category"
+	}
+	return string(k) + " crawlers"
+}
+
 // Description describes in one line what crawlers of the category do. It returns "" for an unknown category.
 func (k Category) Description() string {
 	if k == CategoryNone {

@@ -4,6 +4,7 @@ package policy
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -197,6 +198,7 @@ type Statement struct {
 	Resource   string      // the name of the ResourceSet that contains the pattern, or ""
 	Local      string      // the name of the LocalUsage that contains Usage, or ""
 	OverSite   bool        // the statement is a permission that also lifts the site's own headers and meta tags
+	Implied    bool        // no line of the site's own robots.txt states the permission, and Pos is its group's first line
 }
 
 // AppDirective is a member of an App-Directives List (draft-nottingham-plan-b) for one pattern.
@@ -341,6 +343,14 @@ type Crawler struct {
 
 // Name returns the crawler's token as a policy file writes it.
 func (c Crawler) Name() string { return Audience{ForToken, c.Token}.String() }
+
+// Shown returns the name for a message. It quotes a name that messages also use for crawlers without a name.
+func (c Crawler) Shown() string {
+	if token := strings.ToLower(c.Token); token == "everyone else" || token == "unlisted clients" {
+		return strconv.Quote(c.Token)
+	}
+	return c.Name()
+}
 
 // ReadsPages reports whether headers and meta tags can name the crawler. That is the case for crawlers that fetch
 // pages, and for control tokens with a documented meaning in meta tags.

@@ -22,6 +22,7 @@ type PrintOptions struct {
 	// statements, by line. The comments do not have "#".
 	Comments     map[int]string
 	LineComments map[int]string
+	KeyComments  map[string]string // comments before the keys of the file, such as "publish"
 	Footer       string
 	// Catalog has the facts for recognizing and verifying the policy's own crawlers. If it is nil, these facts are not
 	// printed.
@@ -51,7 +52,7 @@ func PrintWith(spec *policy.Spec, o PrintOptions) []byte {
 	w.plain("version", formatVersion)
 	for _, f := range fileFields {
 		if f.print != nil {
-			w.section(func() { f.print(w, spec) })
+			w.section(func() { w.commented(o.KeyComments[f.name], func() { f.print(w, spec) }) })
 		}
 	}
 	w.section(func() { w.comment(o.Footer) })
@@ -114,6 +115,16 @@ func (w *printer) comment(text string) {
 	}
 	for _, line := range splitLines(text) {
 		w.line(strings.TrimRight("# "+english.OneLine(line), " "))
+	}
+}
+
+// commented writes a comment before the text that write writes. It writes nothing if that text is empty.
+func (w *printer) commented(text string, write func()) {
+	start := w.out.Len()
+	w.comment(text)
+	n := w.out.Len()
+	if write(); w.out.Len() == n {
+		w.out.Truncate(start)
 	}
 }
 

@@ -36,6 +36,10 @@ func (p *parser) document(data []byte) *yaml.Node {
 			`this looks like a robots.txt; "caddy robots-policy import" makes a policy file from one`)
 		return nil
 	}
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("<")) {
+		p.report(policy.Pos{Line: 1, Column: 1}, "wrong-type", "", "this is a web page, not a policy file")
+		return nil
+	}
 	root, second, err := decode(bytes.NewReader(data))
 	switch {
 	case errors.Is(err, io.EOF) || err == nil && (len(root.Content) == 0 || isNull(root.Content[0])):

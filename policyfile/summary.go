@@ -25,7 +25,7 @@ type HostSummary struct {
 	Train Answers  `json:"train_ai"`
 	AIUse Answers  `json:"ai_use"`
 
-	Paths     []PathSummary `json:"paths,omitempty"`
+	Paths     []PathSummary `json:"paths,omitempty"`      // the shortest patterns, which cover the most pages, are first
 	MorePaths int           `json:"more_paths,omitempty"` // paths that rules mention, but that the summary does not cover
 
 	Google []Shown `json:"google_shows"` // first the page that no rule mentions
@@ -49,10 +49,10 @@ type Answers struct {
 
 // CategoryCount is the number of crawlers of a category in one part of a summary.
 type CategoryCount struct {
-	Category string   `json:"category"`        // "other" for crawlers without one
+	Category string   `json:"category"`        // "other" for crawlers that the catalog does not have
 	Count    int      `json:"count"`           // number of crawlers with this answer
 	Total    int      `json:"total"`           // number of crawlers in the category
-	Names    []string `json:"names,omitempty"` // at most ten; empty if it is the whole category
+	Names    []string `json:"names,omitempty"` // at most ten; empty for a whole category of the catalog
 }
 
 // PathSummary lists who may use the paths of a pattern, where the answer differs from the answer for a page that no
@@ -212,6 +212,7 @@ func (x *summarizer) pathsOf(s *HostSummary, host string, rules []*policy.Rule, 
 			}
 		}
 	}
+	slices.SortStableFunc(s.Paths, func(a, b PathSummary) int { return len(a.Path) - len(b.Path) })
 }
 
 type pathUsage struct {
@@ -241,6 +242,7 @@ func (x *summarizer) shownOf(s *HostSummary, host string, rules []*policy.Rule) 
 			}
 		}
 	}
+	slices.SortStableFunc(s.Google, func(a, b Shown) int { return len(a.Path) - len(b.Path) })
 }
 
 func (x *summarizer) shown(host, path string) Shown {
@@ -291,7 +293,7 @@ func (x *summarizer) count(members []member, may []bool) (s Answers) {
 			}
 			c := x.policy.CrawlerInfo(id)
 			total[c.Category]++
-			names[may[i]][c.Category] = append(names[may[i]][c.Category], c.Name())
+			names[may[i]][c.Category] = append(names[may[i]][c.Category], c.Shown())
 		}
 	}
 	slices.Sort(ids)
@@ -300,14 +302,17 @@ func (x *summarizer) count(members []member, may []bool) (s Answers) {
 	return s
 }
 
+// uncataloged stands for the category of crawlers that only the policy or the site's own robots.txt names.
+const uncataloged = "other"
+
 // mostNamed is the maximum number of crawlers of a category that a summary names.
 const mostNamed = 10
 
 func counts(names map[string][]string, total map[string]int) []CategoryCount {
 	counts := make([]CategoryCount, 0, len(names)) // [] rather than null
 	for kind, tokens := range names {
-		c := CategoryCount{Category: cmp.Or(kind, "other"), Count: len(tokens), Total: total[kind]}
-		if c.Count < c.Total {
+		c := CategoryCount{Category: cmp.Or(kind, uncataloged), Count: len(tokens), Total: total[kind]}
+		if c.Count < c.Total || c.Category == uncataloged {
 			slices.SortFunc(tokens, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
 			c.Names = slices.Clone(tokens[:min(len(tokens), mostNamed)])
 		}

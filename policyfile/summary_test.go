@@ -169,7 +169,7 @@ func TestSummaryText(t *testing.T) {
 		},
 		{
 			"a path that some crawlers lose and others gain", "{for: category:archive, disallow: {crawl: /}, allow: {crawl: /x/}}\n  - {for: category:feed, disallow: {crawl: /x/}}",
-			"every host:\n  may crawl:         search (all N), monitoring (all N), none (all N), seo (all N), preview (all N), ads (all N), feed (all N), " +
+			"every host:\n  may crawl:         search (all N), monitoring (all N), crawlers without a category (all N), seo (all N), preview (all N), ads (all N), feed (all N), " +
 				"security (all N), ai-input (all N), academic (all N), ai-assistant (all N), ai-training (all N), ai-agent (all N), unlisted clients\n" +
 				"                     /x/, for everyone except feed (all N)\n" +
 				"  may not crawl:     archive (all N)\n                     /x/, for feed (all N)\n  Google shows:      all of a page\n" +
@@ -239,6 +239,19 @@ every host:
 	got := SummaryText(f.Summary(testNow), []SummaryRow{{Label: "blocked:", Text: "no client"}}, true)
 	if got = regexp.MustCompile(`  may crawl: .*\n`).ReplaceAllString(got, ""); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A brief summary shows the shortest path, because it covers the most pages. Crawlers outside the catalog are named.
+func TestSummaryShowsTheBroadestPath(t *testing.T) {
+	t.Parallel()
+	f, ds := Load("p.yaml", []byte("version: 1\ncrawlers: {everyone else: {}}\nrules:\n  - for: [everyone else]\n    disallow: {crawl: [/long/path/, /a/, /b/c/]}\n"))
+	if f == nil {
+		t.Fatal(ds.Text())
+	}
+	const want = "  may not crawl:     /a/, for crawlers outside the catalog (1: \"everyone else\") (and 2 more paths)\n"
+	if text := SummaryText(f.Summary(testNow), nil, true); !strings.Contains(text, want) {
+		t.Errorf("no %q in\n%s", want, text)
 	}
 }
 

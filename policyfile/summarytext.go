@@ -3,10 +3,12 @@
 package policyfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -204,18 +206,23 @@ func (p party) everyoneText() string {
 	return fmt.Sprintf("everyone (%d known crawlers, and unlisted clients)", n)
 }
 
+// categoryTexts names the groups of crawlers that have no category of the catalog.
+var categoryTexts = map[string]string{string(crawlers.CategoryNone): "crawlers without a category", uncataloged: "crawlers outside the catalog"}
+
 // list names the categories of the crawlers.
 func (p party) list() string {
 	var parts []string
 	for _, c := range p.crawlers {
-		switch {
-		case c.Count == c.Total:
-			parts = append(parts, fmt.Sprintf("%s (all %d)", c.Category, c.Count))
-		case c.Count <= len(c.Names):
-			parts = append(parts, fmt.Sprintf("%s (%d of %d: %s)", c.Category, c.Count, c.Total, english.Some(c.Names, 3)))
-		default:
-			parts = append(parts, fmt.Sprintf("%s (%d of %d)", c.Category, c.Count, c.Total))
+		number := fmt.Sprintf("%d of %d", c.Count, c.Total)
+		if c.Category == uncataloged {
+			number = fmt.Sprint(c.Count)
+		} else if c.Count == c.Total {
+			number = fmt.Sprintf("all %d", c.Count)
 		}
+		if c.Count <= len(c.Names) {
+			number += ": " + english.Some(c.Names, 3)
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s)", cmp.Or(categoryTexts[c.Category], c.Category), number))
 	}
 	if p.unlisted {
 		parts = append(parts, "unlisted clients")

@@ -224,7 +224,7 @@ func TestImportAgreesWithFile(t *testing.T) {
 func mustImport(t *testing.T, data []byte) *policy.Spec {
 	t.Helper()
 	im, err := robotstxt.Import(data, nil)
-	if errors.Is(err, robotstxt.ErrEmpty) {
+	if errors.Is(err, robotstxt.ErrNoLines) {
 		return &policy.Spec{}
 	}
 	if err != nil {

@@ -5,6 +5,7 @@
 package robotstxt
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -41,6 +43,7 @@ type File struct {
 	acap     int            // number of lines of ACAP
 	read     int            // number of all lines
 	unread   error          // why crawlers find no lines in the file, or nil
+	text     bool           // the file has a line that is not a comment
 	lines    int            // number of lines of all groups
 	comments map[int]string // comments by line, without "#"
 	header   string         // the comment at the start of the file
@@ -102,14 +105,31 @@ func Parse(data []byte) *File {
 	return f
 }
 
-// The errors of Unreadable.
+// The errors of Unreadable. The first two are for data that is not a robots.txt.
 var (
-	ErrPage  = errors.New("this is a web page, not a robots.txt; give the address or the file of the robots.txt itself")
-	ErrUTF16 = errors.New("crawlers cannot read this file, because it is in UTF-16, so they may fetch everything; save it as UTF-8")
+	ErrPage    = errors.New("this is a web page, not a robots.txt")
+	ErrNoLines = errors.New("this is not a robots.txt, because crawlers cannot read any of its lines")
+	ErrUTF16   = errors.New("crawlers cannot read this file, because it is in UTF-16, so they may fetch everything; save it as UTF-8")
 )
 
-// Unreadable returns the reason why crawlers find no lines in the file, or nil if they can read it.
-func (f *File) Unreadable() error { return f.unread }
+// Unreadable returns the reason why crawlers find no lines in the file. It returns nil if they can read the file, or if
+// the file only has comments.
+func (f *File) Unreadable() error {
+	if f.unread == nil && f.text && !f.hasLines() {
+		return ErrNoLines
+	}
+	return f.unread
+}
+
+// hasLines reports whether the file has lines that some crawlers read.
+func (f *File) hasLines() bool {
+	return len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.others)+len(f.licenses)+len(f.top)+f.acap > 0
+}
+
+// IsPage reports whether data is a web page, whatever its media type is. No line of a robots.txt starts with "<".
+func IsPage(data []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(acap.Decode(data), " \t\r\n"), []byte("<"))
+}
 
 // Empty reports whether the file has no lines that a merged file takes over.
 func (f *File) Empty() bool { return len(f.Groups)+len(f.sitemaps)+len(f.others) == 0 }

@@ -29,11 +29,8 @@ type Imported struct {
 	LineComments map[int]string
 }
 
-// Import returns these errors, and ErrPage.
-var (
-	ErrEmpty    = errors.New("the file has no line that crawlers read, so they treat everything as allowed; a policy without rules has the same meaning")
-	ErrTooLarge = errors.New("the file has too many lines, names and patterns to find a policy with the same meaning; shorten it, or write the policy by hand")
-)
+// ErrTooLarge is an error of Import.
+var ErrTooLarge = errors.New("the file has too many lines, names and patterns to find a policy with the same meaning; shorten it, or write the policy by hand")
 
 // maxImported limits the weight of a file, and so the memory and time of an import. A plain line has the weight 1, and
 // other lines have more. The largest known file of a site has the weight 12,000.
@@ -88,8 +85,7 @@ func (f *File) crawlWeight() int {
 //	                                allow: {crawl: /}
 //
 // The catalog lists the known crawlers, with the groups that they follow or ignore. If it is empty, the policy does not
-// list the crawlers of the file. Import returns an error if data is not a robots.txt, has no usable lines, or is too
-// large.
+// list the crawlers of the file. Import returns ErrPage or ErrNoLines if data is not a robots.txt, and ErrTooLarge.
 func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	known := map[string]bool{}
 	for _, c := range catalog {
@@ -99,8 +95,11 @@ func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	im := importer{
 		f: read(data, whole), spec: &policy.Spec{}, known: known, crawlers: catalog, comments: map[int]string{},
 	}
-	if err := im.f.unusable(); err != nil {
+	if err := im.f.Unreadable(); err == ErrPage || err == ErrNoLines {
 		return nil, err
+	}
+	if !im.f.text {
+		im.f.note(0, "crawlers find no lines in this file, so they may fetch everything; a policy without rules has the same meaning")
 	}
 	if im.f.acap > 0 {
 		im.acap = acap.Parse(data)
@@ -147,16 +146,6 @@ func (im *Imported) DropEmptyRules() {
 		rules, waiting = append(rules, r), ""
 	}
 	im.Spec.Rules, im.Comments = rules, comments
-}
-
-func (f *File) unusable() error {
-	switch {
-	case f.unread == ErrPage:
-		return ErrPage
-	case len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.others)+len(f.licenses)+len(f.top)+f.acap > 0:
-		return nil
-	}
-	return ErrEmpty
 }
 
 type importer struct {

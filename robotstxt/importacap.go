@@ -18,7 +18,7 @@ import (
 // is for all crawlers, so it disallows what a record or a line disallows.
 func (im *importer) records(f *acap.File) {
 	for _, p := range f.Problems {
-		im.f.note(p.Line, "%s", p.Message)
+		im.f.note(p.Line, "ACAP: %s", p.Message)
 	}
 	im.spec.Publish.ACAP = policy.On
 	for _, s := range f.Sets {

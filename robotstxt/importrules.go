@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -14,7 +15,9 @@ import (
 func (im *importer) groups() {
 	star := im.f.Group("*")
 	if star != nil {
+		n := len(im.spec.Rules)
 		im.rule([]policy.Audience{{Kind: policy.ForEveryoneElse}}, []*Group{star}, false)
+		im.remark(n, "everyone-else is the group of *. A rule that names a crawler can allow it more.")
 		im.ignoringStar(star)
 	}
 	follow := im.followers()
@@ -25,13 +28,26 @@ func (im *importer) groups() {
 				audience = append(audience, policy.Audience{Kind: policy.ForToken, Name: token})
 			}
 		}
+		n := len(im.spec.Rules)
 		im.rule(audience, gs, im.below || im.replaces(gs, (*Group).disallows))
+		for _, g := range gs {
+			if len(follow[g]) > 0 {
+				im.remark(n, english.Some(follow[g], 5)+" follow the group of "+g.Name+", because this robots.txt does not name them.")
+			}
+		}
 	}
 	if im.below {
 		return
 	}
 	for _, g := range im.f.purposes {
 		im.purpose(g, star)
+	}
+}
+
+// remark adds a comment to the rule at an index, if there is such a rule. It comes before the comments of the file.
+func (im *importer) remark(at int, text string) {
+	if at < len(im.spec.Rules) {
+		im.comments[at] = strings.TrimSuffix(text+"\n"+im.comments[at], "\n")
 	}
 }
 
@@ -99,11 +115,15 @@ func (im *importer) isFamily(c policy.Crawler, token string) bool {
 	return false
 }
 
+// IgnoresStar is the name of the rule for unnamed crawlers that ignore the group of "*", if the file is the fallback of a
+// policy.
+const IgnoresStar = "crawlers that ignore the group of *"
+
 // ignoringStar adds a rule for unnamed crawlers that ignore the group of "*". They may crawl the paths that the group
 // disallows, without its crawl-delay.
 func (im *importer) ignoringStar(star *Group) {
 	r := policy.Rule{NoCrawlDelay: star.delays(), Pos: position(star.number)}
-	if star.disallows() {
+	if star.disallows() || im.below && len(star.rules) > 0 {
 		r.Statements = []policy.Statement{im.implied(star)}
 	}
 	for _, c := range im.crawlers {
@@ -115,7 +135,7 @@ func (im *importer) ignoringStar(star *Group) {
 		return
 	}
 	if im.below {
-		r.Name = "crawlers that ignore the group of *"
+		r.Name = IgnoresStar
 	}
 	im.comments[len(im.spec.Rules)] = "These crawlers are documented to ignore the group of *, and this robots.txt does not name them."
 	im.spec.Rules = append(im.spec.Rules, r)
@@ -126,7 +146,9 @@ func (im *importer) ignoringStar(star *Group) {
 // that line.
 func (im *importer) implied(g *Group) policy.Statement {
 	if im.below {
-		return crawl(true, pathpattern.All, g.number)
+		s := crawl(true, pathpattern.All, g.number)
+		s.Implied = true
+		return s
 	}
 	return crawl(true, pathpattern.All, 0)
 }

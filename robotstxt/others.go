@@ -29,14 +29,6 @@ func (s Said) Lines() (all []string) {
 	return all
 }
 
-// RecordNotes returns notes about problems in the ACAP records of a file.
-func RecordNotes(data []byte) (notes []Note) {
-	for _, p := range acap.Parse(data).Problems {
-		notes = append(notes, Note{Line: p.Line, Message: "ACAP: " + p.Message})
-	}
-	return notes
-}
-
 // Decode converts a file to UTF-8.
 func Decode(data []byte) []byte { return acap.Decode(data) }
 

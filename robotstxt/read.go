@@ -52,10 +52,10 @@ func read(data []byte, isName func(name string) bool) *File {
 	if cut {
 		f.note(1+strings.Count(text, "\n"), "the file is larger than 500 KiB; crawlers do not read this line and the following lines, so they are left out")
 	}
-	if strings.HasPrefix(strings.TrimLeft(text, " \t\n"), "<") {
+	if IsPage(decoded) {
 		f.unread = ErrPage
 	}
-	if f.unread != nil {
+	if f.unread == ErrUTF16 {
 		f.note(1, "%s", f.unread)
 	}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -73,6 +73,7 @@ func (r *reader) read(text string) {
 	if commented {
 		r.pending = append(r.pending, strings.TrimSpace(strings.TrimLeft(asUTF8(comment), "#")))
 	}
+	r.file.text = r.file.text || trim(before) != ""
 	key, value, ok := r.split(trim(before))
 	if !ok {
 		if strings.TrimSpace(text) == "" && !r.started && len(r.pending) > 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // Question is a question for Explain.
@@ -62,6 +63,8 @@ type Explanation struct {
 	// Controls lists the operator's controls that the policy needs for this crawler and page.
 	Controls []ControlState `json:"operators_controls,omitempty"`
 	Identity *Identity      `json:"identity,omitempty"` // nil for unrecognized clients, and for tokens without requests
+
+	merged bool // the site's own robots.txt applies where the policy does not decide
 }
 
 // Crawler describes the recognized crawler.
@@ -86,6 +89,8 @@ type Reason struct {
 	Place string `json:"place"` // FILE:LINE
 	Rule  string `json:"rule"`  // the name of the rule, or else its audiences
 	Says  string `json:"says"`
+
+	group bool // Rule is a group of the site's own robots.txt
 }
 
 // Channel describes the output or the action of one channel.
@@ -113,6 +118,7 @@ func (s *Site) Explain(q Question) *Explanation {
 	if q.Below != nil {
 		s, known = s.OverOf(q.Below, q.URL.Host)
 	}
+	e.merged = s.Policy != s.Policy.WithoutFallback()
 	ids := s.whoAsks(q.Agent)
 	evidence := map[policy.CrawlerID]string{}
 	clients := make([]Client, len(ids))
@@ -322,7 +328,14 @@ func (s *Site) reason(d policy.Decision) Reason {
 	if d.Expired {
 		says += ", which has passed"
 	}
-	return Reason{Place: s.placeOf(d.Rule, d.Statement.Pos), Rule: s.RuleName(d.Rule), Says: says}
+	r := Reason{Place: s.placeOf(d.Rule, d.Statement.Pos), Rule: s.RuleName(d.Rule), Says: says, group: d.Rule.Fallback}
+	if d.Statement.Implied {
+		r.Says = "has no line that disallows this path"
+		if r.Rule == robotstxt.IgnoresStar {
+			r.Rule, r.Says = "User-agent: *", "does not apply to this crawler, which ignores this group"
+		}
+	}
+	return r
 }
 
 // explainEdge describes what the server does with the request of a query. The limits of other crawlers that the request

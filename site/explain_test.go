@@ -94,8 +94,8 @@ rules:
 	}{
 		{"Googlebot", nil, false, []string{passes, refused, refused}, `policy.yaml:12, rule "the real one", for identity verified, allows crawl of /members/`},
 		{"Googlebot", verified, true, []string{passes, refused, refused}, "by address lists and reverse DNS; this client is verified: it showed its papers"},
-		{"GPTBot", nil, false, []string{refused, refused, refused}, "by address lists; for this request, its identity makes no difference"},
-		{"Bytespider", nil, false, []string{refused}, "does not publish a way to verify it"},
+		{"GPTBot", nil, false, []string{refused, refused, refused}, "by address lists; the identity makes no difference for this request"},
+		{"Bytespider", nil, false, []string{refused}, "does not publish a way to verify this crawler"},
 		{"Google-Extended", nil, false, nil, ""},
 		{"Firefox/143.0", nil, false, nil, ""},
 	} {

@@ -71,7 +71,7 @@ func (id *Identity) same() bool {
 }
 
 func (id *Identity) headline() string {
-	text := "its operator does not publish a way to verify it, so every client with this name is unverified"
+	text := "the operator does not publish a way to verify this crawler, so every client with its name is unverified"
 	if len(id.By) > 0 {
 		text = "this crawler can be verified by " + english.List(id.By, "and")
 	}
@@ -79,7 +79,7 @@ func (id *Identity) headline() string {
 	case id.Evidence != "":
 		text += "; this client is " + id.Assumed + ": " + id.Evidence
 	case len(id.By) > 0 && id.same():
-		text += "; for this request, its identity makes no difference"
+		text += "; the identity makes no difference for this request"
 	}
 	return text
 }

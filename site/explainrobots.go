@@ -22,7 +22,7 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	q.Usage = policy.Crawl
 	read := s.Robots.Explain(q)
 	if read.Agent == "" {
-		c.Summary = "robots.txt does not reach this crawler, because the crawler ignores the group of *, and no group names it; headers and blocking reach it"
+		c.Summary = "no group applies to this crawler, because it ignores the group of *, and no group names it; headers and blocking still apply"
 		s.explainRecords(&c, q)
 		return c
 	}
@@ -134,7 +134,7 @@ func (s *Site) explainOthers(c *Channel, q policy.Query) {
 		}
 	}
 	if r := s.Policy.CrawlDelay(q); r != nil {
-		c.add(Reason{Place: s.placeOf(r, r.CrawlDelayPos), Rule: s.RuleName(r), Says: fmt.Sprintf("asks for a crawl-delay of %v", r.CrawlDelay)})
+		c.add(Reason{Place: s.placeOf(r, r.CrawlDelayPos), Rule: s.RuleName(r), Says: fmt.Sprintf("asks for a crawl-delay of %v", r.CrawlDelay), group: r.Fallback})
 	}
 }
 

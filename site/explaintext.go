@@ -85,9 +85,9 @@ func (c *Channel) title() string {
 }
 
 func (e *Explanation) headline() string {
-	who := "No crawler that the policy or the catalog knows: rules for everyone apply."
+	who := "Neither the policy nor the catalog has this crawler, so the rules for everyone apply."
 	if e.Meant != "" {
-		who = fmt.Sprintf("No crawler that the policy or the catalog knows (did you mean %q?): rules for everyone apply.", e.Meant)
+		who = fmt.Sprintf("Neither the policy nor the catalog has this crawler (did you mean %q?), so the rules for everyone apply.", e.Meant)
 	}
 	if c := e.Crawler; c != nil {
 		who = c.Token
@@ -114,7 +114,11 @@ func (r *Reason) String() string {
 	if r == nil {
 		return "always"
 	}
-	return fmt.Sprintf("%s, rule %q, %s", r.Place, r.Rule, r.Says)
+	kind := "rule"
+	if r.group {
+		kind = "group"
+	}
+	return fmt.Sprintf("%s, %s %q, %s", r.Place, kind, r.Rule, r.Says)
 }
 
 // Despite is a permission that matches a disallowed path, but does not override the deciding prohibition.

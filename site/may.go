@@ -31,6 +31,8 @@ var mayCrawl = claim.Register("may-crawl", func(s maySubject) claim.Finding {
 		f.Fails, f.Text = true, "The rules allow it to crawl "+e.URL+", but the server blocks this client"
 	case e.MayCrawl && e.MayNotIndex != nil:
 		f.Text = "It may crawl " + e.URL + ", but not index it: " + e.MayNotIndex.String()
+	case e.MayCrawl && e.Reason == nil && e.merged:
+		f.Text = "It may crawl " + e.URL + ": neither the policy nor the site's own robots.txt disallows it"
 	case e.MayCrawl && e.Reason == nil:
 		f.Text = "It may crawl " + e.URL + ": the policy does not disallow it"
 	case e.MayCrawl:

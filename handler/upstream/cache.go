@@ -43,18 +43,18 @@ const (
 
 // Kind describes a file that upstream sites have. The file is parsed into a T.
 type Kind[T any] struct {
-	Name     string
-	Path     string
-	Accept   string // media type to request
-	IsLikely func(contentType string, body []byte) bool
-	Cut      func([]byte) []byte // returns the usable part of a file that is too large, or nil if there is none
-	Parse    func([]byte) *T
-	Partial  func(*T) bool // reports whether the file was so large that only a part was read; nil means never
+	Name    string
+	Path    string
+	Accept  string                                      // media type to request
+	Reject  func(contentType string, body []byte) error // returns why a body is another document, or nil
+	Cut     func([]byte) []byte                         // returns the usable part of a file that is too large, or nil if there is none
+	Parse   func([]byte) *T
+	Partial func(*T) bool // reports whether the file was so large that only a part was read; nil means never
 }
 
 // RobotsTxt is the Kind of robots.txt.
 var RobotsTxt = Kind[robotstxt.File]{
-	Name: "robots.txt", Path: "/robots.txt", Accept: "text/plain", IsLikely: looksLikeRobots,
+	Name: "robots.txt", Path: "/robots.txt", Accept: "text/plain", Reject: notRobots,
 	Cut: wholeLines, Parse: robotstxt.Parse, Partial: func(f *robotstxt.File) bool { return f.TooLong },
 }
 
@@ -235,7 +235,7 @@ func (c *Cache[T]) isNews(e *entry[T], err error) bool {
 
 // keeps reports whether the last file stays in use, even though err says that the site has no such file.
 func (e *entry[T]) keeps(err error) bool {
-	return e.file != nil && (errors.Is(err, errDenied) || errors.Is(err, errPage) && time.Since(e.good) < keepForPage)
+	return e.file != nil && (errors.Is(err, errDenied) || isOther(err) && time.Since(e.good) < keepForPage)
 }
 
 // parse returns the parsed file. If the bytes are equal to those in before or c.last, it returns that file.

@@ -3,6 +3,7 @@
 package upstream
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/robotspolicy/caddy-robots-policy/channels"
@@ -24,7 +25,12 @@ type Document struct {
 func KindOf(f *channels.File) Kind[Document] {
 	return Kind[Document]{
 		Name: f.Name, Path: f.Site.Path, Accept: f.Site.Type,
-		IsLikely: func(_ string, body []byte) bool { return f.Site.IsLikely(body) },
+		Reject: func(_ string, body []byte) error {
+			if f.Site.IsLikely(body) {
+				return nil
+			}
+			return fmt.Errorf("this is not a %s", f.Name)
+		},
 		Parse: func(data []byte) *Document {
 			site, notes, err := f.Site.Parse(data)
 			if err != nil {

@@ -146,7 +146,7 @@ func TestEveryFailureOfTheUpstream(t *testing.T) {
 		"aborted":              {aborts, stays, "not known"},
 		"a bomb":               {responds(200, bomb, "Content-Encoding", "gzip", "Content-Type", "text/plain"), none, none},
 		"half a gzip":          {responds(200, packed("User-agent: *\nAllow: /\n")[:20], "Content-Encoding", "gzip", "Content-Type", "text/plain"), stays, "not known"},
-		"long lines":           {responds(200, long, "Content-Type", "text/plain"), "the site's own robots.txt:3, rule \"User-agent: *\", disallows crawl of /theirs/", "the site's own robots.txt:3, rule \"User-agent: *\", disallows crawl of /theirs/"},
+		"long lines":           {responds(200, long, "Content-Type", "text/plain"), "the site's own robots.txt:3, group \"User-agent: *\", disallows crawl of /theirs/", "the site's own robots.txt:3, group \"User-agent: *\", disallows crawl of /theirs/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -212,7 +212,27 @@ func TestPagesInPlaceOfTheFile(t *testing.T) {
 	})
 }
 
-// A redirect to the same host is followed, like crawlers do. The new request goes through the same handlers.
+// The log names a web page in the same way as the commands do.
+func TestPagesInTheLog(t *testing.T) {
+	for name, page := range map[string]string{"UTF-8": maintenance, "UTF-16": "\xff\xfe<\x00p\x00>\x00"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				core, logged := observer.New(zap.WarnLevel)
+				s.logger = zap.New(core)
+				s.get(t, "www.example.com", says("Disallow: /theirs/"))
+				time.Sleep(2 * freshFor)
+				s.get(t, "www.example.com", responds(200, page, "Content-Type", "text/plain"))
+				all := logged.All()
+				if want := `: this is a web page, not a robots.txt (Content-Type: "text/plain")`; len(all) != 1 || !strings.HasSuffix(fmt.Sprint(all[0].ContextMap()["error"]), want) {
+					t.Errorf("%v", all)
+				}
+			})
+		})
+	}
+}
+
+// Redirects on the host lead through the same handlers, which a crawler would do too.
 func TestRedirectsOfTheUpstream(t *testing.T) {
 	steps := func(n int, host string) nextFunc {
 		return func(w http.ResponseWriter, r *http.Request) error {

@@ -27,8 +27,13 @@ var errNone = errors.New("there is no such file")
 // sends the request in the name of a client, so the upstream may have denied only this client.
 var errDenied = errors.New("access denied")
 
-// errPage means that the upstream did not answer with the file, but for example with a maintenance page.
-var errPage = errors.New("the response is something else")
+// otherDocument means that the upstream did not answer with the file, but for example with a maintenance page.
+type otherDocument struct{ error }
+
+func isOther(err error) bool {
+	_, ok := errors.AsType[otherDocument](err)
+	return ok
+}
 
 // maxRedirects is the number of redirects that crawlers follow (RFC 9309 section 2.3.1.2).
 const maxRedirects = 5
@@ -52,7 +57,7 @@ func (c *Cache[T]) request(ctx context.Context, client *http.Request, next Next)
 		}
 		location := rec.redirect()
 		if location == "" {
-			return rec.file(c.kind.Name, c.kind.IsLikely, c.kind.Cut)
+			return rec.file(c.kind.Reject, c.kind.Cut)
 		}
 		if to, err = redirected(client, to, location); err != nil {
 			return nil, err
@@ -160,7 +165,7 @@ func (rec *recorder) redirect() string {
 
 // file returns the file in the response. For a file that is too large, it returns the part that cut returns, which may
 // be nil.
-func (rec *recorder) file(name string, isLikely func(string, []byte) bool, cut func([]byte) []byte) ([]byte, error) {
+func (rec *recorder) file(reject func(string, []byte) error, cut func([]byte) []byte) ([]byte, error) {
 	switch {
 	case rec.status == 0, rec.status == http.StatusNoContent:
 		return nil, fmt.Errorf("%w: no response", errNone)
@@ -182,8 +187,9 @@ func (rec *recorder) file(name string, isLikely func(string, []byte) bool, cut f
 			return nil, errTooLarge
 		}
 	}
-	if kind := rec.sent.Get("Content-Type"); !isLikely(kind, body) {
-		return nil, fmt.Errorf("%w: %w: not a %s (Content-Type: %q)", errNone, errPage, name, kind)
+	kind := rec.sent.Get("Content-Type")
+	if err := reject(kind, body); err != nil {
+		return nil, fmt.Errorf("%w: %w (Content-Type: %q)", errNone, otherDocument{err}, kind)
 	}
 	return body, nil
 }
@@ -222,17 +228,16 @@ func decode(body []byte, coding string) ([]byte, error) {
 	return body, nil
 }
 
-// looksLikeRobots reports whether a body is a robots.txt, and not a page that an application serves for every path. The
-// Content-Type is not enough to tell. Markup is never a robots.txt. Without the Content-Type of plain text, a body must
-// contain a User-agent line.
-func looksLikeRobots(contentType string, body []byte) bool {
-	start := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n")
-	if bytes.HasPrefix(start, []byte("<")) {
-		return false
+// notRobots returns why a body is not a robots.txt, but for example a page that an application serves for every path.
+// The Content-Type is not enough to tell. Without the Content-Type of plain text, a body must contain a User-agent
+// line.
+func notRobots(contentType string, body []byte) error {
+	if robotstxt.IsPage(body) {
+		return robotstxt.ErrPage
 	}
 	kind, _, err := mime.ParseMediaType(contentType)
-	if err != nil || kind == "text/plain" || kind == "application/byte-stream" {
-		return true
+	if err != nil || kind == "text/plain" || kind == "application/byte-stream" || bytes.Contains(bytes.ToLower(body), []byte("user-agent")) {
+		return nil
 	}
-	return bytes.Contains(bytes.ToLower(body), []byte("user-agent"))
+	return errors.New("this is not a robots.txt, because it is not plain text, and has no User-agent line")
 }

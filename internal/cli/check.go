@@ -58,6 +58,9 @@ func checkCommand() *cobra.Command {
 					return err
 				}
 				if raw.IsRobots() {
+					if err := rejectFlags(cmd, raw.Name, "merge", "against", "config"); err != nil {
+						return err
+					}
 					c := checkRobots(raw)
 					all.Robots = append(all.Robots, *c)
 					failed = failed || c.failed(strict)

@@ -82,6 +82,9 @@ func diffCommand() *cobra.Command {
 				}
 				inputs[i] = in
 			}
+			if below != nil && inputs[0].Robots != nil && inputs[1].Robots != nil {
+				return rejectFlags(cmd, inputs[0].Name, "merge")
+			}
 			d := difference{Diff: compare.Sites(inputs[0].Site, inputs[1].Site, compare.Options{})}
 			if inputs[0].Robots != nil || inputs[1].Robots != nil {
 				d.Settings = slices.DeleteFunc(d.Settings, isConverted)
@@ -103,9 +106,13 @@ similar paths.
 With --catalog, the command shows how another catalog of crawlers changes the decisions
 of a policy.
 
-Differences belong to three classes: decisions, settings, and spellings. Spellings are
-differences only in the text of robots.txt. With --fail-on, you choose the classes for
-which the command exits with 1.
+With --fail-on, you choose the differences for which the command exits with 1:
+  search-loss  search engines lose something, such as a path (the default)
+  decisions    any crawler gains or loses something
+  settings     a setting changes, such as a sitemap or a test
+  spellings    robots.txt only lists other spellings of a path, such as /a%3Ab for /a:b
+  any          one of the above
+  none         no difference leads to exit code 1
 
 The exit code is:
   0  success

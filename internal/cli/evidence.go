@@ -25,6 +25,9 @@ func evidenceCommand() *cobra.Command {
 	var asJSON bool
 	cmd := Command("evidence DIR... [--crawler NAME] [--since TIME]", "Shows when each version was published, which crawlers read it, and which requests violated it",
 		between(1, math.MaxInt, "DIR", func(cmd *cobra.Command, args []string) error {
+			if err := areDirectories(args); err != nil {
+				return err
+			}
 			q := evidence.Question{Crawler: crawler, Host: host, Paths: evidencePaths}
 			if asJSON {
 				q.Paths = 0

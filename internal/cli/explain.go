@@ -34,6 +34,9 @@ func explainCommand() *cobra.Command {
 				return err
 			}
 			if raw.IsRobots() {
+				if err := rejectFlags(cmd, raw.Name, "merge", "address"); err != nil {
+					return err
+				}
 				e, err := explainRobots(raw, agent, u)
 				if err != nil {
 					return err

@@ -22,7 +22,7 @@ func importCommand() *cobra.Command {
 				return err
 			}
 			if raw.None {
-				return failure{errors.New(raw.Note)}
+				return failure{errors.New(raw.Note + "; so there is nothing to import")}
 			}
 			c, err := policyinput.Convert(raw.Name, raw.Data)
 			if errors.Is(err, policyinput.ErrInvalid) {
@@ -63,18 +63,21 @@ func importCommand() *cobra.Command {
 Reads a robots.txt in the same way as Google's crawlers, and prints a policy file that has
 the same meaning for every crawler. The policy keeps the comments, and has tests for search
 engines. The command reports each line that a policy cannot express. At the end, an
-independent reader of robots.txt answers questions about the old and the new robots.txt,
-such as whether a crawler may fetch a path. The command prints how many answers differ,
-and the lines that cause this. It counts separately the answers that differ only for
-another spelling of a path, such as /%7Ejoe/ for /~joe/.
+independent reader of robots.txt decides for many pairs of a crawler and a path whether
+the old and the new robots.txt allow the path. The command prints how many decisions
+differ, and the lines that cause this. It counts separately the decisions that differ only
+for another spelling of a path, such as /a%3Ab for /a:b.
+
+A robots.txt without lines lets crawlers fetch everything. It becomes a policy without
+rules.
 
 If you give the URL of a site, the command reads its /robots.txt. It follows redirects.
 
 The exit code is:
   0  success
   1  search engines lose a path, which the first line names; or the input is not a
-     robots.txt (a web page, an empty file, a policy file, status 404); or the input is
-     too large to compare both files
+     robots.txt (a web page, a policy file, status 404); or the input is too large to
+     compare both files
   2  the input cannot be read, and nothing is printed`
 	cmd.Example = `  caddy robots-policy import robots.txt > site-policy.yaml
   caddy robots-policy import https://www.example.com/ > site-policy.yaml`

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -42,6 +44,16 @@ func readBelow(cmd *cobra.Command, name string) (*robotstxt.File, error) {
 	return file, nil
 }
 
+// rejectFlags returns an error if the command line has a flag that is only for policy files.
+func rejectFlags(cmd *cobra.Command, robots string, names ...string) error {
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s is only for policy files, but %s is a robots.txt", name, robots)
+		}
+	}
+	return nil
+}
+
 // belowOf returns a function that returns file as the robots.txt of every host. It returns nil if file is nil.
 func belowOf(file *robotstxt.File) site.Below {
 	if file == nil {
@@ -60,14 +72,19 @@ type checkedRobots struct {
 	unread error // why crawlers find no lines in the file, or nil
 }
 
-// checkRobots checks a robots.txt. It parses the lines in the same way as Google's parser, and also parses other
-// records.
+// checkRobots checks a robots.txt. Its notes are the notes of an import of the file.
 func checkRobots(raw *policyinput.Raw) *checkedRobots {
 	f := robotstxt.Parse(raw.Data)
 	c := &checkedRobots{File: raw.Name, Groups: []string{}, unread: f.Unreadable()}
 	notes := f.Notes()
-	notes = append(notes, robotstxt.RecordNotes(raw.Data)...)
-	slices.SortStableFunc(notes, func(a, b robotstxt.Note) int { return a.Line - b.Line })
+	switch converted, err := policyinput.Convert(raw.Name, raw.Data); {
+	case err == nil:
+		notes = converted.Notes
+	case c.unread != nil:
+		notes = slices.Insert(notes, 0, robotstxt.Note{Line: 1, Message: c.unread.Error()})
+	default:
+		notes = slices.Insert(notes, 0, robotstxt.Note{Message: errors.Unwrap(err).Error()})
+	}
 	if raw.Note != "" {
 		notes = slices.Insert(notes, 0, robotstxt.Note{Message: raw.Note})
 	}
@@ -95,7 +112,11 @@ func (c *checkedRobots) writeText(w io.Writer) error {
 	if c.unread != nil {
 		fmt.Fprintf(&b, "%s: 1 error\n", c.File)
 	} else {
-		fmt.Fprintf(&b, "%s is a robots.txt: it has %s for %s, and %s\n", c.File, english.Count(c.Rules, "Allow or Disallow line"), english.Count(len(c.Groups), "name"), english.Count(len(c.Notes), "note"))
+		has := english.Count(c.Rules, "Allow or Disallow line")
+		if len(c.Groups) > 0 {
+			has += " for " + english.Some(c.Groups, 3)
+		}
+		fmt.Fprintf(&b, "%s is a robots.txt with %s; %s\n", c.File, has, english.Count(len(c.Notes), "note"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -114,6 +135,10 @@ type robotsAnswer struct {
 	robotstxt.Said
 	// the answer of crawlers that do not normalize URLs before the comparison, if it is different
 	AsSent *bool `json:"allowed_as_sent,omitempty"`
+	// another spelling of the path with a different answer, and the line that decides about it. A policy treats both
+	// spellings as one path.
+	OtherSpelling     string `json:"other_spelling,omitempty"`
+	OtherSpellingLine int    `json:"other_spelling_line,omitempty"`
 }
 
 // explainRobots decides from a robots.txt, in the same way as Google's parser, whether a crawler may fetch a URL. It
@@ -137,6 +162,10 @@ func explainRobots(raw *policyinput.Raw, agent string, u *url.URL) (*robotsAnswe
 			e.Rule = "Allow: " + a.Path
 		}
 	}
+	other := pathpattern.NormalizePath(pathpattern.Target(u))
+	if b := who.Ask(other); b.Allowed != a.Allowed {
+		e.OtherSpelling, e.OtherSpellingLine = other, b.Line
+	}
 	if sent := who.AskAsSent(u.String()).Allowed; sent != e.Allowed {
 		e.AsSent = &sent
 	}
@@ -153,11 +182,18 @@ func (e *robotsAnswer) writeText(w io.Writer) error {
 	fmt.Fprintf(&b, "%s %s fetch %s.\n", e.Agent, verb, e.URL)
 	switch {
 	case e.Line > 0:
-		fmt.Fprintf(&b, "  because %s:%d, in the group of %s, says %q\n", e.File, e.Line, e.Group, e.Rule)
+		fmt.Fprintf(&b, "  because %s:%d, in the group of %s, is %q\n", e.File, e.Line, e.Group, e.Rule)
 	case e.Group == "":
-		fmt.Fprintf(&b, "  because no group of %s is for this crawler\n", e.File)
+		fmt.Fprintf(&b, "  because %s has no group for this crawler\n", e.File)
 	default:
-		fmt.Fprintf(&b, "  because no line in the group of %s matches\n", e.Group)
+		fmt.Fprintf(&b, "  because no line in the group of %s matches this URL\n", e.Group)
+	}
+	switch {
+	case e.OtherSpelling == "":
+	case e.Allowed:
+		fmt.Fprintf(&b, "  but line %d disallows %s, which is the same path in another spelling; a policy disallows both spellings\n", e.OtherSpellingLine, e.OtherSpelling)
+	default:
+		fmt.Fprintf(&b, "  but the crawler may fetch %s, which is the same path in another spelling; a policy disallows both spellings\n", e.OtherSpelling)
 	}
 	if e.AsSent != nil && *e.AsSent {
 		fmt.Fprintln(&b, "  but readers that compare URLs as they are sent, such as Google's parser, may fetch it, because no line has the same spelling as this URL")
@@ -165,7 +201,7 @@ func (e *robotsAnswer) writeText(w io.Writer) error {
 		fmt.Fprintln(&b, "  but readers that compare URLs as they are sent, such as Google's parser, may not fetch it")
 	}
 	if e.CrawlDelay > 0 {
-		fmt.Fprintf(&b, "It is asked to wait %g seconds between requests.\n", e.CrawlDelay)
+		fmt.Fprintf(&b, "The file asks this crawler to wait %g seconds between requests.\n", e.CrawlDelay)
 	}
 	for _, line := range e.Lines() {
 		fmt.Fprintln(&b, line)

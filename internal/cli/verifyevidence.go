@@ -32,6 +32,16 @@ func (v *verifyFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&v.authority, "authority", "", "the certificate (PEM) of the time-stamping authority")
 }
 
+// areDirectories returns an error for an argument that is a file. A missing directory has its own error.
+func areDirectories(args []string) error {
+	for _, dir := range args {
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			return fmt.Errorf("%s is a file; name the directory of the evidence log", dir)
+		}
+	}
+	return nil
+}
+
 // check verifies an evidence log.
 func (v *verifyFlags) check(dir string) (*evidence.Check, error) {
 	var key ed25519.PublicKey
@@ -109,6 +119,9 @@ func verifyEvidenceCommand() *cobra.Command {
 		between(1, math.MaxInt, "DIR", func(cmd *cobra.Command, args []string) error {
 			if last != "" && len(args) > 1 {
 				return errors.New("--last works with one log only; name one directory")
+			}
+			if err := areDirectories(args); err != nil {
+				return err
 			}
 			if c, ok, err := verify.excerpt(args[0]); ok || err != nil {
 				if err != nil || len(args) > 1 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -216,7 +217,7 @@ func crawlerNames(tokens []string, most int) string {
 	return named(names, most)
 }
 
-func nameOfCrawler(token string) string { return policy.Crawler{Token: token}.Name() }
+func nameOfCrawler(token string) string { return policy.Crawler{Token: token}.Shown() }
 
 func named(names []string, most int) string {
 	if len(names) <= most+1 {
@@ -256,7 +257,7 @@ func (c *comparison) everyone(r *record, rest bool) string {
 	var parts []string
 	for _, kind := range sortedKeys(left) {
 		if names := left[kind]; kind != "" && len(names) == c.sentOf(kind, r.effect == Edge) {
-			parts = append(parts, kind+" crawlers")
+			parts = append(parts, crawlers.Category(kind).Crawlers())
 		} else {
 			parts = append(parts, names...)
 		}

@@ -242,7 +242,17 @@ func TestWords(t *testing.T) {
 		{
 			"too many to name",
 			"rules:\n  - for: everyone\n    disallow:\n      crawl: [/admin/, /members/]\n" + several, base + several,
-			[]string{"everyone else (search engines too) may now crawl /members/"},
+			[]string{"everyone else (including search engines) may now crawl /members/"},
+			false,
+		},
+		{
+			"one path too many to name", base, base + "  - for: everyone\n    disallow: {crawl: [/1/, /2/, /3/, /4/, /5/, /6/, /7/]}\n",
+			[]string{"everyone may no longer crawl /1/, /2/, /3/, /4/, /5/, /6/ and 1 more path"},
+			true,
+		},
+		{
+			"a crawler that is named like a group of crawlers", "crawlers:\n  everyone else: {}\n" + base, "crawlers:\n  everyone else: {}\n" + base + "  - for: [everyone else]\n    disallow: {crawl: /x/}\n",
+			[]string{"\"everyone else\" may no longer crawl /x/"},
 			false,
 		},
 		{

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -205,7 +206,7 @@ func (c *Change) who() string {
 	case len(c.Crawlers) <= maxNames:
 		who = crawlerNames(c.Crawlers, maxNames)
 		if c.Crawlers[0] == EveryoneElse && slices.ContainsFunc(c.Kinds, func(k Kind) bool { return k.Kind == kindSearch }) {
-			who += " (search engines too)"
+			who += " (including search engines)"
 		}
 	default:
 		var parts []string
@@ -214,7 +215,7 @@ func (c *Change) who() string {
 			switch {
 			case len(names) == 0:
 			case k.All && len(k.Crawlers) > 1:
-				parts = append(parts, fmt.Sprintf("all %s crawlers", k.Kind))
+				parts = append(parts, "all "+crawlers.Category(k.Kind).Crawlers())
 			case k.Kind == "" || k.All:
 				parts = append(parts, crawlerNames(names, maxNames))
 			default:
@@ -250,7 +251,7 @@ func (c *Change) before() string {
 func (c *Change) where() string {
 	where := strings.Join(c.Paths, ", ")
 	if len(c.Paths) > maxPaths {
-		where = fmt.Sprintf("%s and %d more paths", strings.Join(c.Paths[:maxPaths], ", "), len(c.Paths)-maxPaths)
+		where = strings.Join(c.Paths[:maxPaths], ", ") + " and " + english.Count(len(c.Paths)-maxPaths, "more path")
 	}
 	if slices.Equal(c.Paths, []string{"/"}) {
 		where = "the whole site"

@@ -3,6 +3,7 @@
 package policyinput
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,6 +44,12 @@ func Convert(name string, data []byte) (*Converted, error) {
 		return nil, err
 	}
 	notes := slices.Clone(im.Notes)
+	for _, d := range c.warnings {
+		if at, _ := c.at(d.Pos); at >= 0 && d.Severity == policy.Warning {
+			line := cmp.Or(im.Spec.Rules[at].CrawlDelayPos.Line, im.Spec.Rules[at].Pos.Line)
+			notes = append(notes, robotstxt.Note{Line: line, Message: d.Message + ". Import keeps this line, so check also warns about it in the policy", Cause: d.Code})
+		}
+	}
 	for _, p := range c.file.Effect.Robots.Check() {
 		if p.Severity != policy.Hint {
 			n := robotstxt.Note{Message: fmt.Sprintf("%s [%s]", p.Message, p.Code), Cause: p.Code}
@@ -64,12 +71,13 @@ func importFile(data []byte) (*robotstxt.Imported, error) {
 }
 
 type converter struct {
-	name   string
-	data   []byte
-	im     *robotstxt.Imported
-	text   []byte
-	file   *policyfile.File
-	needed bool // true if statements with the warning "changes-nothing" could not be removed safely
+	name     string
+	data     []byte
+	im       *robotstxt.Imported
+	text     []byte
+	file     *policyfile.File
+	warnings policyfile.Diagnostics // the diagnostics of the text; only warnings and hints
+	needed   bool                   // true if statements with the warning "changes-nothing" could not be removed safely
 }
 
 // statement is a statement and the index of its rule.
@@ -106,19 +114,32 @@ func (c *converter) settle() error {
 		}
 	}
 	c.im.Spec.Expect = expectations(c.file.Policy)
-	_, err := c.print()
+	var err error
+	c.warnings, err = c.print()
 	return err
 }
 
 // print writes the text of the policy file and loads it.
 func (c *converter) print() (ds policyfile.Diagnostics, err error) {
 	header := Modeline + "\n\nConverted from " + c.name + ". Review it, then run: caddy robots-policy check FILE"
-	c.text = policyfile.PrintWith(c.im.Spec, policyfile.PrintOptions{Header: header, Comments: c.im.Comments, LineComments: c.im.LineComments})
+	c.text = policyfile.PrintWith(c.im.Spec, policyfile.PrintOptions{Header: header, Comments: c.im.Comments, LineComments: c.im.LineComments, KeyComments: map[string]string{"publish": switchedOff(&c.im.Spec.Publish)}})
 	c.file, ds = policyfile.Load("the converted policy", c.text)
 	if ds.HasErrors() {
 		return nil, fmt.Errorf("converting %s failed; please report it with the file:\n%w", c.name, ds)
 	}
 	return ds, nil
+}
+
+// switchedOff returns a comment about the channels of a policy that are on by default, but off for a robots.txt.
+func switchedOff(p *policy.Publish) string {
+	var why []string
+	if p.ContentUsage == policy.Off {
+		why = append(why, "content-usage is off, because this robots.txt has no Content-Usage lines.")
+	}
+	if p.Controls == policy.Off {
+		why = append(why, "controls is off, so that import does not add the operators' own controls against AI.")
+	}
+	return strings.Join(why, "\n")
 }
 
 // accept removes statements without effect, and marks the results of safety checks as intended. It returns true if it

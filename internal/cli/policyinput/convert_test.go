@@ -47,7 +47,9 @@ func TestConvert(t *testing.T) {
 				{"Bingbot", "/a/", false},
 				{"nobody", "/b/", true},
 			},
-			has: []string{"# yaml-language-server: $schema=", "- Googlebot may crawl /\n", "- Bingbot may crawl /\n", "- for: everyone-else\n", "- for: [Googlebot, Applebot"},
+			has: []string{"# yaml-language-server: $schema=", "- Googlebot may crawl /\n", "- Bingbot may crawl /\n", "- for: everyone-else\n", "- for: [Googlebot, Applebot",
+				"  # everyone-else is the group of *.", "  # Applebot, ImagesiftBot and Kagibot follow the group of Googlebot, because this robots.txt does not name them.\n",
+				"# content-usage is off, because this robots.txt has no Content-Usage lines.\n# controls is off,"},
 		},
 		{
 			name:   "names as Google's parser cuts them",
@@ -237,10 +239,8 @@ func TestConvertRefuses(t *testing.T) {
 		want error
 	}{
 		"a web page":     {"<!doctype html><title>Not found</title>", robotstxt.ErrPage},
-		"an empty file":  {"", robotstxt.ErrEmpty},
-		"only comments":  {"# nothing\n\n", robotstxt.ErrEmpty},
 		"a policy":       {"version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n", errPolicy},
-		"another format": {"{\"a\": 1}", robotstxt.ErrEmpty},
+		"another format": {"{\"a\": 1}", robotstxt.ErrNoLines},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Convert("robots.txt", []byte(c.text))
@@ -248,6 +248,17 @@ func TestConvertRefuses(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// Crawlers may fetch everything if a robots.txt is empty, or only has comments. So it becomes a policy without rules.
+func TestConvertEmptyFile(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "\ufeff", "# nothing\n\n"} {
+		c := mustConvert(t, []byte(text))
+		if len(c.Imported.Spec.Rules) > 0 || len(c.Notes) != 1 || !strings.HasPrefix(c.Notes[0].Message, "crawlers find no lines in this file, so they may fetch everything") {
+			t.Errorf("%q: %+v", text, c.Notes)
+		}
 	}
 }
 

@@ -91,22 +91,16 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 	}
 	var s *site.Site
 	var ds policyfile.Diagnostics
-	text := raw.Data
 	if !isPolicyFile(raw.Name, raw.Data) {
 		in.Robots = append([]byte{}, raw.Data...)
 		c, err := Convert(raw.Name, raw.Data)
-		switch {
-		case errors.Is(err, robotstxt.ErrEmpty): // for an empty file, crawlers treat everything as allowed
-			text = []byte("version: 1\n")
-		case err != nil:
+		if err != nil {
 			return nil, err
-		default:
-			in.Notes = append(in.Notes, c.Notes...)
-			s, ds = site.New(c.File)
 		}
-	}
-	if s == nil && ds == nil { // a policy may be compared although its dates have passed and its tests fail
-		s, ds = site.LoadWith(raw.Name, text, policyfile.Options{Accepted: true})
+		in.Notes = append(in.Notes, c.Notes...)
+		s, ds = site.New(c.File)
+	} else { // a policy may be compared although its dates have passed and its tests fail
+		s, ds = site.LoadWith(raw.Name, raw.Data, policyfile.Options{Accepted: true})
 	}
 	if s == nil {
 		return nil, fmt.Errorf("%w policy file:\n%w", ErrInvalid, ds)
@@ -131,19 +125,21 @@ func isPolicyFile(name string, data []byte) bool {
 
 var robotsLine = regexp.MustCompile(`(?im)^[ \t]*(user-agent|sitemap|allow|disallow)[ \t]*:`)
 
-// IsRobots reports whether the input is a robots.txt rather than a policy file.
+// IsRobots reports whether the input is a robots.txt, or a web page in place of one, rather than a policy file.
 func (r *Raw) IsRobots() bool {
-	return !isPolicyFile(r.Name, r.Data) && (strings.EqualFold(filepath.Ext(r.Name), ".txt") || robotsLine.Match(robotstxt.Decode(r.Data)))
+	return !isPolicyFile(r.Name, r.Data) &&
+		(strings.EqualFold(filepath.Ext(r.Name), ".txt") || robotstxt.IsPage(r.Data) || robotsLine.Match(robotstxt.Decode(r.Data)))
 }
 
-// Robots parses a robots.txt. It returns an error for a policy file or a web page.
+// Robots parses a robots.txt. It returns an error for a policy file, a web page, or a file without readable lines.
 func (r *Raw) Robots() (*robotstxt.File, error) {
 	f := robotstxt.Parse(r.Data)
-	switch {
-	case isPolicyFile("", r.Data):
-		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, r.Name, errPolicy)
-	case f.Unreadable() == robotstxt.ErrPage:
-		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, r.Name, f.Unreadable())
+	err := f.Unreadable()
+	if isPolicyFile("", r.Data) {
+		err = errPolicy
+	}
+	if err != nil && err != robotstxt.ErrUTF16 {
+		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, r.Name, err)
 	}
 	return f, nil
 }

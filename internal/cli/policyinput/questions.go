@@ -96,14 +96,23 @@ type sameSubject struct {
 // paths.
 var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 	q, _ := s.Asked.Get()
-	f := claim.Finding{Text: fmt.Sprintf("%s compared, %s", english.Count(q.Questions, "question"), english.Number(int64(q.Differ))), Fails: q.Differ > q.Spellings}
+	pairs := "pairs"
+	if q.Questions == 1 {
+		pairs = "pair"
+	}
+	f := claim.Finding{Text: fmt.Sprintf("%s %s of a crawler and a path compared, %s", english.Number(int64(q.Questions)), pairs, english.Number(int64(q.Differ))), Fails: q.Differ > q.Spellings}
 	if q.Differ == 1 {
 		f.Text += " differs"
 	} else {
 		f.Text += " differ"
 	}
-	if q.Spellings > 0 {
-		f.Text += fmt.Sprintf(" (%s only for other spellings of a path whose answer is the same in both files)", english.Number(int64(q.Spellings)))
+	const only = "only for another spelling of a path, such as /a%3Ab for /a:b"
+	switch {
+	case q.Spellings == 0:
+	case q.Spellings == q.Differ:
+		f.Text += ", but " + only
+	default:
+		f.Text += fmt.Sprintf(" (%s of them %s)", english.Number(int64(q.Spellings)), only)
 	}
 	f.Unjudged = f.Text
 	return f
@@ -192,13 +201,13 @@ func (q *Questions) words(d *rfc9309.Difference) string {
 	}
 	what, it := d.Path, "it"
 	if len(d.Asked) > 1 {
-		what, it = fmt.Sprintf("%s and %s", d.Path, english.Count(len(d.Asked)-1, "path")+" like it"), "them"
+		what, it = fmt.Sprintf("%s and %s", d.Path, english.Count(len(d.Asked)-1, "similar path")), "them"
 	}
 	who := append([]string(nil), d.Crawlers...)
 	crawlers.SortWellKnown(who)
 	for i, name := range who {
 		if name == rfc9309.Other {
-			who[i] = "crawlers that it does not name"
+			who[i] = "crawlers without a group"
 		}
 	}
 	s := fmt.Sprintf("%s:%d disallows %s for %s; %s leaves %s allowed", closing, at, what, english.Some(who, 3), opening, it)
