@@ -232,7 +232,7 @@ func TestPagesInTheLog(t *testing.T) {
 	}
 }
 
-// Redirects on the host lead through the same handlers, which a crawler would do too.
+// A redirect to the same host is followed, like crawlers do. The new request goes through the same handlers.
 func TestRedirectsOfTheUpstream(t *testing.T) {
 	steps := func(n int, host string) nextFunc {
 		return func(w http.ResponseWriter, r *http.Request) error {
