@@ -68,7 +68,11 @@ func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
 			Close: "find out which server's clock or time zone is wrong",
 		})
 	}
-	if o.Since.IsZero() || t.requests == 0 {
+	if t.requests == 0 {
+		c.Gaps = append(c.Gaps, claim.Gap{Name: gapSilence, What: "the traffic has no requests", Close: "read a log that has requests, or a longer period"})
+		return c
+	}
+	if o.Since.IsZero() {
 		return c
 	}
 	if from, to := t.gap(); !to.IsZero() {

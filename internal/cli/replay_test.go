@@ -100,4 +100,8 @@ func TestReplayOfOtherInputs(t *testing.T) {
 	if err == nil || err.Error() != "exiting with status 3" || json.Unmarshal([]byte(out), &r) != nil || len(r.Coverage.Gaps) != 1 || r.Coverage.Gaps[0].Count != 1 {
 		t.Errorf("%v\n%s", err, out)
 	}
+	out, _, err = execute(replayCommand(), "", policy, write("empty.log", ""))
+	if err == nil || err.Error() != "exiting with status 3" || !strings.Contains(out, "gap: the traffic has no requests") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
