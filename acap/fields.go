@@ -64,8 +64,10 @@ type claim struct {
 	condition string
 	by        policy.Decision // the decision that the claim expresses
 	added     bool            // added for a place where other claims give the wrong decision
-	gone      bool
 }
+
+// isFor reports whether readers with a purpose, or without one, apply the claim.
+func (c *claim) isFor(purpose string) bool { return appliesTo(c.condition, purpose) }
 
 // appliesTo reports whether readers with a purpose, or without one, apply the parts of a record that have a condition.
 func appliesTo(condition, purpose string) bool {
@@ -89,7 +91,7 @@ type fieldSolver struct {
 	stated     []stated
 	statedAt   solve.Set // the folded patterns of stated, by index
 	qualified  bool      // at least one statement has qualifiers
-	readers    []reader
+	purposes   []string  // the purposes of the conditions, after ""
 	claims     []*claim
 	claimsAt   solve.Set // the folded patterns of claims, by index
 	places     []*place
@@ -109,7 +111,7 @@ type stated struct {
 
 func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields []field) {
 	s := fieldSolver{
-		writer: w, class: c, usage: u, statements: w.statements(c, u), readers: []reader{{}}, wild: 1, room: maxAdded,
+		writer: w, class: c, usage: u, statements: w.statements(c, u), purposes: []string{""}, wild: 1, room: maxAdded,
 		known: map[pathpattern.Pattern]*place{}, crossed: map[[2]pathpattern.Pattern]bool{},
 		losses: map[loss][]pathpattern.Pattern{},
 	}
@@ -124,9 +126,7 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 		return nil
 	}
 	for _, c := range s.claims {
-		if !c.gone {
-			fields = append(fields, field{claim: *c, usage: u})
-		}
+		fields = append(fields, field{claim: *c, usage: u})
 	}
 	for i := range s.statements {
 		w.checkQualifiers(c, &s.statements[i], u)
@@ -148,7 +148,11 @@ func (s *fieldSolver) state(crawl bool) {
 	for i := range s.statements {
 		st := &s.statements[i]
 		s.qualified = s.qualified || st.Statement.Qualifiers != nil
-		s.addReaders(st.condition)
+		for purpose := range strings.SplitSeq(st.condition, "\n") {
+			if !slices.Contains(s.purposes, purpose) {
+				s.purposes = append(s.purposes, purpose)
+			}
+		}
 		for _, p := range st.Statement.Pattern.Rooted() {
 			x := stated{st, p.Plain(), Fold(p.Plain())}
 			if x.folded.Wild() {
@@ -160,7 +164,7 @@ func (s *fieldSolver) state(crawl bool) {
 	}
 	for i := range s.stated {
 		x := &s.stated[i]
-		s.notice(x.pattern)
+		s.at(x.pattern)
 		by := s.decide(x.pattern, x.condition)
 		if by.Statement == x.Statement || x.Statement.Allow && !x.Direct && by.Verdict == policy.Disallowed {
 			s.add(by.claim(x.pattern, x.condition))
@@ -173,8 +177,8 @@ func (s *fieldSolver) state(crawl bool) {
 
 // add adds a claim, unless there is one about the same place.
 func (s *fieldSolver) add(c *claim) {
-	p := s.notice(c.pattern)
-	if old := p.find(c.condition); old != nil && !old.gone {
+	p := s.at(c.pattern)
+	if p.claim(c.condition) != nil {
 		return
 	}
 	p.claims = append(p.claims, c)
