@@ -153,7 +153,7 @@ func (s *fieldSolver) repair(p *place, want *answer, purpose string) {
 		s.add(c)
 		return
 	}
-	for len(got.winners) > 0 && got.quals != want.quals && (want.quals != "" || !want.permits()) {
+	for len(got.winners) > 0 && (!want.permits() || want.quals != "" && got.quals != want.quals) {
 		for _, w := range got.winners {
 			if !want.permits() || w.quals != want.quals {
 				s.withdraw(w, purpose)
