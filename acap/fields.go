@@ -116,8 +116,11 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 		losses: map[loss][]pathpattern.Pattern{},
 	}
 	s.state(u == policy.Crawl && w.other && everyone)
-	s.correct()
-	if w.budget.Exceeded() {
+	possible := s.crossPurposes()
+	if possible {
+		s.correct()
+	}
+	if !possible || w.budget.Exceeded() {
 		if len(s.statements) == 0 {
 			return nil
 		}
@@ -173,6 +176,34 @@ func (s *fieldSolver) state(crawl bool) {
 	if crawl {
 		s.add(&claim{pattern: pathpattern.All, folded: pathpattern.All, allow: true})
 	}
+}
+
+// crossPurposes adds names of purposes that several patterns of purposes match. For example, "n*s" stands for the names
+// that both "n*" and "*s" match. It returns false if there are too many.
+func (s *fieldSolver) crossPurposes() bool {
+	pattern := func(purpose string) pathpattern.Pattern {
+		return pathpattern.Raw(strings.TrimSuffix(purpose, "$") + "$")
+	}
+	given := s.purposes
+	for i := 0; i < len(s.purposes); i++ {
+		for _, p := range given {
+			q := s.purposes[i]
+			if !strings.Contains(p, "*") || !strings.Contains(q, "*") || policy.MatchPurpose(p, q) {
+				continue
+			}
+			meet, ok := s.budget.Cross(pattern(p), pattern(q))
+			if !ok || len(s.purposes)+len(meet) > len(given)+maxAdded {
+				return false
+			}
+			for _, m := range meet {
+				name, anchored := strings.CutSuffix(m.String(), "$")
+				if name += yesNo(anchored, "", "*"); !slices.Contains(s.purposes, name) {
+					s.purposes = append(s.purposes, name)
+				}
+			}
+		}
+	}
+	return true
 }
 
 // add adds a claim, unless there is one about the same place.
