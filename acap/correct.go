@@ -21,6 +21,7 @@ type place struct {
 	pattern, folded pathpattern.Pattern
 	wants           []answer // the policy's decision for each purpose
 	claims          []*claim // the claims with this pattern
+	done            bool     // compared with the present claims
 }
 
 // claim returns the claim with a condition, or nil.
@@ -37,9 +38,19 @@ func (p *place) claim(condition string) *claim {
 func (s *fieldSolver) at(p pathpattern.Pattern) *place {
 	if s.known[p] == nil {
 		s.known[p] = &place{pattern: p, folded: Fold(p)}
+		s.placesAt.Add(s.known[p].folded, len(s.places))
 		s.places = append(s.places, s.known[p])
 	}
 	return s.known[p]
+}
+
+// changed notes that the places around a claim have to be compared again.
+func (s *fieldSolver) changed(c *claim) {
+	around := s.placesAt.Overlapping(c.folded)
+	s.budget.Spend(len(around))
+	for _, i := range around {
+		s.places[i].done = false
+	}
 }
 
 // reading is the conclusion that a reader of the claims draws for a place.
@@ -115,10 +126,14 @@ func (r *reading) agrees(want *answer, u policy.Usage) bool {
 // The places begin with the patterns of the statements. From each of them, explore finds the crossings where the policy
 // or the readers can decide otherwise.
 func (s *fieldSolver) correct() {
-	for s.changed = true; s.changed; {
-		s.changed = false
+	for again := true; again; {
+		again = false
 		for i := 0; i < len(s.places); i++ { // the places may become more
 			p := s.places[i]
+			if p.done {
+				continue
+			}
+			p.done, again = true, true
 			for n, purpose := range s.purposes {
 				if s.budget.Exceeded() {
 					return
@@ -126,8 +141,7 @@ func (s *fieldSolver) correct() {
 				if len(p.wants) == n {
 					p.wants = append(p.wants, s.decide(p.pattern, purpose))
 				}
-				s.repair(p, &p.wants[n], purpose)
-				s.explore(p, &p.wants[n], purpose)
+				s.explore(p, s.repair(p, &p.wants[n], purpose), &p.wants[n], purpose)
 			}
 		}
 	}
@@ -139,19 +153,21 @@ func (s *fieldSolver) correct() {
 }
 
 // repair changes the claims if readers with a purpose do not come to the policy's decision about a place. It adds a
-// claim about the place. If that does not suffice, it withdraws the permissions that permit too much.
-func (s *fieldSolver) repair(p *place, want *answer, purpose string) {
+// claim about the place. If that does not suffice, it withdraws the permissions that permit too much. It returns the new
+// reading.
+func (s *fieldSolver) repair(p *place, want *answer, purpose string) reading {
 	got := s.read(p, purpose)
 	if got.agrees(want, s.usage) {
-		return
+		return got
 	}
 	c := want.claim(p.pattern, purpose)
 	c.added = true
-	with := s.read(p, purpose, c)
-	if p.claim(purpose) == nil && (s.room > 0 || len(got.claims) == 0) && with.agrees(want, s.usage) {
-		s.room--
-		s.add(c)
-		return
+	if p.claim(purpose) == nil && (s.room > 0 || len(got.claims) == 0) {
+		if with := s.read(p, purpose, c); with.agrees(want, s.usage) {
+			s.room--
+			s.add(c)
+			return with
+		}
 	}
 	for len(got.winners) > 0 && (!want.permits() || want.quals != "" && got.quals != want.quals) {
 		for _, w := range got.winners {
@@ -161,6 +177,7 @@ func (s *fieldSolver) repair(p *place, want *answer, purpose string) {
 		}
 		got = s.read(p, purpose)
 	}
+	return got
 }
 
 // withdraw replaces a permission by a prohibition, at least for readers with a purpose.
@@ -170,20 +187,23 @@ func (s *fieldSolver) withdraw(w *claim, purpose string) {
 		c = w
 	}
 	if c == nil {
-		s.add(&claim{pattern: w.pattern, folded: w.folded, condition: purpose, by: w.by, added: true})
+		s.add(&claim{pattern: w.pattern, folded: w.folded, condition: purpose, by: w.by, added: true, open: true})
 		return
 	}
-	s.changed = s.changed || c.allow
-	c.allow, c.quals = false, ""
+	if c.allow {
+		c.allow, c.quals, c.open = false, "", true
+		s.changed(c)
+	}
 }
 
 // explore adds the crossings of a place with other patterns if the policy, or readers with a purpose, can decide
 // otherwise there.
-func (s *fieldSolver) explore(p *place, want *answer, purpose string) {
-	got := s.read(p, purpose)
+func (s *fieldSolver) explore(p *place, got reading, want *answer, purpose string) {
 	agrees := got.agrees(want, s.usage)
 	by := want.Applied()
-	for _, i := range s.statedAt.Overlapping(p.folded) {
+	statements := s.statedAt.Overlapping(p.folded)
+	s.budget.Spend(len(statements))
+	for _, i := range statements {
 		x := &s.stated[i]
 		switch {
 		case !appliesTo(x.condition, purpose):
@@ -198,21 +218,14 @@ func (s *fieldSolver) explore(p *place, want *answer, purpose string) {
 	if !agrees || !want.permits() {
 		return
 	}
-	for _, i := range s.claimsAt.Overlapping(p.folded) {
+	claims := s.claimsAt.Overlapping(p.folded)
+	s.budget.Spend(len(claims))
+	for _, i := range claims {
 		c := s.claims[i]
-		if c.isFor(purpose) && (c.allow && c.quals != want.quals || !c.allow && !beats(got.winners[0].folded, c.folded) && s.overridable(c)) {
+		if c.isFor(purpose) && (c.allow && c.quals != want.quals || !c.allow && !beats(got.winners[0].folded, c.folded) && c.open) {
 			want.unknown = !s.cross(p, c.pattern) || want.unknown
 		}
 	}
-}
-
-// overridable reports whether the policy may permit the usage for some of the paths of a prohibition.
-func (s *fieldSolver) overridable(c *claim) bool {
-	by := c.by.Applied()
-	return by.Statement == nil || by.Statement.Allow || slices.ContainsFunc(s.statedAt.Overlapping(c.folded), func(i int) bool {
-		x := &s.stated[i]
-		return x.Statement.Allow && s.p.Overrides(&x.Applied, &by)
-	})
 }
 
 // confine adds the crossings of a place with a prohibition of the policy if the place has a permission that may win over

@@ -63,6 +63,7 @@ type claim struct {
 	quals     string // the printed qualifiers of a permission
 	condition string
 	by        policy.Decision // the decision that the claim expresses
+	open      bool            // a prohibition, and the policy may permit the usage for some of its paths
 	added     bool            // added for a place where other claims give the wrong decision
 }
 
@@ -71,8 +72,7 @@ func (c *claim) isFor(purpose string) bool { return appliesTo(c.condition, purpo
 
 // appliesTo reports whether readers with a purpose, or without one, apply the parts of a record that have a condition.
 func appliesTo(condition, purpose string) bool {
-	s := SubRecord{Purposes: strings.Split(condition, "\n")}
-	return condition == "" || s.isFor(purpose)
+	return condition == "" || (&SubRecord{Purposes: strings.Split(condition, "\n")}).isFor(purpose)
 }
 
 // fieldSolver finds the claims about one usage in a record. For readers that follow section 2.4.5 of ACAP, the claims
@@ -95,12 +95,12 @@ type fieldSolver struct {
 	claims     []*claim
 	claimsAt   solve.Set // the folded patterns of claims, by index
 	places     []*place
+	placesAt   solve.Set // the folded patterns of places, by index
 	known      map[pathpattern.Pattern]*place
 	crossed    map[[2]pathpattern.Pattern]bool // pairs of patterns, and whether their crossings are places
 	losses     map[loss][]pathpattern.Pattern  // the reported places
 	wild       int                             // the work of one lookup in a set, in steps of the budget
 	room       int                             // the number of claims that may still be added
-	changed    bool                            // the claims have changed since the beginning of the round
 }
 
 // stated is a pattern of a statement.
@@ -212,10 +212,15 @@ func (s *fieldSolver) add(c *claim) {
 	if p.claim(c.condition) != nil {
 		return
 	}
+	by := c.by.Applied()
+	c.open = c.open || !c.allow && slices.ContainsFunc(s.statedAt.Overlapping(c.folded), func(i int) bool {
+		x := &s.stated[i]
+		return x.Statement.Allow && (by.Statement.Allow || s.p.Overrides(&x.Applied, &by))
+	})
 	p.claims = append(p.claims, c)
 	s.claimsAt.Add(c.folded, len(s.claims))
 	s.claims = append(s.claims, c)
-	s.changed = true
+	s.changed(c)
 }
 
 // answer is the policy's decision about a place.
