@@ -34,8 +34,8 @@ func (p *place) claim(condition string) *claim {
 	return nil
 }
 
-// at returns the place of a pattern.
-func (s *fieldSolver) at(p pathpattern.Pattern) *place {
+// placeOf returns the place of a pattern.
+func (s *fieldSolver) placeOf(p pathpattern.Pattern) *place {
 	if s.known[p] == nil {
 		s.known[p] = &place{pattern: p, folded: Fold(p)}
 		s.placesAt.Add(s.known[p].folded, len(s.places))
@@ -182,7 +182,7 @@ func (s *fieldSolver) repair(p *place, want *answer, purpose string) reading {
 
 // withdraw replaces a permission by a prohibition, at least for readers with a purpose.
 func (s *fieldSolver) withdraw(w *claim, purpose string) {
-	c := s.at(w.pattern).claim(purpose)
+	c := s.placeOf(w.pattern).claim(purpose)
 	if w.condition != "" || purpose == "" {
 		c = w
 	}
@@ -232,7 +232,7 @@ func (s *fieldSolver) explore(p *place, got reading, want *answer, purpose strin
 // this prohibition. If there are too many of them, or the patterns cross only because ACAP ignores case, it withdraws
 // the permission.
 func (s *fieldSolver) confine(p *place, x *stated, purpose string) {
-	d := s.at(x.pattern).claim(x.condition)
+	d := s.placeOf(x.pattern).claim(x.condition)
 	for _, c := range p.claims {
 		if !c.allow || !c.isFor(purpose) || d != nil && d.isFor(purpose) && !d.allow && !beats(p.folded, x.folded) {
 			continue
@@ -254,7 +254,7 @@ func (s *fieldSolver) cross(p *place, q pathpattern.Pattern) bool {
 		var meet []pathpattern.Pattern
 		meet, ok = s.budget.Cross(p.pattern, q)
 		for _, m := range meet {
-			s.at(m)
+			s.placeOf(m)
 		}
 		s.crossed[pair] = ok
 	}

@@ -167,7 +167,7 @@ func (s *fieldSolver) state(crawl bool) {
 	}
 	for i := range s.stated {
 		x := &s.stated[i]
-		s.at(x.pattern)
+		s.placeOf(x.pattern)
 		by := s.decide(x.pattern, x.condition)
 		if by.Statement == x.Statement || x.Statement.Allow && !x.Direct && by.Verdict == policy.Disallowed {
 			s.add(by.claim(x.pattern, x.condition))
@@ -208,7 +208,7 @@ func (s *fieldSolver) crossPurposes() bool {
 
 // add adds a claim, unless there is one about the same place.
 func (s *fieldSolver) add(c *claim) {
-	p := s.at(c.pattern)
+	p := s.placeOf(c.pattern)
 	if p.claim(c.condition) != nil {
 		return
 	}

@@ -30,7 +30,7 @@ func smallSpec(r *rand.Rand, usages []policy.Usage) *policy.Spec {
 			rule.Hosts = []policy.Host{policy.Host(host)}
 		}
 		if r.IntN(8) == 0 {
-			rule.UsagePurposes = []string{pick(r, "news", "sports", "*s")}
+			rule.UsagePurposes = []string{pick(r, "news", "sports", "*s", "n*")}
 		}
 		seen := map[string]bool{}
 		for range 1 + r.IntN(3) {
