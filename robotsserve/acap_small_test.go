@@ -92,7 +92,7 @@ func smallFaults(t *testing.T, spec *policy.Spec, usages []policy.Usage, paths [
 	for _, path := range paths {
 		for _, usage := range usages {
 			for _, token := range []string{"AlphaBot", "ZetaBot"} {
-				for _, purpose := range []string{"", "news", "sports"} {
+				for _, purpose := range []string{"", "news", "sports", "nature", "nets"} {
 					q := policy.Query{Crawler: p.Crawler(token), Identity: policy.Verified, Host: "www.example.com", Path: path, Usage: usage}
 					if purpose != "" {
 						q.Purposes = []string{purpose}
