@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	maxAdded  = 60           // claims about one usage in a record that are added because patterns cross
-	maxPlaces = 8 * maxAdded // crossings that are compared for one usage in a record, in addition to one for each statement
+	maxAdded  = 60           // additional claims about one usage in a record, because patterns cross
+	maxPlaces = 8 * maxAdded // places of one usage in a record, in addition to two for each pattern of the policy
 )
 
-// place is a pattern at which readers are compared with the policy. It stands for the paths that this pattern matches,
-// but no narrower pattern of the record.
+// place is a pattern where readers are compared with the policy. It stands for the paths that match this pattern, but no
+// narrower pattern of the record.
 type place struct {
 	pattern, folded pathpattern.Pattern
 	wants           []answer // the policy's decision for each purpose
