@@ -138,43 +138,20 @@ func FoldPath(path string) string {
 	return pathpattern.NormalizePath(strings.ToLower(pathpattern.NormalizePath(path)))
 }
 
-// Scope is the result of comparing the scopes of two patterns.
-type Scope int8
-
-// These are the results of Compare. For equal patterns, the result is Undetermined.
-const (
-	Undetermined Scope = iota
-	First
-	Second
-)
-
-// Compare finds the narrower of two folded patterns (section 2.4.5). The first byte that differs decides. If one
-// pattern ends there, the other pattern is narrower. If one pattern has "$" there, the other pattern is narrower.
-// Otherwise, if one pattern has "*" there, the other pattern is narrower. In all other cases, the order is
-// undetermined.
-func Compare(a, b pathpattern.Pattern) Scope {
+// Narrower reports whether the folded pattern a has a narrower scope than b (section 2.4.5). The first byte that differs
+// decides. The end of a pattern is wider than "$", "$" is wider than "*", and "*" is wider than any other byte. If both
+// patterns have other bytes there, neither is narrower.
+func Narrower(a, b pathpattern.Pattern) bool {
 	s, t := a.String(), b.String()
-	for i := 0; ; i++ {
+	for i := range len(s) {
 		switch {
-		case i == len(s) && i == len(t):
-			return Undetermined
-		case i == len(s):
-			return Second
 		case i == len(t):
-			return First
-		case s[i] == t[i]:
-			continue
-		case s[i] == '$':
-			return Second
-		case t[i] == '$':
-			return First
-		case s[i] == '*':
-			return Second
-		case t[i] == '*':
-			return First
+			return true
+		case s[i] != t[i]:
+			return s[i] != '$' && (t[i] == '$' || s[i] != '*' && t[i] == '*')
 		}
-		return Undetermined
 	}
+	return false
 }
 
 // Query asks whether a File permits a usage.
@@ -188,11 +165,10 @@ type Query struct {
 
 // Decision is the answer to a Query.
 type Decision struct {
-	Verdict      policy.Verdict
-	Field        *Field             // the deciding field, or nil if there is none
-	Qualifiers   *policy.Qualifiers // qualifiers of the permission
-	Expired      bool               // the time limit of the permission has passed
-	Undetermined bool               // prohibited, because no permission is narrower than all prohibitions
+	Verdict    policy.Verdict
+	Field      *Field             // the deciding field, or nil if there is none
+	Qualifiers *policy.Qualifiers // qualifiers of the permission
+	Expired    bool               // the time limit of the permission has passed
 }
 
 // candidate is a field that matches a query by one of its patterns.
@@ -281,54 +257,32 @@ func (s *SubRecord) isFor(purpose string) bool {
 	})
 }
 
-// resolve applies section 2.4.5.
+func (c *candidate) permits() bool { return c.field.Allow && !c.field.Unreadable }
+
+// resolve applies section 2.4.5. A permission decides if it is narrower than every prohibition and no other permission
+// is narrower. If there are several such permissions, resolve prefers one with qualifiers.
 func resolve(cs []candidate, now time.Time) Decision {
-	rivals := make([]rival, len(cs))
+	var permission, prohibition *candidate
 	for i := range cs {
-		rivals[i] = rival{cs[i].pattern, cs[i].field.Allow && !cs[i].field.Unreadable, cs[i].part.Qualifiers != nil}
-	}
-	at := deciding(rivals)
-	if at < 0 {
-		var d Decision
-		for i, r := range rivals {
-			switch {
-			case r.permits:
-				d.Undetermined = true
-			case at < 0 || Compare(r.pattern, rivals[at].pattern) == First:
-				at = i
+		c := &cs[i]
+		switch {
+		case !c.permits():
+			if prohibition == nil || Narrower(c.pattern, prohibition.pattern) {
+				prohibition = c
 			}
+		case permission != nil && permission.part.Qualifiers != nil:
+		case !slices.ContainsFunc(cs, func(d candidate) bool {
+			return d.permits() && Narrower(d.pattern, c.pattern) || !d.permits() && !Narrower(c.pattern, d.pattern)
+		}):
+			permission = c
 		}
-		d.Verdict, d.Field = policy.Disallowed, cs[at].field
-		return d
 	}
-	best := &cs[at]
-	q := best.part.Qualifiers
+	if permission == nil {
+		return Decision{Verdict: policy.Disallowed, Field: prohibition.field}
+	}
+	q := permission.part.Qualifiers
 	if q != nil && q.TimeLimit.Passed(now) {
-		return Decision{Verdict: policy.Disallowed, Field: best.field, Expired: true}
+		return Decision{Verdict: policy.Disallowed, Field: permission.field, Expired: true}
 	}
-	return Decision{Verdict: policy.Allowed, Field: best.field, Qualifiers: q}
-}
-
-// rival is one of the permissions and prohibitions that match a path.
-type rival struct {
-	pattern            pathpattern.Pattern // in the form for comparisons
-	permits, qualified bool
-}
-
-// deciding returns the index of a permission that is narrower than every prohibition. No other permission may be
-// narrower than this one. If there are several such permissions, deciding prefers one with qualifiers. If there is
-// none, deciding returns -1, and the usage is prohibited.
-func deciding(rivals []rival) int {
-	best := -1
-	for i, c := range rivals {
-		if !c.permits || best >= 0 && rivals[best].qualified {
-			continue
-		}
-		if !slices.ContainsFunc(rivals, func(d rival) bool {
-			return d.permits && Compare(d.pattern, c.pattern) == First || !d.permits && Compare(c.pattern, d.pattern) != First
-		}) {
-			best = i
-		}
-	}
-	return best
+	return Decision{Verdict: policy.Allowed, Field: permission.field, Qualifiers: q}
 }

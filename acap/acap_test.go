@@ -90,30 +90,28 @@ func TestDecideOverview(t *testing.T) {
 	}
 }
 
-func TestCompare_2_4_5(t *testing.T) {
+func TestNarrower_2_4_5(t *testing.T) {
 	for _, c := range []struct {
-		a, b string
-		want Scope
+		a, b        string
+		wins, loses bool // whether a is narrower than b, and b than a
 	}{
-		{"/news/", "/news/", Undetermined},
-		{"/news/2007/", "/news/", First},
-		{"/news/", "/news/*.htm", Second},
-		{"/news/*.htm", "/news/a", Second},
-		{"/news$", "/news", First},
-		{"/news$", "/news/", Second},
-		{"/news$", "/news*x", Second},
-		{"/a*b", "/a*c", Undetermined},
-		{"/a*bc", "/a*b", First},
-		{"/NEWS/a", "/news/", First},
+		{"/news/", "/news/", false, false},
+		{"/news/2007/", "/news/", true, false},
+		{"/news/", "/news/*.htm", false, true},
+		{"/news/*.htm", "/news/a", false, true},
+		{"/news$", "/news", true, false},
+		{"/news$", "/news/", false, true},
+		{"/news$", "/news*x", false, true},
+		{"/a*b", "/a*c", false, false},
+		{"/a*bc", "/a*b", true, false},
+		{"/NEWS/a", "/news/", true, false},
 	} {
 		a, _ := fold(c.a)
 		b, _ := fold(c.b)
-		if got := Compare(a, b); got != c.want {
-			t.Errorf("%q and %q: %v, want %v", c.a, c.b, got, c.want)
-		}
-		want := map[Scope]Scope{First: Second, Second: First, Undetermined: Undetermined}[c.want]
-		if got := Compare(b, a); got != want {
-			t.Errorf("%q and %q: %v, want %v", c.b, c.a, got, want)
+		for name, narrower := range map[string]func(a, b pathpattern.Pattern) bool{"the reader": Narrower, "the writer": beats} {
+			if narrower(a, b) != c.wins || narrower(b, a) != c.loses {
+				t.Errorf("%s: %q and %q: %v and %v", name, c.a, c.b, narrower(a, b), narrower(b, a))
+			}
 		}
 	}
 }

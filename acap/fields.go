@@ -61,35 +61,18 @@ type claim struct {
 	folded    pathpattern.Pattern // the pattern in the form for comparisons
 	allow     bool
 	quals     string // the printed qualifiers of a permission
-	opens     bool   // a statement that allows the usage has the pattern, or the policy allows the usage there
 	condition string
 	by        policy.Decision // the decision that the claim expresses
+	open      bool            // a prohibition, and the policy may permit the usage for some of its paths
 	added     bool            // added for a place where other claims give the wrong decision
-	gone      bool
-}
-
-// appliesWith reports whether the claim c applies whenever d applies.
-func (c *claim) appliesWith(d *claim) bool { return c.condition == "" || c.condition == d.condition }
-
-// meets reports whether a crawler may apply both claims. Two purposes with wildcards may have names in common.
-func (c *claim) meets(d *claim) bool {
-	if c.condition == "" || d.condition == "" {
-		return true
-	}
-	for p := range strings.SplitSeq(c.condition, "\n") {
-		for q := range strings.SplitSeq(d.condition, "\n") {
-			if policy.MatchPurpose(p, q) || policy.MatchPurpose(q, p) || strings.Contains(p, "*") && strings.Contains(q, "*") {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // isFor reports whether readers with a purpose, or without one, apply the claim.
-func (c *claim) isFor(purpose string) bool {
-	s := SubRecord{Purposes: strings.Split(c.condition, "\n")}
-	return c.condition == "" || s.isFor(purpose)
+func (c *claim) isFor(purpose string) bool { return appliesTo(c.condition, purpose) }
+
+// appliesTo reports whether readers with a purpose, or without one, apply the parts of a record that have a condition.
+func appliesTo(condition, purpose string) bool {
+	return condition == "" || (&SubRecord{Purposes: strings.Split(condition, "\n")}).isFor(purpose)
 }
 
 // fieldSolver finds the claims about one usage in a record. For readers that follow section 2.4.5 of ACAP, the claims
@@ -105,31 +88,39 @@ type fieldSolver struct {
 	class      *policy.Class
 	usage      policy.Usage
 	statements []conditional
-	conditions []string // the conditions of the statements, after ""
+	stated     []stated
+	statedAt   solve.Set // the folded patterns of stated, by index
+	qualified  bool      // at least one statement has qualifiers
+	purposes   []string  // the purposes of the conditions, after ""
 	claims     []*claim
-	latest     map[spot]*claim       // the last claim about each spot
-	places     []pathpattern.Pattern // the patterns of statements, and the patterns for paths where two claims cross
-	seen       map[pathpattern.Pattern]bool
-	folded     solve.Set // the folded patterns of claims
-	wild       int       // the work of one lookup in the set, in steps of the budget
-	room       int       // the number of claims that may still be added
+	claimsAt   solve.Set // the folded patterns of claims, by index
+	places     []*place
+	placesAt   solve.Set // the folded patterns of places, by index
+	known      map[pathpattern.Pattern]*place
+	crossed    map[[2]pathpattern.Pattern]bool // pairs of patterns, and whether their crossings are places
+	losses     map[loss][]pathpattern.Pattern  // the reported places
+	wild       int                             // the work of one lookup in a set, in steps of the budget
+	room       int                             // the number of claims that may still be added
 }
 
-// spot is a pattern for the readers with a condition.
-type spot struct {
-	pattern   pathpattern.Pattern
-	condition string
+// stated is a pattern of a statement.
+type stated struct {
+	*conditional
+	pattern, folded pathpattern.Pattern
 }
 
 func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields []field) {
 	s := fieldSolver{
-		writer: w, class: c, usage: u, statements: w.statements(c, u), conditions: []string{""}, wild: 1, room: maxAdded,
-		latest: map[spot]*claim{}, seen: map[pathpattern.Pattern]bool{},
+		writer: w, class: c, usage: u, statements: w.statements(c, u), purposes: []string{""}, wild: 1, room: maxAdded,
+		known: map[pathpattern.Pattern]*place{}, crossed: map[[2]pathpattern.Pattern]bool{},
+		losses: map[loss][]pathpattern.Pattern{},
 	}
 	s.state(u == policy.Crawl && w.other && everyone)
-	s.narrow()
-	s.verify()
-	if w.budget.Exceeded() {
+	possible := s.crossPurposes()
+	if possible {
+		s.correct()
+	}
+	if !possible || w.budget.Exceeded() {
 		if len(s.statements) == 0 {
 			return nil
 		}
@@ -138,9 +129,7 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 		return nil
 	}
 	for _, c := range s.claims {
-		if !c.gone {
-			fields = append(fields, field{claim: *c, usage: u})
-		}
+		fields = append(fields, field{claim: *c, usage: u})
 	}
 	for i := range s.statements {
 		w.checkQualifiers(c, &s.statements[i], u)
@@ -161,89 +150,135 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 func (s *fieldSolver) state(crawl bool) {
 	for i := range s.statements {
 		st := &s.statements[i]
-		if !slices.Contains(s.conditions, st.condition) {
-			s.conditions = append(s.conditions, st.condition)
+		s.qualified = s.qualified || st.Statement.Qualifiers != nil
+		for purpose := range strings.SplitSeq(st.condition, "\n") {
+			if !slices.Contains(s.purposes, purpose) {
+				s.purposes = append(s.purposes, purpose)
+			}
 		}
 		for _, p := range st.Statement.Pattern.Rooted() {
-			if p = p.Plain(); Fold(p).Wild() {
+			x := stated{st, p.Plain(), Fold(p.Plain())}
+			if x.folded.Wild() {
 				s.wild++
 			}
-			s.notice(p)
-			c := s.claim(p, st.condition)
-			// A statement that does not decide there can still decide where its pattern crosses others.
-			c.gone = c.by.Statement != st.Statement && (!st.Statement.Allow || st.Direct || c.by.Verdict != policy.Disallowed)
-			c.opens = c.opens || st.Statement.Allow
-			s.add(c)
+			s.statedAt.Add(x.folded, len(s.stated))
+			s.stated = append(s.stated, x)
 		}
 	}
-	if c := (&claim{pattern: pathpattern.All, folded: pathpattern.All, allow: true, opens: true}); crawl {
-		s.add(c)
+	for i := range s.stated {
+		x := &s.stated[i]
+		s.placeOf(x.pattern)
+		by := s.decide(x.pattern, x.condition)
+		if by.Statement == x.Statement || x.Statement.Allow && !x.Direct && by.Verdict == policy.Disallowed {
+			s.add(by.claim(x.pattern, x.condition))
+		}
+	}
+	if crawl {
+		s.add(&claim{pattern: pathpattern.All, folded: pathpattern.All, allow: true})
 	}
 }
 
-func (s *fieldSolver) notice(p pathpattern.Pattern) {
-	if !s.seen[p] {
-		s.seen[p] = true
-		s.places = append(s.places, p)
+// crossPurposes adds names of purposes that several patterns of purposes match. For example, "n*s" stands for the names
+// that both "n*" and "*s" match. It returns false if there are too many.
+func (s *fieldSolver) crossPurposes() bool {
+	pattern := func(purpose string) pathpattern.Pattern {
+		return pathpattern.Raw(strings.TrimSuffix(purpose, "$") + "$")
 	}
-}
-
-// claim returns a claim with the policy's decision about a place. Where ACAP cannot express a permission, the claim is
-// a prohibition.
-func (s *fieldSolver) claim(p pathpattern.Pattern, condition string) *claim {
-	c := &claim{pattern: p, folded: Fold(p), condition: condition}
-	var inexpressible bool
-	c.by, c.quals, inexpressible = s.decide(p, condition)
-	c.opens = c.by.Verdict == policy.Allowed
-	if c.allow = c.opens && !inexpressible; !c.allow {
-		c.quals = ""
+	given := s.purposes
+	for i := 0; i < len(s.purposes); i++ {
+		for _, p := range given {
+			q := s.purposes[i]
+			if !strings.Contains(p, "*") || !strings.Contains(q, "*") || policy.MatchPurpose(p, q) {
+				continue
+			}
+			meet, ok := s.budget.Cross(pattern(p), pattern(q))
+			if !ok || len(s.purposes)+len(meet) > len(given)+maxAdded {
+				return false
+			}
+			for _, m := range meet {
+				name, anchored := strings.CutSuffix(m.String(), "$")
+				if name += yesNo(anchored, "", "*"); !slices.Contains(s.purposes, name) {
+					s.purposes = append(s.purposes, name)
+				}
+			}
+		}
 	}
-	return c
+	return true
 }
 
 // add adds a claim, unless there is one about the same place.
 func (s *fieldSolver) add(c *claim) {
-	at := spot{c.pattern, c.condition}
-	if s.isClaimed(at) {
+	p := s.placeOf(c.pattern)
+	if p.claim(c.condition) != nil {
 		return
 	}
-	s.latest[at] = c
+	by := c.by.Applied()
+	c.open = c.open || !c.allow && slices.ContainsFunc(s.statedAt.Overlapping(c.folded), func(i int) bool {
+		x := &s.stated[i]
+		return x.Statement.Allow && (by.Statement.Allow || s.p.Overrides(&x.Applied, &by))
+	})
+	p.claims = append(p.claims, c)
+	s.claimsAt.Add(c.folded, len(s.claims))
 	s.claims = append(s.claims, c)
-	s.folded.Add(c.folded, len(s.claims)-1)
-	for _, i := range s.folded.Overlapping(c.folded) {
-		s.meet(c, s.claims[i])
+	s.changed(c)
+}
+
+// answer is the policy's decision about a place.
+type answer struct {
+	policy.Decision
+	quals string // the printed qualifiers of a permission
+	said  bool   // ACAP can express the decision; otherwise the records prohibit the usage
+
+	unknown bool // too many patterns cross at the place to compare the decisions about its parts
+}
+
+func (a *answer) permits() bool { return a.Verdict == policy.Allowed && a.said }
+
+// claim returns a claim that expresses the answer.
+func (a *answer) claim(p pathpattern.Pattern, condition string) *claim {
+	c := &claim{pattern: p, folded: Fold(p), condition: condition, by: a.Decision, allow: a.permits()}
+	if c.allow {
+		c.quals = a.quals
 	}
+	return c
 }
 
-func (s *fieldSolver) isClaimed(at spot) bool {
-	c := s.latest[at]
-	return c != nil && !c.gone
-}
-
-var ever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
-
-// decide returns the policy's decision about paths that match a pattern but no narrower one, and the printed qualifiers
-// of that decision. ACAP cannot express a permission in these cases:
+// decide returns the policy's decision about paths that match a pattern but no narrower one. ACAP cannot express a
+// permission in these cases:
 //   - Two of its qualifiers differ, and neither is stricter.
-//   - It has no date, but depends on a permission with a date.
+//   - It ends or changes on another date than its qualifiers say, because it depends on a permission with that date.
 //   - Readers are not expected to understand its qualifiers.
-func (s *fieldSolver) decide(at pathpattern.Pattern, condition string) (d policy.Decision, quals string, inexpressible bool) {
+func (s *fieldSolver) decide(at pathpattern.Pattern, condition string) (a answer) {
 	s.budget.Spend(s.wild)
 	q := s.class.Query(s.host, s.usage, "")
 	if condition != "" {
 		q.Purposes = strings.Split(condition, "\n")
 	}
-	if d = s.p.DecideAt(q, at); d.Verdict != policy.Allowed {
-		return d, "", false
+	a = answer{Decision: s.p.DecideAt(q, at), said: true}
+	if a.Verdict != policy.Allowed {
+		return a
 	}
-	quals, ok := qualifiersOf(d.Qualifiers(), s.usage)
-	if ok && s.unready(quals) {
-		s.warnUnready(d.Qualifiers())
-		return d, quals, true
+	a.quals, a.said = qualifiersOf(a.Qualifiers(), s.usage)
+	a.said = a.said && !s.unready(a.quals)
+	for d := a.Decision; a.said && !d.Until.IsZero() && !endsBefore(a.quals, d.Until); {
+		s.budget.Spend(s.wild)
+		q.Now = d.Until
+		d = s.p.DecideAt(q, at)
+		quals, ok := qualifiersOf(d.Qualifiers(), s.usage)
+		a.said = d.Verdict == policy.Allowed && ok && quals == a.quals
 	}
-	ends := strings.Contains(quals, "time-limit=until-2") || strings.Contains(quals, "time-limit=until-1")
-	q.Now = ever
-	return d, quals, !ok || !ends && s.p.DecideAt(q, at).Verdict == policy.Disallowed
+	return a
+}
+
+// endsBefore reports whether printed qualifiers limit a permission to a time before t.
+func endsBefore(quals string, t time.Time) bool {
+	for text := range strings.FieldsSeq(quals) {
+		if day, ok := strings.CutPrefix(text, string(policy.QualifierTimeLimit)+"=until-"); ok {
+			last, err := time.Parse(time.DateOnly, day)
+			return err == nil && !t.Before(last.AddDate(0, 0, 1))
+		}
+	}
+	return false
 }
 
 // unready reports whether a permission has qualifiers that the specification calls not ready for use (sections

@@ -143,6 +143,99 @@ ACAP-usage-purpose: news
 ACAP-allow-index: /a/
 warning acap-purpose 7
 `},
+		{"a purpose that two patterns match", "{acap: auto}", `
+  - for: everyone
+    usage-purposes: 'n*'
+    allow: {index: /a}
+  - for: everyone
+    usage-purposes: '*s'
+    disallow: {index: /*b}`, `
+ACAP-crawler: *
+ACAP-usage-purpose: *s
+ACAP-disallow-index: /*b
+ACAP-usage-purpose: n*
+ACAP-allow-index: /a
+ACAP-usage-purpose: n*s
+ACAP-disallow-index: /a*b
+`},
+		{"three patterns of which two decide together", "{acap: auto}", `
+  - for: everyone
+    hosts: '*.example.com'
+    allow: {index: /*/}
+    disallow: {index: /}
+  - for: CCBot
+    allow: {index: /*b}
+    disallow: {index: /a}`, `
+ACAP-crawler: *
+ACAP-allow-index: /*/
+ACAP-disallow-index: /
+
+ACAP-crawler: CCBot
+ACAP-allow-index: /*/
+ACAP-disallow-index: /
+ACAP-allow-index: /a*/*b
+ACAP-allow-index: /a*b*/
+ACAP-disallow-index: /a
+`},
+		{"a permission that depends on another with an earlier date", "{acap: auto}", `
+  - for: everyone
+    disallow: {present-snippet: /}
+  - for: CCBot
+    allow:
+      present: {paths: /a, time-limit: until-2026-06-15}
+  - for: everyone
+    allow:
+      present-snippet: {paths: /, time-limit: until-2026-06-14}
+  - for: everyone-else
+    hosts: '*.example.com'
+    allow: {present-snippet: /}`, `
+ACAP-crawler: *
+ACAP-disallow-present-snippet: /
+
+ACAP-crawler: CCBot
+ACAP-allow-present: /a time-limit=until-2026-06-15
+ACAP-disallow-present-snippet: /a
+ACAP-disallow-present-snippet: /
+warning acap-undecidable 14
+warning acap-undecidable 8
+`},
+		{"two prohibitions of which the narrower is overridden where a third pattern crosses", "{acap: auto}", `
+  - for: everyone
+    hosts: www.example.com
+    allow: {index: /a*a}
+    disallow: {index: /*/}
+  - for: everyone
+    allow: {index: /*/}
+  - for: everyone
+    disallow: {index: /aa}`, `
+ACAP-crawler: *
+ACAP-allow-index: /a*a
+ACAP-allow-index: /aa*/
+ACAP-disallow-index: /*/
+ACAP-disallow-index: /aa
+`},
+		{"a permission of a purpose that only applies where another permission does", "{acap: auto}", `
+  - for: everyone
+    usage-purposes: '*s'
+    allow: {index: /*/}
+    disallow: {index: /*b}
+  - for: everyone
+    allow: {index: /*a*b}
+  - for: everyone
+    disallow: {index: /*b}`, `
+ACAP-crawler: *
+ACAP-allow-index: /*a*b
+ACAP-allow-index: /*b*/*a*b
+ACAP-allow-index: /*b*a*/*b
+ACAP-disallow-index: /*b
+ACAP-usage-purpose: *s
+ACAP-allow-index: /*/
+ACAP-allow-index: /*b*/
+ACAP-disallow-index: /*b
+warning acap-undecidable 9
+warning acap-purpose 9
+warning acap-purpose 6
+`},
 		{"a permission of which ACAP cannot take out what one purpose may not do", "{acap: auto}", `
   - for: everyone
     allow: {index: /a*b*c*d}

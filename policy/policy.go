@@ -7,6 +7,8 @@ package policy
 
 import (
 	"fmt"
+	"iter"
+	"strings"
 	"sync/atomic"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -79,6 +81,19 @@ func (p *Policy) Crawlers(yield func(CrawlerID, Crawler) bool) {
 	for i := 1; i < p.numCrawlers(); i++ {
 		if !yield(CrawlerID(i), *p.crawler(CrawlerID(i))) {
 			return
+		}
+	}
+}
+
+// Members yields the known crawlers of an audience. A token stands for its own crawler only, although rules for the token
+// can also reach crawlers that follow its group.
+func (p *Policy) Members(a Audience) iter.Seq2[CrawlerID, Crawler] {
+	return func(yield func(CrawlerID, Crawler) bool) {
+		for id, c := range p.Crawlers {
+			member := a.Tier() == TierEveryone || a.Includes(c) || a.Kind == ForToken && strings.EqualFold(a.Name, c.Token)
+			if member && !yield(id, c) {
+				return
+			}
 		}
 	}
 }

@@ -316,10 +316,8 @@ func (x *evaluator) membersOf(a policy.Audience) []policy.CrawlerID {
 	if ok {
 		return ids
 	}
-	for id, c := range x.policy.Crawlers {
-		if a.Kind == policy.ForEveryone || a.Includes(c) {
-			ids = append(ids, id)
-		}
+	for id := range x.policy.Members(a) {
+		ids = append(ids, id)
 	}
 	if a.Kind == policy.ForEveryone || a.Kind == policy.ForPurpose {
 		ids = append(ids, 0)

@@ -30,7 +30,7 @@ func smallSpec(r *rand.Rand, usages []policy.Usage) *policy.Spec {
 			rule.Hosts = []policy.Host{policy.Host(host)}
 		}
 		if r.IntN(8) == 0 {
-			rule.UsagePurposes = []string{pick(r, "news", "sports", "*s")}
+			rule.UsagePurposes = []string{pick(r, "news", "sports", "*s", "n*")}
 		}
 		seen := map[string]bool{}
 		for range 1 + r.IntN(3) {
@@ -93,7 +93,7 @@ func smallFaults(t *testing.T, spec *policy.Spec, usages []policy.Usage, paths [
 	for _, path := range paths {
 		for _, usage := range usages {
 			for _, token := range []string{"AlphaBot", "ZetaBot"} {
-				for _, purpose := range []string{"", "news", "sports"} {
+				for _, purpose := range []string{"", "news", "sports", "nature", "nets"} {
 					q := policy.Query{Crawler: p.Crawler(token), Identity: policy.Verified, Host: "www.example.com", Path: path, Usage: usage}
 					if purpose != "" {
 						q.Purposes = []string{purpose}

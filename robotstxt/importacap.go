@@ -246,7 +246,7 @@ func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u po
 		}
 		for _, against := range fd.Patterns {
 			p, ok := acapPattern(against)
-			if p = acap.Fold(p); ok && p.Overlaps(own) && own.Len() >= p.Len() && acap.Compare(own, p) != acap.First {
+			if p = acap.Fold(p); ok && p.Overlaps(own) && own.Len() >= p.Len() && !acap.Narrower(own, p) {
 				im.f.note(f.Line, "%q is left out, because in ACAP it is not narrower than %q of line %d, which disallows it (section 2.4.5)", pattern, against, fd.Line)
 				return true
 			}

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/effect"
@@ -101,24 +100,25 @@ func (s *Site) limitedBy(r *policy.Rule, delay bool, now time.Time, queries *int
 	var audiences, spared []string
 	var limitedHosts []policy.Host
 	searchLimited := false
-	for _, h := range hosts {
-		q := policy.Query{Identity: policy.Verified, Host: h.Example(), Path: "/", Now: now}
-		for _, a := range r.For {
+	for _, a := range r.For {
+		var members []policy.CrawlerID
+		for id := range s.Policy.Members(a) {
+			members = append(members, id)
+		}
+		for _, h := range hosts {
+			q := policy.Query{Identity: policy.Verified, Host: h.Example(), Path: "/", Now: now}
 			any, exempt := false, []string(nil)
-			for id, c := range s.Policy.Crawlers {
-				if *queries++; *queries > maxLimitQueries {
-					return ""
-				}
-				if !includes(a, c) {
-					continue
-				}
+			if *queries += 1 + len(members); *queries > maxLimitQueries {
+				return ""
+			}
+			for _, id := range members {
 				q.Crawler = id
 				limited := slices.ContainsFunc(s.Limits(nil, q), func(l Limit) bool { return l.Rule.Pos == r.Pos && l.Delay == delay })
 				any = any || limited
 				if search := s.Searches(id); search && limited {
 					searchLimited = true
 				} else if search {
-					exempt = append(exempt, c.Name())
+					exempt = append(exempt, s.Policy.CrawlerInfo(id).Name())
 				}
 			}
 			if !any {
@@ -143,11 +143,6 @@ func (s *Site) limitedBy(r *policy.Rule, delay bool, now time.Time, queries *int
 		text += " on " + english.Some(limitedHosts, 4)
 	}
 	return text
-}
-
-// includes reports whether an audience includes a crawler.
-func includes(a policy.Audience, c policy.Crawler) bool {
-	return a.Tier() == policy.TierEveryone || a.Includes(c) || a.Kind == policy.ForToken && strings.EqualFold(a.Name, c.Token)
 }
 
 // union returns the elements of both lists, each once.

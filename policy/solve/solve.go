@@ -20,7 +20,7 @@
 //	Allow: /shop/
 //	Disallow: /shop/*?
 //
-// The added pattern may overlap further patterns, so Pairs continues until no pattern is added.
+// The added pattern may overlap further patterns, so Cells continues until no pattern is added.
 //
 // In general, a format needs a value for every path, such as "allowed". The value of a pattern is the value of the
 // paths that match this pattern but no narrower pattern. Cells computes the values of all given patterns and of the
@@ -77,24 +77,6 @@ func (b *Budget) Cross(p, q pathpattern.Pattern) ([]pathpattern.Pattern, bool) {
 		b.Spend(costOfWays)
 	}
 	return all, ok
-}
-
-// Pairs calls visit for every overlapping pair of the n() items. i is the index of the later item, and j the index of
-// the earlier one. visit may add items, which Pairs then includes. For example, visit may add the result of Cross for
-// a pair. Pairs returns false if the budget was used up.
-func (b *Budget) Pairs(n func() int, overlapping func(i int) []int, visit func(i, j int)) bool {
-	for i := 0; i < n(); i++ {
-		for _, j := range overlapping(i) {
-			if j >= i {
-				break
-			}
-			if !b.Spend(1) {
-				return false
-			}
-			visit(i, j)
-		}
-	}
-	return true
 }
 
 // Set is a set of patterns with ids, which finds the patterns that cover or overlap another pattern. The zero value

@@ -52,10 +52,8 @@ func (l *linter) crawlersOf(a policy.Audience) []policy.CrawlerID {
 	a.Name = strings.ToLower(a.Name)
 	ids, ok := l.groups[a]
 	if !ok {
-		for id, c := range l.Policy.Crawlers {
-			if a.Includes(c) {
-				ids = append(ids, id)
-			}
+		for id := range l.Policy.Members(a) {
+			ids = append(ids, id)
 		}
 		l.groups[a] = ids
 	}

@@ -16,12 +16,3 @@ func Escape(s string) string { return escaper.Replace(s) }
 
 // Quote returns a text as a string literal.
 func Quote(s string) string { return "'" + Escape(s) + "'" }
-
-// List returns texts as a list of string literals in parentheses. It needs at least one text.
-func List(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, t := range texts {
-		quoted[i] = Quote(t)
-	}
-	return "(" + strings.Join(quoted, ", ") + ")"
-}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package acap
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+const (
+	maxAdded  = 60           // additional claims about one usage in a record, because patterns cross
+	maxPlaces = 8 * maxAdded // places of one usage in a record, in addition to two for each pattern of the policy
+)
+
+// place is a pattern where readers are compared with the policy. It stands for the paths that match this pattern, but no
+// narrower pattern of the record.
+type place struct {
+	pattern, folded pathpattern.Pattern
+	wants           []answer // the policy's decision for each purpose
+	claims          []*claim // the claims with this pattern
+	done            bool     // compared with the present claims
+}
+
+// claim returns the claim with a condition, or nil.
+func (p *place) claim(condition string) *claim {
+	for _, c := range p.claims {
+		if c.condition == condition {
+			return c
+		}
+	}
+	return nil
+}
+
+// placeOf returns the place of a pattern.
+func (s *fieldSolver) placeOf(p pathpattern.Pattern) *place {
+	if s.known[p] == nil {
+		s.known[p] = &place{pattern: p, folded: Fold(p)}
+		s.placesAt.Add(s.known[p].folded, len(s.places))
+		s.places = append(s.places, s.known[p])
+	}
+	return s.known[p]
+}
+
+// changed notes that the places around a claim have to be compared again.
+func (s *fieldSolver) changed(c *claim) {
+	around := s.placesAt.Overlapping(c.folded)
+	s.budget.Spend(len(around))
+	for _, i := range around {
+		s.places[i].done = false
+	}
+}
+
+// reading is the conclusion that a reader of the claims draws for a place.
+type reading struct {
+	claims  []*claim // the claims that match
+	winners []*claim // permissions that are narrower than every prohibition, without those wider than another
+	quals   string
+}
+
+// read returns the reading at a place for readers with a purpose, or without one. They also read the claims in more.
+func (s *fieldSolver) read(p *place, purpose string, more ...*claim) (r reading) {
+	r.claims = more
+	for _, i := range s.claimsAt.Covering(p.folded) {
+		if c := s.claims[i]; c.isFor(purpose) {
+			r.claims = append(r.claims, c)
+		}
+	}
+	s.budget.Spend(s.wild + len(r.claims)*len(r.claims)/4)
+	for _, c := range r.claims {
+		if !c.allow || slices.ContainsFunc(r.claims, func(d *claim) bool {
+			return d.allow && beats(d.folded, c.folded) || !d.allow && !beats(c.folded, d.folded)
+		}) {
+			continue
+		}
+		r.winners = append(r.winners, c)
+		switch {
+		case r.quals == "" || r.quals == c.quals:
+			r.quals = c.quals
+		case c.quals != "":
+			r.quals += " or " + c.quals // as qualifiers that no permission has
+		}
+	}
+	return r
+}
+
+// beats reports whether p has a narrower scope than q according to section 2.4.5.
+func beats(p, q pathpattern.Pattern) bool {
+	a, b := p.String(), q.String()
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	return rank(a) > rank(b)
+}
+
+// rank returns a greater number for narrower patterns. rest is the part of a pattern from its first difference.
+func rank(rest string) int {
+	switch {
+	case rest == "":
+		return 0
+	case rest[0] == '$':
+		return 1
+	case rest[0] == '*':
+		return 2
+	}
+	return 3
+}
+
+// agrees reports whether a reader comes to the policy's decision. If no claim matches, the fields about "other" decide,
+// as in the policy.
+func (r *reading) agrees(want *answer, u policy.Usage) bool {
+	switch {
+	case want.Verdict == policy.Unstated, len(r.claims) == 0 && want.Statement != nil && want.Statement.Usage != u && want.Statement.Usage == policy.Other:
+		return true
+	case want.permits():
+		return len(r.winners) > 0 && r.quals == want.quals
+	}
+	return len(r.claims) > 0 && len(r.winners) == 0
+}
+
+// correct compares the readings of the claims with the policy at every place, until they agree or differ only where
+// ACAP cannot express the policy. There it makes the claims stricter and reports the permissions that are lost.
+//
+// The places begin with the patterns of the statements. From each of them, explore finds the crossings where the policy
+// or the readers can decide otherwise.
+func (s *fieldSolver) correct() {
+	for again := true; again; {
+		again = false
+		for i := 0; i < len(s.places); i++ { // the places may become more
+			p := s.places[i]
+			if p.done {
+				continue
+			}
+			p.done, again = true, true
+			for n, purpose := range s.purposes {
+				if s.budget.Exceeded() {
+					return
+				}
+				if len(p.wants) == n {
+					p.wants = append(p.wants, s.decide(p.pattern, purpose))
+				}
+				s.explore(p, s.repair(p, &p.wants[n], purpose), &p.wants[n], purpose)
+			}
+		}
+	}
+	for _, p := range s.places {
+		for n, purpose := range s.purposes {
+			s.report(p, &p.wants[n], purpose)
+		}
+	}
+}
+
+// repair changes the claims if readers with a purpose do not come to the policy's decision about a place. It adds a
+// claim about the place. If that does not suffice, it withdraws the permissions that permit too much. It returns the new
+// reading.
+func (s *fieldSolver) repair(p *place, want *answer, purpose string) reading {
+	got := s.read(p, purpose)
+	if got.agrees(want, s.usage) {
+		return got
+	}
+	c := want.claim(p.pattern, purpose)
+	c.added = true
+	if p.claim(purpose) == nil && (s.room > 0 || len(got.claims) == 0) {
+		if with := s.read(p, purpose, c); with.agrees(want, s.usage) {
+			s.room--
+			s.add(c)
+			return with
+		}
+	}
+	for len(got.winners) > 0 && (!want.permits() || want.quals != "" && got.quals != want.quals) {
+		for _, w := range got.winners {
+			if !want.permits() || w.quals != want.quals {
+				s.withdraw(w, purpose)
+			}
+		}
+		got = s.read(p, purpose)
+	}
+	return got
+}
+
+// withdraw replaces a permission by a prohibition, at least for readers with a purpose.
+func (s *fieldSolver) withdraw(w *claim, purpose string) {
+	c := s.placeOf(w.pattern).claim(purpose)
+	if w.condition != "" || purpose == "" {
+		c = w
+	}
+	if c == nil {
+		s.add(&claim{pattern: w.pattern, folded: w.folded, condition: purpose, by: w.by, added: true, open: true})
+		return
+	}
+	if c.allow {
+		c.allow, c.quals, c.open = false, "", true
+		s.changed(c)
+	}
+}
+
+// explore adds the crossings of a place with other patterns if the policy, or readers with a purpose, can decide
+// otherwise there.
+func (s *fieldSolver) explore(p *place, got reading, want *answer, purpose string) {
+	agrees := got.agrees(want, s.usage)
+	by := want.Applied()
+	statements := s.statedAt.Overlapping(p.folded)
+	s.budget.Spend(len(statements))
+	for _, i := range statements {
+		x := &s.stated[i]
+		switch {
+		case !appliesTo(x.condition, purpose):
+		case !x.Statement.Allow:
+			s.confine(p, x, purpose)
+		case !agrees:
+		case want.Verdict == policy.Disallowed && s.p.Overrides(&x.Applied, &by),
+			s.qualified && want.permits() && (want.quals != "" || x.Statement.Qualifiers != nil):
+			want.unknown = !s.cross(p, x.pattern) || want.unknown
+		}
+	}
+	if !agrees || !want.permits() {
+		return
+	}
+	claims := s.claimsAt.Overlapping(p.folded)
+	s.budget.Spend(len(claims))
+	for _, i := range claims {
+		c := s.claims[i]
+		if c.isFor(purpose) && (c.allow && c.quals != want.quals || !c.allow && !beats(got.winners[0].folded, c.folded) && c.open) {
+			want.unknown = !s.cross(p, c.pattern) || want.unknown
+		}
+	}
+}
+
+// confine adds the crossings of a place with a prohibition of the policy if the place has a permission that may win over
+// this prohibition. If there are too many of them, or the patterns cross only because ACAP ignores case, it withdraws
+// the permission.
+func (s *fieldSolver) confine(p *place, x *stated, purpose string) {
+	d := s.placeOf(x.pattern).claim(x.condition)
+	for _, c := range p.claims {
+		if !c.allow || !c.isFor(purpose) || d != nil && d.isFor(purpose) && !d.allow && !beats(p.folded, x.folded) {
+			continue
+		}
+		if !p.pattern.Overlaps(x.pattern) || !s.cross(p, x.pattern) {
+			s.withdraw(c, purpose)
+		}
+	}
+}
+
+// cross adds the crossings of a place with a pattern to the places. It returns false if there are too many of them.
+func (s *fieldSolver) cross(p *place, q pathpattern.Pattern) bool {
+	if !p.pattern.Overlaps(q) || p.pattern.Covers(q) || q.Covers(p.pattern) {
+		return true
+	}
+	pair := [2]pathpattern.Pattern{p.pattern, q}
+	ok, done := s.crossed[pair]
+	if !done && len(s.places) < maxPlaces+2*len(s.stated) {
+		var meet []pathpattern.Pattern
+		meet, ok = s.budget.Cross(p.pattern, q)
+		for _, m := range meet {
+			s.placeOf(m)
+		}
+		s.crossed[pair] = ok
+	}
+	return ok
+}
+
+// report reports permissions of the policy that readers with a purpose do not find.
+func (s *fieldSolver) report(p *place, want *answer, purpose string) {
+	got := s.read(p, purpose)
+	switch {
+	case want.Verdict == policy.Allowed && s.unready(want.quals):
+		s.warnUnready(want.Qualifiers())
+	case want.Verdict == policy.Allowed && (len(got.winners) == 0 || got.quals != want.quals):
+		s.lost(want.Statement, purpose, p.pattern)
+	case want.unknown:
+		for _, i := range s.statedAt.Covering(p.folded) {
+			if x := &s.stated[i]; x.Statement.Allow && appliesTo(x.condition, purpose) {
+				s.lost(x.Statement, purpose, p.pattern)
+			}
+		}
+	}
+}
+
+// loss is a permission that is lost for readers with a purpose.
+type loss struct {
+	by      *policy.Statement
+	purpose string
+}
+
+// lost reports that the records disallow part of a permission, unless it has reported a wider part.
+func (s *fieldSolver) lost(by *policy.Statement, purpose string, place pathpattern.Pattern) {
+	loss := loss{by, purpose}
+	if slices.ContainsFunc(s.losses[loss], func(p pathpattern.Pattern) bool { return p.Covers(place) }) {
+		return
+	}
+	s.losses[loss] = append(s.losses[loss], place)
+	code, why := "acap-undecidable", "ACAP crawlers cannot tell which of the matching patterns is the narrowest, so they treat these paths as disallowed"
+	if purpose != "" {
+		code, why = "acap-purpose", "ACAP cannot express how the entries for a usage purpose and for all purposes combine for these paths"
+	}
+	s.warn(by, code, fmt.Sprintf("the ACAP records disallow %s for paths that match %q, although the entry for %q allows it: %s; write one of the patterns differently",
+		s.usage, place, by.Pattern, why))
+}
