@@ -91,7 +91,7 @@ type Note struct {
 
 // Parse reads the first MaxSize bytes of a robots.txt in UTF-8 or, with a byte order mark, UTF-16.
 func Parse(data []byte) *File {
-	f := read(data, mayBeName)
+	f := read(data)
 	h := sha256.New()
 	fmt.Fprintf(h, "%v", f.TooLong)
 	for _, g := range f.Groups {

@@ -95,9 +95,8 @@ func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	for _, c := range catalog {
 		known[strings.ToLower(c.Token)] = true
 	}
-	whole := func(name string) bool { return known[strings.ToLower(name)] }
 	im := importer{
-		f: read(data, whole), spec: &policy.Spec{}, known: known, crawlers: catalog, comments: map[int]string{},
+		f: read(data), spec: &policy.Spec{}, known: known, crawlers: catalog, comments: map[int]string{},
 	}
 	if err := im.f.unusable(); err != nil {
 		return nil, err
@@ -122,7 +121,6 @@ func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	if im.f.unread != nil {
 		im.stricter = "Crawlers cannot read the file, because it is in UTF-16, so they may fetch everything today. The policy disallows what the lines of the file disallow."
 	}
-	im.f.noteSpellings(im.f.note)
 	slices.SortStableFunc(im.f.notes, func(a, b Note) int { return a.Line - b.Line })
 	made := &Imported{
 		Spec: im.spec, Notes: slices.Compact(im.f.notes), Stricter: im.stricter, Comments: im.comments, LineComments: im.f.comments,
@@ -216,9 +214,9 @@ func position(line int) policy.Pos {
 	return policy.Pos{Line: line, Column: 1}
 }
 
-// noteSpellings adds a note about each Disallow whose path the policy publishes in several spellings. Some readers of the
+// noteSpellings adds a note about each Disallow whose path a policy publishes in several spellings. Some readers of the
 // original file only match the spelling in the file.
-func (f *File) noteSpellings(note func(line int, format string, args ...any)) {
+func (f *File) noteSpellings() {
 	said := map[int]bool{}
 	for _, g := range f.Groups {
 		for _, r := range g.rules {
@@ -226,7 +224,7 @@ func (f *File) noteSpellings(note func(line int, format string, args ...any)) {
 				continue
 			}
 			said[r.number] = true
-			note(r.number, "the path %q has several spellings, for example with : and with %%3A. The new robots.txt lists up to four of them, and the server treats "+
+			f.note(r.number, "the path %q has several spellings, for example with : and with %%3A. The new robots.txt lists up to four of them, and the server treats "+
 				"all of them as the same path. Some readers of your robots.txt compare only the spelling that is written there", r.text())
 		}
 	}

@@ -50,16 +50,9 @@ func isAddress(text string) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && printable(text) && !strings.ContainsAny(text, " \t#")
 }
 
-// sitemaps imports the sitemaps that are web URLs or paths.
 func (im *importer) sitemaps() {
-	for _, l := range im.f.sitemaps {
-		path := strings.HasPrefix(l.value, "/") && !strings.HasPrefix(l.value, "//")
-		switch {
-		case !isAddress(l.value) && (!path || !isAddress("https://x"+l.value)):
-			im.f.note(l.number, "the sitemap %q is not a URL such as https://www.example.com/sitemap.xml; it is left out", l.value)
-		case !slices.Contains(im.spec.SitemapsOf(""), l.value):
-			im.spec.Sitemaps = []policy.Sitemaps{{Addresses: append(im.spec.SitemapsOf(""), l.value)}}
-		}
+	if all := im.f.Sitemaps(); all != nil {
+		im.spec.Sitemaps = []policy.Sitemaps{{Addresses: all}}
 	}
 }
 

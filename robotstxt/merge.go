@@ -132,18 +132,16 @@ func (l line) other() string {
 	return ""
 }
 
-// Sitemaps returns the URLs of the sitemaps that a merged file takes over.
-func (f *File) Sitemaps() (urls []string) {
+// Sitemaps returns the sitemaps, each once, as URLs or as paths on the host of the file.
+func (f *File) Sitemaps() (all []string) {
+	seen := map[string]bool{}
 	for _, l := range f.sitemaps {
-		if l.isSitemap() {
-			urls = append(urls, l.value)
+		if !seen[l.value] {
+			seen[l.value] = true
+			all = append(all, l.value)
 		}
 	}
-	return urls
-}
-
-func (l line) isSitemap() bool {
-	return strings.Contains(l.value, "://") && printable(l.value) && len(l.value) <= maxLine/2
+	return all
 }
 
 // LeftOut returns notes about the lines that a merge leaves out, and about lines that could not be read.
@@ -170,12 +168,6 @@ func (f *File) LeftOut(stated Stated) []Note {
 			add(l.number, "a %s line is left out: it has invalid or control characters, or is longer than crawlers read", fileKeys[l.key])
 		}
 	}
-	for _, l := range f.sitemaps {
-		if !l.isSitemap() {
-			add(l.number, "the sitemap %q is left out: it is not a URL such as https://www.example.com/sitemap.xml", l.value)
-		}
-	}
-	f.noteSpellings(add)
 	for _, g := range f.purposes {
 		add(g.number, "the group of the purpose %q is left out; write its rules in the policy", g.Name)
 	}
