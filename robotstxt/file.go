@@ -127,13 +127,11 @@ func (f *File) Names() (names []string) {
 	return names
 }
 
-// Obeyed returns the group that a crawler obeys: its own group, the group of a crawler that it follows, or the group of
-// "*". If the file has none of these, or the crawler ignores "*", it returns nil.
+// Obeyed returns the group that a crawler obeys: its own group, the group of the part of its name that Google's parser
+// reads, the group of a crawler that it follows, or the group of "*". If the file has none of these, or the crawler
+// ignores "*", it returns nil.
 func (f *File) Obeyed(c policy.Crawler) *Group {
-	if g := f.Group(c.Token); g != nil {
-		return g
-	}
-	for _, name := range c.Follows {
+	for _, name := range append([]string{c.Token, readAs(c.Token)}, c.Follows...) {
 		if g := f.Group(name); g != nil {
 			return g
 		}

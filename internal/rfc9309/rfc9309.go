@@ -47,7 +47,8 @@ func newRule(allow bool, value string, line int) *rule {
 	return &rule{allow, newPattern(normalize(value, true)), newPattern(sent), len(sent), line}
 }
 
-// Crawler holds the names that a crawler looks for to find its group.
+// Crawler holds the names that a crawler looks for to find its group. Instead of a name, a group may have the part of
+// the name that Google's parser reads.
 type Crawler struct {
 	Names       []string // the crawler's name, followed by the names whose groups it obeys if it has no group
 	IgnoresStar bool     // the crawler is documented not to obey the group of "*"
@@ -169,6 +170,7 @@ func agentName(value string, whole func(string) bool) string {
 		return "*"
 	}
 	name, _, _ := strings.Cut(value, "/") // without its version
+	name = strings.Join(strings.Fields(name), " ")
 	for _, name := range []string{name, beginning(name, tokenBytes+"0123456789")} {
 		if whole != nil && whole(name) {
 			return name
@@ -200,8 +202,10 @@ func (f *File) Size(c Crawler) int { return f.of(c).size() }
 
 func (f *File) of(c Crawler) *group {
 	for _, name := range c.Names {
-		if g := f.groups[strings.ToLower(name)]; g != nil {
-			return g
+		for _, name := range []string{name, beginning(name, tokenBytes)} { // Google's parser looks for the beginning
+			if g := f.groups[strings.ToLower(name)]; g != nil {
+				return g
+			}
 		}
 	}
 	if c.IgnoresStar {
