@@ -71,9 +71,7 @@ func (f *File) withGroups(replace func(*Group) *Group) *File {
 	c := *f
 	c.Groups, c.byName = nil, map[string]*Group{}
 	for _, g := range f.Groups {
-		g = replace(g)
-		c.Groups = append(c.Groups, g)
-		c.byName[strings.ToLower(g.Name)] = g
+		c.add(replace(g))
 	}
 	return &c
 }

@@ -37,7 +37,6 @@ type File struct {
 	sitemaps []line
 	licenses []line
 	others   []line         // lines for the whole file; see fileKeys
-	top      []line         // preferences for everyone, above the first group
 	acap     int            // number of lines of ACAP
 	read     int            // number of all lines
 	unread   error          // why crawlers find no lines in the file, or nil
@@ -116,6 +115,11 @@ func (f *File) Empty() bool { return len(f.Groups)+len(f.sitemaps)+len(f.others)
 
 // Group returns the group of a product token or of "*", or nil if there is none.
 func (f *File) Group(name string) *Group { return f.byName[strings.ToLower(name)] }
+
+func (f *File) add(g *Group) {
+	f.byName[strings.ToLower(g.Name)] = g
+	f.Groups = append(f.Groups, g)
+}
 
 // Names lists the product tokens with a group, without "*".
 func (f *File) Names() (names []string) {

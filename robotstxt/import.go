@@ -111,7 +111,6 @@ func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	im.sitemaps()
 	im.license()
 	im.otherLines()
-	im.preferences()
 	im.usageGroups()
 	im.dropNames()
 	im.groups()
@@ -151,7 +150,7 @@ func (f *File) unusable() error {
 	switch {
 	case f.unread == ErrPage:
 		return ErrPage
-	case len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.others)+len(f.licenses)+len(f.top)+f.acap > 0:
+	case len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.others)+len(f.licenses)+f.acap > 0:
 		return nil
 	}
 	return ErrEmpty

@@ -111,9 +111,6 @@ func (im *importer) extension(r *policy.Rule, l line) {
 		}
 		pattern = p
 	}
-	if pattern != pathpattern.All && l.key != "app-directives" {
-		im.f.note(l.number, "in robots.txt, the line with the longest path replaces the others; in the policy, the lines with shorter paths apply in addition to %q", l.key+": "+l.value)
-	}
 	switch l.key {
 	case "request-rate", "visit-time":
 		im.f.note(l.number, "%q is left out, because a policy file has no key for it", l.key+": "+l.value)
@@ -165,20 +162,6 @@ func replaceDirectives(r *policy.Rule) {
 				r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: long.Pos, Pattern: long.Pattern, App: short.App, Text: short.App})
 			}
 		}
-	}
-}
-
-// preferences imports the Content-Signal and Content-Usage lines above the first group as preferences for everyone. The
-// lines belong to no group, but their authors mean the whole site.
-func (im *importer) preferences() {
-	r := policy.Rule{For: []policy.Audience{{Kind: policy.ForEveryone}}}
-	for _, l := range im.f.top {
-		im.f.note(l.number, "%q is above the first User-agent line; it becomes a preference for all crawlers", l.key+": "+l.value)
-		im.extension(&r, l)
-	}
-	if len(r.Statements) > 0 {
-		r.Pos = r.Statements[0].Pos
-		im.spec.Rules = append(im.spec.Rules, r)
 	}
 }
 

@@ -45,6 +45,51 @@ var extensionKeys = map[string]string{
 	"request-rate": "Request-rate", "visit-time": "Visit-time",
 }
 
+// topPreferences adds the preferences above the first group to each group that does not state them. By RFC 9309, these
+// lines belong to no group, but their authors mean the whole site.
+func (f *File) topPreferences(top []line) {
+	if len(top) == 0 {
+		return
+	}
+	if f.Group("*") == nil {
+		f.add(&Group{Name: "*", written: "*", number: top[0].number})
+	}
+	for _, g := range f.Groups {
+		stated := map[string]bool{}
+		for _, l := range g.lines {
+			_, members := l.members()
+			for _, m := range members {
+				stated[l.key+nameOf(m)] = true
+			}
+		}
+		if f.lines += len(top); f.lines > maxLines && g.Name != "*" {
+			continue
+		}
+		for _, l := range top {
+			path, members := l.members()
+			members = slices.DeleteFunc(members, func(m string) bool { return stated[l.key+nameOf(m)] })
+			if len(members) > 0 {
+				g.lines = append(g.lines, line{l.number, l.key, strings.TrimSpace(path + " " + strings.Join(members, ", "))})
+			}
+		}
+	}
+}
+
+// members splits a line with preferences into its path, which may be "", and members such as "train-ai=n".
+func (l line) members() (path string, members []string) {
+	path, value := l.path()
+	for m := range strings.SplitSeq(value, ",") {
+		members = append(members, strings.TrimSpace(m))
+	}
+	return path, members
+}
+
+// nameOf returns the name in a member such as "train-ai=n".
+func nameOf(member string) string {
+	name, _, _ := strings.Cut(member, "=")
+	return strings.ToLower(strings.TrimSpace(name))
+}
+
 // isPreferences reports whether a line states preferences about AI or search.
 func (l line) isPreferences() bool { return l.key == "content-usage" || l.key == "content-signal" }
 
@@ -149,9 +194,6 @@ func (f *File) LeftOut(stated Stated) []Note {
 	notes := slices.Clone(f.notes)
 	add := func(line int, format string, args ...any) {
 		notes = append(notes, Note{Line: line, Message: fmt.Sprintf(format, args...), Cause: format})
-	}
-	for _, l := range f.top {
-		add(l.number, "%q is above the first User-agent line, so crawlers do not read it; write it in the policy", l.key+": "+l.value)
 	}
 	for _, g := range f.Groups {
 		for _, l := range g.lines {

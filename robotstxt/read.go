@@ -32,6 +32,7 @@ type reader struct {
 	between bool     // a line with another key followed these User-agent lines
 	started bool     // a line that is not a comment was read
 	pending []string // comments that belong to the next line
+	top     []line   // preferences above the first group
 }
 
 func read(data []byte) *File {
@@ -63,6 +64,7 @@ func read(data []byte) *File {
 	}
 	f.read = r.number
 	f.header = strings.TrimLeft(f.header+"\n"+strings.Join(r.pending, "\n"), "\n")
+	f.topPreferences(r.top)
 	f.noteSpellings()
 	return f
 }
@@ -92,7 +94,8 @@ func (r *reader) read(text string) {
 	case key == "license" && len(r.groups) == 0:
 		r.file.licenses = append(r.file.licenses, line{r.number, key, value})
 	case len(r.groups) == 0 && (key == "content-signal" || key == "content-usage"):
-		r.file.top = append(r.file.top, line{r.number, key, value})
+		r.note("%q is above the first User-agent line, where crawlers do not read it. Import and merge treat it as a preference for all crawlers", key+": "+value)
+		r.top = append(r.top, line{r.number, key, value})
 	case key == "user-agent", key == "user-agent-purpose":
 		r.agent(key, value)
 	case len(r.groups) == 0:
@@ -316,8 +319,7 @@ func (r *reader) group(value string) *Group {
 	g := r.file.Group(name)
 	if g == nil {
 		g = &Group{Name: name, written: value, number: r.number}
-		r.file.byName[strings.ToLower(name)] = g
-		r.file.Groups = append(r.file.Groups, g)
+		r.file.add(g)
 		r.comment()
 	}
 	return g

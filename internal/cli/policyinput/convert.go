@@ -54,9 +54,30 @@ func Convert(name string, data []byte) (*Converted, error) {
 			notes = append(notes, n)
 		}
 	}
-	slices.SortStableFunc(notes, func(a, b robotstxt.Note) int { return a.Line - b.Line })
-	return &Converted{Text: c.text, File: c.file, Imported: im, Notes: notes}, nil
+	made := &Converted{Text: c.text, File: c.file, Imported: im}
+	made.Notes = append(notes, made.preferenceNotes(name, data)...)
+	slices.SortStableFunc(made.Notes, func(a, b robotstxt.Note) int { return a.Line - b.Line })
+	return made, nil
 }
+
+// preferenceNotes returns notes about the crawlers for which the policy states a preference that their lines in the
+// robots.txt do not state.
+func (c *Converted) preferenceNotes(name string, data []byte) (notes []robotstxt.Note) {
+	if publish := &c.Imported.Spec.Publish; publish.ContentUsage != policy.On && publish.ContentSignal != policy.On {
+		return nil
+	}
+	q := c.Judge(name, data)
+	for i := range q.Differences {
+		if d := &q.Differences[i]; d.Usage != "" && d.Values[1] != "" {
+			notes = append(notes, robotstxt.Note{Line: d.Stated, Message: fmt.Sprintf("in the policy, %s=%s also applies to %s for %s. "+
+				"A crawler only reads its own group and the line with the longest path, but a policy combines the preferences of all rules for a crawler", d.Usage, d.Values[1], d.Path, someCrawlers(d, maxNamed))})
+		}
+	}
+	return notes
+}
+
+// maxNamed limits the number of crawlers that a note names.
+const maxNamed = 20
 
 // importFile imports a robots.txt with the built-in catalog.
 func importFile(data []byte) (*robotstxt.Imported, error) {
