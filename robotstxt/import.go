@@ -168,16 +168,23 @@ type importer struct {
 	below     bool              // the file is a fallback below a policy, so only crawling matters
 }
 
-// dropNames removes groups whose names are not valid in a policy file.
+// dropNames removes groups whose names are not valid in a policy file. It adds a note about names that a policy file
+// writes differently.
 func (im *importer) dropNames() {
 	im.dropGroups(func(g *Group) bool {
-		if g.Name == "*" || im.name(g.Name) {
+		purpose := strings.TrimPrefix(g.Name, PurposePrefix)
+		switch name := (policy.Audience{Kind: policy.ForToken, Name: g.Name}).String(); {
+		case g.Name == "*":
 			return false
+		case !im.name(g.Name):
+			if !slices.ContainsFunc(im.f.purposes, func(p *Group) bool { return strings.EqualFold(p.Name, purpose) }) {
+				im.misnamed(g.number, g.Name, "its group is left out")
+			}
+			return true
+		case name != g.Name:
+			im.f.note(g.number, "in a policy, %q means several crawlers; the rule for the crawler with this name is for %s", g.Name, name)
 		}
-		if !strings.HasPrefix(g.Name, PurposePrefix) || len(im.f.purposes) == 0 {
-			im.misnamed(g.number, g.Name, "its group is left out")
-		}
-		return true
+		return false
 	})
 }
 

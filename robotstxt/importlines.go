@@ -20,7 +20,7 @@ import (
 func (im *importer) license() {
 	all := im.f.licenses
 	inGroups := map[int]bool{}
-	for _, g := range im.f.Groups {
+	for _, g := range slices.Concat(im.f.Groups, im.f.purposes) {
 		for _, l := range g.lines {
 			if l.key == "license" && !inGroups[l.number] {
 				inGroups[l.number] = true
@@ -203,6 +203,9 @@ func (im *importer) prefer(r *policy.Rule, l line, pattern pathpattern.Pattern, 
 }
 
 func (im *importer) signal(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
+	if pattern != pathpattern.All {
+		im.f.note(l.number, "a Content-Signal line has no path, so the new robots.txt states %q for the whole site if it disallows a usage; the policy and the headers keep the path", value)
+	}
 	names := map[string]policy.Usage{"ai-train": policy.TrainAI, "ai-input": policy.AIUse, "search": policy.Search}
 	for member := range strings.SplitSeq(value, ",") {
 		name, says, _ := strings.Cut(member, "=")

@@ -69,8 +69,8 @@ func (c *Converted) preferenceNotes(name string, data []byte) (notes []robotstxt
 	q := c.Judge(name, data)
 	for i := range q.Differences {
 		if d := &q.Differences[i]; d.Usage != "" && d.Values[1] != "" {
-			notes = append(notes, robotstxt.Note{Line: d.Stated, Message: fmt.Sprintf("in the policy, %s=%s also applies to %s for %s. "+
-				"A crawler only reads its own group and the line with the longest path, but a policy combines the preferences of all rules for a crawler", d.Usage, d.Values[1], d.Path, someCrawlers(d, maxNamed))})
+			notes = append(notes, robotstxt.Note{Line: d.Stated, Message: fmt.Sprintf("in the new robots.txt, %s=%s also applies to %s, for %s. "+
+				"In robots.txt, a crawler reads only its own group, and there the line with the longest path. A policy combines all rules for a crawler", d.Usage, d.Values[1], someCrawlers(d, maxNamed), d.Path)})
 		}
 	}
 	return notes

@@ -229,7 +229,7 @@ func someCrawlers(d *rfc9309.Difference, most int) string {
 	crawlers.SortWellKnown(who)
 	for i, name := range who {
 		if name == rfc9309.Other {
-			who[i] = "crawlers that it does not name"
+			who[i] = "crawlers that no group names"
 		}
 	}
 	return english.Some(who, most)
