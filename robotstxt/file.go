@@ -34,9 +34,9 @@ type File struct {
 
 	byName   map[string]*Group // groups by their names in lower case
 	purposes []*Group          // groups of User-Agent-Purpose lines
-	sitemaps []line
+	sitemaps []string
 	licenses []line
-	others   []line         // lines for the whole file; see fileKeys
+	others   []string       // lines for the whole file; see fileKeys
 	acap     int            // number of lines of ACAP
 	read     int            // number of all lines
 	unread   error          // why crawlers find no lines in the file, or nil
@@ -277,8 +277,13 @@ func (g *Group) key() string {
 
 const maxLinesShown = 10
 
-// Notes returns notes about lines that crawlers read differently from their text, or not at all.
-func (f *File) Notes() []Note { return slices.Clone(f.notes) }
+// Notes returns notes about lines that crawlers read differently from their text, or not at all. They are in the order of
+// the lines. A line for several crawlers has one note.
+func (f *File) Notes() []Note {
+	notes := slices.Clone(f.notes)
+	slices.SortStableFunc(notes, func(a, b Note) int { return a.Line - b.Line })
+	return slices.Compact(notes)
+}
 
 // Grouped merges notes with the same cause, as in "… (and 412 more like this, lines 7, 9, …)".
 func Grouped(notes []Note) []Note {

@@ -120,9 +120,8 @@ func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	if im.f.unread != nil {
 		im.stricter = "Crawlers cannot read the file, because it is in UTF-16, so they may fetch everything today. The policy disallows what the lines of the file disallow."
 	}
-	slices.SortStableFunc(im.f.notes, func(a, b Note) int { return a.Line - b.Line })
 	made := &Imported{
-		Spec: im.spec, Notes: slices.Compact(im.f.notes), Stricter: im.stricter, Comments: im.comments, LineComments: im.f.comments,
+		Spec: im.spec, Notes: im.f.Notes(), Stricter: im.stricter, Comments: im.comments, LineComments: im.f.comments,
 	}
 	made.DropEmptyRules()
 	return made, nil

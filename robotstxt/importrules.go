@@ -165,22 +165,17 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	im.delay(&r, g)
 	r.NoCrawlDelay = r.CrawlDelay == 0 && im.replaces(gs, (*Group).delays)
 	if !im.below {
-		im.extensions(&r, g)
+		for _, l := range g.lines {
+			im.extension(&r, l)
+		}
+		replaceDirectives(&r)
+		if g.Name != "*" {
+			im.dropDirectives(&r)
+		}
 	}
 	if len(r.Statements)+len(r.AppDirectives) > 0 || r.CrawlDelay > 0 || r.NoCrawlDelay {
 		im.commentRule(gs, &r)
 		im.spec.Rules = append(im.spec.Rules, r)
-	}
-}
-
-// extensions adds the group's lines that extend RFC 9309 to a rule.
-func (im *importer) extensions(r *policy.Rule, g *Group) {
-	for _, l := range g.lines {
-		im.extension(r, l)
-	}
-	replaceDirectives(r)
-	if star := im.f.Group("*"); star != nil && g != star {
-		im.dropDirectives(r, star)
 	}
 }
 
@@ -264,16 +259,12 @@ func (im *importer) beginning(line int, p pathpattern.Pattern) pathpattern.Patte
 // dropDirectives cancels the App-Directives of the group of "*" for a rule whose group replaces it. It leaves out
 // applications with a directive of the rule for the whole site (draft-nottingham-plan-b, Applying Application
 // Directives).
-func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
-	var all policy.Rule
-	notes := im.f.notes
-	for _, l := range star.lines {
-		if l.key == "app-directives" {
-			im.extension(&all, l)
-		}
+func (im *importer) dropDirectives(r *policy.Rule) {
+	star := slices.IndexFunc(im.spec.Rules, func(r policy.Rule) bool { return r.For[0].Kind == policy.ForEveryoneElse })
+	if star < 0 {
+		return
 	}
-	im.f.notes = notes // the import of "*" has added the same notes
-	for _, d := range all.AppDirectives {
+	for _, d := range im.spec.Rules[star].AppDirectives {
 		if !slices.ContainsFunc(r.AppDirectives, func(own policy.AppDirective) bool { return own.App == d.App && own.Pattern == pathpattern.All }) {
 			r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: d.Pos, Pattern: pathpattern.All, App: d.App, Text: d.App})
 		}

@@ -3,7 +3,6 @@
 package robotstxt
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -159,31 +158,17 @@ func isPreference(name string) bool {
 }
 
 // OtherLines returns the lines for the whole file, such as Clean-param, each once.
-func (f *File) OtherLines() (lines []string) {
-	for _, l := range f.others {
-		if text := l.other(); text != "" && !slices.Contains(lines, text) {
-			lines = append(lines, text)
-		}
-	}
-	return lines
-}
-
-// other returns a line for the whole file in the form for a merged file. It returns "" if a merged file leaves the line
-// out.
-func (l line) other() string {
-	if text := fileKeys[l.key] + ": " + l.value; l.value != "" && printable(l.value) && len(text) <= maxLine {
-		return text
-	}
-	return ""
-}
+func (f *File) OtherLines() []string { return distinct(f.others) }
 
 // Sitemaps returns the sitemaps, each once, as URLs or as paths on the host of the file.
-func (f *File) Sitemaps() (all []string) {
+func (f *File) Sitemaps() []string { return distinct(f.sitemaps) }
+
+func distinct(texts []string) (all []string) {
 	seen := map[string]bool{}
-	for _, l := range f.sitemaps {
-		if !seen[l.value] {
-			seen[l.value] = true
-			all = append(all, l.value)
+	for _, text := range texts {
+		if !seen[text] {
+			seen[text] = true
+			all = append(all, text)
 		}
 	}
 	return all
@@ -191,36 +176,27 @@ func (f *File) Sitemaps() (all []string) {
 
 // LeftOut returns notes about the lines that a merge leaves out, and about lines that could not be read.
 func (f *File) LeftOut(stated Stated) []Note {
-	notes := slices.Clone(f.notes)
-	add := func(line int, format string, args ...any) {
-		notes = append(notes, Note{Line: line, Message: fmt.Sprintf(format, args...), Cause: format})
-	}
+	left := File{notes: slices.Clone(f.notes)}
 	for _, g := range f.Groups {
 		for _, l := range g.lines {
 			if _, why := l.merged(stated); why != "" {
 				if _, all := l.refused(); all && stated.Preferences && l.isPreferences() {
 					continue // a comment in the merged file already reports this
 				}
-				add(l.number, "%q is left out: %s", l.key+": "+l.value, why)
+				left.note(l.number, "%q is left out: %s", l.key+": "+l.value, why)
 			}
 		}
 	}
-	for _, l := range f.others {
-		if l.other() == "" && l.value != "" {
-			add(l.number, "a %s line is left out: it has invalid or control characters, or is longer than crawlers read", fileKeys[l.key])
-		}
-	}
 	for _, g := range f.purposes {
-		add(g.number, "the group of the purpose %q is left out; write its rules in the policy", g.Name)
+		left.note(g.number, "the group of the purpose %q is left out; write its rules in the policy", g.Name)
 	}
 	if f.acap > 0 {
-		add(0, "ACAP records are left out; write their rules in the policy")
+		left.note(0, "ACAP records are left out; write their rules in the policy")
 	}
 	for _, l := range f.licenses {
-		add(l.number, "the license %q is left out; name it in the policy", l.value)
+		left.note(l.number, "the license %q is left out; name it in the policy", l.value)
 	}
-	slices.SortStableFunc(notes, func(a, b Note) int { return a.Line - b.Line })
-	return slices.Compact(notes) // a line for several crawlers has one note
+	return left.Notes()
 }
 
 func printable(s string) bool {

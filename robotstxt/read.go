@@ -90,7 +90,7 @@ func (r *reader) read(text string) {
 	case key == "sitemap":
 		r.sitemap(value)
 	case fileKeys[key] != "":
-		r.file.others = append(r.file.others, line{r.number, key, value})
+		r.other(fileKeys[key], value)
 	case key == "license" && len(r.groups) == 0:
 		r.file.licenses = append(r.file.licenses, line{r.number, key, value})
 	case len(r.groups) == 0 && (key == "content-signal" || key == "content-usage"):
@@ -115,6 +115,17 @@ func asUTF8(text string) string {
 	return text
 }
 
+// other adds a line for the whole file in the form for a merged file.
+func (r *reader) other(key, value string) {
+	switch text := key + ": " + value; {
+	case value == "":
+	case !printable(value) || len(text) > maxLine:
+		r.note("a %s line is left out: it has invalid or control characters, or is longer than crawlers read", key)
+	default:
+		r.file.others = append(r.file.others, text)
+	}
+}
+
 // sitemap adds the URL of a sitemap. It resolves a relative URL against the address of the robots.txt. The result is
 // a URL, or a path on the host of the file.
 func (r *reader) sitemap(value string) {
@@ -130,7 +141,7 @@ func (r *reader) sitemap(value string) {
 		value = "https:" + value
 		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. Import and merge write %s", u, value)
 	}
-	r.file.sitemaps = append(r.file.sitemaps, line{r.number, "sitemap", value})
+	r.file.sitemaps = append(r.file.sitemaps, value)
 }
 
 // base stands for the address of the file.
