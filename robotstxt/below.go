@@ -63,6 +63,9 @@ func (f *File) over(p *policy.Policy) *Below {
 		return true
 	})
 	im.groups()
+	for i := range im.spec.Rules {
+		im.spec.Rules[i].FallbackFile = f.Name
+	}
 	return &Below{Policy: p.WithFallback(im.spec.Rules, im.readAs()), File: own}
 }
 

@@ -27,6 +27,7 @@ const PurposePrefix = "purpose-"
 // File is a robots.txt as Google's parser reads it: by RFC 9309, with the parser's tolerance for mistakes. Unlike for
 // the parser, names may have digits, spaces and dots. A File is immutable and may be shared.
 type File struct {
+	Name string // the name of the file for messages, or ""
 	// Groups holds the group of each product token, and of "*".
 	Groups  []*Group
 	TooLong bool              // the groups had too many lines, so the remaining lines were not read
