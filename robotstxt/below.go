@@ -40,8 +40,7 @@ func (f *File) BelowClosed(p *policy.Policy) *Below {
 }
 
 // over converts the file to rules. They let each crawler crawl the same paths as the file. The rules are for the
-// crawlers of a policy, and for crawlers that only the file names. The file in the result lacks the groups that were not
-// converted.
+// crawlers of a policy, and for crawlers that only the file names. The file in the result has only the converted groups.
 func (f *File) over(p *policy.Policy) *Below {
 	own := f.withGroups(func(g *Group) *Group {
 		clone := *g

@@ -132,9 +132,9 @@ func (f *File) Names() (names []string) {
 	return names
 }
 
-// Obeyed returns the group that a crawler obeys: its own group, the group of the part of its name that Google's parser
-// reads, the group of a crawler that it follows, or the group of "*". If the file has none of these, or the crawler
-// ignores "*", it returns nil.
+// Obeyed returns the group that a crawler obeys. It looks for its own group, the group of the part of its name
+// that Google's parser reads, and the groups of the crawlers that it follows. Otherwise, it obeys the group of "*", unless
+// the crawler ignores that group. If there is no group, Obeyed returns nil.
 func (f *File) Obeyed(c policy.Crawler) *Group {
 	for _, name := range append([]string{c.Token, readAs(c.Token)}, c.Follows...) {
 		if g := f.Group(name); g != nil {

@@ -204,7 +204,7 @@ func (im *importer) prefer(r *policy.Rule, l line, pattern pathpattern.Pattern, 
 
 func (im *importer) signal(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
 	if pattern != pathpattern.All {
-		im.f.note(l.number, "a Content-Signal line has no path, so the new robots.txt states %q for the whole site if it disallows a usage; the policy and the headers keep the path", value)
+		im.f.note(l.number, "a Content-Signal line cannot have a path. If %q disallows a usage, the new robots.txt disallows it for the whole site. The policy and the headers keep the path", value)
 	}
 	names := map[string]policy.Usage{"ai-train": policy.TrainAI, "ai-input": policy.AIUse, "search": policy.Search}
 	for member := range strings.SplitSeq(value, ",") {

@@ -60,10 +60,10 @@ func Convert(name string, data []byte) (*Converted, error) {
 	return made, nil
 }
 
-// preferenceNotes returns notes about the crawlers for which the policy states a preference that their lines in the
-// robots.txt do not state.
+// preferenceNotes returns notes about crawlers that get a preference from the policy, but do not read it in the
+// robots.txt.
 func (c *Converted) preferenceNotes(name string, data []byte) (notes []robotstxt.Note) {
-	if publish := &c.Imported.Spec.Publish; publish.ContentUsage != policy.On && publish.ContentSignal != policy.On {
+	if !c.Imported.HasPreferences() {
 		return nil
 	}
 	q := c.Judge(name, data)
