@@ -208,5 +208,7 @@ func (p *Policy) addOwn(token string) {
 		p.ownByToken = map[string]CrawlerID{}
 	}
 	p.ownByToken[ascii.Lower(token)] = CrawlerID(p.numCrawlers())
-	p.own = append(p.own, Crawler{Token: token})
+	c := p.spec.readAs[ascii.Lower(token)]
+	c.Token = token
+	p.own = append(p.own, c)
 }

@@ -255,7 +255,8 @@ type Rule struct {
 	IntendedChecks       []string // the safety checks that the rule waives, such as "blocks-search"
 	PermissionsReference string   // ACAP 1.0 section 2.3.2
 	Requests             []ActionRequest
-	Fallback             bool // the rule is from the site's own robots.txt, see Policy.WithFallback
+	Fallback             bool   // the rule is from the site's own robots.txt, see Policy.WithFallback
+	FallbackFile         string // the name of that file, or "" if it is not known
 }
 
 // Patterns yields the patterns of the rule's statements, engine rules and application directives.

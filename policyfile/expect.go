@@ -357,6 +357,9 @@ func (f *failure) why() (why, more string) {
 	switch {
 	case s != nil && d.Rule.Fallback:
 		place = policy.PlaceInFallback(s.Pos.Line)
+		if name := d.Rule.FallbackFile; name != "" {
+			place += " (" + name + ")"
+		}
 	case s != nil:
 		place = fmt.Sprintf("line %d", s.Pos.Line)
 	}

@@ -73,7 +73,7 @@ func (d *drawing) fits(p *policy.Policy, problems []policy.Problem) bool {
 
 // addSitemaps adds the other file's sitemaps after the policy's sitemaps. It leaves out sitemaps that do not fit, and
 // reports their number.
-func addSitemaps(other *robotstxt.File, d *drawing, v *varying) (problems []policy.Problem) {
+func addSitemaps(other *robotstxt.File, d *drawing, v *varying, host string, o Options) (problems []policy.Problem) {
 	w := writer{eol: d.eol}
 	room := robotstxt.MaxSize - len(v.front) - len(d.head) - len(d.tail)
 	there := map[string]bool{}
@@ -99,7 +99,7 @@ func addSitemaps(other *robotstxt.File, d *drawing, v *varying) (problems []poli
 		}
 	}
 	comment := theirsComment
-	for _, s := range other.Sitemaps() {
+	for _, s := range fullAddresses(other.Sitemaps(), host, o) {
 		if !there[s] && add(s, comment) {
 			comment = ""
 		}

@@ -252,7 +252,7 @@ func (d *drawing) vary(p *policy.Policy, host string, o Options) (varying, []pol
 	v := varying{w.text, d.sitemaps(p, host, o)}
 	var problems []policy.Problem
 	if o.Below != nil {
-		problems = addSitemaps(o.Below, d, &v)
+		problems = addSitemaps(o.Below, d, &v, host, o)
 	}
 	d.addLines(p, o, &v)
 	return v, problems
@@ -329,27 +329,34 @@ func tagged(p *policy.Policy, q policy.Query, at pathpattern.Pattern) bool {
 	})
 }
 
-// sitemaps returns the Sitemap lines for a host. It leaves out sitemaps that the policy names by a path if the host is
-// not valid.
+// sitemaps returns the Sitemap lines for a host.
 func (d *drawing) sitemaps(p *policy.Policy, host string, o Options) []byte {
 	var w writer
 	w.eol = d.eol
 	if d.hidden {
 		return nil
 	}
-	for _, s := range p.Spec().SitemapsOf(host) {
-		if strings.HasPrefix(s, "/") {
-			if !isAuthority(host) {
-				continue
-			}
-			s = o.Scheme + "://" + strings.ToLower(host) + s
-		}
+	for _, s := range fullAddresses(p.Spec().SitemapsOf(host), host, o) {
 		if len(w.text) == 0 {
 			w.line("")
 		}
 		w.line("Sitemap: " + s)
 	}
 	return w.text
+}
+
+// fullAddresses adds the scheme and the host to paths. It leaves out paths if the host is not valid.
+func fullAddresses(addresses []string, host string, o Options) (all []string) {
+	for _, s := range addresses {
+		if strings.HasPrefix(s, "/") {
+			if !isAuthority(host) {
+				continue
+			}
+			s = o.Scheme + "://" + strings.ToLower(host) + s
+		}
+		all = append(all, s)
+	}
+	return all
 }
 
 // maxAuthority is the maximum length of a host with its port, in bytes.

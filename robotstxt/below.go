@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -24,8 +25,7 @@ func (f *File) Below(p *policy.Policy) *Below {
 	if f.crawlWeight() > maxImported {
 		return f.BelowClosed(p)
 	}
-	rules, read := f.fallback(p)
-	return &Below{Policy: p.WithFallback(rules), File: read}
+	return f.over(p)
 }
 
 // Notes returns notes on the lines of the file that the policy does not take over, or reads differently.
@@ -34,14 +34,14 @@ func (b *Below) Notes() []Note { return b.File.LeftOut(StatedBy(b.Policy)) }
 // BelowClosed is like Below, but uses a shorter file without Allow lines.
 func (f *File) BelowClosed(p *policy.Policy) *Below {
 	closing, left := f.closing()
-	rules, read := closing.fallback(p)
-	return &Below{Policy: p.WithFallback(rules), File: read, Closed: true, Left: left}
+	below := closing.over(p)
+	below.Closed, below.Left = true, left
+	return below
 }
 
-// fallback converts the file to rules. They let each crawler crawl the same paths as the file. The rules are for the
-// crawlers of a policy, and for crawlers that only the file names. fallback also returns a copy of the file without the
-// groups that it did not convert.
-func (f *File) fallback(p *policy.Policy) ([]policy.Rule, *File) {
+// over converts the file to rules. They let each crawler crawl the same paths as the file. The rules are for the
+// crawlers of a policy, and for crawlers that only the file names. The file in the result has only the converted groups.
+func (f *File) over(p *policy.Policy) *Below {
 	own := f.withGroups(func(g *Group) *Group {
 		clone := *g
 		return &clone
@@ -61,9 +61,11 @@ func (f *File) fallback(p *policy.Policy) ([]policy.Rule, *File) {
 		im.f.note(g.number, "the group %q is left out, because the policy publishes this name for a usage; write the rule in the policy", g.Name)
 		return true
 	})
-	im.joinCutNames()
 	im.groups()
-	return im.spec.Rules, own
+	for i := range im.spec.Rules {
+		im.spec.Rules[i].FallbackFile = f.Name
+	}
+	return &Below{Policy: p.WithFallback(im.spec.Rules, im.readAs()), File: own}
 }
 
 // withGroups returns a copy of the file in which each group is replaced.
@@ -71,9 +73,7 @@ func (f *File) withGroups(replace func(*Group) *Group) *File {
 	c := *f
 	c.Groups, c.byName = nil, map[string]*Group{}
 	for _, g := range f.Groups {
-		g = replace(g)
-		c.Groups = append(c.Groups, g)
-		c.byName[strings.ToLower(g.Name)] = g
+		c.add(replace(g))
 	}
 	return &c
 }
@@ -89,44 +89,31 @@ func (im *importer) dropGroups(drop func(*Group) bool) {
 	})
 }
 
-// joinCutNames leaves out groups whose names Google's parser cuts to the name of a crawler in the catalog. Google's
-// parser would join them with the group that the policy writes for that crawler. It reads "sistrix" in "SISTRIX
-// Crawler", and "GPTBot" in "GPTBot2". If the file has a group for that crawler, the group gets the Disallow lines of
-// the removed groups. Otherwise, a group for the crawler's first word becomes the crawler's group.
-func (im *importer) joinCutNames() {
+// readAs returns details of the crawlers that only the file names, if Google's parser reads their names as the name of
+// a crawler in the catalog. It reads "sistrix" in "SISTRIX Crawler", and "GPTBot" in "GPTBot2". For Google's parser, the
+// groups of both names are one group. So the policy's rules for the crawler in the catalog also apply to the other name,
+// and no line of its group allows what these rules disallow.
+func (im *importer) readAs() map[string]policy.Crawler {
 	of := map[string]policy.Crawler{}
 	for _, c := range im.crawlers {
-		if cut := cutName(c.Token); cut != "" && !im.known[cut] || strings.EqualFold(cut, c.Token) {
+		cut := readAs(c.Token)
+		if _, again := of[cut]; !again || strings.EqualFold(cut, c.Token) {
 			of[cut] = c
 		}
 	}
-	var adopted []*Group
-	im.dropGroups(func(g *Group) bool {
-		cut := cutName(g.Name)
-		c, ok := of[cut]
-		if !ok || im.known[strings.ToLower(g.Name)] {
-			return false
+	all := map[string]policy.Crawler{}
+	for _, g := range im.f.Groups {
+		c, ok := of[readAs(g.Name)]
+		if key := strings.ToLower(g.Name); ok && readAs(g.Name) != "" && !im.known[key] {
+			im.f.note(g.number, "Google's parser reads %q and %s as one name, so the policy's rules for %[2]s also apply to this group", g.Name, c.Token)
+			all[key] = policy.Crawler{Category: c.Category, AI: c.AI, Operator: c.Operator, Purposes: c.Purposes, Follows: []string{c.Token}}
 		}
-		im.f.note(g.number, "Google's parser reads %q as the name of a crawler in the catalog, so this group is left out; its Disallow lines apply to that crawler", g.Name)
-		own := im.f.Group(c.Token)
-		switch {
-		case own != nil:
-			own.rules = append(slices.Clip(own.rules), slices.DeleteFunc(slices.Clone(g.rules), func(r Rule) bool { return r.Allow })...)
-		case strings.EqualFold(g.Name, cut):
-			named := *g
-			own, named.Name = &named, c.Token
-			im.f.byName[strings.ToLower(c.Token)] = own
-			adopted = append(adopted, own)
-		}
-		return true
-	})
-	im.f.Groups = append(im.f.Groups, adopted...)
+	}
+	return all
 }
 
-// cutName returns the part of a name that Google's parser reads, in lower case.
-func cutName(name string) string {
-	return strings.ToLower(name[:len(name)-len(strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"))])
-}
+// readAs returns the part of a name that Google's parser reads, in lower case.
+func readAs(name string) string { return strings.ToLower(crawlers.ReadAs(name)) }
 
 const (
 	maxClosing      = 1000    // maximum number of Disallow lines in a group, if the file is too large

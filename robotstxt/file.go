@@ -29,6 +29,7 @@ const PurposePrefix = "purpose-"
 // File is a robots.txt as Google's parser reads it: by RFC 9309, with the parser's tolerance for mistakes. Unlike for
 // the parser, names may have digits, spaces and dots. A File is immutable and may be shared.
 type File struct {
+	Name string // the name of the file for messages, or ""
 	// Groups holds the group of each product token, and of "*".
 	Groups  []*Group
 	TooLong bool              // the groups had too many lines, so the remaining lines were not read
@@ -36,10 +37,9 @@ type File struct {
 
 	byName   map[string]*Group // groups by their names in lower case
 	purposes []*Group          // groups of User-Agent-Purpose lines
-	sitemaps []line
+	sitemaps []string
 	licenses []line
-	others   []line         // lines for the whole file; see fileKeys
-	top      []line         // preferences for everyone, above the first group
+	others   []string       // lines for the whole file; see fileKeys
 	acap     int            // number of lines of ACAP
 	read     int            // number of all lines
 	unread   error          // why crawlers find no lines in the file, or nil
@@ -94,7 +94,7 @@ type Note struct {
 
 // Parse reads the first MaxSize bytes of a robots.txt in UTF-8 or, with a byte order mark, UTF-16.
 func Parse(data []byte) *File {
-	f := read(data, mayBeName)
+	f := read(data)
 	h := sha256.New()
 	fmt.Fprintf(h, "%v", f.TooLong)
 	for _, g := range f.Groups {
@@ -123,7 +123,7 @@ func (f *File) Unreadable() error {
 
 // hasLines reports whether the file has lines that some crawlers read.
 func (f *File) hasLines() bool {
-	return len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.others)+len(f.licenses)+len(f.top)+f.acap > 0
+	return len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.others)+len(f.licenses)+f.acap > 0
 }
 
 // IsPage reports whether data is a web page, whatever its media type is. No line of a robots.txt starts with "<".
@@ -137,6 +137,11 @@ func (f *File) Empty() bool { return len(f.Groups)+len(f.sitemaps)+len(f.others)
 // Group returns the group of a product token or of "*", or nil if there is none.
 func (f *File) Group(name string) *Group { return f.byName[strings.ToLower(name)] }
 
+func (f *File) add(g *Group) {
+	f.byName[strings.ToLower(g.Name)] = g
+	f.Groups = append(f.Groups, g)
+}
+
 // Names lists the product tokens with a group, without "*".
 func (f *File) Names() (names []string) {
 	for _, g := range f.Groups {
@@ -147,13 +152,11 @@ func (f *File) Names() (names []string) {
 	return names
 }
 
-// Obeyed returns the group that a crawler obeys: its own group, the group of a crawler that it follows, or the group of
-// "*". If the file has none of these, or the crawler ignores "*", it returns nil.
+// Obeyed returns the group that a crawler obeys. It looks for its own group, the group of the part of its name
+// that Google's parser reads, and the groups of the crawlers that it follows. Otherwise, it obeys the group of "*", unless
+// the crawler ignores that group. If there is no group, Obeyed returns nil.
 func (f *File) Obeyed(c policy.Crawler) *Group {
-	if g := f.Group(c.Token); g != nil {
-		return g
-	}
-	for _, name := range c.Follows {
+	for _, name := range append([]string{c.Token, readAs(c.Token)}, c.Follows...) {
 		if g := f.Group(name); g != nil {
 			return g
 		}
@@ -295,8 +298,13 @@ func (g *Group) key() string {
 
 const maxLinesShown = 10
 
-// Notes returns notes about lines that crawlers read differently from their text, or not at all.
-func (f *File) Notes() []Note { return slices.Clone(f.notes) }
+// Notes returns notes about lines that crawlers read differently from their text, or not at all. They are in the order of
+// the lines. A line for several crawlers has one note.
+func (f *File) Notes() []Note {
+	notes := slices.Clone(f.notes)
+	slices.SortStableFunc(notes, func(a, b Note) int { return a.Line - b.Line })
+	return slices.Compact(notes)
+}
 
 // Grouped merges notes with the same cause, as in "… (and 412 more like this, lines 7, 9, …)".
 func Grouped(notes []Note) []Note {

@@ -91,9 +91,8 @@ func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	for _, c := range catalog {
 		known[strings.ToLower(c.Token)] = true
 	}
-	whole := func(name string) bool { return known[strings.ToLower(name)] }
 	im := importer{
-		f: read(data, whole), spec: &policy.Spec{}, known: known, crawlers: catalog, comments: map[int]string{},
+		f: read(data), spec: &policy.Spec{}, known: known, crawlers: catalog, comments: map[int]string{},
 	}
 	if err := im.f.Unreadable(); err == ErrPage || err == ErrNoLines {
 		return nil, err
@@ -111,7 +110,6 @@ func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	im.sitemaps()
 	im.license()
 	im.otherLines()
-	im.preferences()
 	im.usageGroups()
 	im.dropNames()
 	im.groups()
@@ -121,10 +119,8 @@ func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	if im.f.unread != nil {
 		im.stricter = "Crawlers cannot read the file, because it is in UTF-16, so they may fetch everything today. The policy disallows what the lines of the file disallow."
 	}
-	im.f.noteSpellings(im.f.note)
-	slices.SortStableFunc(im.f.notes, func(a, b Note) int { return a.Line - b.Line })
 	made := &Imported{
-		Spec: im.spec, Notes: slices.Compact(im.f.notes), Stricter: im.stricter, Comments: im.comments, LineComments: im.f.comments,
+		Spec: im.spec, Notes: im.f.Notes(), Stricter: im.stricter, Comments: im.comments, LineComments: im.f.comments,
 	}
 	made.DropEmptyRules()
 	return made, nil
@@ -160,16 +156,23 @@ type importer struct {
 	below     bool              // the file is a fallback below a policy, so only crawling matters
 }
 
-// dropNames removes groups whose names are not valid in a policy file.
+// dropNames removes groups whose names are not valid in a policy file. It adds a note about names that a policy file
+// writes differently.
 func (im *importer) dropNames() {
 	im.dropGroups(func(g *Group) bool {
-		if g.Name == "*" || im.name(g.Name) {
+		purpose := strings.TrimPrefix(g.Name, PurposePrefix)
+		switch name := (policy.Audience{Kind: policy.ForToken, Name: g.Name}).String(); {
+		case g.Name == "*":
 			return false
+		case !im.name(g.Name):
+			if !slices.ContainsFunc(im.f.purposes, func(p *Group) bool { return strings.EqualFold(p.Name, purpose) }) {
+				im.misnamed(g.number, g.Name, "its group is left out")
+			}
+			return true
+		case name != g.Name:
+			im.f.note(g.number, "in a policy, %q means several crawlers; the rule for the crawler with this name is for %s", g.Name, name)
 		}
-		if !strings.HasPrefix(g.Name, PurposePrefix) || len(im.f.purposes) == 0 {
-			im.misnamed(g.number, g.Name, "its group is left out")
-		}
-		return true
+		return false
 	})
 }
 
@@ -205,9 +208,9 @@ func position(line int) policy.Pos {
 	return policy.Pos{Line: line, Column: 1}
 }
 
-// noteSpellings adds a note about each Disallow whose path the policy publishes in several spellings. Some readers of the
+// noteSpellings adds a note about each Disallow whose path a policy publishes in several spellings. Some readers of the
 // original file only match the spelling in the file.
-func (f *File) noteSpellings(note func(line int, format string, args ...any)) {
+func (f *File) noteSpellings() {
 	said := map[int]bool{}
 	for _, g := range f.Groups {
 		for _, r := range g.rules {
@@ -215,7 +218,7 @@ func (f *File) noteSpellings(note func(line int, format string, args ...any)) {
 				continue
 			}
 			said[r.number] = true
-			note(r.number, "the path %q has several spellings, for example with : and with %%3A. The new robots.txt lists up to four of them, and the server treats "+
+			f.note(r.number, "the path %q has several spellings, for example with : and with %%3A. The new robots.txt lists up to four of them, and the server treats "+
 				"all of them as the same path. Some readers of your robots.txt compare only the spelling that is written there", r.text())
 		}
 	}

@@ -20,7 +20,7 @@ import (
 func (im *importer) license() {
 	all := im.f.licenses
 	inGroups := map[int]bool{}
-	for _, g := range im.f.Groups {
+	for _, g := range slices.Concat(im.f.Groups, im.f.purposes) {
 		for _, l := range g.lines {
 			if l.key == "license" && !inGroups[l.number] {
 				inGroups[l.number] = true
@@ -50,16 +50,9 @@ func isAddress(text string) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && printable(text) && !strings.ContainsAny(text, " \t#")
 }
 
-// sitemaps imports the sitemaps that are web URLs or paths.
 func (im *importer) sitemaps() {
-	for _, l := range im.f.sitemaps {
-		path := strings.HasPrefix(l.value, "/") && !strings.HasPrefix(l.value, "//")
-		switch {
-		case !isAddress(l.value) && (!path || !isAddress("https://x"+l.value)):
-			im.f.note(l.number, "the sitemap %q is not a URL such as https://www.example.com/sitemap.xml; it is left out", l.value)
-		case !slices.Contains(im.spec.SitemapsOf(""), l.value):
-			im.spec.Sitemaps = []policy.Sitemaps{{Addresses: append(im.spec.SitemapsOf(""), l.value)}}
-		}
+	if all := im.f.Sitemaps(); all != nil {
+		im.spec.Sitemaps = []policy.Sitemaps{{Addresses: all}}
 	}
 }
 
@@ -118,9 +111,6 @@ func (im *importer) extension(r *policy.Rule, l line) {
 		}
 		pattern = p
 	}
-	if pattern != pathpattern.All && l.key != "app-directives" {
-		im.f.note(l.number, "in robots.txt, the line with the longest path replaces the others; in the policy, the lines with shorter paths apply in addition to %q", l.key+": "+l.value)
-	}
 	switch l.key {
 	case "request-rate", "visit-time":
 		im.f.note(l.number, "%q is left out, because a policy file has no key for it", l.key+": "+l.value)
@@ -175,20 +165,6 @@ func replaceDirectives(r *policy.Rule) {
 	}
 }
 
-// preferences imports the Content-Signal and Content-Usage lines above the first group as preferences for everyone. The
-// lines belong to no group, but their authors mean the whole site.
-func (im *importer) preferences() {
-	r := policy.Rule{For: []policy.Audience{{Kind: policy.ForEveryone}}}
-	for _, l := range im.f.top {
-		im.f.note(l.number, "%q is above the first User-agent line; it becomes a preference for all crawlers", l.key+": "+l.value)
-		im.extension(&r, l)
-	}
-	if len(r.Statements) > 0 {
-		r.Pos = r.Statements[0].Pos
-		im.spec.Rules = append(im.spec.Rules, r)
-	}
-}
-
 // earlierLabels maps the usage names of earlier versions of draft-ietf-aipref-vocab (-02 to -04).
 var earlierLabels = map[string]policy.Usage{"train-genai": policy.TrainAI, "ai-output": policy.AIUse}
 
@@ -227,6 +203,9 @@ func (im *importer) prefer(r *policy.Rule, l line, pattern pathpattern.Pattern, 
 }
 
 func (im *importer) signal(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
+	if pattern != pathpattern.All {
+		im.f.note(l.number, "a Content-Signal line cannot have a path. If %q disallows a usage, the new robots.txt disallows it for the whole site. The policy and the headers keep the path", value)
+	}
 	names := map[string]policy.Usage{"ai-train": policy.TrainAI, "ai-input": policy.AIUse, "search": policy.Search}
 	for member := range strings.SplitSeq(value, ",") {
 		name, says, _ := strings.Cut(member, "=")

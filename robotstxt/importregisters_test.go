@@ -105,11 +105,11 @@ func TestImportAboveGroups(t *testing.T) {
 	}{
 		{
 			"Content-Signal", "Content-Signal: ai-train=no\n\nUser-agent: *\nAllow: /\n\nUser-agent: GPTBot\nAllow: /\n",
-			"preference for all crawlers", policy.ForEveryone, policy.TrainAI,
+			"preference for all crawlers", policy.ForEveryoneElse, policy.TrainAI,
 		},
 		{
 			"Content-Usage alone", "Content-Usage: /a/ train-ai=n\n",
-			"preference for all crawlers", policy.ForEveryone, policy.TrainAI,
+			"preference for all crawlers", policy.ForEveryoneElse, policy.TrainAI,
 		},
 		{
 			"an invalid purpose", "User-agent: *\nDisallow: /x/\n\nUser-Agent-Purpose: 1b\nDisallow: /\n",
@@ -129,7 +129,7 @@ func TestImportAboveGroups(t *testing.T) {
 				t.Fatal(ds)
 			}
 			r := im.Spec.Rules[0]
-			if r.For[0].Kind != c.kind || r.Statements[0].Usage != c.usage || r.Statements[0].Allow {
+			if r.For[0].Kind != c.kind || !slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == c.usage && !s.Allow }) {
 				t.Errorf("the first rule is %+v", r)
 			}
 			noted := slices.ContainsFunc(im.Notes, func(n robotstxt.Note) bool { return strings.Contains(n.Message, c.note) })

@@ -187,23 +187,17 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	im.delay(&r, g)
 	r.NoCrawlDelay = r.CrawlDelay == 0 && im.replaces(gs, (*Group).delays)
 	if !im.below {
-		im.extensions(&r, audience, g)
+		for _, l := range g.lines {
+			im.extension(&r, l)
+		}
+		replaceDirectives(&r)
+		if g.Name != "*" {
+			im.dropDirectives(&r)
+		}
 	}
 	if len(r.Statements)+len(r.AppDirectives) > 0 || r.CrawlDelay > 0 || r.NoCrawlDelay {
 		im.commentRule(gs, &r)
 		im.spec.Rules = append(im.spec.Rules, r)
-	}
-}
-
-// extensions adds the group's lines that extend RFC 9309 to a rule.
-func (im *importer) extensions(r *policy.Rule, audience []policy.Audience, g *Group) {
-	for _, l := range g.lines {
-		im.extension(r, l)
-	}
-	replaceDirectives(r)
-	if star := im.f.Group("*"); star != nil && g != star {
-		im.fallsThrough(audience, g, star)
-		im.dropDirectives(r, star)
 	}
 }
 
@@ -284,59 +278,15 @@ func (im *importer) beginning(line int, p pathpattern.Pattern) pathpattern.Patte
 	return pathpattern.MustParse(text)
 }
 
-// fallsThrough adds a note about extensions that the group of "*" has and the group g lacks. In robots.txt, they do not
-// apply to the crawlers of g. In the policy, they do.
-func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
-	// has holds the keys that need no further note. It begins with the keys that a policy does not apply to g, either.
-	has := map[string]bool{"license": true, "app-directives": true, "request-rate": true, "visit-time": true}
-	for _, l := range g.lines {
-		for _, subject := range l.subjects() {
-			has[subject] = true
-		}
-	}
-	for _, l := range star.lines {
-		noted := false
-		for _, subject := range l.subjects() {
-			if !has[subject] && !noted {
-				noted = true
-				im.f.note(l.number, "a crawler with its own group does not read this line, but in the policy the line also applies to %s", audience[0])
-			}
-			has[subject] = true
-		}
-	}
-}
-
-// subjects returns what a line is about: its key or, for preferences such as "train-ai=n, search=y", its key with each
-// name.
-func (l line) subjects() []string {
-	if l.key != "content-usage" && l.key != "content-signal" {
-		return []string{l.key}
-	}
-	var all []string
-	members := l.value
-	if strings.HasPrefix(members, "/") || strings.HasPrefix(members, "*") {
-		_, members, _ = strings.Cut(members, " ") // a path
-	}
-	for member := range strings.SplitSeq(members, ",") {
-		name, _, _ := strings.Cut(member, "=")
-		all = append(all, l.key+" "+strings.ToLower(strings.TrimSpace(name)))
-	}
-	return all
-}
-
 // dropDirectives cancels the App-Directives of the group of "*" for a rule whose group replaces it. It leaves out
 // applications with a directive of the rule for the whole site (draft-nottingham-plan-b, Applying Application
 // Directives).
-func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
-	var all policy.Rule
-	notes := im.f.notes
-	for _, l := range star.lines {
-		if l.key == "app-directives" {
-			im.extension(&all, l)
-		}
+func (im *importer) dropDirectives(r *policy.Rule) {
+	star := slices.IndexFunc(im.spec.Rules, func(r policy.Rule) bool { return r.For[0].Kind == policy.ForEveryoneElse })
+	if star < 0 {
+		return
 	}
-	im.f.notes = notes // the import of "*" has added the same notes
-	for _, d := range all.AppDirectives {
+	for _, d := range im.spec.Rules[star].AppDirectives {
 		if !slices.ContainsFunc(r.AppDirectives, func(own policy.AppDirective) bool { return own.App == d.App && own.Pattern == pathpattern.All }) {
 			r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: d.Pos, Pattern: pathpattern.All, App: d.App, Text: d.App})
 		}

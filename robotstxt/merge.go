@@ -3,7 +3,6 @@
 package robotstxt
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -43,6 +42,51 @@ func StatedBy(p *policy.Policy) (s Stated) {
 var extensionKeys = map[string]string{
 	"app-directives": "App-Directives", "content-usage": "Content-Usage", "content-signal": "Content-Signal",
 	"request-rate": "Request-rate", "visit-time": "Visit-time",
+}
+
+// topPreferences adds the preferences above the first group to each group that does not state them. By RFC 9309, these
+// lines belong to no group, but their authors mean the whole site.
+func (f *File) topPreferences(top []line) {
+	if len(top) == 0 {
+		return
+	}
+	if f.Group("*") == nil {
+		f.add(&Group{Name: "*", written: "*", number: top[0].number})
+	}
+	for _, g := range f.Groups {
+		stated := map[string]bool{}
+		for _, l := range g.lines {
+			_, members := l.members()
+			for _, m := range members {
+				stated[l.key+nameOf(m)] = true
+			}
+		}
+		if f.lines += len(top); f.lines > maxLines && g.Name != "*" {
+			continue
+		}
+		for _, l := range top {
+			path, members := l.members()
+			members = slices.DeleteFunc(members, func(m string) bool { return stated[l.key+nameOf(m)] })
+			if len(members) > 0 {
+				g.lines = append(g.lines, line{l.number, l.key, strings.TrimSpace(path + " " + strings.Join(members, ", "))})
+			}
+		}
+	}
+}
+
+// members splits a line with preferences into its path, which may be "", and members such as "train-ai=n".
+func (l line) members() (path string, members []string) {
+	path, value := l.path()
+	for m := range strings.SplitSeq(value, ",") {
+		members = append(members, strings.TrimSpace(m))
+	}
+	return path, members
+}
+
+// nameOf returns the name in a member such as "train-ai=n".
+func nameOf(member string) string {
+	name, _, _ := strings.Cut(member, "=")
+	return strings.ToLower(strings.TrimSpace(name))
 }
 
 // isPreferences reports whether a line states preferences about AI or search.
@@ -114,79 +158,45 @@ func isPreference(name string) bool {
 }
 
 // OtherLines returns the lines for the whole file, such as Clean-param, each once.
-func (f *File) OtherLines() (lines []string) {
-	for _, l := range f.others {
-		if text := l.other(); text != "" && !slices.Contains(lines, text) {
-			lines = append(lines, text)
+func (f *File) OtherLines() []string { return distinct(f.others) }
+
+// Sitemaps returns the sitemaps, each once, as URLs or as paths on the host of the file.
+func (f *File) Sitemaps() []string { return distinct(f.sitemaps) }
+
+func distinct(texts []string) (all []string) {
+	seen := map[string]bool{}
+	for _, text := range texts {
+		if !seen[text] {
+			seen[text] = true
+			all = append(all, text)
 		}
 	}
-	return lines
-}
-
-// other returns a line for the whole file in the form for a merged file. It returns "" if a merged file leaves the line
-// out.
-func (l line) other() string {
-	if text := fileKeys[l.key] + ": " + l.value; l.value != "" && printable(l.value) && len(text) <= maxLine {
-		return text
-	}
-	return ""
-}
-
-// Sitemaps returns the URLs of the sitemaps that a merged file takes over.
-func (f *File) Sitemaps() (urls []string) {
-	for _, l := range f.sitemaps {
-		if l.isSitemap() {
-			urls = append(urls, l.value)
-		}
-	}
-	return urls
-}
-
-func (l line) isSitemap() bool {
-	return strings.Contains(l.value, "://") && printable(l.value) && len(l.value) <= maxLine/2
+	return all
 }
 
 // LeftOut returns notes about the lines that a merge leaves out, and about lines that could not be read.
 func (f *File) LeftOut(stated Stated) []Note {
-	notes := slices.Clone(f.notes)
-	add := func(line int, format string, args ...any) {
-		notes = append(notes, Note{Line: line, Message: fmt.Sprintf(format, args...), Cause: format})
-	}
-	for _, l := range f.top {
-		add(l.number, "%q is above the first User-agent line, so crawlers do not read it; write it in the policy", l.key+": "+l.value)
-	}
+	left := File{notes: slices.Clone(f.notes)}
 	for _, g := range f.Groups {
 		for _, l := range g.lines {
 			if _, why := l.merged(stated); why != "" {
 				if _, all := l.refused(); all && stated.Preferences && l.isPreferences() {
 					continue // a comment in the merged file already reports this
 				}
-				add(l.number, "%q is left out: %s", l.key+": "+l.value, why)
+				left.note(l.number, "%q is left out: %s", l.key+": "+l.value, why)
 			}
 		}
 	}
-	for _, l := range f.others {
-		if l.other() == "" && l.value != "" {
-			add(l.number, "a %s line is left out: it has invalid or control characters, or is longer than crawlers read", fileKeys[l.key])
-		}
-	}
-	for _, l := range f.sitemaps {
-		if !l.isSitemap() {
-			add(l.number, "the sitemap %q is left out: it is not a URL such as https://www.example.com/sitemap.xml", l.value)
-		}
-	}
-	f.noteSpellings(add)
 	for _, g := range f.purposes {
-		add(g.number, "the group of the purpose %q is left out; write its rules in the policy", g.Name)
+		left.note(g.number, "the group of the purpose %q is left out; write its rules in the policy", g.Name)
 	}
 	if f.acap > 0 {
-		add(0, "ACAP records are left out; write their rules in the policy")
+		left.note(0, "ACAP records are left out; write their rules in the policy")
 	}
 	for _, l := range f.licenses {
-		add(l.number, "the license %q is left out; name it in the policy", l.value)
+		left.note(l.number, "the license %q is left out; name it in the policy", l.value)
 	}
-	slices.SortStableFunc(notes, func(a, b Note) int { return a.Line - b.Line })
-	return slices.Compact(notes) // a line for several crawlers has one note
+	return left.Notes()
 }
 
 func printable(s string) bool {

@@ -71,7 +71,7 @@ func TestEveryLineIsKeptOrTold(t *testing.T) {
 		{"Request-rate: 1/5", told, kept},
 		{"Visit-time: 0400-0845", told, kept},
 		{"Sitemap: https://www.example.com/sitemap.xml", kept, kept},
-		{"Sitemap: /sitemap.xml", kept, told},
+		{"Sitemap: /sitemap.xml", kept, kept},
 		{"Sitemap: sitemap.xml", told, told},
 		{"Host: www.example.com", kept, kept},
 		{"Clean-param: ref /articles/", kept, kept},
@@ -104,7 +104,7 @@ func TestEveryLineIsKeptOrTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		merged, _, notes := robotsserve.Merge(compile(t, &policy.Spec{}), "", robotstxt.Parse(data), robotsserve.Options{})
+		merged, _, notes := robotsserve.Merge(compile(t, &policy.Spec{}), "www.example.com", robotstxt.Parse(data), robotsserve.Options{Scheme: "https"})
 		for way, had := range map[string]struct {
 			body  []byte
 			notes []robotstxt.Note
@@ -118,6 +118,50 @@ func TestEveryLineIsKeptOrTold(t *testing.T) {
 				slices.Contains(strings.Split(string(had.body), "\n"), strings.Replace(c.line, ": /sitemap", ": https://www.example.com/sitemap", 1))
 			if !is && !names || is != (had.want == kept) {
 				t.Errorf("%s of %q: kept %t, told %t, want %s\n%s%+v", way, c.line, is, names, had.want, had.body, had.notes)
+			}
+		}
+	}
+}
+
+// Import and merge treat the address of a sitemap in the same way.
+func TestAddressesOfSitemaps(t *testing.T) {
+	for line, want := range map[string]struct{ rendered, note string }{
+		"Sitemap: https://www.example.com/s.xml":    {"https://www.example.com/s.xml", ""},
+		"Sitemap: http://cdn.example/s.xml":         {"http://cdn.example/s.xml", ""},
+		"Sitemap: /s.xml?a=b":                       {"https://www.example.com/s.xml?a=b", "is not a full URL"},
+		"Sitemap: s.xml":                            {"https://www.example.com/s.xml", "is not a full URL"},
+		"Sitemap: ../s.xml":                         {"https://www.example.com/s.xml", "is not a full URL"},
+		"Sitemap: //cdn.example/s.xml":              {"https://cdn.example/s.xml", "is not a full URL"},
+		"Sitemap https://www.example.com/s.xml":     {"https://www.example.com/s.xml", `is read as "sitemap: https://www.example.com/s.xml"`},
+		"Site-map: https://www.example.com/s.xml":   {"https://www.example.com/s.xml", `is read as "sitemap: https://www.example.com/s.xml"`},
+		"Sitemap: ftp://www.example.com/s.xml":      {"", "it is left out"},
+		"Sitemap: https:///s.xml":                   {"", "it is left out"},
+		"Sitemap: /a b.xml":                         {"", "it is left out"},
+		"Sitemap: https://www.example.com/\x01.xml": {"", "it is left out"},
+		"Sitemap:": {"", "it is left out"},
+	} {
+		data := []byte("User-agent: *\nDisallow: /a/\n" + line + "\n")
+		im, err := robotstxt.Import(data, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := robotsserve.Options{Scheme: "https"}
+		imported, _ := robotsserve.Render(compile(t, im.Spec), "www.example.com", o)
+		merged, _, mergeNotes := robotsserve.Merge(compile(t, &policy.Spec{}), "www.example.com", robotstxt.Parse(data), o)
+		for way, got := range map[string]struct {
+			body  []byte
+			notes []robotstxt.Note
+		}{"import": {imported.Body, im.Notes}, "merge": {merged.Body, mergeNotes}} {
+			_, address, _ := strings.Cut(string(got.body), "Sitemap: ")
+			if address = strings.TrimSpace(address); address != want.rendered {
+				t.Errorf("%s of %q: %q, want %q", way, line, address, want.rendered)
+			}
+			told := ""
+			for _, n := range got.notes {
+				told += n.Message
+			}
+			if want.note == "" && told != "" || !strings.Contains(told, want.note) {
+				t.Errorf("%s of %q: %q, want %q", way, line, told, want.note)
 			}
 		}
 	}

@@ -35,3 +35,8 @@ func Decode(data []byte) []byte { return acap.Decode(data) }
 // HasRecords reports whether the imported file has ACAP records. If so, the policy also publishes all of its rules as
 // ACAP records.
 func (im *Imported) HasRecords() bool { return im.Spec.Publish.ACAP == policy.On }
+
+// HasPreferences reports whether the imported file states preferences about AI or search.
+func (im *Imported) HasPreferences() bool {
+	return im.Spec.Publish.ContentUsage == policy.On || im.Spec.Publish.ContentSignal == policy.On
+}

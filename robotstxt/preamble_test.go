@@ -87,3 +87,27 @@ func TestReservationInLatin1(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// The comment at the start of a file becomes the preamble, also if no empty line separates it from the first group. A
+// later comment stays with its line.
+func TestCommentAtTheStart(t *testing.T) {
+	for text, want := range map[string]string{
+		"# Example\n# by us\nUser-agent: * # all\nDisallow: /a/\n":   "Example\nby us",
+		"# Example\n\n# everyone\nUser-agent: *\nDisallow: /a/\n":    "Example",
+		"# Example\nUser-agent: *\n# about a\nDisallow: /a/\n":       "Example",
+		"# Example\n\n\n# by us\n\nUser-agent: *\n\nDisallow: /a/\n": "Example\nby us",
+		"User-agent: *\n# about a\nDisallow: /a/\n":                  "",
+	} {
+		im, err := robotstxt.Import([]byte(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, p := range im.Spec.Publish.Preambles {
+			got += p.Text
+		}
+		if got != want || got != robotstxt.Parse([]byte(text)).Preamble() {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

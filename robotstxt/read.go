@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"net/url"
 	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
 
 	"github.com/robotspolicy/caddy-robots-policy/acap"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
@@ -23,20 +25,18 @@ const (
 
 type reader struct {
 	file    *File
-	isName  func(name string) bool // reports whether the whole value of a User-agent line is a name
-	number  int                    // the number of the current line
-	groups  []*Group               // groups that the current line belongs to
-	shut    bool                   // the file has too many lines, so these groups disallow everything
-	naming  bool                   // a User-agent line was read, and no Allow or Disallow since then
-	between bool                   // a line with another key followed these User-agent lines
-	started bool                   // a line that is not a comment was read
-	pending []string               // comments that belong to the next line
+	number  int      // the number of the current line
+	groups  []*Group // groups that the current line belongs to
+	shut    bool     // the file has too many lines, so these groups disallow everything
+	naming  bool     // a User-agent line was read, and no Allow or Disallow since then
+	between bool     // a line with another key followed these User-agent lines
+	started bool     // a line that is not a comment was read
+	pending []string // comments that belong to the next line
+	top     []line   // preferences above the first group
 }
 
-// read parses a file. It cuts a name at the first byte that a product token cannot have, unless isName returns true for
-// the whole name.
-func read(data []byte, isName func(name string) bool) *File {
-	r := reader{file: &File{byName: map[string]*Group{}, comments: map[int]string{}}, isName: isName}
+func read(data []byte) *File {
+	r := reader{file: &File{byName: map[string]*Group{}, comments: map[int]string{}}}
 	f := r.file
 	decoded := acap.Decode(data)
 	if !bytes.HasSuffix(data, decoded) {
@@ -64,22 +64,24 @@ func read(data []byte, isName func(name string) bool) *File {
 	}
 	f.read = r.number
 	f.header = strings.TrimLeft(f.header+"\n"+strings.Join(r.pending, "\n"), "\n")
+	f.topPreferences(r.top)
+	f.noteSpellings()
 	return f
 }
 
 func (r *reader) read(text string) {
 	text, _, _ = strings.Cut(text, "\x00") // Google's parser ends a line here
 	before, comment, commented := strings.Cut(text, "#")
+	key, value, ok := r.split(trim(before))
+	if !r.started && len(r.pending) > 0 && (strings.TrimSpace(text) == "" || ok && r.file.header == "") {
+		r.file.header += strings.Join(r.pending, "\n") + "\n"
+		r.pending = nil
+	}
 	if commented {
 		r.pending = append(r.pending, strings.TrimSpace(strings.TrimLeft(asUTF8(comment), "#")))
 	}
 	r.file.text = r.file.text || trim(before) != ""
-	key, value, ok := r.split(trim(before))
 	if !ok {
-		if strings.TrimSpace(text) == "" && !r.started && len(r.pending) > 0 {
-			r.file.header += strings.Join(r.pending, "\n") + "\n"
-			r.pending = nil
-		}
 		return
 	}
 	r.started = true
@@ -87,13 +89,14 @@ func (r *reader) read(text string) {
 	case strings.HasPrefix(key, "acap-"):
 		r.file.acap++
 	case key == "sitemap":
-		r.file.sitemaps = append(r.file.sitemaps, line{r.number, key, value})
+		r.sitemap(value)
 	case fileKeys[key] != "":
-		r.file.others = append(r.file.others, line{r.number, key, value})
+		r.other(fileKeys[key], value)
 	case key == "license" && len(r.groups) == 0:
 		r.file.licenses = append(r.file.licenses, line{r.number, key, value})
 	case len(r.groups) == 0 && (key == "content-signal" || key == "content-usage"):
-		r.file.top = append(r.file.top, line{r.number, key, value})
+		r.note("%q is above the first User-agent line, where crawlers do not read it. Import and merge treat it as a preference for all crawlers", key+": "+value)
+		r.top = append(r.top, line{r.number, key, value})
 	case key == "user-agent", key == "user-agent-purpose":
 		r.agent(key, value)
 	case len(r.groups) == 0:
@@ -112,6 +115,38 @@ func asUTF8(text string) string {
 	}
 	return text
 }
+
+// other adds a line for the whole file in the form for a merged file.
+func (r *reader) other(key, value string) {
+	switch text := key + ": " + value; {
+	case value == "":
+	case !printable(value) || len(text) > maxLine:
+		r.note("a %s line is left out: it has invalid or control characters, or is longer than crawlers read", key)
+	default:
+		r.file.others = append(r.file.others, text)
+	}
+}
+
+// sitemap adds the URL of a sitemap. It resolves a relative URL against the address of the robots.txt. The result is
+// a URL, or a path on the host of the file.
+func (r *reader) sitemap(value string) {
+	u, err := url.Parse(value)
+	switch {
+	case err != nil, value == "", len(value) > maxLine/2, !printable(value), strings.ContainsAny(value, " \t"), u.IsAbs() && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https"):
+		r.note("the sitemap %q is not a URL such as https://www.example.com/sitemap.xml; it is left out", value)
+		return
+	case u.Host == "":
+		value = base.ResolveReference(u).RequestURI()
+		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. Import and merge write %s after the address of the site", u, value)
+	case u.Scheme == "":
+		value = "https:" + value
+		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. Import and merge write %s", u, value)
+	}
+	r.file.sitemaps = append(r.file.sitemaps, value)
+}
+
+// base stands for the address of the file.
+var base = &url.URL{Scheme: "https", Host: "host", Path: "/robots.txt"}
 
 func (r *reader) agent(key, value string) {
 	if !r.naming {
@@ -253,11 +288,9 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 	}
 	key, value, colon := strings.Cut(text, ":")
 	ok = colon
-	if !ok {
-		// Google's parser accepts white space instead of a colon.
-		if words := strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == '\t' }); len(words) == 2 {
-			key, value, ok = words[0], words[1], true
-		}
+	if words := strings.Fields(text); len(words) == 2 && (!colon || strings.HasPrefix(value, "//") && keyOf(strings.ToLower(words[0])) == "sitemap") {
+		// Google's parser accepts white space instead of a colon, but not before a URL.
+		key, value, ok, colon = words[0], words[1], true, false
 	}
 	key = strings.ToLower(trim(key))
 	known := keyOf(key)
@@ -271,7 +304,7 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 		return known, value, true
 	}
 	if value = trim(value); known != key || !colon {
-		r.note("%q is read as %q, as Google's parser does", text, known+": "+value)
+		r.note("%q is read as %q. Google's parser accepts such mistakes, but other readers ignore the line. Import and merge write the correct form, so all readers will obey it", text, known+": "+value)
 	}
 	return known, value, true
 }
@@ -284,7 +317,7 @@ var unknownKeys = map[string]string{
 
 // group returns the group for the value of a User-agent line. It ignores a version in the value.
 func (r *reader) group(value string) *Group {
-	name := r.name(value)
+	name := productToken(value)
 	if name == "" || !printable(name) || len(name) > maxName {
 		r.note("%q is not the name of a crawler; its group is left out", value)
 		return &Group{Name: value} // this group is not in the file; it collects the lines that follow
@@ -298,8 +331,7 @@ func (r *reader) group(value string) *Group {
 	g := r.file.Group(name)
 	if g == nil {
 		g = &Group{Name: name, written: value, number: r.number}
-		r.file.byName[strings.ToLower(name)] = g
-		r.file.Groups = append(r.file.Groups, g)
+		r.file.add(g)
 		r.comment()
 	}
 	return g
@@ -319,23 +351,20 @@ func (r *reader) purpose(value string) *Group {
 
 const nameBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
-// name returns the product token of a User-agent line. If the first word is "*", it returns "*". If isName accepts the
-// whole name, it returns the name. Otherwise it cuts the name before the first byte that a token cannot have. Google's
-// parser also cuts a name before a digit.
-func (r *reader) name(value string) string {
+// productToken returns the name that a User-agent line is for. If the first word is "*", it returns "*". If the
+// built-in catalog has the whole name, it returns the name. Otherwise it cuts the name before the first byte that a
+// token cannot have. Google's parser also cuts a name before a digit.
+func productToken(value string) string {
 	if first, _, _ := strings.Cut(value, " "); first == "*" || strings.HasPrefix(value, "*\t") {
 		return "*"
 	}
 	name, _, _ := strings.Cut(value, "/")
-	if name = strings.Join(strings.FieldsFunc(name, isSpace), " "); name != "" && r.isName(name) {
+	name = strings.Join(strings.FieldsFunc(name, isSpace), " ")
+	catalog, _ := crawlers.Default() // the built-in catalog is valid
+	if _, known := catalog.Lookup(name); known {
 		return name
 	}
-	return strings.TrimRight(name[:len(name)-len(strings.TrimLeft(name, nameBytes))], " ")
-}
-
-// mayBeName reports whether a text can be the name of a crawler that is not in the catalog: one or a few words.
-func mayBeName(s string) bool {
-	return strings.Trim(s, nameBytes+". !") == "" && strings.Trim(s, "-_. !") != ""
+	return name[:len(name)-len(strings.TrimLeft(name, nameBytes))]
 }
 
 // noBreak removes a no-break space at the start of a value, in UTF-8 or Latin-1.

@@ -37,7 +37,7 @@ func TestCommandsKnowTheFileBelow(t *testing.T) {
 		"diff, the file itself":    {[]string{"diff", "--merge", own, own, silent}, false, "Others lose:\n  GPTBot may no longer crawl the whole site"},
 		"diff, nothing":            {[]string{"diff", "--merge", own, silent, silent}, false, "Nothing changes."},
 		"check, alone":             {[]string{"check", tested}, true, "Googlebot may not crawl /cart/"},
-		"check, a failing test":    {[]string{"check", "--merge", closed, tested}, true, "Bingbot may not crawl /cart/, because of the site's own robots.txt:2; change that line, or the test"},
+		"check, a failing test":    {[]string{"check", "--merge", closed, tested}, true, "Bingbot may not crawl /cart/, because of the site's own robots.txt:2 (" + closed + "); change that line, or the test"},
 		"check, with the file":     {[]string{"check", "--merge", own, tested}, false, "2 tests passed"},
 		"check, lengths":           {[]string{"check", "--merge", crossing, silent}, false, "crossing.txt:3: in the policy, \"/*a$\" of line 2 also disallows"},
 		"check, spellings":         {[]string{"check", "--merge", crossing, silent}, false, "crossing.txt:4: the path \"/b:c\" has several spellings"},

@@ -38,6 +38,7 @@ func readBelow(cmd *cobra.Command, name string) (*robotstxt.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--merge: %w", err)
 	}
+	file.Name = raw.Name
 	if raw.Note != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), raw.Note)
 	}

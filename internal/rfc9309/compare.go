@@ -19,14 +19,17 @@ type Comparison struct {
 
 type Difference struct {
 	Crawlers []string
-	Sent     bool     // the paths are compared as they are sent, not in normal form
-	Path     string   // one of the paths, preferably one without "%"
-	Asked    []string // all of the paths
+	Sent     bool      // the paths are compared as they are sent, not in normal form
+	Usage    string    // the usage whose preferences differ, or "" if the difference is about crawling
+	Values   [2]string // the preferences in the old and in the new file: "yes", "no", or "" if there is none
+	Stated   int       // the first line of the old file that states the new preference, for any crawler, or 0
+	Path     string    // one of the paths, preferably one without "%"
+	Asked    []string  // all of the paths
 	Old, New Answer
 }
 
 // Laxer reports whether the second file allows a path that the first file disallows.
-func (d *Difference) Laxer() bool { return d.New.Allowed }
+func (d *Difference) Laxer() bool { return d.New.Allowed && !d.Old.Allowed }
 
 const budget = 60_000_000
 
@@ -36,10 +39,11 @@ const Other = "crawler-that-no-file-names"
 // files: as written, decoded, encoded, with one more byte, and with one byte less. It adds paths that match both a
 // pattern with "*" and another pattern. It asks for each crawler that one of the files names, for crawlers that obey a
 // named crawler's group or ignore "*", and for an unknown crawler. If a pattern is not in normal form, Compare asks
-// about its paths twice: once in normal form, and once unchanged, as Google's parser compares them.
+// about its paths twice: once in normal form, and once unchanged, as Google's parser compares them. It also asks for the
+// preferences in lines with Content-Usage and Content-Signal.
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	c := &Comparison{Complete: true}
-	paths := questions(old, now)
+	paths, wanted := questions(old, now), preferencesToAsk(old, now)
 	type pair struct{ old, now *group }
 	asking := map[pair][]string{}
 	for _, who := range crawlersToAsk(old, now, crawlers) {
@@ -53,11 +57,13 @@ func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	})
 	left := budget
 	for _, p := range pairs {
-		if left -= (p.old.size() + p.now.size()) * len(paths); left < 0 {
+		left -= (p.old.size()+p.now.size())*len(paths) + len(wanted)*(len(old.preferences)+len(now.preferences)+len(c.Differences))
+		if left < 0 {
 			c.Complete = false
 			break
 		}
 		c.pair(p.old, p.now, asking[p], paths)
+		c.comparePreferences(old, now, p.old, p.now, asking[p], wanted)
 	}
 	slices.SortStableFunc(c.Differences, func(a, b Difference) int { return cmp.Or(a.Old.Line-b.Old.Line, a.New.Line-b.New.Line) })
 	return c

@@ -20,6 +20,9 @@ type File struct {
 	names  []string          // each name in its first spelling
 	rules  []*rule
 	lines  []string
+
+	preferences []preference // of all groups
+	top         []preference // above the first group
 }
 
 // Lines returns the number of lines read.
@@ -30,7 +33,10 @@ func (f *File) Line(n int) string { return f.lines[n-1] }
 
 // A group holds the rules for one name: the blocks of rules that follow its User-agent lines. Several names may share a
 // block.
-type group struct{ blocks []*block }
+type group struct {
+	blocks      []*block
+	preferences []preference
+}
 
 type block struct{ rules []*rule }
 
@@ -47,7 +53,8 @@ func newRule(allow bool, value string, line int) *rule {
 	return &rule{allow, newPattern(normalize(value, true)), newPattern(sent), len(sent), line}
 }
 
-// Crawler holds the names that a crawler looks for to find its group.
+// Crawler holds the names that a crawler looks for to find its group. Instead of a name, a group may have the part of
+// the name that Google's parser reads.
 type Crawler struct {
 	Names       []string // the crawler's name, followed by the names whose groups it obeys if it has no group
 	IgnoresStar bool     // the crawler is documented not to obey the group of "*"
@@ -78,6 +85,16 @@ func Parse(data []byte, whole func(name string) bool) *File {
 				open, rules = nil, nil
 			}
 			open = append(open, f.group(agentName(value, whole)))
+		case contentUsage, contentSignal:
+			all := preferences(key, value, i+1)
+			f.preferences = append(f.preferences, all...)
+			if len(open) == 0 {
+				f.top = append(f.top, all...)
+				f.group("*") // for crawlers without another group
+			}
+			for _, g := range open {
+				g.preferences = append(g.preferences, all...)
+			}
 		case allow, disallow:
 			if rules == nil {
 				rules = new(block)
@@ -122,6 +139,9 @@ const (
 	userAgent = "user-agent"
 	allow     = "allow"
 	disallow  = "disallow"
+
+	contentUsage  = "content-usage"
+	contentSignal = "content-signal"
 )
 
 var keys = map[string]string{
@@ -156,6 +176,9 @@ func cut(line string) (key, value string) {
 
 // known returns the key that a word begins with, as in Google's parser. So "Allowed" and "User-agents" are valid.
 func known(word string) string {
+	if word == contentUsage || word == contentSignal {
+		return word
+	}
 	for start, key := range keys {
 		if strings.HasPrefix(word, start) {
 			return key
@@ -169,6 +192,7 @@ func agentName(value string, whole func(string) bool) string {
 		return "*"
 	}
 	name, _, _ := strings.Cut(value, "/") // without its version
+	name = strings.Join(strings.Fields(name), " ")
 	for _, name := range []string{name, beginning(name, tokenBytes+"0123456789")} {
 		if whole != nil && whole(name) {
 			return name
@@ -200,8 +224,10 @@ func (f *File) Size(c Crawler) int { return f.of(c).size() }
 
 func (f *File) of(c Crawler) *group {
 	for _, name := range c.Names {
-		if g := f.groups[strings.ToLower(name)]; g != nil {
-			return g
+		for _, name := range []string{name, beginning(name, tokenBytes)} { // Google's parser looks for the beginning
+			if g := f.groups[strings.ToLower(name)]; g != nil {
+				return g
+			}
 		}
 	}
 	if c.IgnoresStar {

@@ -61,9 +61,30 @@ func Convert(name string, data []byte) (*Converted, error) {
 			notes = append(notes, n)
 		}
 	}
-	slices.SortStableFunc(notes, func(a, b robotstxt.Note) int { return a.Line - b.Line })
-	return &Converted{Text: c.text, File: c.file, Imported: im, Notes: notes}, nil
+	made := &Converted{Text: c.text, File: c.file, Imported: im}
+	made.Notes = append(notes, made.preferenceNotes(name, data)...)
+	slices.SortStableFunc(made.Notes, func(a, b robotstxt.Note) int { return a.Line - b.Line })
+	return made, nil
 }
+
+// preferenceNotes returns notes about crawlers that get a preference from the policy, but do not read it in the
+// robots.txt.
+func (c *Converted) preferenceNotes(name string, data []byte) (notes []robotstxt.Note) {
+	if !c.Imported.HasPreferences() {
+		return nil
+	}
+	q := c.Judge(name, data)
+	for i := range q.Differences {
+		if d := &q.Differences[i]; d.Usage != "" && d.Values[1] != "" {
+			notes = append(notes, robotstxt.Note{Line: d.Stated, Message: fmt.Sprintf("in the new robots.txt, %s=%s also applies to %s, for %s. "+
+				"In robots.txt, a crawler reads only its own group, and there the line with the longest path. A policy combines all rules for a crawler", d.Usage, d.Values[1], someCrawlers(d, maxNamed), d.Path)})
+		}
+	}
+	return notes
+}
+
+// maxNamed limits the number of crawlers that a note names.
+const maxNamed = 20
 
 // importFile imports a robots.txt with the built-in catalog.
 func importFile(data []byte) (*robotstxt.Imported, error) {

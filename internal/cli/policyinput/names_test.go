@@ -3,9 +3,14 @@
 package policyinput
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // A group of a robots.txt may have any name, even one that means something else in a policy file or in YAML. Its policy
@@ -33,6 +38,57 @@ func TestImportKeepsEveryName(t *testing.T) {
 		}
 		if q := c.Judge(name, data); q.Differ > 0 || !q.Complete {
 			t.Errorf("%s: %s\n%s", name, q.Sentence(), c.Text)
+		}
+	}
+}
+
+// Import, merge, explain, check and diff read the same name in a User-agent line.
+func TestOneReaderOfNames(t *testing.T) {
+	t.Parallel()
+	catalog := policy.Compile(&policy.Spec{Crawlers: policyfile.NewNames().Crawlers()})
+	for written, name := range map[string]string{
+		"Google Bot": "Google", "search": "search", "sistrix": "sistrix", "SISTRIX Crawler": "SISTRIX Crawler", "sistrix  crawler/1.2": "sistrix crawler",
+		"GPTBot2": "GPTBot2", "GPTBot/1.0": "GPTBot", "gptbot": "gptbot", "AI2Bot": "AI2Bot", "ai": "ai", "archive.org_bot": "archive.org_bot", "archive": "archive",
+		"Mediapartners-Google*": "Mediapartners-Google", "Mozilla/5.0 (compatible; bingbot/2.0)": "Mozilla", "ltx71 - (http://ltx71.com/)": "ltx71",
+		"everyone": "everyone", "Foo Bar": "Foo", "Foo,Bar": "Foo", "foo.bar": "foo", "42bot": "42bot", "_x-": "_x-", "Bytespider; x": "Bytespider", "FooBot\tx": "FooBot",
+		"*bot": "", "\u00dcber": "", "(x)": "", "": "",
+	} {
+		data := []byte("User-agent: *\nDisallow: /all/\n\nUser-agent: " + written + "\nDisallow: /own/\nAllow: /own/x\n")
+		file := robotstxt.Parse(data)
+		if got := file.Names(); !slices.Equal(got, slices.DeleteFunc([]string{name}, func(s string) bool { return s == "" })) {
+			t.Errorf("check reads %q in %q, want %q", got, written, name)
+		}
+		c, err := Convert("robots.txt", data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q := c.Judge("robots.txt", data); q.Differ > 0 {
+			t.Errorf("diff, %q: %s", written, q.Sentence())
+		}
+		merged, problems, _ := robotsserve.Merge(catalog, "", file, robotsserve.Options{})
+		if len(problems) > 0 {
+			t.Errorf("merge, %q: %v", written, problems)
+		}
+		old := &Input{Name: "robots.txt", Policy: catalog, Robots: data}
+		if q := AskBoth(old, &Input{Name: "merged", Policy: catalog, Robots: merged.Body}, ""); q.Differ > 0 {
+			t.Errorf("merge, %q: %s\n%s", written, q.Sentence(), merged.Body)
+		}
+		if name == "" {
+			continue
+		}
+		for _, own := range []bool{true, false} {
+			path := map[bool]string{true: "/own/", false: "/all/"}[own]
+			below := file.Below(catalog).Policy
+			for way, allowed := range map[string]bool{
+				"import":  c.File.Policy.Decide(policy.Query{Crawler: c.File.Policy.Crawler(name), Path: path}).Verdict != policy.Disallowed,
+				"merge":   below.Decide(policy.Query{Crawler: below.Crawler(name), Path: path}).Verdict != policy.Disallowed,
+				"printed": robotstxt.Parse(merged.Body).Agent(policy.Crawler{Token: name}).Allowed(path),
+				"explain": file.Agent(policyfile.NewNames().Recognize(name, file.Names())).Allowed(path),
+			} {
+				if allowed == own {
+					t.Errorf("%s: %q, read in %q, may crawl %s: %v", way, name, written, path, allowed)
+				}
+			}
 		}
 	}
 }

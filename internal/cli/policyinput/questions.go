@@ -66,6 +66,10 @@ func AskBoth(old, now *Input, host string) *Questions {
 		lost := ""
 		for _, path := range d.Asked {
 			switch {
+			case d.Usage != "":
+				if d.Usage == "search" && d.Old.Allowed && !d.New.Allowed {
+					lost = path
+				}
 			case d.Sent && d.Laxer():
 			case d.Sent && x.Respelled(d.Old.Line): // an Allow line has this spelling
 				lost = cmp.Or(lost, path)
@@ -195,6 +199,9 @@ func (q *Questions) WriteText(w io.Writer) error {
 
 // words describes one difference between the answers of the two files, with the lines that cause it.
 func (q *Questions) words(d *rfc9309.Difference) string {
+	if d.Usage != "" {
+		return q.preferenceWords(d)
+	}
 	closing, opening, at, by := q.now, q.old, d.New.Line, d.Old.Line
 	if d.Laxer() {
 		closing, opening, at, by = q.old, q.now, d.Old.Line, d.New.Line
@@ -203,16 +210,36 @@ func (q *Questions) words(d *rfc9309.Difference) string {
 	if len(d.Asked) > 1 {
 		what, it = fmt.Sprintf("%s and %s", d.Path, english.Count(len(d.Asked)-1, "similar path")), "them"
 	}
-	who := append([]string(nil), d.Crawlers...)
-	crawlers.SortWellKnown(who)
-	for i, name := range who {
-		if name == rfc9309.Other {
-			who[i] = "crawlers without a group"
-		}
-	}
-	s := fmt.Sprintf("%s:%d disallows %s for %s; %s leaves %s allowed", closing, at, what, english.Some(who, 3), opening, it)
+	s := fmt.Sprintf("%s:%d disallows %s for %s; %s leaves %s allowed", closing, at, what, someCrawlers(d, 3), opening, it)
 	if by > 0 {
 		s += fmt.Sprintf(" (line %d)", by)
 	}
 	return s
+}
+
+// preferenceWords describes a difference between preferences, such as "train-ai=no".
+func (q *Questions) preferenceWords(d *rfc9309.Difference) string {
+	says := func(file string, line int, value string) string {
+		if value == "" {
+			return file + " states no preference about it"
+		}
+		return fmt.Sprintf("%s:%d states %s=%s", file, line, d.Usage, value)
+	}
+	first, second := says(q.now, d.New.Line, d.Values[1]), says(q.old, d.Old.Line, d.Values[0])
+	if d.Values[1] == "" {
+		first, second = second, first
+	}
+	return fmt.Sprintf("%s for %s and %s; %s", first, d.Path, someCrawlers(d, 3), second)
+}
+
+// someCrawlers lists the crawlers of a difference, the well-known ones first.
+func someCrawlers(d *rfc9309.Difference, most int) string {
+	who := slices.Clone(d.Crawlers)
+	crawlers.SortWellKnown(who)
+	for i, name := range who {
+		if name == rfc9309.Other {
+			who[i] = "crawlers that no group names"
+		}
+	}
+	return english.Some(who, most)
 }

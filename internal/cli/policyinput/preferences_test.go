@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyinput
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+)
+
+// A crawler with its own group does not read the preferences in the group of "*". A policy cannot leave a usage open for
+// a single crawler, so they apply to it after an import. The notes and the comparison name each such crawler. A merged
+// file keeps the preferences as they are.
+func TestPreferencesOfTheGroupForAll(t *testing.T) {
+	t.Parallel()
+	const star = "User-agent: *\nContent-Signal: ai-train=no, search=yes\nDisallow: /a/\n\n"
+	named := "User-agent: GPTBot\nDisallow: /b/\n\nUser-agent: Bingbot\nUser-agent: Slurp\nDisallow: /c/\n\nUser-agent: Googlebot\nContent-Signal: search=yes\nDisallow: /d/\n"
+	for name, c := range map[string]struct {
+		file string
+		want []string // the line, the preference and the crawlers of each note
+		lost bool     // search engines lose a usage
+	}{
+		"groups without preferences": {star + named, []string{"2: train-ai=no Googlebot GPTBot Bingbot Slurp", "2: search=yes GPTBot Bingbot Slurp"}, false},
+		"the same preference":        {star + "User-agent: GPTBot\nContent-Signal: search=yes, ai-train=no\nDisallow: /b/\n", nil, false},
+		"the other vocabulary":       {star + "User-agent: GPTBot\nContent-Usage: search=y, train-ai=n\nDisallow: /b/\n", nil, false},
+		"a stricter preference":      {star + "User-agent: GPTBot\nContent-Signal: search=no, ai-train=no\nDisallow: /b/\n", nil, false},
+		"search engines":             {"User-agent: *\nContent-Signal: search=no\n\nUser-agent: Bingbot\nDisallow: /c/\n", []string{"2: search=no Bingbot"}, true},
+		"a path in a Content-Signal": {"User-agent: *\nContent-Signal: /x/ ai-train=no\nDisallow: /a/\n", []string{"2: train-ai=no crawlers"}, false},
+		"paths that do not meet":     {"User-agent: *\nContent-Usage: /x/ train-ai=n\nContent-Usage: /y/ search=n\n", nil, false},
+		"a shorter path":             {"User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /y/ search=y\n", []string{"2: train-ai=no crawlers"}, false},
+		"above the first group":      {"Content-Signal: ai-train=no\n\n" + named, nil, false},
+		"use, of one group":          {"User-agent: *\nContent-Signal: search=yes, use=full\n\nUser-agent: Bingbot\nContent-Signal: search=yes\n", []string{"2: use=full Bingbot"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c1 := mustConvert(t, []byte(c.file))
+			q := c1.Judge("robots.txt", []byte(c.file))
+			if len(c.want) == 0 && q.Differ > 0 || len(c.want) > 0 && len(q.Differences) != len(c.want) {
+				t.Errorf("%s, want %d differences: %+v\n%s", q.Sentence(), len(c.want), q.Differences, c1.Text)
+			}
+			if lost := len(q.SearchLosses()) > 0; lost != c.lost {
+				t.Errorf("search engines lose a usage: %t", lost)
+			}
+			for _, want := range c.want {
+				words := strings.Fields(want)
+				if !slices.ContainsFunc(c1.Notes, func(n robotstxt.Note) bool {
+					return fmt.Sprintf("%d:", n.Line) == words[0] && !slices.ContainsFunc(words[1:], func(word string) bool { return !strings.Contains(n.Message, word) })
+				}) {
+					t.Errorf("no note has %q: %+v", want, c1.Notes)
+				}
+			}
+			catalog := policy.Compile(&policy.Spec{Crawlers: policyfile.NewNames().Crawlers()})
+			merged, _, _ := robotsserve.Merge(catalog, "", robotstxt.Parse([]byte(c.file)), robotsserve.Options{})
+			old := &Input{Name: "robots.txt", Policy: catalog, Robots: []byte(c.file)}
+			if q := AskBoth(old, &Input{Name: "merged", Policy: catalog, Robots: merged.Body}, ""); q.Differ > 0 {
+				t.Errorf("merge: %s: %+v\n%s", q.Sentence(), q.Differences, merged.Body)
+			}
+		})
+	}
+}
