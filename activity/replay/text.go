@@ -142,7 +142,7 @@ func (t *textWriter) unknown(r *Report) {
 		return
 	}
 	t.line("")
-	t.line("Automated clients unknown to the policy, which it never blocks: %s, %s.", plural(r.UnknownClients, "client"), plural(r.UnknownRequests, "request"))
+	t.line("Unlisted clients that look automated, which the server never blocks: %s, %s.", plural(r.UnknownClients, "client"), plural(r.UnknownRequests, "request"))
 	for i, c := range r.Unknown {
 		if i == unknownInText {
 			t.line("  and %d more", r.UnknownClients-unknownInText)

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
@@ -151,11 +153,19 @@ func (c *converter) print() (ds policyfile.Diagnostics, err error) {
 	return ds, nil
 }
 
+// defaultPublish returns the channels of a policy file that does not mention them.
+var defaultPublish = sync.OnceValue(func() *policy.Publish {
+	empty, _ := policyfile.Load("an empty policy", []byte("version: 1\n"))
+	return &empty.Spec.Publish
+})
+
 // switchedOff returns a comment about the channels of a policy that are on by default, but off for a robots.txt.
 func switchedOff(p *policy.Publish) string {
 	var why []string
-	if p.ContentUsage == policy.Off {
-		why = append(why, "content-usage is off, because this robots.txt has no Content-Usage lines.")
+	for _, v := range rights.Vocabularies {
+		if v.On(defaultPublish()) && !v.On(p) {
+			why = append(why, v.Key+" is off, because this robots.txt has no "+v.Field+" lines.")
+		}
 	}
 	if p.Controls == policy.Off {
 		why = append(why, "controls is off, so that import does not add the operators' own controls against AI.")
