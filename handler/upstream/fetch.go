@@ -27,11 +27,11 @@ var errNone = errors.New("there is no such file")
 // sends the request in the name of a client, so the upstream may have denied only this client.
 var errDenied = errors.New("access denied")
 
-// otherDocument means that the upstream did not answer with the file, but for example with a maintenance page.
-type otherDocument struct{ error }
+// otherDocumentError means that the upstream did not answer with the file, but for example with a maintenance page.
+type otherDocumentError struct{ error }
 
 func isOther(err error) bool {
-	_, ok := errors.AsType[otherDocument](err)
+	_, ok := errors.AsType[otherDocumentError](err)
 	return ok
 }
 
@@ -189,7 +189,7 @@ func (rec *recorder) file(reject func(string, []byte) error, cut func([]byte) []
 	}
 	kind := rec.sent.Get("Content-Type")
 	if err := reject(kind, body); err != nil {
-		return nil, fmt.Errorf("%w: %w (Content-Type: %q)", errNone, otherDocument{err}, kind)
+		return nil, fmt.Errorf("%w: %w (Content-Type: %q)", errNone, otherDocumentError{err}, kind)
 	}
 	return body, nil
 }

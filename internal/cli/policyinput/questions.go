@@ -111,9 +111,9 @@ var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 		f.Text += " differ"
 	}
 	const only = "only for another spelling of a path, such as /a%3Ab for /a:b"
-	switch {
-	case q.Spellings == 0:
-	case q.Spellings == q.Differ:
+	switch q.Spellings {
+	case 0:
+	case q.Differ:
 		f.Text += ", but " + only
 	default:
 		f.Text += fmt.Sprintf(" (%s of them %s)", english.Number(int64(q.Spellings)), only)
