@@ -195,7 +195,7 @@ func (x *exam) explainedRobots(q question, e *explanation) {
 	}
 	file, names := file.ForPurposes(token, q.purposes)
 	if !reached && names == nil {
-		same(x, "explain: robots.txt", q, strings.Contains(c.Summary, "does not reach"), true)
+		same(x, "explain: robots.txt", q, strings.Contains(c.Summary, "no group applies to this crawler"), true)
 		return
 	}
 	_, disallowed := c.line("Disallow")
