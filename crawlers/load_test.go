@@ -73,7 +73,7 @@ func TestParseFile(t *testing.T) {
 	}
 }
 
-// replaceLine replaces the only occurrence of a text in goodFile.
+// replaceIn returns goodFile with the only occurrence of a text replaced.
 func replaceIn(t *testing.T, old, repl string) string {
 	t.Helper()
 	if strings.Count(goodFile, old) != 1 {

@@ -202,7 +202,8 @@ func (x *imported) check(t *testing.T, agent, path string, counts map[string]int
 	}
 }
 
-// line returns the line of the note that a crawler's name is not valid in a policy, or -1.
+// line returns the number of the line whose note says that the crawler's name is not valid in a policy. It returns -1 if
+// there is no such note.
 func (x *imported) line(agent string) int {
 	for n, note := range x.notes {
 		if strings.Contains(strings.ToLower(note), `"`+strings.ToLower(agent)+`" cannot be the name`) {

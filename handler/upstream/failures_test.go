@@ -65,8 +65,8 @@ func (s server) explained(t *testing.T, host string) string {
 	return fmt.Sprint(e.Reason)
 }
 
-// loses returns the answer of the search-loss limit about a policy that no longer allows the paths of the site's file.
-// It fails the test if diff gives another answer.
+// loses returns what the search-loss limit says about a new policy without the allow entry for /theirs/. The site's
+// own robots.txt then decides about these paths. It fails the test if diff gives another answer.
 func (s server) loses(t *testing.T) string {
 	t.Helper()
 	before, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /admin/}\n    allow: {crawl: /theirs/}\n"))

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// readList reads names from lists in different formats, and ignores all other data in them.
+// The function readList reads names from lists in different formats, and ignores all other data in them.
 func TestReadList(t *testing.T) {
 	for name, tt := range map[string]struct {
 		data, field string

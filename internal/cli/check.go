@@ -145,7 +145,7 @@ func (c *checkReport) add(name string, s *site.Site, ds policyfile.Diagnostics) 
 	}
 }
 
-// writeCheck prints the diagnostics of one file. If the file can be loaded, writeCheck also prints a summary: the
+// write prints the diagnostics of one file. If the file can be loaded, write also prints a summary: the
 // crawlers that may crawl, and the content that search engines may show. The summary has at most 15 lines, unless long
 // is true.
 func (c *checkReport) write(out io.Writer, name string, s *site.Site, ds policyfile.Diagnostics, long bool) error {
