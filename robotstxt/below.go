@@ -105,7 +105,7 @@ func (im *importer) readAs() map[string]policy.Crawler {
 	for _, g := range im.f.Groups {
 		c, ok := of[readAs(g.Name)]
 		if key := strings.ToLower(g.Name); ok && readAs(g.Name) != "" && !im.known[key] {
-			im.f.note(g.number, "Google's parser reads %q and %s as one name, so the policy's rules for %[2]s also apply to this group", g.Name, c.Token)
+			im.f.note(g.number, "Google's parser reads %q and %s as one name, so rules of the policy for %[2]s also apply to this group, if there are any", g.Name, c.Token)
 			all[key] = policy.Crawler{Category: c.Category, AI: c.AI, Operator: c.Operator, Purposes: c.Purposes, Follows: []string{c.Token}}
 		}
 	}

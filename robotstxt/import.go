@@ -119,6 +119,7 @@ func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	if im.f.unread != nil {
 		im.stricter = "Crawlers cannot read the file, because it is in UTF-16, so they may fetch everything today. The policy disallows what the lines of the file disallow."
 	}
+	im.f.noteSpellings()
 	made := &Imported{
 		Spec: im.spec, Notes: im.f.Notes(), Stricter: im.stricter, Comments: im.comments, LineComments: im.f.comments,
 	}
@@ -214,11 +215,14 @@ func (f *File) noteSpellings() {
 	said := map[int]bool{}
 	for _, g := range f.Groups {
 		for _, r := range g.rules {
-			if spelled := pathpattern.Spell(r.Pattern, r.Written); r.Allow || said[r.number] || len(spelled.Prohibition()) == 1 {
+			if r.Allow || said[r.number] {
 				continue
 			}
 			said[r.number] = true
-			f.note(r.number, "the path %q has several spellings, for example with : and with %%3A. The new robots.txt lists up to four of them, and the server treats "+
+			if spelled := pathpattern.Spell(r.Pattern, r.Written); len(spelled.Prohibition()) == 1 {
+				continue
+			}
+			f.note(r.number, "crawlers may spell the path %q in several ways, because they percent-encode different characters. The new robots.txt lists up to four of them, and the server treats "+
 				"all of them as the same path. Some readers of your robots.txt compare only the spelling that is written there", r.text())
 		}
 	}

@@ -105,11 +105,11 @@ func TestImportAboveGroups(t *testing.T) {
 	}{
 		{
 			"Content-Signal", "Content-Signal: ai-train=no\n\nUser-agent: *\nAllow: /\n\nUser-agent: GPTBot\nAllow: /\n",
-			"preference for all crawlers", policy.ForEveryoneElse, policy.TrainAI,
+			"add it to each group that does not state this preference", policy.ForEveryoneElse, policy.TrainAI,
 		},
 		{
 			"Content-Usage alone", "Content-Usage: /a/ train-ai=n\n",
-			"preference for all crawlers", policy.ForEveryoneElse, policy.TrainAI,
+			"add it to each group that does not state this preference", policy.ForEveryoneElse, policy.TrainAI,
 		},
 		{
 			"an invalid purpose", "User-agent: *\nDisallow: /x/\n\nUser-Agent-Purpose: 1b\nDisallow: /\n",

@@ -32,7 +32,7 @@ func (im *importer) groups() {
 		im.rule(audience, gs, im.below || im.replaces(gs, (*Group).disallows))
 		for _, g := range gs {
 			if len(follow[g]) > 0 {
-				im.remark(n, english.Some(follow[g], 5)+" follow the group of "+g.Name+", because this robots.txt does not name them.")
+				im.remark(n, "The group of "+g.Name+" also applies to these crawlers, which have no group in this robots.txt: "+english.Some(follow[g], 5)+".")
 			}
 		}
 	}

@@ -54,19 +54,20 @@ func (f *File) topPreferences(top []line) {
 		f.add(&Group{Name: "*", written: "*", number: top[0].number})
 	}
 	for _, g := range f.Groups {
-		stated := map[string]bool{}
-		for _, l := range g.lines {
-			_, members := l.members()
-			for _, m := range members {
-				stated[l.key+nameOf(m)] = true
-			}
-		}
-		if f.lines += len(top); f.lines > maxLines && g.Name != "*" {
+		if len(g.lines) == 0 {
+			g.lines = slices.Clip(top)
 			continue
+		}
+		stated := map[[3]string]bool{}
+		for _, l := range g.lines {
+			path, members := l.members()
+			for _, m := range members {
+				stated[[3]string{l.key, path, nameOf(m)}] = true
+			}
 		}
 		for _, l := range top {
 			path, members := l.members()
-			members = slices.DeleteFunc(members, func(m string) bool { return stated[l.key+nameOf(m)] })
+			members = slices.DeleteFunc(members, func(m string) bool { return stated[[3]string{l.key, path, nameOf(m)}] })
 			if len(members) > 0 {
 				g.lines = append(g.lines, line{l.number, l.key, strings.TrimSpace(path + " " + strings.Join(members, ", "))})
 			}
@@ -176,7 +177,8 @@ func distinct(texts []string) (all []string) {
 
 // LeftOut returns notes about the lines that a merge leaves out, and about lines that could not be read.
 func (f *File) LeftOut(stated Stated) []Note {
-	left := File{notes: slices.Clone(f.notes)}
+	left := File{Groups: f.Groups, notes: slices.Clone(f.notes)}
+	left.noteSpellings()
 	for _, g := range f.Groups {
 		for _, l := range g.lines {
 			if _, why := l.merged(stated); why != "" {

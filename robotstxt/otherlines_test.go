@@ -138,7 +138,6 @@ func TestAddressesOfSitemaps(t *testing.T) {
 		"Sitemap: https:///s.xml":                   {"", "it is left out"},
 		"Sitemap: /a b.xml":                         {"", "it is left out"},
 		"Sitemap: https://www.example.com/\x01.xml": {"", "it is left out"},
-		"Sitemap:": {"", "it is left out"},
 	} {
 		data := []byte("User-agent: *\nDisallow: /a/\n" + line + "\n")
 		im, err := robotstxt.Import(data, nil)

@@ -21,6 +21,11 @@ const (
 	// maxLines limits the number of lines in all groups. A line is counted once for each User-agent line of its group.
 	maxLines = 1 << 18
 	maxName  = 200
+
+	// maxTop limits the number of lines with preferences above the first group, because each group gets them. maxTopLine
+	// limits their length in bytes.
+	maxTop     = 8
+	maxTopLine = 100
 )
 
 type reader struct {
@@ -32,6 +37,7 @@ type reader struct {
 	between bool     // a line with another key followed these User-agent lines
 	started bool     // a line that is not a comment was read
 	pending []string // comments that belong to the next line
+	header  []string // comments above the first line
 	top     []line   // preferences above the first group
 }
 
@@ -63,9 +69,8 @@ func read(data []byte) *File {
 		r.read(line)
 	}
 	f.read = r.number
-	f.header = strings.TrimLeft(f.header+"\n"+strings.Join(r.pending, "\n"), "\n")
+	f.header = strings.TrimLeft(strings.Join(append(r.header, "", strings.Join(r.pending, "\n")), "\n"), "\n")
 	f.topPreferences(r.top)
-	f.noteSpellings()
 	return f
 }
 
@@ -73,8 +78,8 @@ func (r *reader) read(text string) {
 	text, _, _ = strings.Cut(text, "\x00") // Google's parser ends a line here
 	before, comment, commented := strings.Cut(text, "#")
 	key, value, ok := r.split(trim(before))
-	if !r.started && len(r.pending) > 0 && (strings.TrimSpace(text) == "" || ok && r.file.header == "") {
-		r.file.header += strings.Join(r.pending, "\n") + "\n"
+	if !r.started && len(r.pending) > 0 && (strings.TrimSpace(text) == "" || ok && len(r.header) == 0) {
+		r.header = append(r.header, strings.Join(r.pending, "\n"))
 		r.pending = nil
 	}
 	if commented {
@@ -95,8 +100,7 @@ func (r *reader) read(text string) {
 	case key == "license" && len(r.groups) == 0:
 		r.file.licenses = append(r.file.licenses, line{r.number, key, value})
 	case len(r.groups) == 0 && (key == "content-signal" || key == "content-usage"):
-		r.note("%q is above the first User-agent line, where crawlers do not read it. Import and merge treat it as a preference for all crawlers", key+": "+value)
-		r.top = append(r.top, line{r.number, key, value})
+		r.above(key, value)
 	case key == "user-agent", key == "user-agent-purpose":
 		r.agent(key, value)
 	case len(r.groups) == 0:
@@ -106,6 +110,17 @@ func (r *reader) read(text string) {
 	default:
 		r.line(key, value)
 	}
+}
+
+// above keeps a line with preferences above the first group.
+func (r *reader) above(key, value string) {
+	text := key + ": " + value
+	if len(r.top) == maxTop || len(text) > maxTopLine {
+		r.note("%q is above the first User-agent line, where crawlers do not read it. It is left out, because there are many such lines or it is long", text)
+		return
+	}
+	r.note("%q is above the first User-agent line, where crawlers do not read it. Import and merge add it to each group that does not state this preference for the same path", text)
+	r.top = append(r.top, line{r.number, key, value})
 }
 
 // asUTF8 converts a comment to UTF-8. Text that is not valid UTF-8 is read as Windows-1252, which includes Latin-1.
@@ -132,15 +147,18 @@ func (r *reader) other(key, value string) {
 func (r *reader) sitemap(value string) {
 	u, err := url.Parse(value)
 	switch {
-	case err != nil, value == "", len(value) > maxLine/2, !printable(value), strings.ContainsAny(value, " \t"), u.IsAbs() && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https"):
+	case value == "":
+		return
+	case err != nil, len(value) > maxLine/2, !printable(value), strings.ContainsAny(value, " \t"), u.IsAbs() && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https"), u.Host == "" && strings.HasPrefix(value, "//"):
 		r.note("the sitemap %q is not a URL such as https://www.example.com/sitemap.xml; it is left out", value)
 		return
 	case u.Host == "":
-		value = base.ResolveReference(u).RequestURI()
-		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. Import and merge write %s after the address of the site", u, value)
+		path := base.ResolveReference(u).RequestURI()
+		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. Import and merge write the address of the site before %s", value, path)
+		value = path
 	case u.Scheme == "":
+		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. Import and merge write %s", value, "https:"+value)
 		value = "https:" + value
-		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. Import and merge write %s", u, value)
 	}
 	r.file.sitemaps = append(r.file.sitemaps, value)
 }
@@ -288,7 +306,7 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 	}
 	key, value, colon := strings.Cut(text, ":")
 	ok = colon
-	if words := strings.Fields(text); len(words) == 2 && (!colon || strings.HasPrefix(value, "//") && keyOf(strings.ToLower(words[0])) == "sitemap") {
+	if words := strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == '\t' }); len(words) == 2 && (!colon || strings.HasPrefix(value, "//") && keyOf(strings.ToLower(words[0])) == "sitemap") {
 		// Google's parser accepts white space instead of a colon, but not before a URL.
 		key, value, ok, colon = words[0], words[1], true, false
 	}
@@ -325,6 +343,8 @@ func (r *reader) group(value string) *Group {
 	if strings.EqualFold(name, "Mozilla") {
 		r.wrong("Google's parser reads the name Mozilla in %q, and no known crawler has this name. Bing documents only the name bingbot for its crawler. "+
 			"Write just the name of the crawler that you mean", value)
+	} else if _, others, several := strings.Cut(value, ","); several {
+		r.wrong("crawlers read only the name %q in this line, so the group is not for %s. Write a User-agent line for each crawler", name, trim(others))
 	} else if before, _, _ := strings.Cut(value, "/"); name != strings.Join(strings.FieldsFunc(before, isSpace), " ") {
 		r.note("the name %q is read as %q, as Google's parser does", value, name)
 	}
@@ -391,7 +411,7 @@ func (r *reader) rules(allow bool, value string) []Rule {
 		return nil
 	case value[0] != '/' && value[0] != '*':
 		r.wrong("%q does not start with /, so it never matches; "+
-			"it is left out: write %s in the policy if you meant the %s", value, rooted(value), fileOrFolder(value))
+			"it is left out. Write %s in the policy if you meant this path", value, rooted(value))
 		return nil
 	}
 	if value == "*" {
@@ -418,17 +438,11 @@ func (r *reader) rules(allow bool, value string) []Rule {
 
 // rooted returns the path that a value without a slash at the start probably means.
 func rooted(value string) string {
-	if fileOrFolder(value) == "folder" && !strings.HasSuffix(value, "/") {
+	last := value[strings.LastIndexByte(strings.TrimSuffix(value, "/"), '/')+1:]
+	if isFolder := !strings.ContainsAny(last, ".*$?"); isFolder && !strings.HasSuffix(value, "/") {
 		value += "/"
 	}
 	return "/" + value
-}
-
-func fileOrFolder(value string) string {
-	if strings.ContainsAny(value[strings.LastIndexByte(strings.TrimSuffix(value, "/"), '/')+1:], ".*$?") {
-		return "file"
-	}
-	return "folder"
 }
 
 // writtenSize returns the length in bytes that Google's parser compares: the length as written, with non-ASCII bytes

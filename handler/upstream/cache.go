@@ -203,16 +203,18 @@ func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host s
 	}
 	if err != nil && (!errors.Is(err, errNone) || e.keeps(err)) {
 		e.until = time.Now().Add(retryAfter)
-		if c.isNews(e, err) {
-			c.logger.Warn("fetching a file of the upstream failed", zap.String("file", c.kind.Name), zap.String("host", host), zap.Bool("using_last_good", e.file != nil), zap.Error(err))
-		}
+		c.logFailure(e, err, host)
 		return
 	}
-	if err != nil && e.file != nil {
+	switch {
+	case err != nil && e.file != nil:
 		c.logger.Info("the upstream no longer has a file", zap.String("file", c.kind.Name), zap.String("host", host), zap.Error(err))
+	case err != nil && (errors.Is(err, errDenied) || isOther(err)):
+		c.logFailure(e, err, host)
+	default:
+		e.failure = ""
 	}
 	old := e.size()
-	e.failure = ""
 	if e.before = nil; found != e.file {
 		e.before = e.file
 	}
@@ -222,15 +224,16 @@ func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host s
 	}
 }
 
-// isNews reports whether to log a failure of a site: the first one after a success, and each one with another cause.
-// Clients can invent hosts, so the number of all log lines is limited, too.
-func (c *Cache[T]) isNews(e *entry[T], err error) bool {
+// logFailure logs the first failure of a site after a success, and each failure with another cause. Clients can invent
+// hosts, so the number of all log lines is limited, too.
+func (c *Cache[T]) logFailure(e *entry[T], err error, host string) {
 	before := e.failure
 	if e.failure = err.Error(); e.failure == before {
-		return false
+		return
 	}
-	ok, _ := c.failures.Sample(struct{}{}, time.Now())
-	return ok
+	if ok, _ := c.failures.Sample(struct{}{}, time.Now()); ok {
+		c.logger.Warn("fetching a file of the upstream failed", zap.String("file", c.kind.Name), zap.String("host", host), zap.Bool("using_last_good", e.file != nil), zap.Error(err))
+	}
 }
 
 // keeps reports whether the last file stays in use, even though err says that the site has no such file.

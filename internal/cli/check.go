@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -203,14 +205,23 @@ func renderCommand() *cobra.Command {
 			}
 			o := robotsserve.Options{Scheme: scheme}
 			text, _ := s.Robots.Text(host)
+			sitemaps := s.Policy.Spec().SitemapsOf(host)
 			switch {
 			case other != "":
-				if text, err = renderMerged(cmd, s.Policy, host, other, o); err != nil {
+				file, err := readBelow(cmd, other)
+				if err != nil {
 					return err
 				}
+				if text, err = renderMerged(cmd, s.Policy, host, file, o); err != nil {
+					return err
+				}
+				sitemaps = slices.Concat(sitemaps, file.Sitemaps())
 			case scheme == "http":
 				f, _ := robotsserve.Render(s.Policy, host, o)
 				text = string(f.Body)
+			}
+			if host == "" {
+				noteSitemaps(cmd.ErrOrStderr(), sitemaps)
 			}
 			_, err = io.WriteString(cmd.OutOrStdout(), text)
 			return err
@@ -221,17 +232,22 @@ func renderCommand() *cobra.Command {
 	return cmd
 }
 
-// renderMerged renders a policy merged with a robots.txt. It prints notes about the robots.txt.
-func renderMerged(cmd *cobra.Command, p *policy.Policy, host, name string, o robotsserve.Options) (string, error) {
-	file, err := readBelow(cmd, name)
-	if err != nil {
-		return "", err
+// noteSitemaps says which sitemaps a robots.txt without a host lacks.
+func noteSitemaps(w io.Writer, sitemaps []string) {
+	for _, s := range sitemaps {
+		if strings.HasPrefix(s, "/") {
+			fmt.Fprintf(w, "the sitemap %s is left out, because its host is not known; add --host, such as --host www.example.com\n", s)
+		}
 	}
+}
+
+// renderMerged renders a policy merged with a robots.txt. It prints notes about the robots.txt.
+func renderMerged(cmd *cobra.Command, p *policy.Policy, host string, file *robotstxt.File, o robotsserve.Options) (string, error) {
 	f, problems, notes := robotsserve.Merge(p, host, file, o)
-	writeNotes(cmd.ErrOrStderr(), name, notes)
+	writeNotes(cmd.ErrOrStderr(), file.Name, notes)
 	for _, pr := range problems {
 		if pr.Severity == policy.Error {
-			return "", fmt.Errorf("%s cannot be merged: %s", name, pr.Message)
+			return "", fmt.Errorf("%s cannot be merged: %s", file.Name, pr.Message)
 		}
 	}
 	return string(f.Body), nil

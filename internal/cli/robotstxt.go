@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -84,7 +83,7 @@ func checkRobots(raw *policyinput.Raw) *checkedRobots {
 	case c.unread != nil:
 		notes = slices.Insert(notes, 0, robotstxt.Note{Line: 1, Message: c.unread.Error()})
 	default:
-		notes = slices.Insert(notes, 0, robotstxt.Note{Message: errors.Unwrap(err).Error()})
+		notes = slices.Insert(notes, 0, robotstxt.Note{Message: err.Error()})
 	}
 	if raw.Note != "" {
 		notes = slices.Insert(notes, 0, robotstxt.Note{Message: raw.Note})
@@ -107,7 +106,12 @@ func (c *checkedRobots) failed(strict bool) bool {
 
 func (c *checkedRobots) writeText(w io.Writer) error {
 	var b strings.Builder
+	warnings := 0
 	for _, n := range c.Notes {
+		if n.Wrong {
+			warnings++
+			n.Message = "warning: " + n.Message
+		}
 		writeNote(&b, c.File, n.Line, n.Message)
 	}
 	if c.unread != nil {
@@ -117,7 +121,7 @@ func (c *checkedRobots) writeText(w io.Writer) error {
 		if len(c.Groups) > 0 {
 			has += " for " + english.Some(c.Groups, 3)
 		}
-		fmt.Fprintf(&b, "%s is a robots.txt with %s; %s\n", c.File, has, english.Count(len(c.Notes), "note"))
+		fmt.Fprintf(&b, "%s is a robots.txt with %s; %s and %s\n", c.File, has, english.Count(warnings, "warning"), english.Count(len(c.Notes)-warnings, "note"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

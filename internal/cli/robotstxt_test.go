@@ -45,7 +45,7 @@ func TestRobotsTxtInPlaceOfAPolicy(t *testing.T) {
 			}
 		}
 		out, _, err := runCheck(t, "", name)
-		for _, want := range []string{":3: \"http://example.com/x\" is a URL instead of a path such as /x/", "is a robots.txt with 3 Allow or Disallow lines for * and GPTBot; 1 note"} {
+		for _, want := range []string{":3: warning: \"http://example.com/x\" is a URL instead of a path such as /x/", "is a robots.txt with 3 Allow or Disallow lines for * and GPTBot; 1 warning and no notes"} {
 			if err != nil || !strings.Contains(out, want) {
 				t.Errorf("%v: no %q in\n%s", err, want, out)
 			}

@@ -45,14 +45,17 @@ func preferences(key, value string, line int) (all []preference) {
 
 // preference returns the value that applies to a usage of a path, or "" if there is none, and the line. For each key, the
 // line with the longest path applies. If lines contradict each other, "no" wins. Lines above the first group belong to
-// all groups that do not mention the usage.
+// all groups that do not state this preference.
 func (f *File) preference(g *group, usage, path string) (value string, line int) {
 	if g == nil {
 		return "", 0
 	}
-	own := g.preferences
-	if !slices.ContainsFunc(own, func(p preference) bool { return p.usage == usage }) {
-		own = slices.Concat(own, f.top)
+	own := slices.Clone(g.preferences)
+	for _, t := range f.top {
+		same := func(p preference) bool { return p.key == t.key && p.usage == t.usage && p.path.text == t.path.text }
+		if t.usage == usage && !slices.ContainsFunc(g.preferences, same) {
+			own = append(own, t)
+		}
 	}
 	for _, key := range []string{contentUsage, contentSignal} {
 		longest := 0

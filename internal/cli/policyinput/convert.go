@@ -47,9 +47,12 @@ func Convert(name string, data []byte) (*Converted, error) {
 	}
 	notes := slices.Clone(im.Notes)
 	for _, d := range c.warnings {
-		if at, _ := c.at(d.Pos); at >= 0 && d.Severity == policy.Warning {
+		if at, s := c.at(d.Pos); at >= 0 && d.Severity == policy.Warning {
 			line := cmp.Or(im.Spec.Rules[at].CrawlDelayPos.Line, im.Spec.Rules[at].Pos.Line)
-			notes = append(notes, robotstxt.Note{Line: line, Message: d.Message + ". Import keeps this line, so check also warns about it in the policy", Cause: d.Code})
+			if s != nil {
+				line = cmp.Or(s.Pos.Line, line)
+			}
+			notes = append(notes, robotstxt.Note{Line: line, Message: "after an import, check prints this warning, with lines of the new policy: " + d.Message, Wrong: true, Cause: d.Code})
 		}
 	}
 	for _, p := range c.file.Effect.Robots.Check() {

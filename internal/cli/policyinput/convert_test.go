@@ -48,7 +48,7 @@ func TestConvert(t *testing.T) {
 				{"nobody", "/b/", true},
 			},
 			has: []string{"# yaml-language-server: $schema=", "- Googlebot may crawl /\n", "- Bingbot may crawl /\n", "- for: everyone-else\n", "- for: [Googlebot, Applebot",
-				"  # everyone-else is the group of *.", "  # Applebot, ImagesiftBot and Kagibot follow the group of Googlebot, because this robots.txt does not name them.\n",
+				"  # everyone-else is the group of *.", "  # The group of Googlebot also applies to these crawlers, which have no group in this robots.txt: Applebot, ImagesiftBot and Kagibot.\n",
 				"# content-usage is off, because this robots.txt has no Content-Usage lines.\n# controls is off,"},
 		},
 		{
