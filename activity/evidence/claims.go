@@ -99,7 +99,7 @@ func ParseMark(name string, content []byte) (last Mark, err error) {
 // lastSubject holds the facts for the claim of [Check.Reaches].
 type lastSubject struct {
 	Check *Check
-	Mark  claim.Known[Mark] `gap:"last" what:"without a copy of the log's last line, an older version of the log cannot be detected" close:"with --last, name a copy that is stored in another place"`
+	Mark  claim.Known[Mark] `gap:"last" what:"without a copy of its last line, an older log cannot be detected" close:"with --last, name a copy that is stored in another place"`
 	Has   bool              // the log has the marked line, unchanged
 }
 

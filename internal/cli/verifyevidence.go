@@ -192,7 +192,7 @@ The exit code is:
   2  the log cannot be read
   3  the log cannot be judged, because it is not signed, or because it records that
      something is missing`
-	cmd.Flags().StringVar(&last, "last", "", "a copy of a signature (.sig) or of time stamps (.stamps) that is stored in another place, or storage:KEY; the log must contain the line that the copy identifies")
+	cmd.Flags().StringVar(&last, "last", "", "a copy of a signature (.sig) or of time stamps (.stamps) from another place, or storage:KEY; the log must contain the line that it identifies")
 	of.flags(cmd, "with --last storage:KEY: the configuration that sets the storage")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	verify.add(cmd.Flags())
