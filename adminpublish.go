@@ -121,7 +121,7 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 			return c, apiError(http.StatusRequestEntityTooLarge, fmt.Errorf("the policy is larger than %d bytes", policyfile.MaxSize))
 		}
 		if err == nil && len(text) == 0 {
-			err = errors.New("the body is empty: send the policy file, as curl --data-binary @site-policy.yaml does, or give undo or version")
+			err = errors.New("the body is empty: send the policy file, as curl --data-binary @site-policy.yaml does, or set the parameter undo or version")
 		}
 		if c.Text = string(text); err != nil {
 			return c, apiError(http.StatusBadRequest, err)
@@ -142,7 +142,7 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 		return c, apiError(http.StatusConflict, fmt.Errorf("not published: %w", err))
 	}
 	if q.Has("undo") && st.UndoesUndo() && q.Get("again") != "yes" {
-		return c, apiError(http.StatusConflict, fmt.Errorf("not published: the present version is an undo, and this would bring back %s; if that is intended, add again=yes", back.Label()))
+		return c, apiError(http.StatusConflict, fmt.Errorf("not published: the present version is an undo, so a second undo would bring back %s; if that is intended, add again=yes", back.Label()))
 	}
 	c.Text, c.Note = back.Text, cmp.Or(c.Note, "back to "+back.Label())
 	return c, nil

@@ -108,7 +108,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}
 	}
 	if decides && h.Decide == "" {
-		return d.Errf("%s needs a line \"style\" that names the asking server's protocol: one of %s", decideDirective, strings.Join(decideValues, ", "))
+		return d.Errf("%s needs a line \"style\" with the protocol of the server that asks for decisions: one of %s", decideDirective, strings.Join(decideValues, ", "))
 	}
 	return nil
 }

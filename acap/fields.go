@@ -295,7 +295,7 @@ func (s *fieldSolver) unready(quals string) bool {
 func (s *fieldSolver) warnUnready(limits policy.Limits) {
 	for i := range s.statements {
 		if st := s.statements[i].Statement; st.Qualifiers != nil && slices.Contains(limits, st.Qualifiers) {
-			s.warn(st, "acap-not-ready", fmt.Sprintf("ACAP 1.0 calls the must-… qualifiers of %s not ready, so its records disallow %q instead. Write \"action-requests: on\" under publish if crawlers that you know read them",
+			s.warn(st, "acap-not-ready", fmt.Sprintf("ACAP 1.0 calls the must-… qualifiers of %s not ready, so its records disallow %q instead. Write \"action-requests: on\" under publish if you know crawlers that read them",
 				st.Usage, st.Pattern))
 		}
 	}

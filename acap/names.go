@@ -293,7 +293,7 @@ func (w *writer) checkQualifiers(c *policy.Class, st *conditional, u policy.Usag
 		return
 	}
 	if len(q.ProhibitedModification) > 0 && !slices.Contains(policy.QualifiersOf(u), policy.QualifierProhibitedModification) {
-		w.warn(st.Statement, "acap-modification", fmt.Sprintf("ACAP knows prohibited-modification for %s, but not for %s, which has its own rule: for %s the records say %q without this qualifier",
+		w.warn(st.Statement, "acap-modification", fmt.Sprintf("ACAP defines prohibited-modification for %s, but not for %s, which has its own rule. So the records for %s contain %q without this qualifier",
 			st.Statement.Usage, u, u, st.Statement.Pattern))
 	}
 	for _, resource := range []string{q.MustUseResource, q.MustIncludeResource} {

@@ -188,7 +188,7 @@ func (p *parser) add(r *Record, usage string, words []string, allow bool) {
 		}
 		f.Local, f.Parts, f.Unreadable = u.Name, u.Parts, p.late(u.line, local)
 		if !allow {
-			p.problem("a disallow entry cannot name the locally defined usage %q; it is read as one of each usage in it", local)
+			p.problem("a disallow entry cannot use the locally defined usage %q; it is read as a disallow entry for each usage in the definition", local)
 		}
 	} else {
 		u, ok := policy.ParseUsage(usage)

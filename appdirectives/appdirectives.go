@@ -52,7 +52,7 @@ func Lines(p *policy.Policy, c *policy.Class, purpose string) ([]policy.Line, []
 	}, func(a, b directed) bool { return a.text == b.text })
 	if !ok {
 		return nil, append(problems, policy.NewProblem(policy.Error, "app-directives-cross", first,
-			"the paths of the app-directives cross in too many ways, and robots.txt can only say one thing for a path; use paths without * and $"))
+			"the paths of the app-directives overlap in too many ways, and robots.txt can have only one directive for a path; use paths without * and $"))
 	}
 	slices.SortFunc(cells, func(a, b solve.Cell[directed]) int { return a.Order - b.Order })
 	var lines []policy.Line

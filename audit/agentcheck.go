@@ -95,7 +95,7 @@ func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
 	if as.crawler == nil || !as.crawler.Verification.IsEmpty() {
 		f = f.as(Warning)
 		f.Message += ". This is inconclusive: the server may verify crawlers, and the audit only used the crawler's name"
-		f.Fix = "look in the log of the server or CDN whether the real crawler gets the page"
+		f.Fix = "check in the log of the server or CDN whether the real crawler gets the page"
 	}
 	return f
 }

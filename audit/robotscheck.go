@@ -99,7 +99,7 @@ func (a *auditor) robotsResponse(r *response) (readable bool) {
 		a.add(finding("robots-too-large", at, "", fmt.Sprintf("robots.txt is longer than 500 KiB: crawlers may stop at line %d (RFC 9309 section 2.5)", line), "shorten it by replacing lists of pages with patterns"))
 	}
 	if !utf8.Valid(r.body) || bytes.HasPrefix(r.body, []byte("\xff\xfe")) || bytes.HasPrefix(r.body, []byte("\xfe\xff")) || bytes.IndexByte(r.body, 0) >= 0 {
-		a.add(finding("robots-encoding", at, "", "robots.txt is not UTF-8, which RFC 9309 section 2.3 requires: crawlers misread lines or all of it", "save it as UTF-8"))
+		a.add(finding("robots-encoding", at, "", "robots.txt is not UTF-8, which RFC 9309 section 2.3 requires: crawlers misread some or all of its lines", "save it as UTF-8"))
 		return false
 	}
 	return true
@@ -142,7 +142,7 @@ func (a *auditor) robotsFreshness(ctx context.Context) {
 	fresh := a.fetch.get(ctx, a.probe(at), a.own)
 	differs := fresh.ok() && !fresh.looksLikeHTML() && !bytes.Equal(fresh.body, a.robots.body)
 	if differs {
-		a.add(finding("robots-stale", at.String(), "", "a cache serves an old robots.txt"+because(a.robots.cached())+", because the same request with a query gets a different one", "clear the cache for /robots.txt, and let it respect Cache-Control"))
+		a.add(finding("robots-stale", at.String(), "", "a cache serves an old robots.txt"+because(a.robots.cached())+": the same request with a query gets a different one", "clear the cache for /robots.txt, and let it respect Cache-Control"))
 	} else if age, err := strconv.Atoi(a.robots.header.Get("Age")); err == nil && age > 24*60*60 {
 		a.add(finding("robots-stale", at.String(), "", fmt.Sprintf("a cache serves a robots.txt that is %d hours old; RFC 9309 section 2.4 allows 24", age/3600), "let the cache respect Cache-Control"))
 	}

@@ -22,7 +22,7 @@ func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 	if len(missing) == 0 && len(added) == 0 {
 		return Finding{}, true
 	}
-	const fix = "find what changes robots.txt on its way: a setting of the CDN, a plugin, or a file of the same name"
+	const fix = "find out what changes or replaces robots.txt: a setting of the CDN, a plugin, or a file with the same name"
 	d, ok := a.decisionDifference(a.readRobots(file.Body), a.readRobots(served))
 	if d == "" && !ok {
 		return finding("robots-not-compared", at, "", "robots.txt differs from what the policy publishes; whether it has the same meaning cannot be judged, because there are too many rules", fix), false

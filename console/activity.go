@@ -108,7 +108,7 @@ func open(a *Activity, o *optional.Opening, before error) (s openStore, err erro
 		if err != nil {
 			return s, err
 		}
-		caddy.Log().Named("robots_policy.activity").Warn("the damaged activity database was put aside, and a new one begins", zap.String("damaged", name))
+		caddy.Log().Named("robots_policy.activity").Warn("the damaged activity database was renamed, and Caddy starts a new one", zap.String("damaged", name))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel

@@ -351,7 +351,7 @@ func (v *view) robotsDiffs(draft *site.Site) (all []robotsDiff) {
 // draftFile sends the text of the form back as a file.
 func draftFile(w http.ResponseWriter, v *view) error {
 	if v.r.Method != http.MethodPost {
-		return failed(http.StatusMethodNotAllowed, "use the form on the page “What would change”")
+		return failed(http.StatusMethodNotAllowed, "to download a draft, use the form on the page “What would change”")
 	}
 	name := "site-policy.yaml"
 	if v.Running != nil && strings.HasSuffix(v.Running.File(), ".yaml") {

@@ -146,9 +146,9 @@ func newSpark(counts []int64, unit string) (s spark) {
 			top = max(top, sums[at])
 		}
 	}
-	s.Label = "Requests every " + unit + ": " + strings.Join(texts, ", ")
+	s.Label = "Requests per " + unit + ": " + strings.Join(texts, ", ")
 	if len(counts) > 31 {
-		s.Label = fmt.Sprintf("Requests every %s, over %d %ss, at most %s", unit, len(counts), unit, english.Number(slices.Max(counts)))
+		s.Label = fmt.Sprintf("Requests per %s over %d %ss; the highest number is %s", unit, len(counts), unit, english.Number(slices.Max(counts)))
 	}
 	points := make([]string, len(sums))
 	for i, n := range sums {

@@ -72,7 +72,7 @@ func (c *ClickHouse) check() error {
 //	}
 func (c *ClickHouse) unmarshal(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&c.URL) {
-		return d.Err("fleet_database takes one argument, the address of the HTTP interface of ClickHouse with the database as the path")
+		return d.Err("fleet_database takes one argument: the address of ClickHouse's HTTP interface with the database as the path, such as https://clickhouse.example.net:8443/robots")
 	}
 	return block.Read(d, block.Text("user", "a name", &c.User), block.Text("password_file", "a file", &c.PasswordFile),
 		block.Text("console_user", "a name", &c.ConsoleUser), block.Text("console_password_file", "a file", &c.ConsolePasswordFile),
@@ -140,7 +140,7 @@ func (n fleetNode) HeardAgo() string { return lag(max(n.Heard, time.Minute)) + "
 
 // sentSubject holds the data that [sentAll] judges.
 type sentSubject struct {
-	Behind claim.Known[time.Duration] `gap:"silent-server" what:"the server is silent" close:"if it is stopped, start it with the activity database that it had. If it runs, find out why it does not reach the fleet's database"`
+	Behind claim.Known[time.Duration] `gap:"silent-server" what:"the server is silent" close:"if the server is stopped, start it again with its previous activity database. If it runs, find out why it does not reach the fleet database"`
 	Ago    time.Duration              // the time since the fleet's database had all requests of the server
 }
 

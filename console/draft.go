@@ -50,7 +50,7 @@ type draft struct {
 var (
 	errTooLong  = fmt.Errorf("the draft is longer than %d KiB", maxDraft>>10)
 	errPanicked = errors.New("checking this draft failed because of an error in the program; undo your last change, and report the error, which is in the log of the server")
-	errTooSlow  = errors.New("checking the draft takes too long; shorten it with categories of crawlers and wildcards for hosts")
+	errTooSlow  = errors.New("checking the draft takes too long; shorten it: use categories instead of single crawlers, and wildcards for hosts")
 )
 
 // checkDraft checks a text. It returns an error if the text is too long or the check takes too long.

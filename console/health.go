@@ -111,7 +111,7 @@ func (d *healthData) lead(v *view) string {
 		text += "The file of a host is loaded at the first request for that host. "
 	}
 	if v.may != nil {
-		return text + "Recorders, lists and storage are shared by all sites of this server, so only the console of the server shows them."
+		return text + "All sites of this server share its recorders, lists and storage. Only the console in Caddy's global options shows them."
 	}
 	text += sentence(v.recorded().Text()) + " "
 	status := identity.CurrentStatus()

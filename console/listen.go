@@ -92,7 +92,7 @@ func (c *Console) listen(o *optional.Opening, _ error) (*listener, error) {
 	}
 	l, ok := ln.(net.Listener)
 	if !ok {
-		return nil, errors.New("the console needs an address of TCP or a unix socket")
+		return nil, errors.New("the console needs a TCP address or a unix socket")
 	}
 	port := fmt.Sprint(a.StartPort)
 	s := &listener{server: &server{local: true, logger: c.logger}, hosts: map[string]bool{}}

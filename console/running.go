@@ -74,7 +74,7 @@ func (v *view) choose() (*running, error) {
 		}
 	}
 	if v.may != nil && len(documents)+len(policies.Pool.Waiting()) > 1 {
-		return nil, failed(http.StatusNotFound, "this server uses several policies, and none of them names this host; see them in the console of the server")
+		return nil, failed(http.StatusNotFound, "this server uses several policies, and none of them names this host; the console in Caddy's global options shows all of them")
 	}
 	return ofDocument(documents[0]), nil
 }

@@ -130,7 +130,7 @@ func versionText(w http.ResponseWriter, v *view) error {
 	switch kind, id := v.Param("kind"), v.Param("id"); kind {
 	case "policy":
 		if !v.showsText() {
-			return failed(http.StatusForbidden, "this policy has rules for hosts of other sites, so only the console of the server shows it")
+			return failed(http.StatusForbidden, "this policy has rules for hosts of other sites, so only the console in Caddy's global options shows it")
 		}
 		found, ok, err := v.versionOf(id)
 		if err != nil {

@@ -25,9 +25,9 @@ func TestSpark(t *testing.T) {
 		label  string
 		points int
 	}{
-		{3, "hour", "Requests every hour: 5, 5, 5", 3},
-		{53, "week", "Requests every week, over 53 weeks, at most 5", 53},
-		{91, "day", "Requests every day, over 91 days, at most 5", 45},
+		{3, "hour", "Requests per hour: 5, 5, 5", 3},
+		{53, "week", "Requests per week over 53 weeks; the highest number is 5", 53},
+		{91, "day", "Requests per day over 91 days; the highest number is 5", 45},
 	} {
 		counts := make([]int64, c.n)
 		for i := range counts {

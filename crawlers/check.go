@@ -62,7 +62,7 @@ func checkCrawler(c *Crawler) (errs []error) {
 	case c.Category == CategorySearch && (feedsAI || c.Results != "") && c.Results != ResultsWeb && c.Results != ResultsAI:
 		add("results is %q; expected web or ai, because the search engine feeds AI, too", c.Results)
 	case c.Results != "" && c.Docs == "":
-		add("docs is missing; name a page that says what the results are")
+		add("docs is missing; give the address of a page that describes the results")
 	}
 	if c.Docs != "" && !isWebAddress(c.Docs) {
 		add("invalid docs %q: must be a web address such as https://www.example.com/bot", c.Docs)

@@ -61,7 +61,7 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 		{
 			"a modification that a narrower usage does not know", "ACAP 2.5.5.2.4",
 			"  - for: everyone\n    allow:\n      present: {paths: /, prohibited-modification: translation}\n      present-thumbnail: /\n",
-			`5:24: warning: ACAP knows prohibited-modification for present, but not for present-thumbnail`, "",
+			`5:24: warning: ACAP defines prohibited-modification for present, but not for present-thumbnail`, "",
 		},
 		{
 			"directives in a named group only", "draft-nottingham-plan-b, Interaction with the User-Agent Line",

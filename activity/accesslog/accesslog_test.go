@@ -188,7 +188,7 @@ func TestReadFiles(t *testing.T) {
 	for _, c := range []struct{ name, want string }{
 		{filepath.Join(dir, "none.log"), "check the name and the folder"},
 		{filepath.Join(dir, "none*"), "no file matches"},
-		{dir, "is a directory; name the files in it"},
+		{dir, "is a directory; give the files in it"},
 	} {
 		if _, err := Expand([]string{c.name}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)

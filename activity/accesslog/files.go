@@ -49,15 +49,15 @@ func Expand(names []string) ([]string, error) {
 				case err != nil:
 					return nil, err
 				case info.IsDir():
-					return nil, fmt.Errorf("%s is a directory; name the files in it, for example %s", f, filepath.Join(f, "*.log"))
+					return nil, fmt.Errorf("%s is a directory; give the files in it, for example %s", f, filepath.Join(f, "*.log"))
 				}
 			}
 			for i, other := range files {
 				switch {
 				case f == other:
-					return nil, fmt.Errorf("%s is named twice, so its requests would be counted twice; name it once", f)
+					return nil, fmt.Errorf("%s is given twice, so its requests would be counted twice; give it once", f)
 				case info != nil && infos[i] != nil && os.SameFile(info, infos[i]):
-					return nil, fmt.Errorf("%s and %s are the same file, so its requests would be counted twice; name it once", other, f)
+					return nil, fmt.Errorf("%s and %s are the same file, so its requests would be counted twice; give it once", other, f)
 				}
 			}
 			files, infos = append(files, f), append(infos, info)

@@ -29,8 +29,8 @@ const (
 
 // closes maps each gap to advice on how to avoid the gap.
 var closes = map[string]string{
-	GapLines:      "name the whole log, or describe its lines with --format",
-	GapArchive:    "copy the file again from the server that wrote it, or name the uncompressed log",
+	GapLines:      "give the complete log, or describe its lines with --format",
+	GapArchive:    "copy the file again from the server that wrote it, or give the uncompressed log",
 	GapUserAgents: "log the User-Agent, for example with the format combined",
 }
 

@@ -46,7 +46,7 @@ func (c *Check) Whole() claim.Claim {
 	}
 	switch {
 	case len(c.Keys) == 0:
-		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "anyone with write access to the files can make such a log", Close: "add a key to the block of the option \"evidence\""})
+		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "the log is not signed, so anyone with write access to the files could have written it", Close: "add a key to the block of the option \"evidence\""})
 	// A log that is being written may end with unsigned lines. The claim then names the last signed line.
 	case c.Signed < c.Files && c.Tail == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the lines of a day are not signed, so anyone with write access to these lines may have changed them", Close: "find out whether the signature of that day was removed"})
@@ -99,7 +99,7 @@ func ParseMark(name string, content []byte) (last Mark, err error) {
 // lastSubject holds the facts for the claim of [Check.Reaches].
 type lastSubject struct {
 	Check *Check
-	Mark  claim.Known[Mark] `gap:"last" what:"without a copy of its last line, an older version of the log looks the same" close:"with --last, name a copy that is stored in another place"`
+	Mark  claim.Known[Mark] `gap:"last" what:"without a copy of its last line, an older log cannot be detected" close:"with --last, name a copy that is stored in another place"`
 	Has   bool              // the log has the marked line, unchanged
 }
 

@@ -258,7 +258,7 @@ func TestFlood(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if len(reports) != 1 || !strings.Contains(reports[0], "omitted: events of Bytespider (unverified) are left out: this crawler had used its daily share of the log") {
+	if len(reports) != 1 || !strings.Contains(reports[0], "omitted: events of Bytespider (unverified) are left out of the evidence log: this crawler had used its daily share of the log") {
 		t.Errorf("%q", reports)
 	}
 	n := map[string]int64{}

@@ -258,7 +258,7 @@ func TestWhileNotOpen(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c := verify(t, dir); c.Omitted != 7 || len(c.Gaps) != 1 || !strings.Contains(c.Gaps[0], "7 events (violation) of GPTBot, verified, were left out: the log could not be opened") {
+	if c := verify(t, dir); c.Omitted != 7 || len(c.Gaps) != 1 || !strings.Contains(c.Gaps[0], "7 events (violation) of GPTBot (verified) were left out: the log could not be opened") {
 		t.Errorf("%+v", c)
 	}
 }

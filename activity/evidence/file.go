@@ -96,7 +96,7 @@ func (l *Log) resume() (found []*Event, err error) {
 		default:
 			return found, nil
 		}
-		return append(found, &Event{Reason: NotSigned, Text: fileName(day) + " " + why + ": lines that were written before this start may have been changed"}), nil
+		return append(found, &Event{Reason: NotSigned, Text: fileName(day) + " " + why + ": lines written before Caddy started may have been changed"}), nil
 	}
 	return nil, nil
 }

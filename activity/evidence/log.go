@@ -273,7 +273,7 @@ func (l *Log) add(e *Event) bool {
 	if e.Type == TypeRead || e.Type == TypeViolation {
 		if l.omitting != l.day {
 			l.omitting = l.day
-			l.options.Report(TypeOmitted, fmt.Errorf("events of %s (%s) are left out: %s. More events may be left out today; the log counts them", e.Crawler, e.Identity, reasons[reason]))
+			l.options.Report(TypeOmitted, fmt.Errorf("events of %s (%s) are left out of the evidence log: %s. More events may be left out today; the log records their number", e.Crawler, e.Identity, reasons[reason]))
 		}
 		l.omitted.add(omission{share{e.Type, party{e.Crawler, e.Identity}}, reason}, 1)
 	}

@@ -100,7 +100,7 @@ func ReadPublicKey(name string) (ed25519.PublicKey, error) {
 		public, _ := key.Public().(ed25519.PublicKey)
 		return public, nil
 	default:
-		return nil, errors.Join(err, errors.New(name+" has no Ed25519 key: name the public part of the key that signs the log, which openssl pkey -in KEY -pubout writes"))
+		return nil, errors.Join(err, errors.New(name+" has no Ed25519 key: give the public key of the log's owner; openssl pkey -in KEY -pubout writes it from the private key"))
 	}
 }
 

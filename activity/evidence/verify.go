@@ -131,7 +131,7 @@ func Verify(dir string, key ed25519.PublicKey, roots *x509.CertPool) (*Check, er
 		c.problem("the log begins with event %d, and should begin with event %d: files were removed", c.first, max(c.expected, 1))
 	}
 	if len(key) > 0 && len(c.Keys) == 0 && len(c.Problems) == 0 {
-		c.problem("no line is signed with the named key")
+		c.problem("no line is signed with the given key")
 	}
 	if len(c.Keys)+len(key) > 0 {
 		for _, file := range c.unsigned {
@@ -172,7 +172,7 @@ func (c *checking) event(file string, e *Event, hash string) {
 	switch e.Type {
 	case TypeOmitted:
 		c.Omitted += e.Count
-		c.gap(e, "%d events (%s) of %s, %s, were left out: %s", e.Count, e.What, e.Crawler, e.Identity, reasons[e.Reason])
+		c.gap(e, "%d events (%s) of %s (%s) were left out: %s", e.Count, e.What, e.Crawler, e.Identity, reasons[e.Reason])
 	case TypeTrouble:
 		c.gap(e, "%s", e.Text)
 	case TypeExpired:

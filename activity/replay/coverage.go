@@ -35,7 +35,7 @@ const (
 var unsaidWords = map[string]struct{ what, fix string }{
 	gapHosts:   {"without a host in the log", "name the host with --host"},
 	gapQueries: {"whose query was not stored", "replay the access log instead"},
-	gapFolded:  {"whose paths were summed up", "in the option \"activity\", set a larger rows_per_hour"},
+	gapFolded:  {"whose paths were not stored", "in the option \"activity\", set a larger rows_per_hour"},
 }
 
 // maxGap is the longest time without a request that is normal even for a small site.

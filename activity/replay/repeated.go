@@ -56,7 +56,7 @@ func (t *tally) repeated(names []string) (gaps []claim.Gap) {
 	for _, pair := range slices.SortedFunc(maps.Keys(common), func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) }) {
 		if n := common[pair]; n >= min(commonEnough, of[pair[0]], of[pair[1]]) {
 			gaps = append(gaps, claim.Gap{
-				Name: gapRepeated, What: names[pair[0]] + " and " + names[pair[1]] + " have requests in common, which are counted twice", Close: "name each log once",
+				Name: gapRepeated, What: names[pair[0]] + " and " + names[pair[1]] + " have requests in common, which are counted twice", Close: "give each log only once",
 			})
 		}
 	}
@@ -70,6 +70,6 @@ func (t *tally) repeatedIn(o *Options, stored *tally) (gaps []claim.Gap) {
 	}
 	return append(gaps, claim.Gap{
 		Name: gapRepeated, What: "the logs and " + o.StoreName + " have requests of the same time, which may be counted twice",
-		Close: "name only one of them, or limit the time with --since and --until",
+		Close: "use only one of them, or limit the time with --since and --until",
 	})
 }

@@ -421,7 +421,7 @@ func TestTargetsAreJudgedAsTheServerDoes(t *testing.T) {
 	if r.Requests != 13 || got[activity.Blocked] != 6 || got[activity.Allowed] != 4 {
 		t.Errorf("%d requests, %v", r.Requests, got)
 	}
-	if notes := fmt.Sprint(r.NotReplayed); !strings.Contains(notes, "{3 crawler requests with a scheme, but no host, in the target") {
+	if notes := fmt.Sprint(r.NotReplayed); !strings.Contains(notes, "{3 crawler requests whose address has a scheme, but no host") {
 		t.Error(notes)
 	}
 }

@@ -45,7 +45,7 @@ func gaps(nodes []Node, now, from time.Time) (all []claim.Gap) {
 			continue
 		case n.Silent() && (!heard[n.Name] || n.Behind > 0):
 			g.Name, g.What = GapSilentServer, fmt.Sprintf("the server %s of the fleet has been silent for %s, so its requests since then are missing", n.Name, n.Heard.Round(time.Second))
-			g.Close = "if it is stopped, start it with the activity database that it had. If it runs, find out why it does not reach the fleet's database"
+			g.Close = "if the server is stopped, start it again with its previous activity database. If it runs, find out why it does not reach the fleet database"
 		case n.Silent():
 			continue // the server has a new database
 		case n.Behind > n.Every+max(n.Every, time.Minute):

@@ -90,13 +90,13 @@ func explain(e *engine, facts crawlers.Verification, addr netip.Addr) (policy.Id
 func whyUndecided(urls []string, addr netip.Addr, lists []verify.ListStatus) string {
 	for _, l := range lists {
 		if slices.Contains(urls, l.URL) && l.Prefixes > 0 && l.Fresh && l.Incomplete != "" {
-			return "; the list does not make it an impostor: " + l.Incomplete
+			return "; the list does not prove that the client is an impostor: " + l.Incomplete
 		}
 		if slices.Contains(urls, l.URL) && !l.Fresh {
-			return "; the list is too old to make it an impostor"
+			return "; the list is too old to prove that the client is an impostor"
 		}
 	}
-	return "; the list has only addresses of the other family (IPv4 or IPv6), so it does not make it an impostor"
+	return "; the list has only addresses of the other family (IPv4 or IPv6), so it does not prove that the client is an impostor"
 }
 
 // asOf returns a phrase with the age of a list, to be appended to a sentence.

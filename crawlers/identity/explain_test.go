@@ -27,7 +27,7 @@ func TestExplainEmbedded(t *testing.T) {
 		{"Googlebot", "66.249.66.1", policy.Verified, "66.249.66.1 is on the list https://developers.google.com/"},
 		{"Googlebot", "::ffff:66.249.66.1", policy.Verified, "is on the list"},
 		{"Googlebot", "20.0.0.1", policy.Unknown, "reverse DNS was not checked"},
-		{"ClaudeBot", "20.0.0.1", policy.Unknown, "too old to make it an impostor"},
+		{"ClaudeBot", "20.0.0.1", policy.Unknown, "too old to prove that the client is an impostor"},
 		{"ClaudeBot", "10.0.0.1", policy.Unknown, "is not on https://claude.com/"},
 		{"NewBot", "20.0.0.1", policy.Unknown, "which is not available here"},
 		{"Bytespider", "20.0.0.1", policy.Unknown, "does not publish anything that lets this server verify 20.0.0.1"},

@@ -58,7 +58,7 @@ func (m Methods) Lacks(name string, spec *policy.Spec, catalog *crawlers.Catalog
 	return all
 }
 
-const onlyBuiltIn = `only the address lists in this version can prove the identity. When these lists expire, the rule no longer applies; add "verify lists dns", or install a newer version in time`
+const onlyBuiltIn = `only the address lists in this version of the program can prove the identity. When these lists expire, the rule no longer applies; add "verify lists dns", or install a newer version in time`
 
 // lacksOf returns the reasons why a rule that demands proof never applies to some of its crawlers, or applies only for
 // a limited time.
@@ -90,7 +90,7 @@ func (m Methods) lacksOf(r *policy.Rule, catalog *crawlers.Catalog) (why []strin
 	case !builtIn:
 		why = append(why, "the crawlers of the rule can be verified only with a method that is not configured, so the rule never applies; add \""+method+"\" to \"verify\"")
 	case time.Now().After(verify.Expires(verify.SnapshotDate())):
-		why = append(why, `the address lists in this version, which could prove the identity, have expired. So the rule never applies; add "verify lists dns", or install a newer version`)
+		why = append(why, `the address lists in this version of the program, which could prove the identity, have expired. So the rule never applies; add "verify lists dns", or install a newer version`)
 	default:
 		why = append(why, onlyBuiltIn)
 	}

@@ -100,7 +100,7 @@ you give the URL of a site, the command reads the robots.txt of the site.
 
 A robots.txt is read in the same way as by Google's crawlers, and converted to a policy.
 To check the conversion, a second, independent reader of robots.txt also compares both
-files. It decides about each crawler and path that one of the files names, and about
+files. It compares the decisions for each crawler and path in one of the files, and for
 similar paths.
 
 With --catalog, the command shows how another catalog of crawlers changes the decisions
@@ -124,7 +124,7 @@ The exit code is:
   caddy robots-policy diff --fail-on decisions,settings old/robots.txt robots.txt`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
 	mergeFlag(cmd, &merge)
-	cmd.Flags().StringVar(&catalog, "catalog", "", "compare what a policy does under the catalog of this program and under the catalog in `FILE|URL`")
+	cmd.Flags().StringVar(&catalog, "catalog", "", "compare the decisions of a policy with the catalog of this program and with the catalog in `FILE|URL`")
 	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 if there are differences of these `CLASSES`: search-loss, decisions, settings, spellings, any or none; separate several with commas")
 	return cmd
 }

@@ -221,7 +221,7 @@ func TestVerifyEvidence(t *testing.T) {
 		}
 	}
 	write(evidence.Options{}, 1)
-	check("exiting with status 3", "The log is whole up to line 3, but not signed.\n  anyone with write access to the files can make such a log")
+	check("exiting with status 3", "The log is whole up to line 3, but not signed.\n  the log is not signed, so anyone with write access to the files could have written it")
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}

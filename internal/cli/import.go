@@ -66,18 +66,18 @@ engines. The command reports each line that a policy cannot express. At the end,
 independent reader of robots.txt decides for many pairs of a crawler and a path whether
 the old and the new robots.txt allow the path. The command prints how many decisions
 differ, and the lines that cause this. It counts separately the decisions that differ only
-for another spelling of a path, such as /a%3Ab for /a:b.
+if a path is spelled differently, such as /a%3Ab instead of /a:b.
 
-A robots.txt without lines lets crawlers fetch everything. It becomes a policy without
+A robots.txt without lines lets crawlers fetch everything, so it becomes a policy without
 rules.
 
 If you give the URL of a site, the command reads its /robots.txt. It follows redirects.
 
 The exit code is:
   0  success
-  1  search engines lose a path, which the first line names; or the input is not a
-     robots.txt (a web page, a policy file, status 404); or the input is too large to
-     compare both files
+  1  search engines lose a path, which the first line of the output names; or the input
+     is not a robots.txt (a web page, a policy file, status 404); or the input is too
+     large to compare both files
   2  the input cannot be read, and nothing is printed`
 	cmd.Example = `  caddy robots-policy import robots.txt > site-policy.yaml
   caddy robots-policy import https://www.example.com/ > site-policy.yaml`

@@ -86,7 +86,7 @@ The exit code is:
 	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded the version")
 	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if search engines would not lose any request of the last seven days in this traffic: an activity database's directory, a ClickHouse address, or access logs")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: the number of requests that search engines may lose")
-	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "accept the gaps with these names, such as not-recorded; the command prints the names")
+	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "accept these gaps in the data, such as not-recorded; the command prints their names")
 	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, even if search engines lose something or it is a second undo")
 	mergeFlag(cmd, &guard.merge)
 	cmd.Flags().BoolVar(&p.dryRun, "dry-run", false, "only print what would change")

@@ -90,12 +90,12 @@ Makes the folder ` + demoName + ` with a policy, a month of made-up requests and
 shows them in the console. You can run the demo in any folder, even while another Caddy
 runs, because it uses free ports and has its own admin API and storage.
 
-If you name DIR, the command writes the requests to this empty directory instead. Use this
-for your own server: DIR is the directory after "activity" in its Caddyfile, and --policy
-names its policy.`
+If you give DIR, the command only writes the requests to this directory, which must be empty.
+Use this to try the console on your own server. DIR is then the directory after "activity" in
+its Caddyfile, and --policy is the server's policy file.`
 	cmd.Example = `  caddy robots-policy demo
   caddy robots-policy demo /var/lib/caddy/activity --policy /etc/caddy/site-policy.yaml`
-	cmd.Flags().StringVar(&file, "policy", "", "the policy that decides about the requests (default: the demo's own policy)")
+	cmd.Flags().StringVar(&file, "policy", "", "the policy file to apply to the requests (default: the demo's own policy)")
 	cmd.Flags().StringVar(&o.Name, "source", "", "the name of the policy in the configuration, such as storage:KEY (default: the file)")
 	cmd.Flags().Float64Var(&o.Share, "share", 1, "the number of requests: 2 means twice as many as usual, 0.5 half as many")
 	cmd.Flags().StringSliceVar(&o.Hosts, "host", o.Hosts, "the hosts of the requests, the busiest first")
