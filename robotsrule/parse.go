@@ -301,7 +301,7 @@ func (e element) unknown() error {
 	for i, d := range documented {
 		names[i] = d.name
 	}
-	return fmt.Errorf("%q is not a rule that a search engine documents; those are %s", e.name, strings.Join(names, ", "))
+	return fmt.Errorf("%q is not a rule that a search engine documents; the documented rules are %s", e.name, strings.Join(names, ", "))
 }
 
 // consistent returns an error if the list contains contradictory rules.
@@ -315,7 +315,7 @@ func (s Set) consistent(seen map[string]string) error {
 		}
 	}
 	if _, all := seen["all"]; all && s.restricts(s.words()) {
-		return fmt.Errorf("all says that nothing is restricted, but another rule restricts; leave one out")
+		return fmt.Errorf("\\\"all\\\" means that nothing is restricted, but another rule restricts something; leave one of them out")
 	}
 	if s.index == embeddedOnlyWord {
 		return fmt.Errorf("indexifembedded is an exception to noindex; write noindex, indexifembedded")

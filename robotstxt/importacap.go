@@ -290,8 +290,8 @@ func (im *importer) noteProhibited(f *acap.File) {
 		for j := range f.Records[i].Fields {
 			fd := &f.Records[i].Fields[j]
 			if slices.Contains(f.Records[i].Crawlers, "*") && prohibits(fd) && speaksOfCrawl(fd) && slices.ContainsFunc(fd.Patterns, open) {
-				im.stricter = "The policy disallows for all crawlers what ACAP records prohibit. Today, crawlers without ACAP ignore these records."
-				im.f.note(fd.Line, "in the policy, paths that ACAP records prohibit are disallowed for all crawlers; in this file, crawlers without ACAP ignore these records")
+				im.stricter = "The policy disallows for all crawlers what ACAP records prohibit. Today, crawlers that do not read ACAP ignore these records."
+				im.f.note(fd.Line, "in the policy, paths that ACAP records prohibit are disallowed for all crawlers; in this file, crawlers that do not read ACAP ignore these records")
 				return
 			}
 		}

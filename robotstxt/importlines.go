@@ -144,7 +144,7 @@ func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Patte
 		if slices.ContainsFunc(r.AppDirectives, func(d policy.AppDirective) bool {
 			return d.App == string(app) && d.Pattern == pattern && d.Text != text
 		}) {
-			im.f.note(l.number, "%q has directives for %s, but another member for the same path has some, too; the policy only has the first, so combine them", value, app)
+			im.f.note(l.number, "%q has directives for %s, but an earlier entry for the same path also has directives for it; the policy contains only the first entry, so combine them", value, app)
 		}
 		r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: position(l.number), Pattern: pattern, App: string(app), Text: text})
 	}

@@ -51,7 +51,7 @@ func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID)
 			c.Summary = fmt.Sprintf("the request passes, unless %s makes more than %v. In that case, the answer is 429 Too Many Requests", who, l)
 			blocking++
 		case c.Summary == passes:
-			c.Summary = "the request passes, and the log says if it exceeds the limit (enforce: log)"
+			c.Summary = "the request passes, and the log says whether it exceeds the limit (enforce: log)"
 		}
 	}
 }
