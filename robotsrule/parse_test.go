@@ -77,7 +77,7 @@ func TestParseStrict(t *testing.T) {
 		{"noindex,,nofollow", "missing before or after a comma"},
 		{"max-snipet:20", "those are all, follow"},
 		{"nositelinkssearchbox", "those are all, follow,"},
-		{"googlebot: noindex", "name the crawler as the rule's audience"},
+		{"googlebot: noindex", "name the crawler under \"for\""},
 		{"max-snippet", "needs a value: a number of characters"},
 		{"max-snippet=20", "write max-snippet:20 with a colon"},
 		{"max-snippet:-2", `cannot be "-2"; it takes a number of characters`},
@@ -87,7 +87,7 @@ func TestParseStrict(t *testing.T) {
 		{"unavailable_after:2026-12-31", "the time and the zone as well"},
 		{"unavailable_after:2026-12-31T10:00:00", "the time and the zone as well"},
 		{"unavailable_after:soon", "a date with time and zone"},
-		{"index, none", "index and its contrary"},
+		{"index, none", "index and its opposite"},
 		{"all, max-snippet:3", "leave one out"},
 		{"indexifembedded", "write noindex, indexifembedded"},
 	} {

@@ -121,7 +121,7 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 		case c == "*":
 			a = policy.Audience{}
 		case !printable(c) || len(c) > maxName || !im.name(c):
-			im.misnamed(rec.Line, c, "the parts of this record for it are left out")
+			im.misnamed(rec.Line, c, "this record's rules for this crawler are left out")
 			continue
 		}
 		if !slices.ContainsFunc(all, same(a)) {

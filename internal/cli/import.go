@@ -66,7 +66,7 @@ engines. The command reports each line that a policy cannot express. At the end,
 independent reader of robots.txt decides for many pairs of a crawler and a path whether
 the old and the new robots.txt allow the path. The command prints how many decisions
 differ, and the lines that cause this. It counts separately the decisions that differ only
-for another spelling of a path, such as /a%3Ab for /a:b.
+because a path has another spelling, such as /a%3Ab for /a:b.
 
 A robots.txt without lines lets crawlers fetch everything. It becomes a policy without
 rules.

@@ -86,7 +86,7 @@ The exit code is:
 	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded the version")
 	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if search engines would not have lost any request in the last seven days of this traffic: the directory of an activity database, a ClickHouse address, or access logs")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: the number of requests that search engines may lose")
-	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "accept these gaps in the traffic, such as not-recorded; the command prints their names")
+	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "accept that the check has these gaps, such as not-recorded; the command prints their names")
 	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, even if search engines lose something or this is a second undo")
 	mergeFlag(cmd, &guard.merge)
 	cmd.Flags().BoolVar(&p.dryRun, "dry-run", false, "only print what would change")

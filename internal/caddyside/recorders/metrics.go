@@ -120,7 +120,7 @@ func (*Metrics) CaddyModule() caddy.ModuleInfo {
 func (m *Metrics) Provision(ctx caddy.Context) error {
 	m.MaxHosts, m.Series = cmp.Or(m.MaxHosts, defaultHostLabels), cmp.Or(m.Series, defaultSeries)
 	if n := max(len(m.HostNames), m.MaxHosts); n > maxHostLabels || m.MaxHosts < 0 {
-		return fmt.Errorf("\\\"metrics hosts\\\" lists %d hosts: must be at most %d", n, maxHostLabels)
+		return fmt.Errorf("\"metrics hosts\" lists %d hosts: must be at most %d", n, maxHostLabels)
 	}
 	if m.Series < 2*minSeries || m.Series > 1_000_000 {
 		return fmt.Errorf("invalid series %d of metrics: must be from %d to 1000000", m.Series, 2*minSeries)

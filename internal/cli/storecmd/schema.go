@@ -60,7 +60,7 @@ the command runs them in the database at ADDRESS, which must exist. Existing tab
 changed, so you can run the command again with each new version of the program.
 
 With --prune, the statements delete old rows. --hourly-months and --months set how many
-months stay.
+months are kept.
 
 In ClickHouse, servers need the right to INSERT. The console and "replay --database" need
 the right to SELECT. This command needs the rights to CREATE, ALTER and DROP.`
@@ -69,8 +69,8 @@ the right to SELECT. This command needs the rights to CREATE, ALTER and DROP.`
 	flags := cmd.Flags()
 	flags.BoolVar(&run, "apply", false, "run the statements")
 	flags.BoolVar(&prune, "prune", false, "delete the rows of old months instead of creating tables")
-	flags.IntVar(&hourly, "hourly-months", 3, "with --prune: the number of months, before the current month, whose hourly rows stay")
-	flags.IntVar(&daily, "months", 13, "with --prune: the number of months, before the current month, whose daily rows stay")
+	flags.IntVar(&hourly, "hourly-months", 3, "with --prune: the number of months before the current month whose hourly rows are kept")
+	flags.IntVar(&daily, "months", 13, "with --prune: the number of months before the current month whose daily rows are kept")
 	return cmd
 }
 
