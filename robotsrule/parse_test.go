@@ -75,8 +75,8 @@ func TestParseStrict(t *testing.T) {
 		{"", "no rule is given"},
 		{"noindex,", "missing before or after a comma"},
 		{"noindex,,nofollow", "missing before or after a comma"},
-		{"max-snipet:20", "those are all, follow"},
-		{"nositelinkssearchbox", "those are all, follow,"},
+		{"max-snipet:20", "the documented rules are all, follow"},
+		{"nositelinkssearchbox", "the documented rules are all, follow,"},
 		{"googlebot: noindex", "name the crawler under \"for\""},
 		{"max-snippet", "needs a value: a number of characters"},
 		{"max-snippet=20", "write max-snippet:20 with a colon"},
@@ -88,7 +88,7 @@ func TestParseStrict(t *testing.T) {
 		{"unavailable_after:2026-12-31T10:00:00", "the time and the zone as well"},
 		{"unavailable_after:soon", "a date with time and zone"},
 		{"index, none", "index and its opposite"},
-		{"all, max-snippet:3", "leave one out"},
+		{"all, max-snippet:3", "leave one of them out"},
 		{"indexifembedded", "write noindex, indexifembedded"},
 	} {
 		if got, err := ParseStrict(c.in); err == nil || !strings.Contains(err.Error(), c.err) {
