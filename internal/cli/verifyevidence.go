@@ -180,8 +180,8 @@ did not get from the server.
 An older copy of a log is whole, too. To detect that someone has replaced a log with an
 older copy, use --last with a signature or time stamps that you store in another place. Or
 use --last with the storage:KEY after "copy" in the evidence block of the Caddyfile. The
-log must then contain the last line that was signed, time-stamped or copied there. Without --last, the command does not detect lines that are missing at
-the end.
+log must then contain the last line to be signed, time-stamped or copied there. Without
+--last, the command does not detect lines that are missing at the end.
 
 If you name several logs, each log is checked separately. The exit code is 1 if it is 1 for
 one of them, otherwise 3 if it is 3 for one of them.
@@ -192,7 +192,7 @@ The exit code is:
   2  the log cannot be read
   3  the log cannot be judged, because it is not signed, or because it records that
      something is missing`
-	cmd.Flags().StringVar(&last, "last", "", "a signature file (.sig) or time stamp file (.stamps) that you keep elsewhere, or storage:KEY; the log must contain the last line that was signed, stamped or copied")
+	cmd.Flags().StringVar(&last, "last", "", "a copy of a signature file (.sig) or time stamp file (.stamps) that you keep elsewhere, or storage:KEY; the log must contain the last line that this copy refers to")
 	of.flags(cmd, "with --last storage:KEY: the configuration that sets the storage")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	verify.add(cmd.Flags())
