@@ -84,7 +84,7 @@ The exit code is:
 	p.of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().StringVar(&p.confirm.address, "address", "", "the address of the admin API of the server that will load the policy (default: from the configuration, or "+caddy.DefaultAdminListen+")")
 	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded the version")
-	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if search engines would not have lost requests in the last week of this traffic: an activity database's directory, a ClickHouse address, or access logs")
+	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if search engines would not have lost requests in the last seven days of this traffic: an activity database's directory, a ClickHouse address, or access logs")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: the number of requests that search engines may lose")
 	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "accept that the check has these gaps, such as not-recorded; the command prints their names")
 	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, even if search engines lose something or this is a second undo")

@@ -192,7 +192,7 @@ The exit code is:
   2  the log cannot be read
   3  the log cannot be judged, because it is not signed, or because it records that
      something is missing`
-	cmd.Flags().StringVar(&last, "last", "", "a copy of a signature file (.sig) or time stamp file (.stamps) that you keep elsewhere, or storage:KEY; the log must contain the last line that this copy refers to")
+	cmd.Flags().StringVar(&last, "last", "", "a copy of a signature file (.sig) or time stamp file (.stamps), kept elsewhere, or storage:KEY; the log must contain the last line that it refers to")
 	of.flags(cmd, "with --last storage:KEY: the configuration that sets the storage")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	verify.add(cmd.Flags())
