@@ -189,5 +189,5 @@ type notFound struct{}
 
 // ServeHTTP implements upstream.Next.
 func (notFound) ServeHTTP(http.ResponseWriter, *http.Request) error {
-	return &Error{http.StatusNotFound, errors.New("the path is neither robots.txt nor a document of the policy")}
+	return &Error{http.StatusNotFound, errors.New("the path is neither robots.txt nor a rights document of the policy")}
 }

@@ -47,11 +47,11 @@ func NewMetrics() *Metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts(o), labels)
 	}
 	return &Metrics{
-		requests: counter(name("decisions_total", "Requests by crawlers, by channel, decision and the rule that decided."),
+		requests: counter(name("decisions_total", "Requests from crawlers, by channel, decision and the rule that decided."),
 			"crawler", "channel", "decision", "rule"),
-		violations: counter(name("violations_total", "Requests by crawlers that violated the robots.txt that the crawler had fetched, by identity and rule."),
+		violations: counter(name("violations_total", "Requests that violated the robots.txt that the crawler had fetched before, by identity and rule."),
 			"crawler", "identity", "rule"),
-		identities: counter(name("crawler_identity_total", "Requests by crawlers, by the result of verification: verified, impostor or unverified."),
+		identities: counter(name("crawler_identity_total", "Requests from crawlers, by the result of verification: verified, impostor or unverified."),
 			"crawler", "identity"),
 		override: prometheus.NewGaugeVec(prometheus.GaugeOpts(name("enforce_override", "Handlers whose enforcement was limited through the admin API, by mode.")),
 			[]string{"mode"}),

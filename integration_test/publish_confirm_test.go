@@ -126,7 +126,7 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 	file := filepath.Join(s.dir, "new.yaml")
 	place := filepath.Join(s.dir, "other", "site", "policy.yaml")
 	written := "written to " + place + " (sha256 " + source.SumOf(disallowing("/b"))[:12] + "), but no server has confirmed the version: "
-	if out, code := s.publishes("storage", "--dry-run", filepath.Join(s.dir, "policy.yaml")); code != 0 || !strings.Contains(out, "already holds this policy") || strings.Contains(out, "published as") {
+	if out, code := s.publishes("storage", "--dry-run", filepath.Join(s.dir, "policy.yaml")); code != 0 || !strings.Contains(out, "already contains this policy") || strings.Contains(out, "published as") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	out, code := s.publishes("other", file, "--yes")

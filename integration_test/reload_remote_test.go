@@ -223,7 +223,7 @@ func TestPublish(t *testing.T) {
 	if out := s.publish("good.yaml", "k/p.yaml", 3); !strings.Contains(out, "written to "+filepath.Join(s.dir, "storage", "k", "p.yaml")+" (sha256 ") || !strings.Contains(out, "warning: ") {
 		t.Error(out)
 	}
-	if out := s.publish("good.yaml", "k/p.yaml", 3); !strings.Contains(out, "already holds this policy") {
+	if out := s.publish("good.yaml", "k/p.yaml", 3); !strings.Contains(out, "already contains this policy") {
 		t.Error(out)
 	}
 	if out := s.publish("bad.yaml", "k/p.yaml", 1); !strings.Contains(out, "bad.yaml:2:1: error:") {

@@ -113,7 +113,7 @@ var explanations = []struct{ part, message string }{
 	{"unexpected document indicator", unclosed},
 	{"',' or ']'", `a list in brackets needs "]" at the end, and commas between its values`},
 	{"',' or '}'", `keys in braces need "}" at the end, and commas between them`},
-	{"mapping values are not allowed", "this line is indented further than the line above it that it belongs with; write the same number of spaces before keys that belong together"},
+	{"mapping values are not allowed", "this line is indented too far; write the same number of spaces before keys that belong together"},
 	{"could not find expected ':'", `this line is neither "key: value" nor "- value"; write a colon and a space after the key`},
 	{"did not find expected key", misaligned},
 	{"'-' indicator", misaligned},

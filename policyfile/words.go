@@ -130,7 +130,7 @@ func squash(s string) string {
 
 // These texts are advice about keys that a line of a rule cannot replace.
 const (
-	endless = `rules do not expire; delete this line now, and the rule on that day. A comment, after "#", can hold the date`
+	endless = `rules do not expire; delete this line now, and the rule on that day. You can write the date in a comment, after "#"`
 	apart   = `names of crawlers belong under "for", and paths under a usage, as in "allow: {crawl: /a/}"`
 )
 

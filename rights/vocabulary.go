@@ -131,7 +131,7 @@ func (f *Vocabulary) CheckUse(publish *policy.Publish, v *View) (problems []poli
 		for _, c := range contradictions {
 			if d := cell.Value[c.usage]; c.use == use && d.Verdict == c.verdict && d.Statement != nil {
 				problems = append(problems, policy.NewProblem(policy.Warning, "rights-differ", d.Statement.Pos,
-					`%s is %s here, and "%s: %s" under publish says that %s; write "%s: reference"`,
+					`%s is %s here, but "%s: %s" under publish says that %s; write "%s: reference"`,
 					policyUsages[c.usage], c.verdict, f.Key, use, c.says, f.Key))
 				break
 			}

@@ -232,7 +232,7 @@ type documentedRule struct{ name, value string }
 
 // ParseStrict parses a list like Parse, but accepts only documented rules with documented values. The error names
 // the rule and the valid values. A date must have a time and a zone, because engines do not document their
-// defaults. It is also an error if a rule has two values, a permissive word is combined with its contrary, or
+// defaults. It is also an error if a rule has two values, a permissive word is combined with its opposite, or
 // indexifembedded comes without noindex.
 func ParseStrict(s string) (Set, error) {
 	var set Set
@@ -294,14 +294,14 @@ func (e element) check() error {
 func (e element) unknown() error {
 	if e.sep == ':' {
 		if inner, _ := nextElement(e.value); inner.check() == nil {
-			return fmt.Errorf("%q is not a rule; to write %s for one crawler only, name the crawler as the rule's audience", e.name, e.value)
+			return fmt.Errorf("%q is not a rule; to write %s for one crawler only, name the crawler under \"for\"", e.name, e.value)
 		}
 	}
 	names := make([]string, len(documented))
 	for i, d := range documented {
 		names[i] = d.name
 	}
-	return fmt.Errorf("%q is not a rule that a search engine documents; those are %s", e.name, strings.Join(names, ", "))
+	return fmt.Errorf("%q is not a rule that a search engine documents; the documented rules are %s", e.name, strings.Join(names, ", "))
 }
 
 // consistent returns an error if the list contains contradictory rules.
@@ -311,11 +311,11 @@ func (s Set) consistent(seen map[string]string) error {
 		_, yes := seen[word]
 		_, no := seen["no"+word]
 		if yes && (no || none) {
-			return fmt.Errorf("%s and its contrary are both given; leave one out", word)
+			return fmt.Errorf("%s and its opposite are both given; leave one out", word)
 		}
 	}
 	if _, all := seen["all"]; all && s.restricts(s.words()) {
-		return fmt.Errorf("all says that nothing is restricted, but another rule restricts; leave one out")
+		return fmt.Errorf("\"all\" means that nothing is restricted, but another rule restricts something; leave one of them out")
 	}
 	if s.index == embeddedOnlyWord {
 		return fmt.Errorf("indexifembedded is an exception to noindex; write noindex, indexifembedded")

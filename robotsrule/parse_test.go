@@ -75,9 +75,9 @@ func TestParseStrict(t *testing.T) {
 		{"", "no rule is given"},
 		{"noindex,", "missing before or after a comma"},
 		{"noindex,,nofollow", "missing before or after a comma"},
-		{"max-snipet:20", "those are all, follow"},
-		{"nositelinkssearchbox", "those are all, follow,"},
-		{"googlebot: noindex", "name the crawler as the rule's audience"},
+		{"max-snipet:20", "the documented rules are all, follow"},
+		{"nositelinkssearchbox", "the documented rules are all, follow,"},
+		{"googlebot: noindex", "name the crawler under \"for\""},
 		{"max-snippet", "needs a value: a number of characters"},
 		{"max-snippet=20", "write max-snippet:20 with a colon"},
 		{"max-snippet:-2", `cannot be "-2"; it takes a number of characters`},
@@ -87,8 +87,8 @@ func TestParseStrict(t *testing.T) {
 		{"unavailable_after:2026-12-31", "the time and the zone as well"},
 		{"unavailable_after:2026-12-31T10:00:00", "the time and the zone as well"},
 		{"unavailable_after:soon", "a date with time and zone"},
-		{"index, none", "index and its contrary"},
-		{"all, max-snippet:3", "leave one out"},
+		{"index, none", "index and its opposite"},
+		{"all, max-snippet:3", "leave one of them out"},
 		{"indexifembedded", "write noindex, indexifembedded"},
 	} {
 		if got, err := ParseStrict(c.in); err == nil || !strings.Contains(err.Error(), c.err) {

@@ -174,7 +174,7 @@ func (g *grouping) isPurpose(name string, rule *policy.Rule) bool {
 	case !policy.IsPurpose(name):
 		why = "a purpose begins with a letter, and letters, digits, hyphens, underscores and dots follow"
 	case g.p.Crawler(name) != 0, g.p.Crawler(read) != 0:
-		why = "some crawlers would read it as the crawler of that name"
+		why = "some crawlers would read its rules as rules for the crawler with this name"
 	default:
 		return true
 	}

@@ -99,7 +99,7 @@ func (d *drawing) file(p *policy.Policy, v varying, problems []policy.Problem) (
 
 func tooLarge(p *policy.Policy, n int) policy.Problem {
 	return policy.NewProblem(policy.Error, "robots-txt-too-large", largestRule(p),
-		"robots.txt has %d KiB, and crawlers read only the first %d KiB; state fewer paths, for example a directory instead of each file in it",
+		"robots.txt has %d KiB, and crawlers read only the first %d KiB; write fewer paths, for example a directory instead of each file in it",
 		(n+1023)>>10, robotstxt.MaxSize>>10)
 }
 

@@ -171,7 +171,7 @@ func (im *importer) dropNames() {
 			}
 			return true
 		case name != g.Name:
-			im.f.note(g.number, "in a policy, %q means several crawlers; the rule for the crawler with this name is for %s", g.Name, name)
+			im.f.note(g.number, "in a policy, %q means several crawlers, so the rule for the one crawler with this name must be written with %s", g.Name, name)
 		}
 		return false
 	})
@@ -280,6 +280,6 @@ func (im *importer) preamble() {
 	}
 	if aboutRights.MatchString(text) {
 		im.f.note(line, "the comments of the file mention rights. They become the preamble (publish: {preamble: …}), which few programs read. "+
-			"To reserve rights for programs, disallow train-ai and ai-use and set publish: {tdmrep: on}")
+			"To reserve rights in a form that programs read, disallow train-ai and ai-use and set publish: {tdmrep: on}")
 	}
 }

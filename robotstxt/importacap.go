@@ -121,7 +121,7 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 		case c == "*":
 			a = policy.Audience{}
 		case !printable(c) || len(c) > maxName || !im.name(c):
-			im.misnamed(rec.Line, c, "the parts of this record for it are left out")
+			im.misnamed(rec.Line, c, "this record's rules for this crawler are left out")
 			continue
 		}
 		if !slices.ContainsFunc(all, same(a)) {
@@ -290,8 +290,8 @@ func (im *importer) noteProhibited(f *acap.File) {
 		for j := range f.Records[i].Fields {
 			fd := &f.Records[i].Fields[j]
 			if slices.Contains(f.Records[i].Crawlers, "*") && prohibits(fd) && speaksOfCrawl(fd) && slices.ContainsFunc(fd.Patterns, open) {
-				im.stricter = "The policy disallows for all crawlers what ACAP records prohibit. Today, crawlers without ACAP ignore these records."
-				im.f.note(fd.Line, "in the policy, paths that ACAP records prohibit are disallowed for all crawlers; in this file, crawlers without ACAP ignore these records")
+				im.stricter = "The policy disallows for all crawlers what ACAP records prohibit. Today, crawlers that do not read ACAP ignore these records."
+				im.f.note(fd.Line, "in the policy, paths that ACAP records prohibit are disallowed for all crawlers; in this file, crawlers that do not read ACAP ignore these records")
 				return
 			}
 		}

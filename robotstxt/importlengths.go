@@ -116,7 +116,7 @@ func (im *importer) regain(r *measured, weakest []*measured) (crossings []*measu
 			if both == nil && !slices.ContainsFunc(weakest, func(a *measured) bool {
 				return a.Allow && !a.left && winsInPolicy(a.Rule, d.Rule) && a.Pattern.Covers(r.Pattern)
 			}) {
-				im.f.note(r.number, "in the policy, %q of line %d also disallows the paths that both lines match. A policy counts that path as the longer one, but robots.txt does not",
+				im.f.note(r.number, "in the policy, %q of line %d also disallows the paths that both lines match. A policy treats the path of that line as the longer one, but robots.txt does not",
 					d.read.text(), d.number)
 				return crossings
 			}

@@ -144,7 +144,7 @@ func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Patte
 		if slices.ContainsFunc(r.AppDirectives, func(d policy.AppDirective) bool {
 			return d.App == string(app) && d.Pattern == pattern && d.Text != text
 		}) {
-			im.f.note(l.number, "%q has directives for %s, but another member for the same path has some, too; the policy only has the first, so combine them", value, app)
+			im.f.note(l.number, "%q has directives for %s, but an earlier entry for the same path also has directives for it; the policy contains only the first entry, so combine them", value, app)
 		}
 		r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: position(l.number), Pattern: pattern, App: string(app), Text: text})
 	}
@@ -179,7 +179,7 @@ func (im *importer) usage(r *policy.Rule, l line, pattern pathpattern.Pattern, v
 		item, _ := m.(httpsfv.Item)
 		u, ok := policy.ParseUsage(name)
 		if earlier := earlierLabels[name]; earlier != 0 {
-			im.f.note(l.number, "%q comes from an earlier draft; it is read as %s, its present name", name, earlier)
+			im.f.note(l.number, "%q is a name from an earlier draft of the standard; it is read as %s, the present name", name, earlier)
 			u, ok = earlier, true
 		}
 		says, _ := item.Value.(httpsfv.Token)
@@ -239,7 +239,7 @@ func (im *importer) usageGroups() {
 		if strings.EqualFold(g.Name, trainingToken) {
 			im.usageGroup(g, policy.TrainAI)
 		} else {
-			im.f.note(g.number, "the group %q is for a usage that a policy does not know, and not for a crawler; it is left out", g.Name)
+			im.f.note(g.number, "the group %q is for a usage, not for a crawler, and a policy has no such usage; it is left out", g.Name)
 		}
 		return true
 	})

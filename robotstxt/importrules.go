@@ -320,7 +320,7 @@ func (im *importer) purpose(g, star *Group) {
 			s.Written = d.Written
 			open = append(open, s)
 		case g.rules[own].Pattern != d.Pattern && !g.rules[own].Allow && !g.rules[own].Pattern.Covers(d.Pattern):
-			im.f.note(d.number, "in the policy, this line also applies to clients that name the purpose %s, unless their own group says something about the path", name)
+			im.f.note(d.number, "in the policy, this line also applies to clients that name the purpose %s, unless the group of this purpose has a line about the path", name)
 		}
 	}
 	if open == nil {

@@ -190,7 +190,7 @@ func (r *reader) line(key, value string) {
 	if f.lines += len(r.groups); f.lines > maxLines {
 		if !f.TooLong {
 			f.TooLong = true
-			r.note("the file has too many lines for too many crawlers. This line and the following ones are not read, and everything is disallowed for those crawlers")
+			r.note("the groups of the file have too many lines and crawlers. This line and the following ones are not read, and everything is disallowed for those crawlers")
 		}
 		if !r.shut {
 			r.shut = true

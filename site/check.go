@@ -198,7 +198,7 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 			more = fmt.Sprintf(" (and %d more like this)", len(all)-1)
 		}
 		report(policy.NewProblem(policy.Hint, "rights-stricter", d.Statement.Pos,
-			"%s under publish cannot address single crawlers. If a usage is disallowed for one crawler, these documents disallow it for all crawlers. This line about %s is for %q%s; if that is too strict, write the rule for everyone, or switch these documents off",
+			"%s under publish cannot address single crawlers. If a usage is disallowed for one crawler, these documents disallow it for all crawlers. This line about %s is in the rule %q%s; if that is too strict, write the rule for everyone, or switch these documents off",
 			on, d.Statement.Usage, s.RuleName(d.Rule), more))
 	}
 	cells, exact := view.Cells()

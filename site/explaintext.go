@@ -159,7 +159,7 @@ func obstacle(p *policy.Policy, a, d *policy.Applied) string {
 	case policy.OtherGroup:
 		return fmt.Sprintf("neither %s nor %s is narrower than the other", a.AudienceName(), d.AudienceName())
 	case policy.NotWithinAI:
-		return fmt.Sprintf("line %s is for category:ai, and only a rule for a crawler's name or for one of its four categories makes an exception from it", line(d))
+		return fmt.Sprintf("line %s is for category:ai, and only a rule for a crawler's name or for one of the four ai- categories can make an exception", line(d))
 	case policy.ElseOnly:
 		return "a rule for everyone-else cannot allow a path that is disallowed for everyone"
 	case policy.Shorter:

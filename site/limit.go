@@ -48,10 +48,10 @@ func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID)
 		case l.Mode == policy.ModeBlock && blocking > 0:
 			c.Summary = "the request passes, unless it exceeds one of these limits. In that case, the answer is 429 Too Many Requests"
 		case l.Mode == policy.ModeBlock:
-			c.Summary = fmt.Sprintf("the request passes, unless %s makes more than %v. In that case, the answer is 429 Too Many Requests", who, l)
+			c.Summary = fmt.Sprintf("the request passes, unless %s makes more requests than %v. In that case, the answer is 429 Too Many Requests", who, l)
 			blocking++
 		case c.Summary == passes:
-			c.Summary = "the request passes, and the log says if it exceeds the limit (enforce: log)"
+			c.Summary = "the request passes, and the log says whether it exceeds the limit (enforce: log)"
 		}
 	}
 }

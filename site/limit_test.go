@@ -51,8 +51,8 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	for crawler, want := range map[string]string{
-		"GPTBot":    "unless this crawler makes more than 60/m. In that case, the answer is 429 Too Many Requests",
-		"Bingbot":   "unless this crawler makes more than 5/s",
+		"GPTBot":    "unless this crawler makes more requests than 60/m. In that case, the answer is 429 Too Many Requests",
+		"Bingbot":   "unless this crawler makes more requests than 5/s",
 		"Googlebot": "the request passes",
 	} {
 		id := s.Policy.Crawler(crawler)

@@ -29,7 +29,7 @@ var (
 	// ErrStorage means that the storage failed during reading or writing.
 	ErrStorage = errors.New("storage error")
 	// ErrLockStays means that the version was published, but the lock in the storage could not be released.
-	ErrLockStays = errors.New("published, but the lock in Caddy's storage could not be released, and the next version may have to wait for it")
+	ErrLockStays = errors.New("published, but the lock in Caddy's storage could not be released, so publishing the next version may have to wait")
 )
 
 // Change is a text that should replace the text in a storage.

@@ -124,9 +124,9 @@ var (
 	errReplayed    = errors.New("the nonce has been used before")
 	errExpired     = errors.New("the signature has expired")
 	errNoKey       = errors.New("the directory has no such key")
-	errOther       = errors.New("the request names another key directory")
+	errOther       = errors.New("the request refers to a different key directory")
 	errUnavailable = errors.New("the key directory is not available")
-	errForgotten   = errors.New("too many nonces are in use to rule out that this one has been used before")
+	errForgotten   = errors.New("too many nonces are in use, so it cannot be checked whether this nonce has been used before")
 )
 
 // Check checks whether the operator with this key directory signed a request. directory is an origin whose keys are at

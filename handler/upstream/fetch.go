@@ -40,7 +40,7 @@ const maxRedirects = 5
 
 var (
 	errTooLarge  = fmt.Errorf("larger than %d KiB, which is more than crawlers read", robotstxt.MaxSize>>10)
-	errPartial   = errors.New("the file has too many lines for too many crawlers, so some lines are not read")
+	errPartial   = errors.New("the groups of the file have too many lines and crawlers, so some lines are not read")
 	errTimeout   = fmt.Errorf("no complete response within %v", fetchTimeout)
 	errTruncated = errors.New("the response was cut off")
 )

@@ -50,7 +50,7 @@ func readList(data []byte, field string) (all []string, err error) {
 	}
 	if entries := list.([]any); len(all) == 0 && len(entries) > 0 {
 		object, _ := entries[0].(map[string]any)
-		return nil, fmt.Errorf("with --field, name the field that has the User-Agents; the first entry has %s", english.List(slices.Sorted(maps.Keys(object)), "and"))
+		return nil, fmt.Errorf("with --field, give the name of the field that contains the User-Agents; the first entry has these fields: %s", english.List(slices.Sorted(maps.Keys(object)), "and"))
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil

@@ -55,8 +55,8 @@ The exit code is 0 if the audit finds no error, 1 if it finds one, and 2 if the 
 cannot be carried out. It is 3 if there is no error, but a page could not be read.`
 	fl := cmd.Flags()
 	fl.StringVar(&policyName, "policy", "", "the policy file that the site is meant to follow")
-	fl.StringSliceVar(&as, "as", nil, "also send requests with the names of these crawlers, such as GPTBot,Googlebot")
-	fl.BoolVar(&merged, "merged", false, "accept further lines in robots.txt, because the server adds the lines of the upstream's robots.txt (robots_txt merge)")
+	fl.StringSliceVar(&as, "as", nil, "also send requests that have the names of these crawlers in the User-Agent, such as GPTBot,Googlebot")
+	fl.BoolVar(&merged, "merged", false, "accept lines in robots.txt that are not from the policy, because the server adds lines of the upstream's robots.txt (robots_txt merge)")
 	fl.IntVar(&pages, "pages", audit.DefaultPages, "the number of pages to look at")
 	fl.BoolVar(&asJSON, "json", false, "print the report as JSON")
 	return cmd

@@ -107,7 +107,7 @@ func checkCommand() *cobra.Command {
 			return nil
 		}))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and what crawlers may do, as JSON")
-	cmd.Flags().BoolVar(&long, "explain", false, "list more: all sets of hosts, and up to 50 paths for each label")
+	cmd.Flags().BoolVar(&long, "explain", false, "list more: all sets of hosts, and up to 50 paths for each label such as \"may not crawl\"")
 	cmd.Flags().StringVar(&against, "against", "", "show which crawlers of a list may crawl; the `FILE` with the list is JSON, YAML, or has one User-Agent per line")
 	cmd.Flags().StringVar(&field, "field", "", "with --against, for a list of objects: the field with the User-Agents or names, such as instances.accepted")
 	mergeFlag(cmd, &merge)

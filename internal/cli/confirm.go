@@ -67,7 +67,7 @@ type publishedSubject struct {
 	// the reason why the server at the address has not loaded the version; nil if it has loaded it
 	Here            error
 	Loaded, Missing []string
-	Confirmed       claim.Known[bool] `gap:"unconfirmed" what:"not every server has confirmed the version" close:"see the log of the server"`
+	Confirmed       claim.Known[bool] `gap:"unconfirmed" what:"not every server has confirmed the version" close:"look in the logs of the servers that have not confirmed it"`
 }
 
 // published is the claim that servers have loaded a new version.

@@ -98,9 +98,9 @@ func crawlersExportCommand() *cobra.Command {
 			}
 			return err
 		}))
-	cmd.Flags().StringVar(&key, "sign", "", "sign the catalog with the private key in this `FILE`, for catalog auto")
+	cmd.Flags().StringVar(&key, "sign", "", "sign the catalog with the private key in this `FILE`, for servers with the option \"catalog auto\"")
 	cmd.Flags().StringVar(&newKey, "new-key", "", "write a new private key for --sign to this `FILE`, and print the public one")
-	cmd.Flags().BoolVar(&addresses, "addresses", false, "fetch the address lists that operators publish, and print them as crawlers/verify/snapshot.txt")
+	cmd.Flags().BoolVar(&addresses, "addresses", false, "fetch the address lists that operators publish, and print them in the format of crawlers/verify/snapshot.txt")
 	return cmd
 }
 

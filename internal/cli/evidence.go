@@ -91,7 +91,7 @@ changed, and 2 if it cannot be read.`
 	flags.StringVar(&host, "host", "", "only events on this host")
 	flags.StringVar(&since, "since", "", "only events since this day or time, or within this duration: 2026-11-22, 2026-11-22T10:00:00Z or 30d")
 	flags.StringVar(&until, "until", "", "only events before this day or time")
-	flags.StringVar(&page, "html", "", "also write a report to this file: a page for readers who are not engineers, with all texts of policies and published files")
+	flags.StringVar(&page, "html", "", "also write an HTML page for readers who are not engineers to this file, with the full text of each policy and published file")
 	verify.add(flags)
 	flags.BoolVar(&asJSON, "json", false, "print the result as JSON, with all texts and paths")
 	return cmd

@@ -84,7 +84,7 @@ The exit code is:
 	p.of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().StringVar(&p.confirm.address, "address", "", "the address of the admin API of the server that will load the policy (default: from the configuration, or "+caddy.DefaultAdminListen+")")
 	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded the version")
-	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if search engines would not lose any request of the last seven days in this traffic: an activity database's directory, a ClickHouse address, or access logs")
+	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if search engines would not have lost requests in the last seven days of this traffic: an activity database's directory, a ClickHouse address, or access logs")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: the number of requests that search engines may lose")
 	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "accept these gaps in the data, such as not-recorded; the command prints their names")
 	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, even if search engines lose something or it is a second undo")
@@ -128,7 +128,7 @@ func (p *publication) run(cmd *cobra.Command) error {
 	}
 	name, sum := source.StoragePrefix+p.key, source.SumOf(p.change.Text)
 	if p.before.SHA256 == sum {
-		say("%s already holds this policy (sha256 %s)", name, sum)
+		say("%s already contains this policy (sha256 %s)", name, sum)
 		if p.dryRun {
 			return nil
 		}

@@ -21,7 +21,7 @@ import (
 
 // mergeFlag adds the flag --merge to a command that explains or checks a policy.
 func mergeFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "merge", "", "use the site's own robots.txt in this `FILE|URL` wherever the policy does not decide, like the option \"robots_txt merge\"")
+	cmd.Flags().StringVar(name, "merge", "", "apply the site's own robots.txt from this `FILE|URL` wherever the policy does not decide, like the option \"robots_txt merge\"")
 }
 
 // readBelow reads the robots.txt that --merge names. It returns nil if the flag is not set.

@@ -23,7 +23,7 @@ import (
 func setCommand() *cobra.Command {
 	var host string
 	var intended, write, yes bool
-	cmd := Command("set FILE WHO allow|ask|block|slow|snippet [USAGE|N] [PATH|RATE]", "Writes one decision into a policy file, with the smallest edit of its text",
+	cmd := Command("set FILE WHO allow|ask|block|slow|snippet [USAGE|N] [PATH|RATE]", "Writes one decision into a policy file, and changes as little of its text as possible",
 		between(3, 5, "FILE, WHO, what to do, and a path, a rate or a number", func(cmd *cobra.Command, args []string) error {
 			if write && args[0] == "-" {
 				return errors.New("the standard input cannot be changed; save it as a file first")
@@ -90,7 +90,7 @@ If search engines would lose something, --write changes the file only with --yes
   caddy robots-policy set site-policy.yaml everyone snippet 160
   caddy robots-policy set site-policy.yaml everyone ask / --host staging.example.com --intended`
 	cmd.Flags().StringVar(&host, "host", "", "apply the decision to this `HOST` only")
-	cmd.Flags().BoolVar(&intended, "intended", false, "confirm in the rule that search engines or link previews should stay out")
+	cmd.Flags().BoolVar(&intended, "intended", false, "note in the rule that it is intended to keep out search engines or link previews")
 	cmd.Flags().BoolVar(&write, "write", false, "write the change to the file")
 	cmd.Flags().BoolVar(&yes, "yes", false, "write the change even if search engines lose something")
 	return cmd
@@ -135,7 +135,7 @@ func writeEdit(w io.Writer, before string, c edit.Choice, r *edit.Result) error 
 		return err
 	}
 	for i := range r.Unmet {
-		fmt.Fprintf(w, "The choice does not apply to all of %s: %s.\n", c.Who, r.Unmet[i].String())
+		fmt.Fprintf(w, "The decision does not apply to all of %s: %s.\n", c.Who, r.Unmet[i].String())
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (l *linter) noElements() {
 			}
 		}
 		if len(names) > 0 {
-			l.report("no-meta-tag", at, fmt.Sprintf(`pages do not get a meta tag for %s, because there is no documentation that such a tag is read. The rule is only in the header X-Robots-Tag. If the crawler reads meta tags with its name, write "%s: {reads-meta: true}" under "crawlers"`,
+			l.report("no-meta-tag", at, fmt.Sprintf(`pages do not get a meta tag for %s, because no documentation says that the crawler reads such a tag. The rule is only in the header X-Robots-Tag. If the crawler reads meta tags with its name, write "%s: {reads-meta: true}" under "crawlers"`,
 				english.Some(names, shown), names[0]))
 		}
 	}

@@ -26,7 +26,7 @@ func (u *Unread) gap() claim.Gap {
 	if u.Host != "" {
 		of, ask = string(u.Host), string(u.Host)
 	}
-	g.What = "the site's own robots.txt of " + of + " is not known. This file decides for " + crawlerNames(u.Crawlers, maxNames) + " where the new policy no longer allows crawling"
+	g.What = "the site's own robots.txt of " + of + " is not known. This file now decides whether " + crawlerNames(u.Crawlers, maxNames) + " may crawl paths that the new policy no longer allows"
 	g.Close = "request /robots.txt of " + ask + " once, or give the file with --merge"
 	return g
 }

@@ -293,7 +293,7 @@ func TestSectionOfUncountedLosses(t *testing.T) {
 	if err := d.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	want := "Search engines lose, outside the search-loss limit:\n  everyone may no longer follow links of the whole site\n\n" +
+	want := "Search engines lose (the search-loss limit does not count this):\n  everyone may no longer follow links of the whole site\n\n" +
 		"Others lose:\n  everyone may no longer train AI with the whole site\n"
 	if text.String() != want {
 		t.Errorf("got %q", text.String())

@@ -93,7 +93,7 @@ type section struct {
 var sections = []section{
 	{"Search engines lose:", func(c *Change) bool { return c.Lost&effect.Counted != 0 }},
 	{"Search engines lose, as intended:", func(c *Change) bool { return c.Intended&effect.Counted != 0 }},
-	{"Search engines lose, outside the search-loss limit:", func(c *Change) bool { return (c.Lost|c.Intended)&uncounted != 0 }},
+	{"Search engines lose (the search-loss limit does not count this):", func(c *Change) bool { return (c.Lost|c.Intended)&uncounted != 0 }},
 	{"Others lose:", func(c *Change) bool { return c.Effect == Loss }},
 	{"Gained:", func(c *Change) bool { return c.Effect == Gain }},
 	{"Stated differently:", func(c *Change) bool { return c.Effect == Stated }},

@@ -112,7 +112,7 @@ func Effects(before, after *crawlers.Catalog, running []*source.Snapshot) (effec
 	return effects, errors.Join(problems...)
 }
 
-const byHand = "compare with `caddy robots-policy diff --catalog`, and install it with `caddy robots-policy crawlers update`"
+const byHand = "compare the catalogs with `caddy robots-policy diff --catalog`, and install the new one with `caddy robots-policy crawlers update`"
 
 // Compare compares the decisions of a policy under two catalogs.
 func Compare(name string, text []byte, before, after *crawlers.Catalog) (*compare.Diff, error) {
@@ -131,7 +131,7 @@ func Compare(name string, text []byte, before, after *crawlers.Catalog) (*compar
 func objection(d *compare.Diff) string {
 	switch {
 	case !d.Complete || !d.Losses.Complete || len(d.Losses.Reverified) > 0:
-		return "the losses of search engines cannot be judged"
+		return "it cannot be judged whether search engines would lose something"
 	case len(d.Losses.Found) > 0:
 		return d.Losses.Found[0].Crawler + " would lose something"
 	}

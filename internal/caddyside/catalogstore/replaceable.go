@@ -39,10 +39,10 @@ func Guard(before, after *crawlers.Catalog, now time.Time) (problems []error) {
 		}
 	}
 	if len(lost) > 0 {
-		problems = append(problems, fmt.Errorf("search crawlers are missing or no longer of category search: %s; add them again, with category: search", english.Some(lost, 6)))
+		problems = append(problems, fmt.Errorf("the new catalog lacks these search crawlers, or has them in another category: %s; add them again, with category: search", english.Some(lost, 6)))
 	}
 	if _, gone := Changes(before, after); len(gone)*100 > before.Len()*maxShrink {
-		problems = append(problems, fmt.Errorf("the catalog lacks %d of the %d crawlers of the catalog in use; a catalog must be complete: begin with what `caddy robots-policy crawlers export` prints", len(gone), before.Len()))
+		problems = append(problems, fmt.Errorf("the catalog lacks %d of the %d crawlers of the catalog in use; a catalog must be complete: start from the output of `caddy robots-policy crawlers export`", len(gone), before.Len()))
 	}
 	return problems
 }

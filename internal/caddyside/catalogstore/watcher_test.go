@@ -127,7 +127,7 @@ func TestGuard(t *testing.T) {
 		{"complete", whole, nil},
 		{"older", catalog(t, "2020-01-01", "FirstNewBot"), []string{"is older than the catalog in use"}},
 		{"a search engine less", bytes.Replace(whole, []byte("\n  Bingbot:\n    operator: Microsoft\n    category: search\n    reads-meta: true\n    further: [ai-input, ai-training]\n    results: web"),
-			[]byte("\n  Bingbot:\n    operator: Microsoft\n    category: seo"), 1), []string{"no longer of category search: Bingbot;"}},
+			[]byte("\n  Bingbot:\n    operator: Microsoft\n    category: seo"), 1), []string{"or has them in another category: Bingbot;"}},
 		{"shrunk", smallCatalog("2030-01-01"), []string{"more; add them again", "the catalog lacks"}},
 	} {
 		problems := Guard(before, parse(tt.data), now)

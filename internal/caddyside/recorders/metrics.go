@@ -59,7 +59,7 @@ const (
 
 // The counters are the same for every configuration, so that they survive reloads.
 var (
-	visitsTotal = newVisitCounter("requests_total", "Requests by crawlers and other automated clients, by decision.")
+	visitsTotal = newVisitCounter("requests_total", "Requests from crawlers and other automated clients, by decision.")
 	visitBytes  = newVisitCounter("response_bytes_total", "Bytes of response bodies sent to crawlers and other automated clients.")
 
 	visitsFolded = prometheus.NewCounter(prometheus.CounterOpts{
@@ -120,7 +120,7 @@ func (*Metrics) CaddyModule() caddy.ModuleInfo {
 func (m *Metrics) Provision(ctx caddy.Context) error {
 	m.MaxHosts, m.Series = cmp.Or(m.MaxHosts, defaultHostLabels), cmp.Or(m.Series, defaultSeries)
 	if n := max(len(m.HostNames), m.MaxHosts); n > maxHostLabels || m.MaxHosts < 0 {
-		return fmt.Errorf("metrics hosts has %d hosts: must be at most %d", n, maxHostLabels)
+		return fmt.Errorf("\"metrics hosts\" lists %d hosts: must be at most %d", n, maxHostLabels)
 	}
 	if m.Series < 2*minSeries || m.Series > 1_000_000 {
 		return fmt.Errorf("invalid series %d of metrics: must be from %d to 1000000", m.Series, 2*minSeries)

@@ -42,7 +42,7 @@ const (
 // "back" the user returns to the previous question.
 func Ask(ctx context.Context, term Terminal) (a Answers, err error) {
 	in := bufio.NewScanner(term.In)
-	fmt.Fprintf(term.Out, "Press Enter for the answer in brackets. %q goes back, and \"quit\" ends. Nothing is written before the end.\n\n", goBack)
+	fmt.Fprintf(term.Out, "Press Enter for the answer in brackets. %q goes back to the previous question, and \"quit\" stops. No file is written before the last answer.\n\n", goBack)
 	questions := a.questions(&term)
 	for i, step := 0, 1; i < len(questions); i += step {
 		q := &questions[i]
@@ -86,7 +86,7 @@ var errStop = errors.New("nothing was written")
 
 func (a *Answers) questions(term *Terminal) (all []question) {
 	all = append(all, question{
-		text: "If there is a robots.txt already: its file, URL or host name",
+		text: "If the site already has a robots.txt: its file, URL or host name",
 		def:  func() string { return cmp.Or(a.From, "none") },
 		take: func(s string) error {
 			switch words := splitAnswers(s); {

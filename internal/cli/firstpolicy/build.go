@@ -142,7 +142,7 @@ func (b *builder) header() string {
 	lines := []string{
 		policyinput.Modeline, "", "Rules for crawlers on " + cmp.Or(b.answers.Host, "this site") + ".",
 		"After a change: caddy robots-policy check FILE",
-		"To reject changes that cost search engines pages, write max_search_loss 0 under activity in the Caddyfile",
+		"To reject changes that take pages away from search engines, write max_search_loss 0 under activity in the Caddyfile",
 	}
 	if len(b.spec.Sitemaps) == 0 {
 		lines = append(lines, "If the site has a sitemap, name it here: sitemaps: /sitemap.xml")

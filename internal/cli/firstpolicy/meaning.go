@@ -87,7 +87,7 @@ func (b *Built) WriteMeaning(w io.Writer, now time.Time) error {
 	if a.From == "" || a.To[Training] != Unanswered || meaning(s, "", "", training) == "no" {
 		return nil
 	}
-	_, err := fmt.Fprint(w, "\nThe policy starts from your robots.txt. If no flag answers a question, the rules of your robots.txt stay.\nThis robots.txt does not disallow AI training. To disallow it, run init again with --ai-training no.\n")
+	_, err := fmt.Fprint(w, "\nThe policy starts from your robots.txt. For questions that no flag answers, the rules of your robots.txt remain.\nThis robots.txt does not disallow AI training. To disallow it, run init again with --ai-training no.\n")
 	return err
 }
 

@@ -110,7 +110,7 @@ var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 	} else {
 		f.Text += " differ"
 	}
-	const only = "only for another spelling of a path, such as /a%3Ab for /a:b"
+	const only = "only because a path has another spelling, such as /a%3Ab for /a:b"
 	switch q.Spellings {
 	case 0:
 	case q.Differ:

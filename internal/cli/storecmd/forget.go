@@ -17,7 +17,7 @@ import (
 // forgetCommand deletes rows of an activity database.
 func forgetCommand() *cobra.Command {
 	var crawler, host, clickHouse string
-	cmd := cli.Command("forget DIR [--crawler NAME] [--host HOST]", "Deletes the rows of an activity database about a crawler or a host",
+	cmd := cli.Command("forget DIR [--crawler NAME] [--host HOST]", "Deletes the rows about a crawler or a host from an activity database",
 		func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:

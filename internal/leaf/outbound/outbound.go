@@ -107,7 +107,7 @@ func Get(ctx context.Context, client *http.Client, url string, header map[string
 // addresses.
 func CheckRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) > 3 || r.URL.Scheme != "https" {
-		return fmt.Errorf("the server redirected to %s, which is not followed", r.URL.Redacted())
+		return fmt.Errorf("the server redirected to %s, but only three redirects are followed, and only to https addresses", r.URL.Redacted())
 	}
 	return nil
 }
