@@ -8,6 +8,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
 const (
@@ -46,12 +47,35 @@ func (s *fieldSolver) placeOf(p pathpattern.Pattern) *place {
 
 // changed notes that the places around a claim have to be compared again.
 func (s *fieldSolver) changed(c *claim) {
-	around := s.placesAt.Overlapping(c.folded)
-	s.budget.Spend(len(around))
-	for _, i := range around {
+	for _, i := range s.overlapping(&s.placesAt, c.folded) {
 		s.places[i].done = false
 	}
 }
+
+// overlapping lists the ids of patterns in a set that overlap p. It lists none if the budget is used up.
+func (s *fieldSolver) overlapping(set *solve.Set, p pathpattern.Pattern) []int {
+	return s.afford(set.Overlapping, p)
+}
+
+// covering lists the ids of patterns in a set that cover p. It lists none if the budget is used up.
+func (s *fieldSolver) covering(set *solve.Set, p pathpattern.Pattern) []int {
+	return s.afford(set.Covering, p)
+}
+
+// afford looks up a pattern if the budget suffices for this and for a loop over the result.
+func (s *fieldSolver) afford(lookup func(pathpattern.Pattern) []int, p pathpattern.Pattern) []int {
+	if !s.budget.Spend(s.wild) {
+		return nil
+	}
+	found := lookup(p)
+	if !s.budget.Spend(len(found)) {
+		return nil
+	}
+	return found
+}
+
+// severalQuals stands for the qualifiers of winners that differ. No permission has these qualifiers.
+const severalQuals = "\n"
 
 // reading is the conclusion that a reader of the claims draws for a place.
 type reading struct {
@@ -63,14 +87,19 @@ type reading struct {
 // read returns the reading at a place for readers with a purpose, or without one. They also read the claims in more.
 func (s *fieldSolver) read(p *place, purpose string, more ...*claim) (r reading) {
 	r.claims = more
-	for _, i := range s.claimsAt.Covering(p.folded) {
+	for _, i := range s.covering(&s.claimsAt, p.folded) {
 		if c := s.claims[i]; c.isFor(purpose) {
 			r.claims = append(r.claims, c)
 		}
 	}
-	s.budget.Spend(s.wild + len(r.claims)*len(r.claims)/4)
 	for _, c := range r.claims {
-		if !c.allow || slices.ContainsFunc(r.claims, func(d *claim) bool {
+		if !c.allow {
+			continue
+		}
+		if !s.budget.Spend(len(r.claims)*(8+c.folded.Len())/64 + 1) { // for comparing c with the other claims
+			return r
+		}
+		if slices.ContainsFunc(r.claims, func(d *claim) bool {
 			return d.allow && beats(d.folded, c.folded) || !d.allow && !beats(c.folded, d.folded)
 		}) {
 			continue
@@ -80,7 +109,7 @@ func (s *fieldSolver) read(p *place, purpose string, more ...*claim) (r reading)
 		case r.quals == "" || r.quals == c.quals:
 			r.quals = c.quals
 		case c.quals != "":
-			r.quals += " or " + c.quals // as qualifiers that no permission has
+			r.quals = severalQuals
 		}
 	}
 	return r
@@ -128,6 +157,7 @@ func (r *reading) agrees(want *answer, u policy.Usage) bool {
 func (s *fieldSolver) correct() {
 	for again := true; again; {
 		again = false
+		s.budget.Spend(len(s.places) / 64)
 		for i := 0; i < len(s.places); i++ { // the places may become more
 			p := s.places[i]
 			if p.done {
@@ -147,9 +177,13 @@ func (s *fieldSolver) correct() {
 	}
 	for _, p := range s.places {
 		for n, purpose := range s.purposes {
+			if s.budget.Exceeded() {
+				return
+			}
 			s.report(p, &p.wants[n], purpose)
 		}
 	}
+	s.warnUnready()
 }
 
 // repair changes the claims if readers with a purpose do not come to the policy's decision about a place. It adds a
@@ -166,6 +200,7 @@ func (s *fieldSolver) repair(p *place, want *answer, purpose string) reading {
 		if with := s.read(p, purpose, c); with.agrees(want, s.usage) {
 			s.room--
 			s.add(c)
+			s.changed(c)
 			return with
 		}
 	}
@@ -186,14 +221,16 @@ func (s *fieldSolver) withdraw(w *claim, purpose string) {
 	if w.condition != "" || purpose == "" {
 		c = w
 	}
-	if c == nil {
-		s.add(&claim{pattern: w.pattern, folded: w.folded, condition: purpose, by: w.by, added: true, open: true})
+	switch {
+	case c == nil:
+		c = &claim{pattern: w.pattern, folded: w.folded, condition: purpose, by: w.by, added: true, open: true}
+		s.add(c)
+	case c.allow:
+		c.allow, c.quals, c.open = false, "", true
+	default:
 		return
 	}
-	if c.allow {
-		c.allow, c.quals, c.open = false, "", true
-		s.changed(c)
-	}
+	s.changed(c)
 }
 
 // explore adds the crossings of a place with other patterns if the policy, or readers with a purpose, can decide
@@ -201,9 +238,7 @@ func (s *fieldSolver) withdraw(w *claim, purpose string) {
 func (s *fieldSolver) explore(p *place, got reading, want *answer, purpose string) {
 	agrees := got.agrees(want, s.usage)
 	by := want.Applied()
-	statements := s.statedAt.Overlapping(p.folded)
-	s.budget.Spend(len(statements))
-	for _, i := range statements {
+	for _, i := range s.overlapping(&s.statedAt, p.folded) {
 		x := &s.stated[i]
 		switch {
 		case !appliesTo(x.condition, purpose):
@@ -218,9 +253,7 @@ func (s *fieldSolver) explore(p *place, got reading, want *answer, purpose strin
 	if !agrees || !want.permits() {
 		return
 	}
-	claims := s.claimsAt.Overlapping(p.folded)
-	s.budget.Spend(len(claims))
-	for _, i := range claims {
+	for _, i := range s.overlapping(&s.claimsAt, p.folded) {
 		c := s.claims[i]
 		if c.isFor(purpose) && (c.allow && c.quals != want.quals || !c.allow && !beats(got.winners[0].folded, c.folded) && c.open) {
 			want.unknown = !s.cross(p, c.pattern) || want.unknown
@@ -233,6 +266,9 @@ func (s *fieldSolver) explore(p *place, got reading, want *answer, purpose strin
 // the permission.
 func (s *fieldSolver) confine(p *place, x *stated, purpose string) {
 	d := s.placeOf(x.pattern).claim(x.condition)
+	if !s.budget.Spend(len(p.claims)) {
+		return
+	}
 	for _, c := range p.claims {
 		if !c.allow || !c.isFor(purpose) || d != nil && d.isFor(purpose) && !d.allow && !beats(p.folded, x.folded) {
 			continue
@@ -266,11 +302,13 @@ func (s *fieldSolver) report(p *place, want *answer, purpose string) {
 	got := s.read(p, purpose)
 	switch {
 	case want.Verdict == policy.Allowed && s.unready(want.quals):
-		s.warnUnready(want.Qualifiers())
+		for _, q := range want.Qualifiers() {
+			s.notReady[q] = true
+		}
 	case want.Verdict == policy.Allowed && (len(got.winners) == 0 || got.quals != want.quals):
 		s.lost(want.Statement, purpose, p.pattern)
 	case want.unknown:
-		for _, i := range s.statedAt.Covering(p.folded) {
+		for _, i := range s.covering(&s.statedAt, p.folded) {
 			if x := &s.stated[i]; x.Statement.Allow && appliesTo(x.condition, purpose) {
 				s.lost(x.Statement, purpose, p.pattern)
 			}
@@ -286,6 +324,9 @@ type loss struct {
 
 // lost reports that the records disallow part of a permission, unless it has reported a wider part.
 func (s *fieldSolver) lost(by *policy.Statement, purpose string, place pathpattern.Pattern) {
+	if s.times[by] == maxReports {
+		return
+	}
 	loss := loss{by, purpose}
 	if slices.ContainsFunc(s.losses[loss], func(p pathpattern.Pattern) bool { return p.Covers(place) }) {
 		return

@@ -23,23 +23,33 @@ type conditional struct {
 // purposes of the statement's rule. If the rule is for a purpose that no crawler of the class has, the condition is
 // this purpose.
 func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional) {
-	has := func(a *policy.Applied) bool {
-		return slices.ContainsFunc(all, func(b conditional) bool { return b.Statement == a.Statement && b.Audience == a.Audience })
-	}
 	for _, a := range w.p.Statements(c, u, "") {
 		all = append(all, conditional{Applied: a})
 	}
+	if len(w.purposes) == 0 {
+		return all
+	}
+	type key struct {
+		statement *policy.Statement
+		audience  policy.Audience
+	}
+	listed := map[key]bool{}
+	for _, a := range all {
+		listed[key{a.Statement, a.Audience}] = true
+	}
+	add := func(a policy.Applied, condition func() string) {
+		if k := (key{a.Statement, a.Audience}); !listed[k] {
+			listed[k] = true
+			all = append(all, conditional{a, condition()})
+		}
+	}
 	for _, purpose := range w.purposes {
 		for _, a := range w.p.Statements(c, u, purpose) {
-			if !has(&a) {
-				all = append(all, conditional{a, joinPurposes(a.Rule.UsagePurposes)})
-			}
+			add(a, func() string { return joinPurposes(a.Rule.UsagePurposes) })
 		}
 		with := w.p.WithPurpose(c, purpose)
 		for _, a := range w.p.Statements(&with, u, purpose) {
-			if !has(&a) { // the rule is for a purpose that no crawler of the class has
-				all = append(all, conditional{a, purpose})
-			}
+			add(a, func() string { return purpose }) // the rule is for a purpose that no crawler of the class has
 		}
 	}
 	return all
@@ -99,6 +109,7 @@ type fieldSolver struct {
 	known      map[pathpattern.Pattern]*place
 	crossed    map[[2]pathpattern.Pattern]bool // pairs of patterns, and whether their crossings are places
 	losses     map[loss][]pathpattern.Pattern  // the reported places
+	notReady   map[*policy.Qualifiers]bool     // qualifiers that some place needs, but that are not ready for use
 	wild       int                             // the work of one lookup in a set, in steps of the budget
 	room       int                             // the number of claims that may still be added
 }
@@ -113,7 +124,7 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 	s := fieldSolver{
 		writer: w, class: c, usage: u, statements: w.statements(c, u), purposes: []string{""}, wild: 1, room: maxAdded,
 		known: map[pathpattern.Pattern]*place{}, crossed: map[[2]pathpattern.Pattern]bool{},
-		losses: map[loss][]pathpattern.Pattern{},
+		losses: map[loss][]pathpattern.Pattern{}, notReady: map[*policy.Qualifiers]bool{},
 	}
 	s.state(u == policy.Crawl && w.other && everyone)
 	possible := s.crossPurposes()
@@ -148,11 +159,13 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 //	disallow present-oldcopy /   →    ACAP-disallow-present-oldcopy: /
 //	                                  ACAP-disallow-present-oldcopy: /photos/
 func (s *fieldSolver) state(crawl bool) {
+	seen := map[string]bool{"": true}
 	for i := range s.statements {
 		st := &s.statements[i]
 		s.qualified = s.qualified || st.Statement.Qualifiers != nil
 		for purpose := range strings.SplitSeq(st.condition, "\n") {
-			if !slices.Contains(s.purposes, purpose) {
+			if !seen[purpose] {
+				seen[purpose] = true
 				s.purposes = append(s.purposes, purpose)
 			}
 		}
@@ -163,11 +176,14 @@ func (s *fieldSolver) state(crawl bool) {
 			}
 			s.statedAt.Add(x.folded, len(s.stated))
 			s.stated = append(s.stated, x)
+			s.placeOf(x.pattern)
 		}
 	}
 	for i := range s.stated {
+		if s.budget.Exceeded() {
+			return
+		}
 		x := &s.stated[i]
-		s.placeOf(x.pattern)
 		by := s.decide(x.pattern, x.condition)
 		if by.Statement == x.Statement || x.Statement.Allow && !x.Direct && by.Verdict == policy.Disallowed {
 			s.add(by.claim(x.pattern, x.condition))
@@ -186,9 +202,15 @@ func (s *fieldSolver) crossPurposes() bool {
 	}
 	given := s.purposes
 	for i := 0; i < len(s.purposes); i++ {
+		q := s.purposes[i]
+		if !strings.Contains(q, "*") {
+			continue
+		}
+		if !s.budget.Spend(len(given)) {
+			return false
+		}
 		for _, p := range given {
-			q := s.purposes[i]
-			if !strings.Contains(p, "*") || !strings.Contains(q, "*") || policy.MatchPurpose(p, q) {
+			if !strings.Contains(p, "*") || policy.MatchPurpose(p, q) {
 				continue
 			}
 			meet, ok := s.budget.Cross(pattern(p), pattern(q))
@@ -213,14 +235,13 @@ func (s *fieldSolver) add(c *claim) {
 		return
 	}
 	by := c.by.Applied()
-	c.open = c.open || !c.allow && slices.ContainsFunc(s.statedAt.Overlapping(c.folded), func(i int) bool {
+	c.open = c.open || !c.allow && slices.ContainsFunc(s.overlapping(&s.statedAt, c.folded), func(i int) bool {
 		x := &s.stated[i]
 		return x.Statement.Allow && (by.Statement.Allow || s.p.Overrides(&x.Applied, &by))
 	})
 	p.claims = append(p.claims, c)
 	s.claimsAt.Add(c.folded, len(s.claims))
 	s.claims = append(s.claims, c)
-	s.changed(c)
 }
 
 // answer is the policy's decision about a place.
@@ -290,11 +311,11 @@ func (s *fieldSolver) unready(quals string) bool {
 	return slices.ContainsFunc(strings.Fields(quals), func(text string) bool { return strings.HasPrefix(text, "must-") })
 }
 
-// warnUnready warns about statements with such qualifiers. The records prohibit what they allow, because readers that
-// ignored the qualifiers would use too much.
-func (s *fieldSolver) warnUnready(limits policy.Limits) {
+// warnUnready warns about the statements whose qualifiers are not ready. The records prohibit what they allow, because
+// readers that ignored the qualifiers would use too much.
+func (s *fieldSolver) warnUnready() {
 	for i := range s.statements {
-		if st := s.statements[i].Statement; st.Qualifiers != nil && slices.Contains(limits, st.Qualifiers) {
+		if st := s.statements[i].Statement; s.notReady[st.Qualifiers] {
 			s.warn(st, "acap-not-ready", fmt.Sprintf("ACAP 1.0 calls the must-… qualifiers of %s not ready, so its records disallow %q instead. Write \"action-requests: on\" under publish if you know crawlers that read them",
 				st.Usage, st.Pattern))
 		}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package acap
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
+)
+
+// everyone returns a policy whose only rule has the statements.
+func everyone(statements ...policy.Statement) *policy.Policy {
+	rule := policy.Rule{For: []policy.Audience{{}}, Statements: statements}
+	return policy.Compile(&policy.Spec{Publish: policy.Publish{ACAP: policy.Full}, Rules: []policy.Rule{rule}})
+}
+
+// After the budget is used up, only the calls in progress end. The publisher learns that the records are incomplete.
+func TestWorkStaysWithinTheBudget(t *testing.T) {
+	const n = 17_000
+	var all []policy.Statement
+	var long strings.Builder
+	for i := range n {
+		all = append(all, policy.Statement{Usage: policy.Index, Allow: true, Pattern: pathpattern.MustParse(fmt.Sprintf("/*%04x", i))})
+		fmt.Fprintf(&long, "%04x", i)
+	}
+	all = append(all, policy.Statement{Usage: policy.Index, Pattern: pathpattern.MustParse("/" + long.String())})
+	w := NewWriter(everyone(all...)).writer("")
+	w.records()
+
+	used := solve.NewBudget()
+	for used.Spend(1) {
+	}
+	if spent := w.budget.Spent(); spent < used.Spent() || spent > used.Spent()+10*n {
+		t.Errorf("%d steps, the budget has %d", spent, used.Spent())
+	}
+	if !slices.ContainsFunc(w.problems, func(p policy.Problem) bool { return p.Code == "acap-cross" }) {
+		t.Errorf("%v", w.problems)
+	}
+}
+
+// The work for warnings about qualifiers that are not ready is proportional to the number of statements, although
+// every place needs these qualifiers.
+func TestWorkForWarningsAboutQualifiers(t *testing.T) {
+	work := func(n int) float64 {
+		all := []policy.Statement{{Usage: policy.Present, Pattern: pathpattern.All}}
+		q := &policy.Qualifiers{}
+		if err := q.SetQualifier(policy.Present, policy.QualifierMustIncludeResource, "https://x.example/a"); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			all = append(all, policy.Statement{
+				Usage: policy.Present, Allow: true, Pattern: pathpattern.MustParse(fmt.Sprintf("/p%d/", i)), Qualifiers: q,
+				Pos: policy.Pos{Line: i + 1},
+			})
+		}
+		w := NewWriter(everyone(all...))
+		if _, problems := w.Write(""); len(problems) != n {
+			t.Errorf("%d statements have %d problems: %v", n, len(problems), problems[:min(3, len(problems))])
+		}
+		return testing.AllocsPerRun(1, func() { w.Write("") })
+	}
+	few, many := work(200), work(1600)
+	t.Log(few, many)
+	if many > 2*8*few {
+		t.Errorf("%v allocations for 200 statements, %v for 1600", few, many)
+	}
+}
