@@ -350,7 +350,7 @@ func (x *exam) extensionsOf(f *robotsFile, read *crawlertest.RobotsTxt, q questi
 	case x.theirs != nil && !x.theirs.preferences:
 		same(x, "robots.txt: Content-Usage", q, line, x.theirLine("content-usage", q.token, path))
 	case x.p.spec.Publish.ContentUsage != policy.Off:
-		x.contentUsage(f, line, q, asked)
+		x.contentUsage(f, read.Extensions("content-usage", as, path), q, asked)
 	default:
 		var want []string
 		for _, u := range preferences {
@@ -401,7 +401,8 @@ func canonical(member string) string {
 
 var preferences = []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search}
 
-func (x *exam) contentUsage(f *robotsFile, line string, q question, asked policytest.Question) {
+// contentUsage checks the preferences in lines for the same path. If they contradict each other, "n" applies.
+func (x *exam) contentUsage(f *robotsFile, lines []string, q question, asked policytest.Question) {
 	const channel = "robots.txt: Content-Usage"
 	crossed := slices.ContainsFunc(f.problems, func(p policy.Problem) bool { return p.Code == "content-usage-cross" && x.linted(p.Code, p.Pos) })
 	differ := asked.Purposes != nil && x.purposesDiffer(f)
@@ -411,7 +412,12 @@ func (x *exam) contentUsage(f *robotsFile, line string, q question, asked policy
 		if x.theyRefuse("content-usage", q.token, u.String()+"=n") {
 			want = "n"
 		}
-		got := preference(line, u)
+		got := ""
+		for _, line := range lines {
+			if says := preference(line, u); says != "" && got != "n" {
+				got = says
+			}
+		}
 		x.answer(channel, 1)
 		switch {
 		case got == want:

@@ -7,6 +7,7 @@ package crawlertest
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -110,19 +111,29 @@ func (f *RobotsTxt) Allowed(token, path string) bool {
 // Extension returns the value of an extension's line with the longest matching path. It also returns the number of
 // different values in lines of that length.
 func (f *RobotsTxt) Extension(key, token, path string) (value string, lines int) {
+	values := f.Extensions(key, token, path)
+	if len(values) == 0 {
+		return "", 0
+	}
+	return values[0], len(values)
+}
+
+// Extensions is like Extension, but returns the different values of all lines with the longest path. In a group that
+// combines the groups of several purposes, there may be more than one.
+func (f *RobotsTxt) Extensions(key, token, path string) (values []string) {
 	best := -1
 	for _, r := range f.Group(token) {
-		if r.Key != key || r.Path != "" && !MatchPath(r.Path, path) {
+		if r.Key != key || len(r.Path) < best || r.Path != "" && !MatchPath(r.Path, path) {
 			continue
 		}
-		switch n := len(r.Path); {
-		case n > best:
-			best, value, lines = n, r.Value, 1
-		case n == best && r.Value != value:
-			lines++
+		if len(r.Path) > best {
+			best, values = len(r.Path), nil
+		}
+		if !slices.Contains(values, r.Value) {
+			values = append(values, r.Value)
 		}
 	}
-	return value, lines
+	return values
 }
 
 var (
