@@ -85,6 +85,9 @@ func diffCommand() *cobra.Command {
 			if below != nil && inputs[0].Robots != nil && inputs[1].Robots != nil {
 				return rejectFlags(cmd, inputs[0].Name, "merge")
 			}
+			if below != nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "--merge: only the Allow, Disallow and Crawl-delay lines of %s are compared. A merged robots.txt also has the preferences, sitemaps and other lines of this file, so a difference in these is not listed here, or is listed although the merged file has none.\n", below.Name)
+			}
 			d := difference{Diff: compare.Sites(inputs[0].Site, inputs[1].Site, compare.Options{})}
 			if inputs[0].Robots != nil || inputs[1].Robots != nil {
 				d.Settings = slices.DeleteFunc(d.Settings, isConverted)

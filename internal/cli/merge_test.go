@@ -36,6 +36,7 @@ func TestCommandsKnowTheFileBelow(t *testing.T) {
 		"diff, search loses":       {[]string{"diff", "--merge", closed, search, silent}, true, "Search engines lose:\n"},
 		"diff, the file itself":    {[]string{"diff", "--merge", own, own, silent}, false, "Others lose:\n  GPTBot may no longer crawl the whole site"},
 		"diff, nothing":            {[]string{"diff", "--merge", own, silent, silent}, false, "Nothing changes."},
+		"diff, other lines":        {[]string{"diff", "--merge", own, silent, silent}, false, "only the Allow, Disallow and Crawl-delay lines of " + own + " are compared"},
 		"check, alone":             {[]string{"check", tested}, true, "Googlebot may not crawl /cart/"},
 		"check, a failing test":    {[]string{"check", "--merge", closed, tested}, true, "Bingbot may not crawl /cart/, because of the site's own robots.txt:2 (" + closed + "); change that line, or the test"},
 		"check, with the file":     {[]string{"check", "--merge", own, tested}, false, "2 tests passed"},
