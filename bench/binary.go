@@ -18,7 +18,7 @@ import (
 // module in use. All of them are built from the go.mod of this repository. The order of functions in memory can make a
 // program a few percent faster or slower, so each program is linked in several layouts.
 
-// programs are the imports of a main package in addition to Caddy.
+// programs lists the programs to compare, each with the packages that its main package imports in addition to Caddy.
 var programs = []struct {
 	name    string
 	imports []string

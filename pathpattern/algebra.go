@@ -271,7 +271,7 @@ func finish(out []byte) Pattern {
 	return Pattern{text}
 }
 
-// Covering calls yield with the value of every pattern that covers p. For one index, the order is always the same.
+// Covering passes the value of every pattern that covers p to yield. For one index, the order is always the same.
 func (x *Index[V]) Covering(p Pattern, yield func(V)) {
 	var also map[*V]bool
 	work := Work(math.MaxInt)
@@ -286,7 +286,7 @@ func (x *Index[V]) Covering(p Pattern, yield func(V)) {
 	})
 }
 
-// Overlapping calls yield with the value of every pattern that overlaps p. For one index, the order is always the same.
+// Overlapping passes the value of every pattern that overlaps p to yield. For one index, the order is always the same.
 func (x *Index[V]) Overlapping(p Pattern, yield func(V)) {
 	o := newOverlap(p)
 	at, n := 0, int32(0)

@@ -129,7 +129,7 @@ var codeTable = []Code{
 	{"unknown-usage", policy.Error, "An unknown usage"},
 	{"bad-usage", policy.Error, "A usage that is not possible here"},
 	{"bad-qualifier", policy.Error, "A qualifier that is not possible here"},
-	{"bad-over-site", policy.Error, "An entry that cannot lift the site's own restriction"},
+	{"bad-over-site", policy.Error, "An entry with over-site that cannot lift a restriction by the site's own headers and pages"},
 	{"contradiction", policy.Error, "A rule contradicts itself"},
 	{"bad-robots-tag", policy.Error, "A value of robots-tag that search engines do not document"},
 	{"bad-app-directive", policy.Error, "An invalid application directive"},

@@ -113,7 +113,7 @@ func TestImportAboveGroups(t *testing.T) {
 		},
 		{
 			"an invalid purpose", "User-agent: *\nDisallow: /x/\n\nUser-Agent-Purpose: 1b\nDisallow: /\n",
-			`"1b" is not a valid purpose`, policy.ForEveryoneElse, policy.Crawl,
+			`"1b" is not a valid name of a purpose`, policy.ForEveryoneElse, policy.Crawl,
 		},
 		{
 			"a purpose with a dot", "User-Agent-Purpose: a.b\nDisallow: /\n",

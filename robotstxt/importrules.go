@@ -298,7 +298,7 @@ func (im *importer) dropDirectives(r *policy.Rule) {
 func (im *importer) purpose(g, star *Group) {
 	name := g.Name
 	if !policy.IsPurpose(name) || len(name) > maxName {
-		im.f.note(g.number, "%q is not a valid purpose, which is a letter, then letters, digits, hyphens, underscores and dots; its group is left out", name)
+		im.f.note(g.number, "%q is not a valid name of a purpose. A name begins with a letter, and continues with letters, digits, hyphens, underscores and dots. Its group is left out", name)
 		return
 	}
 	im.spec.Publish.UserAgentPurpose = policy.On

@@ -86,7 +86,7 @@ func diffCommand() *cobra.Command {
 				return rejectFlags(cmd, inputs[0].Name, "merge")
 			}
 			if below != nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "--merge: only the Allow, Disallow and Crawl-delay lines of %s are compared. A merged robots.txt also has the preferences, sitemaps and other lines of this file, so a difference in these is not listed here, or is listed although the merged file has none.\n", below.Name)
+				fmt.Fprintf(cmd.ErrOrStderr(), "--merge: only the Allow, Disallow and Crawl-delay lines of %s are compared. A merged robots.txt also has the other lines of this file, such as preferences and sitemaps. So differences in other lines may be missing here, or may not exist in the merged file.\n", below.Name)
 			}
 			d := difference{Diff: compare.Sites(inputs[0].Site, inputs[1].Site, compare.Options{})}
 			if inputs[0].Robots != nil || inputs[1].Robots != nil {

@@ -28,7 +28,7 @@ import (
 type verifyFlags struct{ key, authority string }
 
 func (v *verifyFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&v.key, "key", "", "the public key (PEM) of the owner who must have signed the log")
+	flags.StringVar(&v.key, "key", "", "a public key (PEM); the log must be signed with its private key")
 	flags.StringVar(&v.authority, "authority", "", "the certificate (PEM) of the time-stamping authority")
 }
 
