@@ -98,7 +98,7 @@ func TestRealCrawlers(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := NewRecognizer(c.Patterns())
-	right, nobody := map[string]bool{}, map[string]bool{}
+	right, unlisted := map[string]bool{}, map[string]bool{}
 	for key, headers := range all {
 		for _, ua := range headers {
 			want, odd := oddHeaders[ua]
@@ -114,7 +114,7 @@ func TestRealCrawlers(t *testing.T) {
 			} else if want != "" {
 				right[ua] = true
 			} else {
-				nobody[ua] = true
+				unlisted[ua] = true
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func TestRealCrawlers(t *testing.T) {
 			t.Errorf("%s: no such entry", key)
 		}
 	}
-	t.Logf("%d headers recognized, %d correctly not recognized", len(right), len(nobody))
+	t.Logf("%d headers recognized, %d correctly not recognized", len(right), len(unlisted))
 	if len(right) < 600 {
 		t.Errorf("only %d headers", len(right))
 	}

@@ -222,10 +222,20 @@ func TestPagesInTheLog(t *testing.T) {
 				s.logger = zap.New(core)
 				s.get(t, "www.example.com", says("Disallow: /theirs/"))
 				time.Sleep(2 * freshFor)
-				s.get(t, "www.example.com", responds(200, page, "Content-Type", "text/plain"))
+				for range 2 { // a page in place of the earlier file, and pages from the start; each is logged once
+					s.get(t, "www.example.com", responds(200, page, "Content-Type", "text/plain"))
+					s.get(t, "other.example.com", responds(200, page, "Content-Type", "text/plain"))
+					time.Sleep(2 * freshFor)
+				}
 				all := logged.All()
-				if want := `: this is a web page, not a robots.txt (Content-Type: "text/plain")`; len(all) != 1 || !strings.HasSuffix(fmt.Sprint(all[0].ContextMap()["error"]), want) {
-					t.Errorf("%v", all)
+				if len(all) != 2 {
+					t.Errorf("%d lines, want 2: %v", len(all), all)
+				}
+				const want = `: this is a web page, not a robots.txt (Content-Type: "text/plain")`
+				for _, line := range all {
+					if !strings.HasSuffix(fmt.Sprint(line.ContextMap()["error"]), want) {
+						t.Errorf("%v", line)
+					}
 				}
 			})
 		})

@@ -34,7 +34,7 @@ func importCommand() *cobra.Command {
 			if raw.Note != "" {
 				fmt.Fprintln(cmd.ErrOrStderr(), raw.Note)
 			}
-			q := c.Judge(raw.Name, raw.Data)
+			q := c.Judge()
 			losses := q.SearchLosses()
 			if len(losses) > 0 {
 				var paths []string

@@ -98,7 +98,7 @@ func TestImportBudget(t *testing.T) {
 					return
 				}
 				converted++
-				if q := c.Judge("robots.txt", []byte(robots)); q.Complete == strings.Contains(q.Sentence(), "cannot be judged") {
+				if q := c.Judge(); q.Complete == strings.Contains(q.Sentence(), "cannot be judged") {
 					t.Error(q.Sentence())
 				}
 			})

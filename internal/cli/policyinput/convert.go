@@ -28,6 +28,10 @@ type Converted struct {
 	// Imported is the parsed robots.txt that Text was made from. Its Spec also has the tests of the policy file.
 	Imported *robotstxt.Imported
 	Notes    []robotstxt.Note // lines that were omitted, or whose meaning differs slightly
+
+	name   string
+	data   []byte // the robots.txt
+	judged *Questions
 }
 
 // Convert returns a policy file with the same meaning as a robots.txt. It has the comments of the robots.txt, and
@@ -66,19 +70,19 @@ func Convert(name string, data []byte) (*Converted, error) {
 			notes = append(notes, n)
 		}
 	}
-	made := &Converted{Text: c.text, File: c.file, Imported: im}
-	made.Notes = append(notes, made.preferenceNotes(name, data)...)
+	made := &Converted{Text: c.text, File: c.file, Imported: im, name: name, data: data}
+	made.Notes = append(notes, made.preferenceNotes()...)
 	slices.SortStableFunc(made.Notes, func(a, b robotstxt.Note) int { return a.Line - b.Line })
 	return made, nil
 }
 
 // preferenceNotes returns notes about crawlers that get a preference from the policy, but do not read it in the
 // robots.txt.
-func (c *Converted) preferenceNotes(name string, data []byte) (notes []robotstxt.Note) {
+func (c *Converted) preferenceNotes() (notes []robotstxt.Note) {
 	if !c.Imported.HasPreferences() {
 		return nil
 	}
-	q := c.Judge(name, data)
+	q := c.Judge()
 	for i := range q.Differences {
 		if d := &q.Differences[i]; d.Usage != "" && d.Values[1] != "" {
 			notes = append(notes, robotstxt.Note{Line: d.Stated, Message: fmt.Sprintf("in the new robots.txt, %s=%s also applies to %s, for %s. "+
@@ -208,7 +212,7 @@ func (c *converter) stricter() bool {
 	if !c.im.HasRecords() {
 		return false
 	}
-	q := (&Converted{File: c.file}).Judge(c.name, c.data)
+	q := (&Converted{File: c.file, name: c.name, data: c.data}).Judge()
 	return !q.Complete || slices.ContainsFunc(q.Differences, func(d rfc9309.Difference) bool { return !d.Laxer() })
 }
 

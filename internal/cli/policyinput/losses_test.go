@@ -53,7 +53,7 @@ func TestSpellingsAreNoSearchLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := c.Judge("robots.txt", robots)
+	q := c.Judge()
 	if losses := q.SearchLosses(); q.Spellings == 0 || len(losses) > 0 {
 		t.Errorf("%s: %q", q.Sentence(), losses)
 	}
@@ -72,7 +72,7 @@ func TestCrossingAllowsOpenNothing(t *testing.T) {
 			t.Errorf("%s: %v\n%s", path, d.Verdict, c.Text)
 		}
 	}
-	q := c.Judge("robots.txt", robots)
+	q := c.Judge()
 	if q.Differ != 0 || q.Questions == 0 {
 		t.Errorf("%s: %+v", q.Sentence(), q.Differences)
 	}
@@ -85,7 +85,7 @@ func TestSpellingsOfOtherGroupsOpenNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range c.Judge("robots.txt", robots).Differences {
+	for _, d := range c.Judge().Differences {
 		if d.Laxer() {
 			t.Errorf("opens %s for %s", d.Path, d.Crawlers)
 		}
@@ -105,7 +105,7 @@ func TestSpellingsAsSent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := c.Judge("robots.txt", []byte(robots))
+		q := c.Judge()
 		if losses := q.SearchLosses(); (q.Spellings > 0) != spellings || len(losses) > 0 {
 			t.Errorf("%s: %s; lost %v", robots, q.Sentence(), losses)
 		}
@@ -131,7 +131,7 @@ func TestAllowsKeepMixedSpellings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := c.Judge("robots.txt", robots)
+		q := c.Judge()
 		for i := range q.Differences {
 			if d := &q.Differences[i]; d.Laxer() || q.lost[i] != "" {
 				t.Errorf("%s: %s", lines, q.words(d))

@@ -36,7 +36,7 @@ func TestImportKeepsEveryName(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if q := c.Judge(name, data); q.Differ > 0 || !q.Complete {
+		if q := c.Judge(); q.Differ > 0 || !q.Complete {
 			t.Errorf("%s: %s\n%s", name, q.Sentence(), c.Text)
 		}
 	}
@@ -62,7 +62,7 @@ func TestOneReaderOfNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if q := c.Judge("robots.txt", data); q.Differ > 0 {
+		if q := c.Judge(); q.Differ > 0 {
 			t.Errorf("diff, %q: %s", written, q.Sentence())
 		}
 		merged, problems, _ := robotsserve.Merge(catalog, "", file, robotsserve.Options{})

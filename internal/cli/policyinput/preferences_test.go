@@ -39,7 +39,7 @@ func TestPreferencesOfTheGroupForAll(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c1 := mustConvert(t, []byte(c.file))
-			q := c1.Judge("robots.txt", []byte(c.file))
+			q := c1.Judge()
 			if len(c.want) == 0 && q.Differ > 0 || len(c.want) > 0 && len(q.Differences) != len(c.want) {
 				t.Errorf("%s, want %d differences: %+v\n%s", q.Sentence(), len(c.want), q.Differences, c1.Text)
 			}

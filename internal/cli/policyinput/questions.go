@@ -148,11 +148,14 @@ func (in *Input) RobotsTxt(host string) []byte {
 	return []byte(text)
 }
 
-// Judge compares a robots.txt with the policy that was made from it.
-func (c *Converted) Judge(name string, data []byte) *Questions {
-	p := c.File.Policy
-	rendered, _ := c.File.Effect.Robots.Text("")
-	return AskBoth(&Input{Name: name, Policy: p, Robots: data}, &Input{Name: "the policy's robots.txt", Policy: p, Robots: []byte(rendered)}, "")
+// Judge compares the robots.txt with the policy that was made from it. It compares them only once.
+func (c *Converted) Judge() *Questions {
+	if c.judged == nil {
+		p := c.File.Policy
+		rendered, _ := c.File.Effect.Robots.Text("")
+		c.judged = AskBoth(&Input{Name: c.name, Policy: p, Robots: c.data}, &Input{Name: "the policy's robots.txt", Policy: p, Robots: []byte(rendered)}, "")
+	}
+	return c.judged
 }
 
 // SearchLoss is a path that search engines may no longer crawl.

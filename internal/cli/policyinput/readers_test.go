@@ -145,7 +145,7 @@ func TestImportedFilesReadTheSame(t *testing.T) {
 			continue
 		}
 		counts["files"]++
-		q := c.Judge(name, data)
+		q := c.Judge()
 		counts["questions"] += q.Questions
 		counts["told by rfc9309"] += q.Differ
 		if !q.Complete {
