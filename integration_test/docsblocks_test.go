@@ -346,7 +346,7 @@ func (b shownBlock) compare(t *testing.T, run func(command string) string) {
 
 // timeless returns the text without the digits of days, times and hashes.
 func timeless(text string) string {
-	return regexp.MustCompile(`\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?Z?)?|\b[0-9a-f]{12,}\b|SHA256:[\w+/]+`).ReplaceAllString(text, "…")
+	return regexp.MustCompile(`\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?Z?)?|\b\d{1,2} [A-Z][a-z]+ 20\d\d(, \d\d:\d\d)?|\b[0-9a-f]{12,}\b|SHA256:[\w+/]+`).ReplaceAllString(text, "…")
 }
 
 // startDocumented runs the site that the pages describe, with the example policy, and lets crawlers visit it. It also
