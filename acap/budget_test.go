@@ -70,3 +70,36 @@ func TestWorkForWarningsAboutQualifiers(t *testing.T) {
 		t.Errorf("%v allocations for 200 statements, %v for 1600", few, many)
 	}
 }
+
+// Entries for usage purposes only meet other purposes where their paths overlap.
+func TestWorkForUsagePurposes(t *testing.T) {
+	const n = 1000
+	for name, c := range map[string]struct {
+		path func(i int) string
+		fits bool
+	}{
+		"a path for each purpose":     {func(i int) string { return fmt.Sprintf("/p%d/", i) }, true},
+		"one path for all purposes":   {func(int) string { return "/" }, true},
+		"each path within the others": {func(i int) string { return "/" + strings.Repeat("a", i) }, false},
+	} {
+		rules := make([]policy.Rule, n)
+		for i := range rules {
+			rules[i] = policy.Rule{
+				For: []policy.Audience{{}}, UsagePurposes: []string{fmt.Sprintf("p%d", i)},
+				Statements: []policy.Statement{{Usage: policy.Index, Pattern: pathpattern.MustParse(c.path(i))}},
+			}
+		}
+		w := NewWriter(policy.Compile(&policy.Spec{Publish: policy.Publish{ACAP: policy.Full}, Rules: rules})).writer("")
+		records := w.records()
+		t.Log(name, w.budget.Spent())
+		if fits := len(w.problems) == 0; fits != c.fits {
+			t.Errorf("%s: %d steps, problems %v", name, w.budget.Spent(), w.problems)
+		}
+		if c.fits && len(records[0].lines) != n {
+			t.Errorf("%s: %d lines", name, len(records[0].lines))
+		}
+		if w.budget.Spent() > 25_000_000 {
+			t.Errorf("%s: %d steps are more than the budget", name, w.budget.Spent())
+		}
+	}
+}

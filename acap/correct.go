@@ -4,7 +4,9 @@ package acap
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -20,9 +22,9 @@ const (
 // narrower pattern of the record.
 type place struct {
 	pattern, folded pathpattern.Pattern
-	wants           []answer // the policy's decision for each purpose
-	claims          []*claim // the claims with this pattern
-	done            bool     // compared with the present claims
+	wants           map[string]*answer // the policy's decisions, by purpose
+	claims          []*claim           // the claims with this pattern
+	done            bool               // compared with the present claims
 }
 
 // claim returns the claim with a condition, or nil.
@@ -38,7 +40,7 @@ func (p *place) claim(condition string) *claim {
 // placeOf returns the place of a pattern.
 func (s *fieldSolver) placeOf(p pathpattern.Pattern) *place {
 	if s.known[p] == nil {
-		s.known[p] = &place{pattern: p, folded: Fold(p)}
+		s.known[p] = &place{pattern: p, folded: Fold(p), wants: map[string]*answer{}}
 		s.placesAt.Add(s.known[p].folded, len(s.places))
 		s.places = append(s.places, s.known[p])
 	}
@@ -164,26 +166,59 @@ func (s *fieldSolver) correct() {
 				continue
 			}
 			p.done, again = true, true
-			for n, purpose := range s.purposes {
+			for _, purpose := range s.purposesAt(p) {
 				if s.budget.Exceeded() {
 					return
 				}
-				if len(p.wants) == n {
-					p.wants = append(p.wants, s.decide(p.pattern, purpose))
+				if p.wants[purpose] == nil {
+					a := s.decide(p.pattern, purpose)
+					p.wants[purpose] = &a
 				}
-				s.explore(p, s.repair(p, &p.wants[n], purpose), &p.wants[n], purpose)
+				s.explore(p, s.repair(p, p.wants[purpose], purpose), p.wants[purpose], purpose)
 			}
 		}
 	}
 	for _, p := range s.places {
-		for n, purpose := range s.purposes {
+		for _, purpose := range slices.Sorted(maps.Keys(p.wants)) {
 			if s.budget.Exceeded() {
 				return
 			}
-			s.report(p, &p.wants[n], purpose)
+			s.report(p, p.wants[purpose], purpose)
 		}
 	}
 	s.warnUnready()
+}
+
+// purposesAt lists the purposes that make a difference to the policy or to readers at a place, after "".
+func (s *fieldSolver) purposesAt(p *place) []string {
+	conditions := map[string]bool{}
+	for _, i := range s.overlapping(&s.statedAt, p.folded) {
+		conditions[s.stated[i].condition] = true
+	}
+	for _, i := range s.overlapping(&s.claimsAt, p.folded) {
+		conditions[s.claims[i].condition] = true
+	}
+	delete(conditions, "")
+	at := []string{""}
+	for c := range conditions {
+		at = append(at, s.purposesOf(c)...)
+	}
+	slices.Sort(at)
+	return slices.Compact(at)
+}
+
+// purposesOf lists the purposes that a condition applies to.
+func (s *fieldSolver) purposesOf(condition string) []string {
+	of, ok := s.matching[condition]
+	if !ok && s.budget.Spend(len(s.purposes)*(1+strings.Count(condition, "\n"))) {
+		for _, purpose := range s.purposes {
+			if appliesTo(condition, purpose) {
+				of = append(of, purpose)
+			}
+		}
+		s.matching[condition] = of
+	}
+	return of
 }
 
 // repair changes the claims if readers with a purpose do not come to the policy's decision about a place. It adds a

@@ -23,33 +23,24 @@ type conditional struct {
 // purposes of the statement's rule. If the rule is for a purpose that no crawler of the class has, the condition is
 // this purpose.
 func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional) {
-	for _, a := range w.p.Statements(c, u, "") {
-		all = append(all, conditional{Applied: a})
-	}
-	if len(w.purposes) == 0 {
-		return all
-	}
 	type key struct {
 		statement *policy.Statement
 		audience  policy.Audience
 	}
 	listed := map[key]bool{}
-	for _, a := range all {
-		listed[key{a.Statement, a.Audience}] = true
-	}
-	add := func(a policy.Applied, condition func() string) {
+	add := func(a policy.Applied, condition string) {
 		if k := (key{a.Statement, a.Audience}); !listed[k] {
 			listed[k] = true
-			all = append(all, conditional{a, condition()})
+			all = append(all, conditional{a, condition})
 		}
 	}
-	for _, purpose := range w.purposes {
-		for _, a := range w.p.Statements(c, u, purpose) {
-			add(a, func() string { return joinPurposes(a.Rule.UsagePurposes) })
-		}
+	for _, a := range w.p.AllStatements(c, u) {
+		add(a, joinPurposes(a.Rule.UsagePurposes))
+	}
+	for _, purpose := range w.audiences {
 		with := w.p.WithPurpose(c, purpose)
 		for _, a := range w.p.Statements(&with, u, purpose) {
-			add(a, func() string { return purpose }) // the rule is for a purpose that no crawler of the class has
+			add(a, purpose) // the rule is for a purpose that no crawler of the class has
 		}
 	}
 	return all
@@ -82,7 +73,15 @@ func (c *claim) isFor(purpose string) bool { return appliesTo(c.condition, purpo
 
 // appliesTo reports whether readers with a purpose, or without one, apply the parts of a record that have a condition.
 func appliesTo(condition, purpose string) bool {
-	return condition == "" || (&SubRecord{Purposes: strings.Split(condition, "\n")}).isFor(purpose)
+	if condition == "" || purpose == "" {
+		return condition == ""
+	}
+	for pattern := range strings.SplitSeq(condition, "\n") {
+		if policy.MatchPurpose(pattern, purpose) {
+			return true
+		}
+	}
+	return false
 }
 
 // fieldSolver finds the claims about one usage in a record. For readers that follow section 2.4.5 of ACAP, the claims
@@ -99,9 +98,10 @@ type fieldSolver struct {
 	usage      policy.Usage
 	statements []conditional
 	stated     []stated
-	statedAt   solve.Set // the folded patterns of stated, by index
-	qualified  bool      // at least one statement has qualifiers
-	purposes   []string  // the purposes of the conditions, after ""
+	statedAt   solve.Set           // the folded patterns of stated, by index
+	qualified  bool                // at least one statement has qualifiers
+	purposes   []string            // the purposes of the conditions, after ""
+	matching   map[string][]string // the purposes that a condition applies to
 	claims     []*claim
 	claimsAt   solve.Set // the folded patterns of claims, by index
 	places     []*place
@@ -122,7 +122,8 @@ type stated struct {
 
 func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields []field) {
 	s := fieldSolver{
-		writer: w, class: c, usage: u, statements: w.statements(c, u), purposes: []string{""}, wild: 1, room: maxAdded,
+		writer: w, class: c, usage: u, statements: w.statements(c, u), purposes: []string{""}, matching: map[string][]string{},
+		wild: 1, room: maxAdded,
 		known: map[pathpattern.Pattern]*place{}, crossed: map[[2]pathpattern.Pattern]bool{},
 		losses: map[loss][]pathpattern.Pattern{}, notReady: map[*policy.Qualifiers]bool{},
 	}
@@ -136,7 +137,7 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 			return nil
 		}
 		w.problem(policy.NewProblem(policy.Error, "acap-cross", s.statements[0].Statement.Pos,
-			"too many paths with * overlap here for ACAP records to express which one wins; write fewer of them, or write \"acap: off\" under publish"))
+			"too many paths with * or usage-purposes overlap here for ACAP records to express which entry wins; write fewer of them, or write \"acap: off\" under publish"))
 		return nil
 	}
 	for _, c := range s.claims {
@@ -270,7 +271,7 @@ func (a *answer) claim(p pathpattern.Pattern, condition string) *claim {
 //   - It ends or changes on another date than its qualifiers say, because it depends on a permission with that date.
 //   - Readers are not expected to understand its qualifiers.
 func (s *fieldSolver) decide(at pathpattern.Pattern, condition string) (a answer) {
-	s.budget.Spend(s.wild)
+	s.budget.Spend(s.wild + len(s.purposes)/4) // the decision checks the purposes of all rules
 	q := s.class.Query(s.host, s.usage, "")
 	if condition != "" {
 		q.Purposes = strings.Split(condition, "\n")

@@ -94,7 +94,7 @@ type Writer struct {
 	crawl     bool // the records include the usage "crawl"
 	other     bool // a rule disallows the usage "other"
 	order     map[*policy.Statement]int
-	purposes  []string // audiences and usage purposes of rules, in lower case
+	audiences []string // the purposes that rules are for, in lower case
 	defined   *names
 }
 
@@ -116,9 +116,14 @@ func NewWriter(p *policy.Policy) *Writer {
 	if !w.published {
 		return w
 	}
-	w.order, w.purposes, w.defined = map[*policy.Statement]int{}, spec.Purposes(), newNames(spec)
+	w.order, w.defined = map[*policy.Statement]int{}, newNames(spec)
 	for i := range spec.Rules {
 		r := &spec.Rules[i]
+		for _, a := range r.For {
+			if a.Kind == policy.ForPurpose {
+				w.audiences = append(w.audiences, strings.ToLower(a.Name))
+			}
+		}
 		for j := range r.Statements {
 			s := &r.Statements[j]
 			w.order[s] = len(w.order)
@@ -127,6 +132,8 @@ func NewWriter(p *policy.Policy) *Writer {
 		}
 	}
 	w.crawl = w.crawl || w.full || w.other
+	slices.Sort(w.audiences)
+	w.audiences = slices.Compact(w.audiences)
 	return w
 }
 

@@ -295,8 +295,12 @@ func (p *Policy) Statements(c *Class, u Usage, purpose string) []Applied {
 	return p.applied(c, &q, u)
 }
 
+// AllStatements lists the statements that Statements lists for a client without a purpose, and those of rules with usage
+// purposes.
+func (p *Policy) AllStatements(c *Class, u Usage) []Applied { return p.applied(c, nil, u) }
+
 // applied lists the policy's statements about a usage for a class and a query, in the order of the file. It ignores the
-// path of the query.
+// path of the query. If q is nil, all conditions of rules hold.
 func (p *Policy) applied(c *Class, q *Query, u Usage) (all []Applied) {
 	usages := []Usage{u}
 	if fallback, ok := u.fallback(); ok {
@@ -305,7 +309,7 @@ func (p *Policy) applied(c *Class, q *Query, u Usage) (all []Applied) {
 	for _, r := range c.reach {
 		for _, id := range r.rules {
 			rule := &p.spec.Rules[id]
-			if cond := rule.condition(); !cond.holds(q) {
+			if cond := rule.condition(); q != nil && !cond.holds(q) {
 				continue
 			}
 			for _, h := range c.hosts.hosts {

@@ -92,7 +92,8 @@ func IsPurpose(word string) bool {
 // MatchPurpose reports whether a pattern matches the whole name or URI of a purpose (ACAP 1.0 sections 2.3.3 and 2.8).
 // Both must be in lower case. A "$" at the end of the pattern has no effect.
 func MatchPurpose(pattern, s string) bool {
-	return pathpattern.Raw(strings.TrimSuffix(pattern, "$") + "$").Match(s)
+	pattern = strings.TrimSuffix(pattern, "$")
+	return pattern == s || strings.Contains(pattern, "*") && pathpattern.Raw(pattern+"$").Match(s)
 }
 
 // Purposes lists the purposes in the audiences and usage purposes of rules, in lower case and in the order of the file.

@@ -22,7 +22,7 @@ var withoutExample = map[string]string{
 	"line-too-long": "a path of 16 KiB", "hosts-not-rendered": "hundreds of hosts", "more-than-allowed": "needs a policy that was served before",
 	"many-meta-tags": "a rule for each of 20 crawlers", "header-too-large": "hundreds of crawlers", "not-text": "no page can show it",
 	"expectation-no-longer-holds": "needs a later day",
-	"content-usage-cross":         "dozens of paths that cross", "app-directives-cross": "the same", "acap-cross": "the same", "rights-crossed": "the same",
+	"content-usage-cross":         "dozens of paths that cross", "app-directives-cross": "the same", "acap-cross": "dozens of paths or purposes that overlap", "rights-crossed": "the same",
 	"purpose-groups-differ": "needs crawlers of two purposes", "purpose-not-published": "needs a name that no file can have",
 	"acap-modification": "needs rules for several usages that only ACAP tells apart", "app-directive-hash": "the parser finds it first, as bad-app-directive",
 }
@@ -39,7 +39,7 @@ var channelCodes = map[string]string{
 	"rights-crossed": "warning: A rights document disallows more", "rights-stricter": "hint: A rights document addresses everyone",
 	"rights-differ": "warning: Content-Signal contradicts the rules", "purpose-groups-differ": "hint: Groups of two purposes differ",
 	"purpose-not-published": "warning: A purpose that robots.txt cannot name", "acap-undecidable": "warning: ACAP readers cannot decide",
-	"acap-cross": "error: Paths of ACAP records cross in too many ways", "acap-crawler-name": "hint: A name that ACAP readers skip",
+	"acap-cross": "error: Paths or purposes of ACAP records overlap in too many ways", "acap-crawler-name": "hint: A name that ACAP readers skip",
 	"acap-purpose":      "warning: ACAP cannot make an exception for a purpose",
 	"acap-modification": "warning: ACAP has this qualifier for other usages", "acap-not-ready": "warning: ACAP calls this not ready",
 	"acap-resource-disallowed": "warning: A required page is disallowed", "acap-circular": "error: A reference that leads back",
