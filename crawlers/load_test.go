@@ -194,7 +194,7 @@ func FuzzParseFile(f *testing.F) {
 	})
 }
 
-// The purposes in the examples of draft-illyes-rep-purpose-00 section 2.1 have digits.
+// A purpose may contain digits, as in the examples of draft-illyes-rep-purpose-00 section 2.1.
 func TestPurposesMayHaveDigits(t *testing.T) {
 	c := Crawler{Token: "FooBot", Purposes: []string{"EXAMPLE-PURPOSE-1"}}
 	checkFacts(&c, func(field string, err error) { t.Errorf("%s %v", field, err) })

@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// truth is a request of a generated log.
+// truth holds the true values of a request in a generated log.
 type truth struct {
 	at                   time.Time // with a precision of a millisecond
 	ip, host, uri, agent string
