@@ -194,7 +194,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The files have records of one crawler, names that are defined twice, and action requests. bad is the number of
+// The files have records of one crawler, duplicate definitions of a name, and action requests. bad is the number of
 // problems that Parse must report.
 func TestRecords(t *testing.T) {
 	for _, c := range []struct {

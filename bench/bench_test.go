@@ -64,7 +64,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestMissing checks that the command fails if a proxy did not do the work that was measured, such as adding headers.
+// TestMissing checks that the command fails if a proxy did not do its work during the measurement, such as adding
+// headers.
 func TestMissing(t *testing.T) {
 	good := map[string]string{"json": "200, 1024 octets, 3 headers", "page": "200, 51240 octets, 3 headers, 1 meta", "blocked": "403"}
 	if lacks := (&work{Row: "x", Did: good}).missing(); len(lacks) > 0 {

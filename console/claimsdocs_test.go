@@ -30,8 +30,8 @@ var blindSpotNames = []string{
 }
 
 // judged describes how the program handles each blind spot of one claim. cells maps a blind spot to the package and the
-// name of the test that makes it happen, or to a text that begins with "open: " and explains why the program does not
-// detect it. rest is the reason why all other blind spots cannot make the claim false.
+// name of the test that makes it happen. If there is no such test, the text begins with "open: " and explains why the
+// program does not detect it. rest is the reason why all other blind spots cannot make the claim false.
 type judged struct {
 	cells map[string]string
 	rest  string
