@@ -200,8 +200,8 @@ func TestPurposesMayHaveDigits(t *testing.T) {
 	checkFacts(&c, func(field string, err error) { t.Errorf("%s %v", field, err) })
 }
 
-// Each case is an entry of a policy file. Either category:ai includes its crawler or not, or its key "results" has an
-// error.
+// keys are the keys of a crawler in a catalog file. ai means that category:ai includes the crawler, and want is a part
+// of the error about its key "results".
 func TestResultsOfSearchEngines(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -66,8 +66,8 @@ func (q *truth) ts() string {
 	return `"ts":` + string(b)
 }
 
-// forms lists the log formats readable without an option, by the program that writes them. lost lists the fields
-// missing from a line: h for the host, m for the milliseconds, s for the size.
+// forms lists the log formats that can be read without an option. name is the program that writes the format. lost
+// lists the fields missing from a line: h for the host, m for the milliseconds, s for the size.
 var forms = []struct {
 	name, head, lost string
 	line             func(q *truth) string

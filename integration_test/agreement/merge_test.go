@@ -132,8 +132,8 @@ func (x *exam) theirLine(key, token, path string) string {
 	return value
 }
 
-// theyRefuse reports whether the site's file disallows a preference on all paths, in addition
-// to the preferences in the policy.
+// theyRefuse reports whether the preferences in the site's file disallow a usage on all paths. They apply in addition
+// to the preferences in the policy. no is the disallowing preference.
 func (x *exam) theyRefuse(key, token, no string) bool {
 	if x.theirs == nil || !x.theirs.preferences {
 		return false
