@@ -194,7 +194,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Records of one crawler, names defined twice, and action requests.
+// The files have records of one crawler, duplicate definitions of a name, and action requests. bad is the number of
+// problems that Parse must report.
 func TestRecords(t *testing.T) {
 	for _, c := range []struct {
 		text string

@@ -13,13 +13,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// everyone returns a policy whose only rule has the statements.
+// everyone returns a policy with a single rule, which applies to everyone and has the given statements.
 func everyone(statements ...policy.Statement) *policy.Policy {
 	rule := policy.Rule{For: []policy.Audience{{}}, Statements: statements}
 	return policy.Compile(&policy.Spec{Publish: policy.Publish{ACAP: policy.Full}, Rules: []policy.Rule{rule}})
 }
 
-// After the budget is used up, only the calls in progress end. The publisher learns that the records are incomplete.
+// The records of this policy need more work than the budget allows. When the budget is used up, the writer only
+// finishes the calls in progress, and reports that the records are incomplete.
 func TestWorkStaysWithinTheBudget(t *testing.T) {
 	const n = 17_000
 	var all []policy.Statement
@@ -43,8 +44,8 @@ func TestWorkStaysWithinTheBudget(t *testing.T) {
 	}
 }
 
-// The work for warnings about qualifiers that are not ready is proportional to the number of statements, although
-// every place needs these qualifiers.
+// Each statement has a qualifier that the specification calls not ready for use, so each gets a warning. The work for
+// these warnings grows only in proportion to the number of statements.
 func TestWorkForWarningsAboutQualifiers(t *testing.T) {
 	work := func(n int) float64 {
 		all := []policy.Statement{{Usage: policy.Present, Pattern: pathpattern.All}}

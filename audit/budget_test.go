@@ -25,8 +25,8 @@ func repeated(size int, format string) string {
 	return b.String()
 }
 
-// hostileRobots returns robots.txt files of up to 512 KB that are expensive to read. The key says what each file has
-// many of.
+// hostileRobots returns robots.txt files of up to 512 KB that are expensive to read. The keys of the map name the lines
+// that each file repeats.
 func hostileRobots() map[string]string {
 	agents, rules := repeated(250_000, "User-agent: a%d\n"), repeated(250_000, "Disallow: /p%d/\n")
 	return map[string]string{

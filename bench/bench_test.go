@@ -13,7 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// TestCompare builds a Caddy and measures one window of one pair.
+// TestCompare builds a Caddy, and compares robots_policy with a Caddy that does not use it, in one short period of
+// measurement.
 func TestCompare(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("builds a Caddy, and the command runs only on Linux")
@@ -56,14 +57,15 @@ func TestPolicies(t *testing.T) {
 		if got := len(f.Spec.Rules); got != size.Rules {
 			t.Errorf("%d rules, want %d", got, size.Rules)
 		}
-		// In addition to these crawlers, the rules name everyone, and two crawlers with exceptions.
+		// The rules name three audiences more than size.Crawlers: everyone, and two crawlers with exceptions.
 		if got := len(named) - 3; got != size.Crawlers {
 			t.Errorf("rules name %d crawlers, want %d", got, size.Crawlers)
 		}
 	}
 }
 
-// TestMissing checks that missing work of a row is reported, so that the command fails.
+// TestMissing checks that the command fails if a proxy did not do its work during the measurement, such as adding
+// headers.
 func TestMissing(t *testing.T) {
 	good := map[string]string{"json": "200, 1024 octets, 3 headers", "page": "200, 51240 octets, 3 headers, 1 meta", "blocked": "403"}
 	if lacks := (&work{Row: "x", Did: good}).missing(); len(lacks) > 0 {

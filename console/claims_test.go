@@ -91,7 +91,7 @@ func TestClaimsForMetrics(t *testing.T) {
 	}
 }
 
-// A claim about data that could not be read is not true.
+// If the data of a claim could not be read, the claim cannot be judged.
 func TestClaimsOfWhatCannotBeRead(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	v := viewOf(t, s, "")
@@ -110,8 +110,8 @@ func TestClaimsOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Two rules without names have the same recorded name, but only one of them has "intended". Blocked requests of a
-// search engine are reported only if the other rule blocked them.
+// Two rules without names are recorded under the same name, but only the first has "intended". Blocked requests of a
+// search engine are reported only if the second rule blocked them.
 func TestIntendedIsTheRuleItself(t *testing.T) {
 	const rules = `version: 1
 rules:

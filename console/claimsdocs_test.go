@@ -29,9 +29,9 @@ var blindSpotNames = []string{
 	"no previous policy", "rules with the same name", "a version read by another identity", "robots.txt in another form", "restored or incomplete evidence", "an outage",
 }
 
-// judged describes how the program handles each blind spot of one claim. A cell of the table has the package and the
-// name of the test that makes the blind spot happen, or says that the blind spot is open. rest is the reason why the
-// other blind spots cannot make the claim false.
+// judged describes how the program handles each blind spot of one claim. cells maps a blind spot to the package and the
+// name of the test that makes it happen. If there is no such test, the text begins with "open: " and explains why the
+// program does not detect it. rest is the reason why all other blind spots cannot make the claim false.
 type judged struct {
 	cells map[string]string
 	rest  string

@@ -153,7 +153,8 @@ func TestEachDetectorIsTested(t *testing.T) {
 	}
 }
 
-// Each gap is switched off in a copy of the program. Then the test of this gap must fail.
+// The test switches off the detection of one gap at a time, in a copy of the program. The test of this gap must then
+// fail.
 func TestWithoutEachDetector(t *testing.T) {
 	testkit.Nightly(t)
 	files, _ := sourcesOfGaps(t)

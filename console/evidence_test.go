@@ -50,8 +50,8 @@ func unzipped(t *testing.T, body []byte) (dir string, names []string) {
 	return dir, names
 }
 
-// Downloaded evidence can be verified. This is true for the whole log, even while the server writes it, and for an
-// excerpt. An excerpt does not contain anything about other hosts.
+// Downloaded evidence can be verified, whether it is the whole log, even while the server writes to it, or an excerpt.
+// An excerpt does not contain anything about other hosts.
 func TestEvidenceDownload(t *testing.T) {
 	dir := t.TempDir()
 	key := filepath.Join(t.TempDir(), "key.pem")

@@ -80,13 +80,14 @@ func TestClaimsAreOfOneIdentity(t *testing.T) {
 		times(7, request("Googlebot", "search", activity.Unverified, activity.Allowed, violates)),
 		// The robots.txt files for http and https differ in their sitemaps.
 		times(1, request("Bingbot", "search", activity.Verified, activity.Allowed, reads("t2 by http", live.ID[:12], live.Number, "http"))),
-		// More requests than the violations were blocked, but some violations were served.
+		// The number of blocked requests is higher than the number of violations, but some of the violations were
+		// served.
 		times(1, request("AhrefsBot", "seo", activity.Unverified, activity.Allowed, reads("t2", live.ID[:12], live.Number, "https"))),
 		times(30, request("AhrefsBot", "seo", activity.Unverified, activity.Blocked, func(*activity.Request) {})),
 		times(17, request("AhrefsBot", "seo", activity.Unverified, activity.Blocked, violates)),
 		times(6, request("AhrefsBot", "seo", activity.Unverified, activity.WouldBlock, violates)),
 		times(3, request("Bingbot", "search", activity.Verified, activity.Allowed, func(v *activity.Request) { v.Path = store.OtherPath })),
-		// An impostor never reads a robots.txt.
+		// A fetch of robots.txt by an impostor is never recorded as a read.
 		times(39, request("GPTBot", "ai-training", activity.Impostor, activity.Blocked, func(v *activity.Request) { v.Robots = "" })),
 	} {
 		all = append(all, r...)

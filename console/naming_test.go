@@ -8,7 +8,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// The policy lines for a client do not contain guesses, such as a category.
+// The lines that the console proposes for adding an unlisted client to the policy do not contain guesses, such as a
+// category.
 func TestNamingLines(t *testing.T) {
 	for name, token := range map[string]string{"curl": "curl", "my client": "myclient", `9"x`: "Client9x"} {
 		f, ds := policyfile.Load("p.yaml", []byte("version: 1\n"+namingLines(name)))

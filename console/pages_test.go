@@ -449,7 +449,7 @@ func TestDraftOverTheSitesOwnRobotsTxt(t *testing.T) {
 }
 
 // A decision about a name that does not belong to a crawler is not added to the draft. A draft that already has such a
-// rule is not ready.
+// rule cannot be published.
 func TestDraftForANameWithoutACrawler(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for _, who := range []string{"ChatGPT", "all AI"} {

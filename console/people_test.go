@@ -257,7 +257,8 @@ expect:
 			base = draft
 			continue
 		}
-		// A person who may change everything has saved the draft. Paul must not be able to approve it either.
+		// Now petra, who may change everything, has saved the draft. paul, who may change only the rules of one host,
+		// must not be able to approve it either.
 		document := policies.Pool.Documents()[0]
 		if err := document.SaveDraft(t.Context(), "", &source.Draft{Base: sumOf(base), Text: draft, Time: time.Now(), Signed: source.Signed{By: "petra"}}); err != nil {
 			t.Fatal(err)

@@ -22,8 +22,8 @@ import (
 
 const closingBingbot = "  - name: closed\n    for: Bingbot\n    disallow: {crawl: /news/}\n    enforce: block\n"
 
-// If search engines lose something in an earlier version, the user must accept the loss for each search engine by name.
-// This is true even if no request for the lost paths is stored.
+// If search engines would lose something because an earlier version is restored, the user must accept the loss for each
+// search engine by name. This is necessary even if no request for the lost paths is stored.
 func TestEarlierVersionAsksForEachLoss(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
@@ -47,8 +47,9 @@ func TestEarlierVersionAsksForEachLoss(t *testing.T) {
 	}
 }
 
-// An undo can be published even if search engines lose something. In that case, there is an alert. The page says
-// whether an undo undoes an undo. For any other earlier version, the user must accept the losses of the search engines.
+// An undo can be published even if search engines lose something. In that case, there is an alert. If the version in
+// force is itself the result of an undo, the page calls the next undo "undo the undo". For any other earlier version,
+// the user must accept the losses of the search engines.
 func TestUndoAndEarlierVersions(t *testing.T) {
 	closing := strings.Replace(testPolicy, "  - name: late\n", closingBingbot+"  - name: late\n", 1)
 	s := startCaddy(t, testPolicy) // Bingbot requests /news/ in the generated traffic
@@ -105,8 +106,8 @@ func TestUndoAndEarlierVersions(t *testing.T) {
 	}
 }
 
-// A published draft is deleted. This is true if its text was published, and if a text was published that combines the
-// draft with another person's version. The draft does not reappear, even if deleting it failed.
+// A published draft is deleted, whether its text was published unchanged, or combined with another person's version.
+// The draft does not reappear, even if deleting it failed.
 func TestPublishedDraftIsGone(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))

@@ -75,7 +75,8 @@ func TestAITrainingIsDeliberate(t *testing.T) {
 	}
 }
 
-// Decisions depend on some facts in the catalog. This test checks these facts.
+// Users' policies rely on some facts in the catalog, such as the categories of the large search engines. This test
+// checks these facts.
 func TestDefaultFacts(t *testing.T) {
 	c := defaultCatalog(t)
 	get := func(token string) *Crawler {

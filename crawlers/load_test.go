@@ -194,14 +194,14 @@ func FuzzParseFile(f *testing.F) {
 	})
 }
 
-// The purposes in the examples of draft-illyes-rep-purpose-00 section 2.1 have digits.
+// A purpose may contain digits, as in the examples of draft-illyes-rep-purpose-00 section 2.1.
 func TestPurposesMayHaveDigits(t *testing.T) {
 	c := Crawler{Token: "FooBot", Purposes: []string{"EXAMPLE-PURPOSE-1"}}
 	checkFacts(&c, func(field string, err error) { t.Errorf("%s %v", field, err) })
 }
 
-// Each case is an entry of a policy file. Either category:ai includes its crawler or not, or its key "results" has an
-// error.
+// keys are the keys of a crawler in a catalog file. ai means that category:ai includes the crawler, and want is a part
+// of the error about its key "results".
 func TestResultsOfSearchEngines(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

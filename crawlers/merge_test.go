@@ -80,8 +80,8 @@ func TestMergeOverrides(t *testing.T) {
 	}
 }
 
-// If a string of the policy file equals a string of the catalog, the crawler of the policy file is recognized, whatever
-// the order of the tokens.
+// If a crawler of the policy file has the same user-agent string as a crawler of the catalog, the crawler of the policy
+// file is recognized, whatever the order of their tokens.
 func TestMergeTakesOverAString(t *testing.T) {
 	for _, token := range []string{"AAA", "ZZZ"} {
 		m, err := defaultCatalog(t).Merge(Row{Token: token, UserAgent: "gptBOT"})

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A row of the policy file can define how a crawler is verified. The crawler may be new or from the catalog.
+// A policy file can define how a crawler is verified. The crawler may be new or from the catalog.
 func TestMergeVerification(t *testing.T) {
 	base, err := Default()
 	if err != nil {

@@ -150,7 +150,7 @@ func longestContained(t *testing.T, c *Catalog, tokens []string, ua string) stri
 	return token
 }
 
-// TestLongTail makes a Recognizer of all names of a collection, which are more than 1000. It compares the result for
+// TestLongTail makes a Recognizer of all names of a collection, which has more than 1000. It compares the result for
 // every tenth header with the naive implementation.
 func TestLongTail(t *testing.T) {
 	var patterns []Pattern

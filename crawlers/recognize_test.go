@@ -290,7 +290,7 @@ func TestRecognizeAgainstNaive(t *testing.T) {
 	}
 }
 
-// A pattern with a star finds only names derived from its name.
+// A pattern with a star matches only longer names that begin with the name before the star.
 func TestRecognizeDerivedNames(t *testing.T) {
 	t.Parallel()
 	patterns := []string{"SemrushBot", "SemrushBot-*", "SemrushBot-BA", "AhrefsBot.*", "Sogou web-*", "Y!J-*"}

@@ -19,13 +19,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// words are the names of the rows of the table.
+// words are the names of all kinds of loss, which are the rows of the table in table.go.
 var words = []string{
 	"blocked", "crawl", "index", "unavailable", "search", "snippet", "link", "limit", "follow", "image", "preview", "video", "copy", "crawl-delay", "train-ai", "ai-use",
 }
 
-// The losses equal the losses that an evaluator finds, which does not share any code with the engine. Each row of the
-// table occurs.
+// The engine finds the same losses as an evaluator that does not share any code with it. The random policies lead to
+// each kind of loss at least once.
 func TestLossesEqualAnIndependentCount(t *testing.T) {
 	t.Parallel()
 	pairs, found := testkit.Rounds(60, 120), map[string]int{}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// fields are the lines of the three fields.
+// fields holds the lines of the header fields in fieldNames.
 type fields map[string][]string
 
 var fieldNames = []string{"Robots-Tag", "X-Robots-Tag", "Content-Usage"}

@@ -129,7 +129,7 @@ func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
 					t.Errorf("%s %s: 304: %v", method, host, wrong)
 				}
 			}
-			// Caddy's "encode" omits its suffix from the tag.
+			// In a 304, Caddy's "encode" omits the suffix that it adds to the tag of a compressed page.
 			got, want := r.Header.Get("Etag"), strings.NewReplacer(`-gzip"`, `"`, `-zstd"`, `"`).Replace(etag)
 			if asked != "*" && got != want && got != etag {
 				t.Errorf("%s %s: 304 with ETag %s, asked with %s", method, host, got, etag)
@@ -249,7 +249,8 @@ func TestTemplates(t *testing.T) {
 		if r := s.get("/drafts/part.html", "Host", host); r.body != "<p>a part</p>" {
 			t.Errorf("%s: a part became %q", host, r.body)
 		}
-		// A subresource is never treated as a page, for any client that requests the page around it.
+		// A page that a template includes with httpInclude is never changed, whichever client requests the page around
+		// it.
 		for _, agent := range []string{"", gptBot} {
 			if r := s.get("/takes.html", "Host", host, "User-Agent", agent); r.StatusCode != 200 || r.body != "<p>"+page("<!--whole-->") {
 				t.Errorf("%s: %q: %s %q", host, agent, r.Status, r.body)

@@ -180,7 +180,7 @@ func (s *server) change(policy string) {
 	}
 }
 
-// without removes a site from net/http, because its cases need Caddy for this reason.
+// without removes a site from net/http, because its cases need Caddy. why is the reason.
 func (s *server) without(host, why string) {
 	s.t.Helper()
 	if s.served[host] == nil {

@@ -129,7 +129,7 @@ rules:
 			t.Errorf("%s: %d %q, want %d %q", c.name, status, crawler, c.status, c.crawler)
 		}
 	}
-	// This is true even with the name of another crawler.
+	// The signature decides even if the User-Agent names another crawler.
 	fields := append(own.sign(s.addr, d.url, now, now.Add(time.Minute), "d"), "User-Agent", "GPTBot/1.2")
 	if r := s.get("/members/", fields...); r.StatusCode != 200 || r.Header.Get("X-Crawler") != "ChatGPT-User verified" {
 		t.Errorf("as another crawler: %s %q", r.Status, r.Header.Get("X-Crawler"))

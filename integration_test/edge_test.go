@@ -143,8 +143,8 @@ func TestEdgeCap(t *testing.T) {
 	}
 }
 
-// The log line of a blocked request names the client, the page, the reason, and the line of the policy. There are fewer
-// lines than requests.
+// The log line of a blocked request names the client, the page, the reason, and the line of the policy. If a crawler
+// sends many requests, only some of them are logged, and a line has the number of skipped ones.
 func TestEdgeLog(t *testing.T) {
 	s := startLogged(t, slicePolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	s.get("/news/?page=2", "User-Agent", gptBot, "X-Forwarded-For", "203.0.113.9", "Host", "news.example")

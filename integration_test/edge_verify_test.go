@@ -22,8 +22,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// asks requests a page that only verified clients get, and another page, with the name of a crawler and from an
-// address. Neither request may take long, whatever the servers do that are used for verification.
+// asks requests a page that only verified clients get, and another page. Both requests have the name of a crawler and
+// come from the given address. Neither request may take long, even if resolvers or servers of address lists fail.
 func (s *server) asks(agent, addr string) (verified string, members int) {
 	s.t.Helper()
 	before := time.Now()

@@ -134,8 +134,7 @@ rules:
 	}
 }
 
-// The stored record of a limited request has no query, for each of its crawlers that is over
-// its limit.
+// A limited request is stored without its query, even if its User-Agent names a second crawler.
 func TestLimitedVisitHasNoQuery(t *testing.T) {
 	s, _ := startRecordingWith(t, `version: 1
 rules:

@@ -21,8 +21,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// otlpReceiver receives metrics over OTLP/HTTP. It remembers the last value of each series, with a key in the
-// Prometheus format.
+// otlpReceiver receives metrics over OTLP/HTTP. It stores the last value of each series. The keys are the names and
+// labels of the series, as Prometheus writes them.
 type otlpReceiver struct {
 	mu     sync.Mutex
 	values map[string]float64

@@ -255,7 +255,7 @@ func TestDamagedJSON(t *testing.T) {
 }
 
 // FuzzCaddyJSON writes a line with encoding/json, with any valid JSON among its fields, and expects to read the same
-// values. It also reads the random text as a separate line.
+// values. It also parses the random bytes alone as a line.
 func FuzzCaddyJSON(f *testing.F) {
 	f.Add("/a?b", "h", "curl/8 \"x\"\n\u00e9", []byte(`{"a":[1,{"b":"\\"}],"c":"}"}`))
 	f.Add("\\", "", "", []byte(caddyLine))

@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// truth is a request of a generated log.
+// truth holds the true values of a request in a generated log.
 type truth struct {
 	at                   time.Time // with a precision of a millisecond
 	ip, host, uri, agent string
@@ -66,8 +66,8 @@ func (q *truth) ts() string {
 	return `"ts":` + string(b)
 }
 
-// forms lists the log formats readable without an option, by the program that writes them. lost lists the fields
-// missing from a line: h for the host, m for the milliseconds, s for the size.
+// forms lists the log formats that can be read without an option. name is the program that writes the format. lost
+// lists the fields missing from a line: h for the host, m for the milliseconds, s for the size.
 var forms = []struct {
 	name, head, lost string
 	line             func(q *truth) string

@@ -60,7 +60,8 @@ func TestLongLastLine(t *testing.T) {
 	}
 }
 
-// A compressed file that ends inside its header is a gap, like a file that ends later.
+// If a compressed file ends inside its gzip header, Read reports a gap in the data, in the same way as for a file that
+// is cut off later.
 func TestCutHeader(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

@@ -230,7 +230,7 @@ func TestOneWriter(t *testing.T) {
 }
 
 // A client floods the log with requests in the name of a crawler. The log still has room for the events of verified
-// crawlers, for reads and for publications. It also records what it left out.
+// crawlers, for fetches of robots.txt and for publications. It also records how many events it left out.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

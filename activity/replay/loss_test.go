@@ -148,10 +148,10 @@ func reported(l *SearchLoss) map[string]int64 {
 	return n
 }
 
-// countedWords are the rows of the table of losses that count against the search-loss limit.
+// countedWords are the names of the kinds of loss that count against the search-loss limit.
 var countedWords = []string{"blocked", "crawl", "index", "unavailable", "search", "snippet", "link", "limit"}
 
-// counted returns the same numbers, counted row by row with the independent evaluator.
+// counted returns the numbers that reported must return. It counts them row by row with the independent evaluator.
 func counted(specs [2]*policy.Spec, texts [2]func(string) string, visits []activity.Totals, intended bool) map[string]int64 {
 	n := map[string]int64{"requests": 0, "intended": 0, "unverified": 0}
 	verifiable := map[string]bool{}

@@ -179,7 +179,7 @@ func TestFloodOfPathsFoldsNoVerifiedSearchCrawler(t *testing.T) {
 	closeStore(t, s)
 }
 
-// If too many reads of robots.txt wait, further ones are counted as not recorded.
+// If too many fetches of robots.txt wait to be written to the database, further fetches are counted as not recorded.
 func TestReadsBeyondTheLimitAreCounted(t *testing.T) {
 	add, at := newSums(10), time.Unix(7*3600, 0)
 	for i := range maxReads + 3 {

@@ -121,8 +121,9 @@ func TestFleetAnswersAsTheStore(t *testing.T) {
 	closeStore(t, s)
 }
 
-// Rows can lose their paths before or after they are sent: within the hour, and when a database that is too large folds
-// older days. In all cases, the fleet database counts every request once.
+// Rows can be folded (added up under OtherPath) before or after they are sent. This happens in the current hour if it
+// has too many rows, and in older days if the database is too large. In all cases, the fleet database counts every
+// request once.
 func TestFoldedRowsAreCountedOnce(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()

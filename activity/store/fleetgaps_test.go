@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// There is a gap for a server that is silent, has unsent rows, or has a wrong clock. There is no gap for a server that
-// stopped normally, or that has a new database and had sent all rows of the old one.
+// The data of a fleet has a gap for each server that is silent, has unsent rows, or has a wrong clock. It has no gap
+// for a server that stopped normally, or that has a new database and had sent all rows of the old one.
 func TestGapsOfAFleet(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -53,7 +53,7 @@ func TestMadeUpNames(t *testing.T) {
 	closeStore(t, s)
 }
 
-// Many published texts do not cause the totals to be deleted.
+// Even if very many texts are published, they do not fill the database: no totals are deleted to make room for them.
 func TestPublishedTextsAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SQLite in Go is slow with the race detector")

@@ -704,8 +704,8 @@ func TestUnreadAndLost(t *testing.T) {
 	closeStore(t, s)
 }
 
-// When a database is too large, older days are first folded and only later deleted. So the database covers a longer
-// period.
+// When a database is too large, most rows of older days are first added up under OtherPath, and only later deleted. So
+// the database covers a longer period than if they were deleted at once.
 func TestOlderDaysBecomeCoarser(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()

@@ -18,7 +18,8 @@ import (
 
 const testURL = "https://example.com/list.json"
 
-// fakeServer answers each request with the next step. After the last step, it repeats that step.
+// fakeServer answers the first request with the first step, the second request with the second step, and so on. After
+// the last step, it repeats that step.
 type fakeServer struct {
 	steps []step
 

@@ -31,8 +31,7 @@ func rfcRequest() Request {
 	}
 }
 
-// The request behind a proxy of RFC 9421 appendix B.3, without the fields that nothing
-// covers.
+// The request in RFC 9421 appendix B.3 that a proxy passes on, without the fields that no signature covers.
 func proxiedRequest() Request {
 	return Request{
 		Method: "POST", Scheme: "https", Host: "service.internal.example", Target: "/foo?param=Value&Pet=dog",

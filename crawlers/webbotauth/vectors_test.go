@@ -177,8 +177,8 @@ func TestVectorsOfRSA(t *testing.T) {
 	}
 }
 
-// The directory of appendix E.2.3 has the key of appendix E.2. A client that fetches it from
-// the origin itself need not check its own signature (appendix B.1).
+// The directory of appendix E.2.3 has the key of appendix E.2. A client that fetches the directory directly from its
+// origin need not check the signature of the directory (appendix B.1).
 func TestVectorOfDirectory(t *testing.T) {
 	keys, err := parseKeys([]byte(`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs","use":"sig"}]}`))
 	if err != nil || len(keys) != 1 || base64.RawURLEncoding.EncodeToString(keys[testKeyID].key) != "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs" {
@@ -217,7 +217,7 @@ func TestSeveralSigners(t *testing.T) {
 		}{
 			{"https://agent.alice.example", signerKey, Verified, id(signerKey)},
 			{"https://browser.example", browser, Verified, id(browser)},
-			// The browser did not sign for the agent's directory, although it covers its name.
+			// The browser's signature is not for the agent's directory, although it covers the name of this directory.
 			{"https://agent.alice.example", browser, Unverified, ""},
 			{"https://browser.example", signerKey, Unverified, ""},
 			{"https://other.example", browser, Unverified, ""},

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// When a site's file changes, the cache keeps the previous file until the site is asked again. The size of the previous
-// file counts toward the limit of the cache.
+// When a site's own robots.txt changes, the cache keeps the previous file until the server requests the file from the
+// site again. The size of the previous file counts toward the limit of the cache.
 func TestFileBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

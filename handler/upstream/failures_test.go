@@ -185,9 +185,10 @@ func TestEveryFailureOfTheUpstream(t *testing.T) {
 	}
 }
 
-// For a day, a maintenance page does not allow what the file disallowed. Then the site has no file. If the file comes back,
-// it is in force again, and the day starts again at the next maintenance page. So an upstream that alternates between the
-// file and a maintenance page never allows what the file disallows.
+// If the upstream sends a maintenance page instead of its robots.txt, the paths that the file disallowed stay
+// disallowed for a day. After that day, the site is treated as a site without a file. If the upstream sends the file
+// again, the file is in force again, and the day starts again at the next maintenance page. So an upstream that
+// alternates between the file and a maintenance page never allows what the file disallows.
 func TestPagesInPlaceOfTheFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -212,7 +213,7 @@ func TestPagesInPlaceOfTheFile(t *testing.T) {
 	})
 }
 
-// The log names a web page in the same way as the commands do.
+// If the upstream sends a web page instead of robots.txt, the log describes the page in the same words as the commands.
 func TestPagesInTheLog(t *testing.T) {
 	for name, page := range map[string]string{"UTF-8": maintenance, "UTF-16": "\xff\xfe<\x00p\x00>\x00"} {
 		t.Run(name, func(t *testing.T) {

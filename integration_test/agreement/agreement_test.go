@@ -147,7 +147,7 @@ func (r *run) policy(number int) {
 	r.tally.add(t)
 }
 
-// through examines a policy on a site.
+// through examines a policy on a site, asks the given questions, and records disagreements.
 func (r *run) through(at *running, number int, t *tally, p *loaded, qs []question) {
 	at.mu.Lock()
 	defer at.mu.Unlock()

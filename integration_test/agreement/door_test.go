@@ -31,8 +31,8 @@ const (
 
 var through = flag.String("door", "both", "what serves the policies: caddy, nethttp or both")
 
-// doorsOf returns the doors through which a policy is tested. One of three policies is tested through both doors with
-// the same questions, and each of the others through only one door.
+// doorsOf returns the doors through which a policy is tested. Every third policy is tested through both doors with the
+// same questions, and each other policy through only one door.
 func doorsOf(number int) []door {
 	switch *through {
 	case "caddy", "nethttp":

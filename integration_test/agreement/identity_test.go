@@ -31,7 +31,7 @@ type client struct {
 	byName   bool            // the identity depends on the host name of the address, so only sites with "verify dns" find it out
 }
 
-// at returns the identity of a client that a site finds out.
+// at returns the identity that a site finds out for the client.
 func (c client) at(s *running) policy.Identity {
 	if c.byName && !s.names {
 		return policy.Unknown
@@ -75,8 +75,9 @@ func clientOf(r *rand.Rand, token string) client {
 	}
 	i, named := operated[strings.ToLower(token)]
 	if !named {
-		// Such a client is never an impostor. The address lists of real operators show an impostor only if they are a
-		// few days old, and nothing is published about the other crawlers.
+		// A client that names one of these crawlers is never an impostor. For a real crawler, the client has the
+		// address of this machine, because otherwise the result would depend on the age of the embedded lists. For the
+		// other crawlers, nothing is published that could show an impostor.
 		if slices.Contains(policytest.RealTokens, token) {
 			return client{}
 		}

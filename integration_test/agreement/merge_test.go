@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// theirFile returns a random robots.txt of an upstream, with patterns of a kind. Its lines are valid, except for some
-// patterns. It returns "" for a site without a file.
+// theirFile returns a random robots.txt of an upstream, with patterns of the given kind. Its lines are valid, except
+// for some patterns. It returns "" for a site without a file.
 func theirFile(r *rand.Rand, kind policytest.PatternKind) string {
 	if r.IntN(6) == 0 {
 		return ""
@@ -132,8 +132,8 @@ func (x *exam) theirLine(key, token, path string) string {
 	return value
 }
 
-// theyRefuse reports whether the site's file disallows a preference on all paths, in addition
-// to the preferences in the policy.
+// theyRefuse reports whether the preferences in the site's file disallow a usage on all paths. They apply in addition
+// to the preferences in the policy. no is the disallowing preference.
 func (x *exam) theyRefuse(key, token, no string) bool {
 	if x.theirs == nil || !x.theirs.preferences {
 		return false
@@ -155,7 +155,8 @@ func sitemapsOf(body string) (found []string) {
 	return found
 }
 
-// mayFind reports whether some crawler may crawl and index an example of the paths of the policy.
+// mayFind reports whether at least one crawler may crawl and index at least one path: a path that matches a pattern of
+// the policy, or a path that no pattern matches.
 func (x *exam) mayFind(host string) bool {
 	return cached(x.p, "finds "+host, func() bool {
 		paths := []string{"/zz-nothing-else"}

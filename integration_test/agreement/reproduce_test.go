@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// reproduce describes a disagreement, with the smallest policy that it found to have the same disagreement.
+// reproduce describes a disagreement. It also shows the smallest policy that it could find with the same disagreement.
 func (r *run) reproduce(number int, at *running, p *loaded, found []disagreement) string {
 	d := found[0]
 	small, last := r.shrink(at, p, d)

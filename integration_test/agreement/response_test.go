@@ -131,8 +131,8 @@ func (x *exam) edge(q question, who policy.Identity) string {
 	return fmt.Sprint(e.Status)
 }
 
-// open reports whether crawlers are never blocked at a path, in any of its readings. See "Which requests are blocked"
-// in docs/concepts/asking-and-blocking.md.
+// open reports whether requests for a path are never blocked, in whichever way a server may read the path. paths are
+// these readings. See "Which requests are blocked" in docs/concepts/asking-and-blocking.md.
 func (x *exam) open(host string, paths []string) bool {
 	return !slices.ContainsFunc(paths, func(path string) bool {
 		name, _, _ := strings.Cut(path, "?")
@@ -381,7 +381,7 @@ func (x *exam) elements(q question, a answer, page *page, why *explanation) {
 				want = want.And(crawlertest.Evaluate(all[strings.ToLower(token)]))
 			}
 		} else if !reads {
-			// Only crawlers that read meta tags with their name have elements to replace.
+			// If a crawler does not read meta tags with its name, the page keeps the upstream's tags for this crawler.
 			want = want.And(crawlertest.Evaluate(all[strings.ToLower(token)]))
 		}
 		same(x, "page: elements", q.of(token), got.To(token), want)

@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// countRegisters counts the decisions made with each kind of rights document on.
+// countRegisters counts, for each kind of rights document or signal, the decisions under policies that publish it.
 func (t *tally) countRegisters(p *policy.Publish) {
 	all := true
 	for _, r := range []struct {
@@ -220,8 +220,9 @@ func (x *exam) tdmrep(host string, q question, paths []string) error {
 	return nil
 }
 
-// mergeCrosses reports whether the server says that more is reserved because paths of the policy cross each other or
-// the locations of the upstream.
+// mergeCrosses reports whether a rights document must reserve more than the policy. This happens if paths overlap
+// ("cross") and neither includes the other: paths of the policy, or a path of the policy and a location in the
+// upstream's document.
 func (x *exam) mergeCrosses(host string) bool {
 	if x.reported("rights-crossed") {
 		return true

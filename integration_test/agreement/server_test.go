@@ -71,7 +71,7 @@ type running struct {
 
 var allFields = []string{"Robots-Tag", "X-Robots-Tag", "Content-Usage", "Content-Signal"}
 
-// newSites returns the sites. Most of them have common options.
+// newSites returns the tested sites, most of them with options that are common in practice.
 func newSites() []*running {
 	return []*running{
 		{name: "defaults", maxMode: policy.ModeBlock, fields: allFields, meta: "merge"},

@@ -72,12 +72,13 @@ func fieldsOf(a answer, without []string) string {
 	return b.String()
 }
 
-// match sends requests with If-None-Match. The first one has the entity tag of the response, so it matches. The second
-// one has a tag from another policy, so it does not match. The third one has the upstream's tag, which clients have if
-// they fetched the page before it had a policy (metainject).
+// match sends three requests with If-None-Match. The first request has the entity tag of the response, so it matches.
+// The second has a tag from another policy, so it does not match. The third has the upstream's tag, which clients have
+// if they fetched the page before it had a policy (metainject).
 //
-// A response that is not a page always has its own tag. If a page would get meta tags, the server uses the third tag
-// only for a browser that says it fetches a subresource, because such a client cannot have the unchanged page.
+// A response that is not a page always has the upstream's tag. If a page would get meta tags, the server accepts the
+// upstream's tag only from a browser that says it fetches a subresource, because such a client cannot have the
+// unchanged page.
 func (x *exam) match(q question, a answer, page *page, why *explanation) error {
 	tag := a.header.Get("Etag")
 	if tag == "" {
@@ -116,7 +117,8 @@ func (x *exam) match(q question, a answer, page *page, why *explanation) error {
 	return nil
 }
 
-// changesPages reports whether a page at the path of a question would get elements, or change its own.
+// changesPages reports whether the server adds meta tags to a page at the path of the question, or changes the page's
+// own meta tags.
 func (x *exam) changesPages(q question, a answer, page *page, why *explanation) bool {
 	switch {
 	case x.at.meta == "off":

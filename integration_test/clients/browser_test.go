@@ -41,8 +41,9 @@ var browsed = []string{
 	"/documents/charter.html", "/archive/1926.html", "/v1/", "/products/?sort=price",
 }
 
-// metas lists, written by hand, the rules in the meta tags of some pages. The key is a policy and a host. A rule is for
-// everyone, or for the crawler before the path.
+// metas lists, written by hand, the rules in the meta tags of some pages. The keys of the outer map are a policy and a
+// host, and the keys of the inner map are paths. A rule is for everyone, unless the name of a crawler precedes the
+// path.
 var metas = map[string]map[string]string{
 	"policies/newspaper.yaml ": {
 		"/": "max-snippet:200", "/drafts/tomorrow.html": "noindex, max-snippet:200", "/premium/letters.html": "noarchive, noimageindex, max-snippet:200",

@@ -18,7 +18,7 @@ type reader struct {
 	*browser.Browser
 }
 
-// sees fails unless the page has a text.
+// sees fails the test unless the page shows the text.
 func (r *reader) sees(text string) {
 	r.t.Helper()
 	var all string

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// hostile returns texts that would run as a script if a page forgot to escape them. They use all known ways into HTML,
-// attributes, URLs and scripts, in all notations.
+// hostile returns texts that would run as a script if a page forgot to escape them. They try all known ways to break
+// out of a text into HTML, attributes, URLs and scripts, in all notations.
 func hostile() (all []string) {
 	calls := []string{"window.hacked=1", "window['hacked']=1", "top.hacked=1", "self.hacked=1"}
 	shapes := []string{
