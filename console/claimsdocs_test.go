@@ -21,12 +21,12 @@ var updateClaims = flag.Bool("update", false, "write the table of claims in docs
 
 // blindSpotNames lists the blind spots that can make a claim false.
 var blindSpotNames = []string{
-	"unrecorded requests", "rows whose paths were summed up", "a deleted database, or an older copy of it", "a server that is silent or down, or has unsent rows",
+	"unrecorded requests", "rows that count several paths together", "a deleted database, or an older copy of it", "a server that is silent or down, or has unsent rows",
 	"servers with different clocks", "traffic for another policy or host", "a period without traffic, or a first week", "a search engine that has not sent any request",
 	"verified and unverified requests mixed", "a log that is cut, of another format, or without User-Agents", "the server's treatment of limits, impostors and letter case",
 	"settings that do not change decisions", "the site's own robots.txt", "options of the Caddyfile", "an identity that cannot be proven", "outdated address lists",
-	"crawlers that follow another crawler's group", "user-agent patterns that also match other crawlers", "another catalog", "dates in the policy that pass", "tests of the policy that do not run again",
-	"no previous policy", "rules with the same name", "a version read by another identity", "robots.txt in another form", "restored or incomplete evidence", "an outage",
+	"crawlers that follow another crawler's group", "user-agent patterns that also match other crawlers", "another catalog", "dates in the policy that pass", "tests in the policy that are not run again when a date passes",
+	"no previous policy", "rules with the same name", "a version that only clients with another identity have read", "robots.txt in another form (http, https, merged)", "restored or incomplete evidence", "an outage",
 }
 
 // judged describes how the program handles each blind spot of one claim. cells maps a blind spot to the package and the
@@ -41,7 +41,7 @@ const loads = "open: "
 
 var claimMatrix = map[string]judged{
 	"search-keeps": {map[string]string{
-		"unrecorded requests": "activity/replay.TestSearchKeeps", "rows whose paths were summed up": "activity/replay.TestSearchKeepsWithRowsThatLackData",
+		"unrecorded requests": "activity/replay.TestSearchKeeps", "rows that count several paths together": "activity/replay.TestSearchKeepsWithRowsThatLackData",
 		"a deleted database, or an older copy of it":          "activity/store.TestKilledIsAGap",
 		"a server that is silent or down, or has unsent rows": "activity/replay.TestSearchKeepsAgainstTheTruth",
 		"servers with different clocks":                       "activity/store.TestGapsOfAFleet",
@@ -63,7 +63,7 @@ var claimMatrix = map[string]judged{
 	}, "the claim compares two files under one program and one Caddyfile, and does not depend on traffic, lists, clocks or servers"},
 	"no-alarm": {map[string]string{
 		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap", "servers with different clocks": "activity/store.TestGapsOfAFleet",
-		"tests of the policy that do not run again": "source.TestDatesAreAskedAgain", "outdated address lists": "internal/cli.TestCheckSaysWhatCannotBeProven", "an identity that cannot be proven": "internal/cli.TestCheckSaysWhatCannotBeProven",
+		"tests in the policy that are not run again when a date passes": "source.TestDatesAreAskedAgain", "outdated address lists": "internal/cli.TestCheckSaysWhatCannotBeProven", "an identity that cannot be proven": "internal/cli.TestCheckSaysWhatCannotBeProven",
 		"restored or incomplete evidence":            "console.TestHealthVerifiesTheEvidence",
 		"a deleted database, or an older copy of it": "activity/store.TestKilledIsAGap",
 	}, "the claim sums up alerts, and each alert has a test. It only says what was checked"},
@@ -71,24 +71,24 @@ var claimMatrix = map[string]judged{
 		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap",
 		"verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity", "rules with the same name": "console.TestIntendedIsTheRuleItself",
 	}, "the claim counts requests that servers recorded as blocked in 24 hours, whatever the policy or the catalog was"},
-	"in-force":        {map[string]string{"an outage": "activity/store.TestInForceOnlyAsRecorded", "tests of the policy that do not run again": "source.TestDatesAreAskedAgain"}, "the claim repeats what servers recorded each minute"},
+	"in-force":        {map[string]string{"an outage": "activity/store.TestInForceOnlyAsRecorded", "tests in the policy that are not run again when a date passes": "source.TestDatesAreAskedAgain"}, "the claim repeats what servers recorded each minute"},
 	"none-unrecorded": {map[string]string{"a deleted database, or an older copy of it": "activity/store.TestKilledIsAGap", "unrecorded requests": "console.TestNothingReassuresAboveAGap", "a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap", "servers with different clocks": "activity/store.TestGapsOfAFleet"}, "the claim is only about the recorders"},
 	"has-read": {map[string]string{
-		"a version read by another identity": "console.TestClaimsAreOfOneIdentity", "robots.txt in another form": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity",
+		"a version that only clients with another identity have read": "console.TestClaimsAreOfOneIdentity", "robots.txt in another form (http, https, merged)": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity",
 		"a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap",
 	}, "the claim is only about the text of robots.txt, as servers sent it to crawlers"},
 	"obeyed": {map[string]string{
-		"a version read by another identity": "console.TestClaimsAreOfOneIdentity", "robots.txt in another form": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity",
+		"a version that only clients with another identity have read": "console.TestClaimsAreOfOneIdentity", "robots.txt in another form (http, https, merged)": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity",
 		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap",
 		"an identity that cannot be proven": "console.TestClaimsAreOfOneIdentity",
 	}, "the claim compares each request with the text that clients with this identity had fetched before"},
 	"did-not-ask": {map[string]string{
 		"a deleted database, or an older copy of it": "activity/store.TestKilledIsAGap", "a period without traffic, or a first week": "console.TestClaimsAreOfOneIdentity",
-		"verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity", "rows whose paths were summed up": "console.TestClaimsAreOfOneIdentity", "unrecorded requests": "console.TestNothingReassuresAboveAGap",
+		"verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity", "rows that count several paths together": "console.TestClaimsAreOfOneIdentity", "unrecorded requests": "console.TestNothingReassuresAboveAGap",
 		"a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap",
 	}, "the claim counts requests that servers recorded for one path, whatever the policy was"},
 	"may-crawl":        {map[string]string{"the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "the server's treatment of limits, impostors and letter case": "integration_test/agreement.TestAgreement", "an identity that cannot be proven": "site.TestMayCrawl"}, "the claim is only about one page, one client and one policy, and does not depend on traffic"},
-	"tests-pass":       {map[string]string{"tests of the policy that do not run again": "source.TestDatesAreAskedAgain", "the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "dates in the policy that pass": "source.TestDatesAreAskedAgain"}, "the claim is only about the tests in one file, as one version of the program runs them"},
+	"tests-pass":       {map[string]string{"tests in the policy that are not run again when a date passes": "source.TestDatesAreAskedAgain", "the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "dates in the policy that pass": "source.TestDatesAreAskedAgain"}, "the claim is only about the tests in one file, as one version of the program runs them"},
 	"same-file":        {map[string]string{"crawlers that follow another crawler's group": "internal/cli.TestDiff"}, "the claim is only about two texts, and they are read by a parser that shares no code with the program"},
 	"lists-current":    {map[string]string{"outdated address lists": "crawlers/identity.TestListsCurrent"}, "the claim is only about the lists that the server has"},
 	"sent-all":         {map[string]string{"a server that is silent or down, or has unsent rows": "console.TestSentAll"}, "the claim is only about one server and the fleet database"},
@@ -104,7 +104,7 @@ var claimSays = map[string]string{
 	"audit-clean":          "the audit found no error",
 	"did-not-ask":          "no request for this page has the name of this crawler",
 	"evidence-excerpt":     "this excerpt of the evidence log was signed with the key of its owner, and was not changed",
-	"evidence-last":        "the evidence log contains the last line that a copy in another place names",
+	"evidence-last":        "the evidence log contains the line that was its last one when it was copied to another place",
 	"evidence-whole":       "the evidence log was not changed or damaged, and is signed",
 	"has-read":             "each crawler that reads robots.txt has read the version in force",
 	"in-force":             "this version is in force",
@@ -114,7 +114,7 @@ var claimSays = map[string]string{
 	"none-blocked-unmeant": "no request of a verified search engine was blocked, except by rules that intend this",
 	"none-unrecorded":      "all requests were recorded",
 	"nothing-changes":      "the two policies have the same effect",
-	"obeyed":               "this crawler did not request a page that the robots.txt that it had read disallows",
+	"obeyed":               "this crawler obeyed the robots.txt that it had read",
 	"published":            "the servers have loaded the new version",
 	"ready":                "this draft can be published",
 	"same-file":            "a parser of robots.txt gets the same answers from both files",

@@ -65,11 +65,11 @@ func (c *Config) address() (*url.URL, error) {
 var (
 	faults = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_errors",
-		Help: "Number of errors that the last audit of an address found; -1 if the audit failed, or if it found no errors but could not read all pages.",
+		Help: "Number of errors that the last audit of the URL found; -1 if the audit failed, or if it found no errors but could not read all pages.",
 	}, []string{"url"})
 	audited = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_timestamp_seconds",
-		Help: "When the last audit of an address ended, in Unix seconds.",
+		Help: "When the last audit of the URL ended, in Unix seconds.",
 	}, []string{"url"})
 )
 
