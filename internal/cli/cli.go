@@ -68,7 +68,8 @@ brings back the previous version, and "history" lists the versions. Before an up
 "check" with the new program.
 
 The exit code is 0 on success, 1 if the policy file has an error, and 2 if the command
-cannot be carried out as given. "publish" exits with 3 if no server has confirmed the version.`,
+cannot run, for example because an argument is invalid or a file cannot be read. "publish"
+exits with 3 if no server has confirmed the version.`,
 		CobraFunc: func(parent *cobra.Command) {
 			rejectUnknown(parent)
 			parent.AddCommand(Commands()...)
