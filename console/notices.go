@@ -322,7 +322,7 @@ func (v *view) recorderNotices() (all []notice) {
 		}
 		all = append(all, notice{
 			Screen: "health", Heading: "The recorder " + name + " has missed " + plural(dropped, "request", "requests"),
-			Text:    "These requests came faster than they could be written, or while the recorder did not work, or after a crawler had used up its space in the evidence log for that day. This did not slow down the site. Caddy's log gives the reason.",
+			Text:    "These requests came faster than they could be written, or while the recorder did not work. Or a crawler had used up its space in the evidence log for that day. This did not slow down the site. Caddy's log gives the reason.",
 			Actions: []action{{"See how many each recorder missed", v.Link("health", "#", "rec")}},
 		})
 	})

@@ -53,7 +53,7 @@ audit reports a warning. The audit connects to a private address only if the URL
 has that address or localhost as its host.
 
 The exit code is 0 if the audit finds no error, 1 if it finds one, and 2 if the audit
-cannot be carried out. It is 3 if there is no error, but a page could not be read.`
+cannot run. It is 3 if there is no error, but a page could not be read.`
 	fl := cmd.Flags()
 	fl.StringVar(&policyName, "policy", "", "the policy file that the site is meant to follow")
 	fl.StringSliceVar(&as, "as", nil, "also send requests that have the names of these crawlers in the User-Agent, such as GPTBot,Googlebot")
