@@ -192,7 +192,7 @@ func (a *Activity) options(o *optional.Opening) store.Options {
 			}
 		},
 		Shrinking: func(size, limit int64) {
-			caddy.Log().Named("robots_policy.activity").Warn("the activity database is full, so the oldest totals with paths are deleted; the option max_size sets its largest size",
+			caddy.Log().Named("robots_policy.activity").Warn("the activity database has reached max_size, so the oldest totals with paths are deleted; to keep them longer, set a larger max_size",
 				zap.Int64("size", size), zap.Int64("max_size", limit))
 		},
 	}

@@ -184,7 +184,7 @@ func (v *view) explain(q site.Question) *answered {
 	case a.MayCrawl:
 		a.Verdict, a.Headline = "allowed", "Yes, it may."
 	case a.Open:
-		a.Verdict, a.Headline = "disallowed", "No, but the file is served, because crawlers learn the rules from it."
+		a.Verdict, a.Headline = "disallowed", "No, but the server does not block it here, because crawlers learn the rules from this file."
 	default:
 		a.Verdict, a.Headline = "disallowed", "No, the policy disallows it. But the server does not block the request."
 	}

@@ -140,14 +140,14 @@ func (n fleetNode) HeardAgo() string { return lag(max(n.Heard, time.Minute)) + "
 
 // sentSubject holds the data that [sentAll] judges.
 type sentSubject struct {
-	Behind claim.Known[time.Duration] `gap:"silent-server" what:"the server is silent" close:"if the server is stopped, start it again with its previous activity database. If it runs, find out why it does not reach the fleet database"`
+	Behind claim.Known[time.Duration] `gap:"silent-server" what:"the server has stopped sending totals" close:"if the server is stopped, start it again with its previous activity database. If it runs, find out why it does not reach the fleet database"`
 	Ago    time.Duration              // the time since the fleet's database had all requests of the server
 }
 
 // sentAll is the claim that a server of the fleet has sent all of its requests.
 var sentAll = claim.Register("sent-all", func(s sentSubject) claim.Finding {
 	behind, _ := s.Behind.Get()
-	f := claim.Finding{Text: "yes", Unjudged: "not known, because the server is silent", Fails: behind >= 2*time.Minute}
+	f := claim.Finding{Text: "yes", Unjudged: "not known, because the server has stopped sending", Fails: behind >= 2*time.Minute}
 	if f.Fails {
 		f.Text = "up to " + lag(s.Ago) + " ago"
 	}

@@ -33,9 +33,9 @@ func (v *view) shown(c claim.Coverage) claim.Coverage {
 		case store.GapNotRecorded:
 			g.What += " (of all hosts)"
 		case store.GapSilentServer:
-			g.What = "a server is silent, so its latest requests are missing"
+			g.What = "a server has stopped sending totals, so its latest requests are missing"
 		case store.GapUnsentRows:
-			g.What = "a server has not sent all of its requests"
+			g.What = "a server has not yet sent the totals of all its requests to the fleet database"
 		case store.GapClocksApart:
 			g.What = "the clock of a server is wrong"
 		}

@@ -108,10 +108,10 @@ func (d *healthData) lead(v *view) string {
 	}
 	text := plural(loaded, "policy is", "policies are") + " loaded. "
 	if folders > 0 {
-		text += "The file of a host is loaded at the first request for that host. "
+		text += "If each host has its own policy file, the file is loaded at the first request for its host. "
 	}
 	if v.may != nil {
-		return text + "All sites of this server share its recorders, lists and storage. Only the console in Caddy's global options shows them."
+		return text + "All sites of this server share the recorders, the address lists and the storage, so only the console in Caddy's global options shows them."
 	}
 	text += sentence(v.recorded().Text()) + " "
 	status := identity.CurrentStatus()
@@ -136,7 +136,7 @@ func (v *view) recorded() claim.Claim {
 func totalsSince(b store.Bounds, day time.Time) string {
 	switch {
 	case b.FirstHour.IsZero() && b.FirstDay.IsZero():
-		return "the totals, which have no request yet"
+		return "the totals, which are still empty"
 	case b.FirstHour.After(day) && !b.FirstDay.Before(day.Truncate(24*time.Hour)):
 		return "the totals, which begin on " + b.FirstHour.UTC().Format("2 Jan 2006, 15:04") + " UTC"
 	}

@@ -48,7 +48,7 @@ func TestTwoEditors(t *testing.T) {
 			t.Errorf("%s: a draft of an earlier version is not saved: %d", c.name, status)
 		}
 		_, body = send(edda, mine, "onto")
-		if asks := strings.Contains(body, "Both have changed the same lines"); asks != (c.name == "a clash") {
+		if asks := strings.Contains(body, "You and the other person have changed the same lines"); asks != (c.name == "a clash") {
 			t.Fatalf("%s: asks: %v", c.name, asks)
 		}
 		if c.name == "a clash" {

@@ -117,7 +117,7 @@ func (v *view) policyNotices() (all []notice) {
 			continue
 		}
 		if s.UndoCost != "" {
-			text := "The losses are listed until the next version is published."
+			text := "This notice is shown until the next version is published."
 			if v.showsText() {
 				text = sentence(s.UndoCost)
 			}
@@ -149,7 +149,7 @@ func (v *view) policyNotices() (all []notice) {
 		if s := h.Status(); v.may == nil && s.Broken > 0 {
 			all = append(all, notice{
 				Screen: "health", Heading: plural(s.Broken, "host has", "hosts have") + " a policy file with an error",
-				Text: "The last good versions of these files stay in use. Caddy's log describes the errors.",
+				Text: "For such a host, the last version without errors stays in use. Caddy's log describes the errors.",
 			})
 		}
 	}
@@ -287,7 +287,7 @@ var evidenceTroubles = map[string]string{
 	evidence.WriteFailed: "it could not be written for a while",
 	evidence.ClockBack:   "the server's clock went back",
 	evidence.FileChanged: "another program changed its file",
-	evidence.NotSigned:   "lines of an earlier run were changed after they were signed, or are not signed",
+	evidence.NotSigned:   "lines that were written before Caddy's last start are not signed, or were changed after they were signed",
 	evidence.Killed:      "the server was killed, and events of its last second may be missing",
 	evidence.Damaged:     "a damaged file was put aside",
 	evidence.NotStamped:  "no time stamp could be obtained from the time-stamping authority",
@@ -322,7 +322,7 @@ func (v *view) recorderNotices() (all []notice) {
 		}
 		all = append(all, notice{
 			Screen: "health", Heading: "The recorder " + name + " has missed " + plural(dropped, "request", "requests"),
-			Text:    "These requests came faster than they could be written, or while the recorder did not work, or after a crawler's quota in the evidence log was used up. This did not slow down the site. Caddy's log gives the reason.",
+			Text:    "These requests came faster than they could be written, or while the recorder did not work. Or a crawler had used up its space in the evidence log for that day. This did not slow down the site. Caddy's log gives the reason.",
 			Actions: []action{{"See how many each recorder missed", v.Link("health", "#", "rec")}},
 		})
 	})
@@ -346,7 +346,7 @@ func (v *view) recorderNotices() (all []notice) {
 	if missing := fleet.Missing(); len(missing) > 0 {
 		all = append(all, notice{
 			Screen: "health", Heading: plural(len(missing), "server of the fleet has", "servers of the fleet have") + " stopped writing to the storage",
-			Text:    "The storage has no new messages of " + english.Some(missing, 3) + ". If a crawler has read robots.txt from such a server since then, violations may not be recognized. Start the server, or find out why it does not reach the storage.",
+			Text:    "Caddy's storage has no new records from " + english.Some(missing, 3) + ". If a crawler has read robots.txt from one of these servers since the last record, violations may not be recognized. Start the server, or find out why it does not reach the storage.",
 			Actions: []action{{"See the recorders", v.Link("health", "#", "rec")}},
 		})
 	}

@@ -47,7 +47,7 @@ func (v *view) publishBox(d *changeData) publishBox {
 	if d.Draft.site != nil && v.may != nil {
 		add(v.staysInside(v.Running.Site, d.Draft.site), "Changes only rules and tests for "+english.Some(v.may, 3), outsideWords(v.may))
 	}
-	add(d.Base == d.Live, "Still based on the version in force", "Another version was published in the meantime. Apply the change to that version.")
+	add(d.Base == d.Live, "The draft is still based on the version in force", "Another version was published in the meantime. Apply the change to that version.")
 	add(!d.Same, "Differs from the version in force", "The draft is the version in force.")
 	if n := v.options.Approval; n > 1 && b.ReadOnly == "" {
 		others := d.behind(v)

@@ -39,7 +39,7 @@ func TestReadersAreThoseOfTheText(t *testing.T) {
 	}
 	pages := startCaddyWith(t, testPolicy, dir)
 	for page, want := range map[string]string{
-		"":                    `None in 1 request of crawlers that had read a robots.txt.</p><p class="small">1 request of crawlers cannot be judged`,
+		"":                    `No violation in 1 request of crawlers that had read a robots.txt.</p><p class="small">1 request of crawlers cannot be judged`,
 		"crawler?name=GPTBot": "Whether it obeyed cannot be judged. It had not read a robots.txt here",
 	} {
 		if body := get(t, pages, page).Body.String(); !strings.Contains(body, want) {

@@ -112,9 +112,9 @@ func exception(p *policy.Policy, class *policy.Class, purpose string, host polic
 			words = append(words, w[0]+shorten(w[1]))
 		}
 	}
-	text := "it is allowed " + strings.Join(words, ", ")
+	text := "this use is allowed " + strings.Join(words, ", ")
 	if len(words) == 0 {
-		text = "it is allowed for some clients, depending on their identity (verified, unverified or impostor)"
+		text = "this use is allowed for some clients, depending on their identity (verified, unverified or impostor)"
 	}
 	if by != nil {
 		text += fmt.Sprintf(", by the rule on line %d", by.Pos.Line)

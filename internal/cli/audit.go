@@ -48,11 +48,12 @@ robots.txt, headers and meta tags tell a crawler there.
 
 The audit obeys the rules for ` + audit.OwnToken + ` in robots.txt, and sends one request
 a second with this name. With --as, it also sends requests with the names of crawlers. If
-the server verifies crawlers, it blocks these requests, and the audit reports a warning.
-The audit connects to a private address only if the URL itself names one.
+the server verifies crawlers, it blocks these requests as requests of an impostor, and the
+audit reports a warning. The audit connects to a private address only if the URL itself
+has that address or localhost as its host.
 
 The exit code is 0 if the audit finds no error, 1 if it finds one, and 2 if the audit
-cannot be carried out. It is 3 if there is no error, but a page could not be read.`
+cannot run. It is 3 if there is no error, but a page could not be read.`
 	fl := cmd.Flags()
 	fl.StringVar(&policyName, "policy", "", "the policy file that the site is meant to follow")
 	fl.StringSliceVar(&as, "as", nil, "also send requests that have the names of these crawlers in the User-Agent, such as GPTBot,Googlebot")

@@ -67,8 +67,9 @@ To undo an edit, put the earlier file back. For a policy in Caddy's storage, "pu
 brings back the previous version, and "history" lists the versions. Before an upgrade, run
 "check" with the new program.
 
-The exit code is 0 on success, 1 if the policy file has an error, and 2 if the command
-cannot be carried out as given. "publish" exits with 3 if no server has confirmed the version.`,
+The exit code is 0 on success, and 1 if the policy file has an error. It is 2 if the command
+cannot run, for example because an argument is invalid or a file cannot be read. "publish"
+exits with 3 if no server has confirmed the version.`,
 		CobraFunc: func(parent *cobra.Command) {
 			rejectUnknown(parent)
 			parent.AddCommand(Commands()...)

@@ -102,9 +102,9 @@ are each a policy file, a robots.txt, the URL of one, or - for the standard inpu
 you give the URL of a site, the command reads the robots.txt of the site.
 
 A robots.txt is read in the same way as by Google's crawlers, and converted to a policy.
-To check the conversion, a second, independent reader of robots.txt also compares both
-files. It compares the decisions for each crawler and path in one of the files, and for
-similar paths.
+To check the conversion, the command also compares both files with a second, independent
+parser of robots.txt. For each crawler and path that at least one of the files contains, and
+for similar paths, it checks whether both files give the same answer.
 
 With --catalog, the command shows how another catalog of crawlers changes the decisions
 of a policy.
@@ -113,7 +113,7 @@ With --fail-on, you choose the differences for which the command exits with 1:
   search-loss  search engines lose something, such as a path (the default)
   decisions    any crawler gains or loses something
   settings     a setting changes, such as a sitemap or a test
-  spellings    robots.txt only lists other spellings of a path, such as /a%3Ab for /a:b
+  spellings    only the spelling of a path in robots.txt changes, such as /a%3Ab for /a:b
   any          one of the above
   none         no difference leads to exit code 1
 
@@ -121,7 +121,7 @@ The exit code is:
   0  success
   1  search engines lose something (see --fail-on), a file has an error, or the two
      files are too large to compare
-  2  the command cannot be carried out as given`
+  2  the command cannot run, because an argument is invalid or a file cannot be read`
 	cmd.Example = `  caddy robots-policy diff site-policy.yaml new.yaml
   caddy robots-policy diff https://www.example.com/robots.txt site-policy.yaml
   caddy robots-policy diff --fail-on decisions,settings old/robots.txt robots.txt`

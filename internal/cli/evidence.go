@@ -75,9 +75,10 @@ func evidenceCommand() *cobra.Command {
 		}))
 	cmd.Long = `
 Shows the content of an evidence log. DIR is the directory after "evidence" in the global
-option robots_policy. The command lists the versions in force with their documents, the
-crawlers that read them, and how these crawlers were verified. It also lists violations:
-requests for paths that are disallowed by the robots.txt that the crawler had read before.
+option robots_policy. The command lists the versions of the policy, when each was in force,
+and its robots.txt and other documents. It lists the crawlers that read these documents, and
+how these crawlers were verified. It also lists violations: requests for paths that are
+disallowed by the robots.txt that the crawler had read before.
 
 If you name several logs, such as the logs of a fleet, the command checks each of
 them separately, and sorts the events of all logs by time.

@@ -54,10 +54,10 @@ func historyCommand() *cobra.Command {
 			return printResult(cmd, asJSON, st.History, func(w io.Writer) error { return writeHistory(w, st) })
 		}))
 	cmd.Long = `
-Lists the versions that were published at a key, the newest first, and at most 20. A version
-that another program wrote there has no author. The column "served" has the time at which a
-server first loaded the version. "publish --undo" and "publish --version" can only go back to
-versions that were served.`
+Lists the latest versions of the policy at KEY in Caddy's storage, at most 20. The newest
+version comes first. A version that another program wrote to the storage has no author. The
+column "served" shows when a server first loaded the version. "publish --undo" and "publish
+--version" can only go back to versions that were served.`
 	cmd.Example = `  caddy robots-policy history storage:robots_policy/site.yaml
   caddy robots-policy history storage:robots_policy/site.yaml --text v2 > v2.yaml`
 	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")

@@ -50,7 +50,7 @@ func initCommand() *cobra.Command {
 		})
 	fl := cmd.Flags()
 	for i, t := range firstpolicy.Topics {
-		fl.StringVar(&f.topics[i], t.Flag, "", fmt.Sprintf("%s yes or no (default %s, or the rules of --from)", t.Question, t.Default))
+		fl.StringVar(&f.topics[i], t.Flag, "", fmt.Sprintf("%s yes or no (default %s, or as in the robots.txt given with --from)", t.Question, t.Default))
 	}
 	fl.StringArrayVar(&f.closed, "disallow", nil, "a path that crawlers may not read, such as /members/; can be repeated")
 	fl.StringArrayVar(&f.staging, "staging", nil, "a host that search engines must not list, such as staging.example.com; can be repeated")

@@ -61,11 +61,11 @@ func publishCommand() *cobra.Command {
 Writes a policy to Caddy's storage, prints the changes and the location, and waits until the
 server has loaded the policy.
 
---undo brings back the text that servers served directly before the present one. Even
-max_search_loss does not stop an undo. A second undo returns to the text that was undone, and
-asks you to confirm. --version N goes back to an older version that was served. If search
-engines would lose something, name these search engines with --accept-loss. The command
-"history" lists the versions.
+--undo goes back to the version that servers used just before the present one. The limit
+max_search_loss in the Caddyfile does not apply to an undo. A second undo returns to the
+version that was undone, and asks you to confirm. --version N goes back to an older version
+that servers have used. If search engines would lose something because of that version, name
+these search engines with --accept-loss. The command "history" lists the versions.
 
 The exit code is:
   0  the server has loaded the version
@@ -76,8 +76,8 @@ The exit code is:
   caddy robots-policy publish --version v7 --accept-loss Bingbot --to storage:robots_policy/site.yaml`
 	guard := &p.guard
 	cmd.Flags().StringVar(&to, "to", "", "the key in Caddy's storage: storage:KEY")
-	cmd.Flags().BoolVar(&p.undo, "undo", false, "bring back the text that servers served directly before the present one")
-	cmd.Flags().StringVar(&p.version, "version", "", "go back to this `VERSION`, which servers served earlier")
+	cmd.Flags().BoolVar(&p.undo, "undo", false, "go back to the version that servers used just before the present one")
+	cmd.Flags().StringVar(&p.version, "version", "", "go back to this `VERSION`, which servers used earlier")
 	cmd.Flags().StringSliceVar(&p.change.Accept, "accept-loss", nil, "with --version: the search engines that may lose something, such as Bingbot,Googlebot")
 	cmd.Flags().StringVar(&p.change.Note, "note", "", "the reason for the change, for the history and the evidence log")
 	cmd.Flags().StringVar(&p.change.By, "author", "", "the author, for the history and the evidence log (default: the user of this machine)")
@@ -86,7 +86,7 @@ The exit code is:
 	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded the version")
 	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if search engines would not have lost requests in the last seven days of this traffic: an activity database's directory, a ClickHouse address, or access logs")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: the number of requests that search engines may lose")
-	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "accept these gaps in the data, such as not-recorded; the command prints their names")
+	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "accept these gaps in the data of the search-loss check, such as not-recorded; the command prints their names")
 	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, even if search engines lose something or it is a second undo")
 	mergeFlag(cmd, &guard.merge)
 	cmd.Flags().BoolVar(&p.dryRun, "dry-run", false, "only print what would change")

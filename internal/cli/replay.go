@@ -49,9 +49,10 @@ in several formats. Describe other JSON with --map, and other text with --format
 With --database, the command reads the totals that the server stores (the option "activity"
 of robots_policy) instead of logs, or in addition to logs.
 
-Clients are verified with the address lists in this program, or have the identity that
-Caddy logged. The command assumes that the server has "enforce block", the default. Rate
-limits are counted as if a single server had received all requests.
+If Caddy logged the identity of a client, the command uses this identity. It verifies other
+clients with the address lists in this program. The command assumes that the server has
+"enforce block", the default. Rate limits are counted as if a single server had received all
+requests.
 
 The exit code is:
   0  search engines lose nothing, or only what a rule with "intended" disallows

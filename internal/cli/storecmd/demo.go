@@ -90,7 +90,8 @@ Makes the folder ` + demoName + ` with a policy, a month of made-up requests and
 shows them in the console. You can run the demo in any folder, even while another Caddy
 runs, because it uses free ports and has its own admin API and storage.
 
-If you give DIR, the command only writes the requests to this directory, which must be empty.
+If you give DIR, the command does not make the folder. It writes only the requests, to the
+directory DIR, which must be empty.
 Use this to try the console on your own server. DIR is then the directory after "activity" in
 its Caddyfile, and --policy is the server's policy file.`
 	cmd.Example = `  caddy robots-policy demo

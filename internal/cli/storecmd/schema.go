@@ -55,9 +55,10 @@ func schemaCommand() *cobra.Command {
 			return err
 		})
 	cmd.Long = `
-Prints the SQL statements that create the tables for the totals of a fleet. With --apply,
-the command runs them in the database at ADDRESS, which must exist. Existing tables are not
-changed, so you can run the command again with each new version of the program.
+Prints the SQL statements that create the ClickHouse tables in which several servers (a
+fleet) store the totals of their requests. With --apply, the command runs the statements in
+the database at ADDRESS, which must exist. Existing tables are not changed, so you can run
+the command again with each new version of the program.
 
 With --prune, the statements delete old rows. --hourly-months and --months set how many
 months of rows are kept.
