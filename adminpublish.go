@@ -55,7 +55,7 @@ func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	answer := publication{Policy: d.Name, Result: "unchanged", SHA256: st.SHA256}
 	if change.Text == st.Text {
 		if o := d.Reload(r.Context()); o.Err != nil {
-			return apiError(publishStatus(o.Err), fmt.Errorf("the storage already has this version, but it is not served: %w", o.Err))
+			return apiError(publishStatus(o.Err), fmt.Errorf("Caddy's storage already has this version, but Caddy does not serve it: %w", o.Err))
 		}
 		return respondJSON(w, http.StatusOK, answer)
 	}
@@ -142,7 +142,7 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 		return c, apiError(http.StatusConflict, fmt.Errorf("not published: %w", err))
 	}
 	if q.Has("undo") && st.UndoesUndo() && q.Get("again") != "yes" {
-		return c, apiError(http.StatusConflict, fmt.Errorf("not published: the present version is an undo, so a second undo would bring back %s; if that is intended, add again=yes", back.Label()))
+		return c, apiError(http.StatusConflict, fmt.Errorf("not published: the current version is an undo, so a second undo would bring back %s; if that is intended, add again=yes", back.Label()))
 	}
 	c.Text, c.Note = back.Text, cmp.Or(c.Note, "back to "+back.Label())
 	return c, nil

@@ -214,7 +214,7 @@ func TestPublishOverTheSitesFile(t *testing.T) {
 		{"merge", nil, "the site's own robots.txt of hosts that the policy does not name is not known"},
 		{"merge", []string{"--accept", "site-robots-txt"}, "Search engines do not lose anything"},
 		{"merge", []string{"--merge", open}, "Search engines do not lose anything"},
-		{"merge", []string{"--merge", closed}, "Search engines lose nearly a whole host"},
+		{"merge", []string{"--merge", closed}, "Search engines lose nearly all pages of a host"},
 		{"merge", []string{"--merge", closed, "--if-replay", log, "--max-search-loss", "3"}, "Googlebot: 3 requests of 1 path disallowed by the site's own robots.txt:2"},
 		{"merge", []string{"--merge", open, "--if-replay", log}, "Search engines lose none of their requests"},
 	} {
