@@ -244,7 +244,7 @@ func (p *parser) late(line int, name string) bool {
 	if line < p.records {
 		return false
 	}
-	p.problem("%q is defined in line %d, and definitions must be above all records", name, line)
+	p.problem("%q is defined on line %d, but definitions must be above all records", name, line)
 	return true
 }
 

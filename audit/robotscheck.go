@@ -85,7 +85,7 @@ func (a *auditor) robotsResponse(r *response) (readable bool) {
 	}
 	switch {
 	case r.looksLikeHTML():
-		a.add(finding("robots-html", at, "", "the address of robots.txt has a web page; crawlers find no rules in it, and fetch everything", "serve the rules as text/plain at /robots.txt, or answer 404"))
+		a.add(finding("robots-html", at, "", "there is a web page at the address of robots.txt; crawlers find no rules in it, and fetch everything", "serve the rules as text/plain at /robots.txt, or answer 404"))
 		return false
 	case r.mediaType() != "text/plain":
 		what := fmt.Sprintf("the content type of robots.txt is %q", r.header.Get("Content-Type"))

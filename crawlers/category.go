@@ -56,7 +56,7 @@ var categoryTexts = []struct {
 	{CategoryAIAgent, "acts on websites for a person, like a browser steered by AI"},
 	{CategoryArchive, "keeps copies of pages for later"},
 	{CategorySEO, "measures links, rankings and brands, or sells such data"},
-	{CategoryAds, "looks at pages for placing or checking advertising"},
+	{CategoryAds, "reads pages to place or check advertisements"},
 	{CategoryPreview, "fetches a page that a person shared, to show its title and image"},
 	{CategoryFeed, "reads feeds and the pages that the feeds link to"},
 	{CategoryMonitoring, "checks that a site is up, fast and correct"},

@@ -128,7 +128,7 @@ func Verify(dir string, key ed25519.PublicKey, roots *x509.CertPool) (*Check, er
 		c.problem("%s was damaged, so Caddy renamed it: its lines are not checked", filepath.Base(name))
 	}
 	if c.FromStart = c.first == 1; c.first > max(c.expected, 1) {
-		c.problem("the log begins with event %d, and should begin with event %d: files were removed", c.first, max(c.expected, 1))
+		c.problem("the log begins with event %d, but should begin with event %d: files were removed", c.first, max(c.expected, 1))
 	}
 	if len(key) > 0 && len(c.Keys) == 0 && len(c.Problems) == 0 {
 		c.problem("no line is signed with the given key")
@@ -262,7 +262,7 @@ func (c *checking) endFile(last bool) {
 	switch signed := c.signature.Seq; {
 	case c.file == "":
 	case signed > c.seq:
-		c.problem("%s ends with event %d, and was signed up to event %d: lines were removed", c.file, c.seq, signed)
+		c.problem("%s ends with event %d, but was signed up to event %d: lines were removed", c.file, c.seq, signed)
 	case signed == c.seq:
 		c.Signed++
 		c.SignedTo = signed
