@@ -49,7 +49,7 @@ func TestParseNamesFileLineAndFix(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, old, repl, want string }{
 		{"version missing", "version: 1\n", "", "f.yaml:1: version is missing; write version: 1"},
-		{"newer version", "version: 1", "version: 2", `f.yaml:1: version "2" is not supported`},
+		{"newer version", "version: 1", "version: 2", `f.yaml:1: version "2" of the catalog format is not supported`},
 		{"date missing", "as-of: 2026-12-01", "as-of: soon", `f.yaml:1: as-of is "soon"; write the date of the catalog`},
 		{"unknown key", "category: seo", "sort: seo", `f.yaml:7: unknown key "sort"`},
 		{"same token", "OtherBot:", "newbot:", "f.yaml:6: NewBot and newbot are the same token"},

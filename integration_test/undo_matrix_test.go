@@ -247,7 +247,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 	// A second undo would return to the text that was undone, and must be confirmed.
 	out = m.publishes("", "undo")
 	m.result("mistake", false, out)
-	m.says(out.body, "the current version is an undo", "again=yes")
+	m.says(out.body, "the present version is an undo", "again=yes")
 	m.result("mistake", true, m.publishes("", "undo&again=yes"))
 	if s := m.policies().Policies[0]; s.Before != source.SumOf(matrixTexts["before"]) || s.UndoCost != "" {
 		t.Errorf("%+v", s)
