@@ -189,7 +189,7 @@ func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 			continue
 		}
 		if !h.Reload(r.Context()) {
-			return apiError(http.StatusServiceUnavailable, fmt.Errorf("reading the directory of %s takes too long", h.Name()))
+			return apiError(http.StatusServiceUnavailable, fmt.Errorf("reading the policy files of %s takes too long", h.Name()))
 		}
 		hosts = append(hosts, h.Status())
 	}

@@ -108,7 +108,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}
 	}
 	if decides && h.Decide == "" {
-		return d.Errf("%s needs a line \"style\" with the protocol of the server that asks for decisions: one of %s", decideDirective, strings.Join(decideValues, ", "))
+		return d.Errf("%s needs the subdirective \"style\", which names the protocol of the server that asks for decisions: one of %s", decideDirective, strings.Join(decideValues, ", "))
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (h *Handler) subdirective(name string, args []string) (err error) {
 			_, err = identity.ParseMethods(nil, args)
 		}
 	case "default":
-		h.Default, err = oneArg(name, args, "the policy file for hosts without one")
+		h.Default, err = oneArg(name, args, "the policy file for hosts that do not have a policy file")
 	case "audit":
 		h.Audit, err = auditor.Parse(args)
 	case "headers":

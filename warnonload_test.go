@@ -69,7 +69,7 @@ func TestWarnOfListsThatExpire(t *testing.T) {
 		{"lists", named, "[policy.yaml:3]", "only with a method that is not configured"},
 		{"dns", named, "", ""},
 		{"signatures", named, "", ""},
-		{"lists", "version: 1\nrules:\n  - {for: Bytespider, identity: verified, allow: {crawl: /}}\n", "[policy.yaml:3]", "no published address list, host name or key verifies Bytespider"},
+		{"lists", "version: 1\nrules:\n  - {for: Bytespider, identity: verified, allow: {crawl: /}}\n", "[policy.yaml:3]", "no published address list, host name or key to verify Bytespider"},
 	} {
 		core, logs := observer.New(zapcore.WarnLevel)
 		methods, err := identity.ParseMethods([]string{tt.verify}, nil)

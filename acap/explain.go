@@ -35,7 +35,7 @@ func Explain(p *policy.Policy, file string, q policy.Query) (sends, differs []st
 			}
 		}
 		if (own.Verdict == policy.Disallowed) != (read.Verdict == policy.Disallowed) && !p.DemandsIdentity() {
-			differs = append(differs, fmt.Sprintf("for crawlers that read ACAP, %s is %s, but the policy decides that it is %s", u, read.Verdict, own.Verdict))
+			differs = append(differs, fmt.Sprintf("for crawlers that read ACAP, %s is %s, but according to the policy it is %s", u, read.Verdict, own.Verdict))
 		}
 	}
 	return sends, differs

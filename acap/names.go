@@ -293,7 +293,7 @@ func (w *writer) checkQualifiers(c *policy.Class, st *conditional, u policy.Usag
 		return
 	}
 	if len(q.ProhibitedModification) > 0 && !slices.Contains(policy.QualifiersOf(u), policy.QualifierProhibitedModification) {
-		w.warn(st.Statement, "acap-modification", fmt.Sprintf("ACAP defines prohibited-modification for %s, but not for %s, which has its own rule. So the records for %s contain %q without this qualifier",
+		w.warn(st.Statement, "acap-modification", fmt.Sprintf("ACAP defines prohibited-modification for %s, but not for %s, which is a part of it. So the records for %s contain %q without this qualifier",
 			st.Statement.Usage, u, u, st.Statement.Pattern))
 	}
 	for _, resource := range []string{q.MustUseResource, q.MustIncludeResource} {
@@ -306,7 +306,7 @@ func (w *writer) checkQualifiers(c *policy.Class, st *conditional, u policy.Usag
 			query.Crawler = c.Crawlers[0]
 		}
 		if w.p.Decide(query).Verdict == policy.Disallowed {
-			w.warn(st.Statement, "acap-resource-disallowed", fmt.Sprintf("crawlers must be able to fetch %q to obey this (ACAP sections 2.5.3.2 and 2.5.5.2), and they may not crawl it; allow crawl of %q", resource, path))
+			w.warn(st.Statement, "acap-resource-disallowed", fmt.Sprintf("to obey this entry, crawlers must be able to fetch %q (ACAP sections 2.5.3.2 and 2.5.5.2), but the policy disallows crawl of it; allow crawl of %q", resource, path))
 		}
 	}
 }

@@ -163,7 +163,7 @@ func (p *parser) field(name, value string, words []string) {
 		case action != policy.TakeDown && action != policy.ReCrawl:
 			p.problem("there is no action %q", action)
 		case len(r.Subs) > 0:
-			p.problem("an action request must come before the usage purposes of a record")
+			p.problem("an ACAP-request-… field must come before the ACAP-usage-purpose fields of its record")
 		case len(words) > 1 || !strings.HasPrefix(words[0], "/") || strings.ContainsAny(words[0], "*$"):
 			p.problem("%q is not the path of one resource", value)
 		default:
@@ -244,7 +244,7 @@ func (p *parser) late(line int, name string) bool {
 	if line < p.records {
 		return false
 	}
-	p.problem("%q is defined in line %d, and definitions must be above all records", name, line)
+	p.problem("%q is defined on line %d, but definitions must be above all records", name, line)
 	return true
 }
 
@@ -260,7 +260,7 @@ func (p *parser) qualify(f *Field, words []string) {
 		p.problem("a disallow entry has no qualifiers")
 		return
 	case f.Local != "":
-		p.problem("an allow entry of a locally defined usage cannot have qualifiers")
+		p.problem("an allow entry for a locally defined usage cannot have qualifiers")
 		f.Unreadable = true
 		return
 	}
@@ -378,7 +378,7 @@ func (p *parser) set(words []string) {
 		p.problem("the resource set %q is defined twice", words[0])
 		return
 	case len(s.Patterns) == 0 || len(s.Patterns) > maxPatterns:
-		p.problem("ACAP-resource-set has a name and paths")
+		p.problem("ACAP-resource-set must have a name and paths")
 		return
 	}
 	for _, pattern := range s.Patterns {

@@ -79,7 +79,7 @@ func hashes(found []*finder) (problems []policy.Problem) {
 		for _, d := range f.all {
 			if strings.Contains(d.Text, "#") {
 				problems = append(problems, policy.NewProblem(policy.Error, "app-directive-hash", d.Pos,
-					`a directive of %q has a "#", which starts a comment in robots.txt; write %%23 if the application reads that, or leave it out`, d.App))
+					`a directive of %q has a "#", which starts a comment in robots.txt; write %%23 if the application understands it, or leave the "#" out`, d.App))
 			}
 		}
 	}

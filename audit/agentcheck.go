@@ -121,7 +121,7 @@ func (a *auditor) checkVary() {
 		for _, as := range a.agents {
 			r := p.got[as.Name]
 			if r.ok() && r.storable() && !r.varies() && saysOther(a.read(own), a.read(r)) {
-				a.add(finding("vary-missing", p.url.String(), as.crawlerName(), "the headers or meta tags differ for "+as.Name+", but the response has no Vary: User-Agent. So caches may serve one crawler the version for another", "send Vary: User-Agent, or send the same headers and meta tags to everyone"))
+				a.add(finding("vary-missing", p.url.String(), as.crawlerName(), "the headers or meta tags differ for "+as.Name+", but the response has no Vary: User-Agent. So caches may serve one crawler the response meant for another", "send Vary: User-Agent, or send the same headers and meta tags to everyone"))
 				break
 			}
 		}

@@ -97,7 +97,7 @@ func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agen
 	for _, l := range lost {
 		fix := "look for header rules of a CDN or proxy that remove or replace the header"
 		if l.code == "not-lifted" {
-			a.add(finding(l.code, p.url.String(), as.crawlerName(), l.what+", which the policy lifts", "look for a CDN or proxy that adds it, and for pages that the server cannot rewrite"))
+			a.add(finding(l.code, p.url.String(), as.crawlerName(), l.what+", which an allow entry with over-site should remove", "look for a CDN or proxy that adds it, and for pages that the server cannot rewrite"))
 			continue
 		}
 		if l.code == "meta-lost" {
@@ -124,7 +124,7 @@ func (a *auditor) reportCache(p *page, r *response, lost []loss) {
 		a.add(finding("page-stale", p.url.String(), "", "a cache serves an old version of the page"+because(r.cached())+": "+strings.Join(what, "; "), "clear the cache after a change of the policy, or let the cache store pages for a shorter time"))
 		return
 	}
-	a.add(finding("cached-for-another", p.url.String(), r.agent.crawlerName(), "a cache serves "+r.agent.Name+" the version for another client"+because(r.cached())+": "+strings.Join(what, "; "), cacheFix))
+	a.add(finding("cached-for-another", p.url.String(), r.agent.crawlerName(), "a cache serves "+r.agent.Name+" the response meant for another client"+because(r.cached())+": "+strings.Join(what, "; "), cacheFix))
 }
 
-const cacheFix = "let the cache obey Vary: User-Agent, or let only the server answer crawlers"
+const cacheFix = "configure the cache to obey Vary: User-Agent, or to pass all requests from crawlers to the server"

@@ -51,7 +51,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 		missing := finding("robots-missing", at.String(), "", "there is no robots.txt ("+r.outcome()+"): crawlers may fetch everything", "")
 		if a.o.Policy != nil {
 			missing = missing.as(Error)
-			missing.Fix = "let requests for /robots.txt reach the server with the policy"
+			missing.Fix = "let requests for /robots.txt reach the server that has the policy"
 		}
 		a.add(missing)
 		a.rules = readRobots(nil, nil)
@@ -85,7 +85,7 @@ func (a *auditor) robotsResponse(r *response) (readable bool) {
 	}
 	switch {
 	case r.looksLikeHTML():
-		a.add(finding("robots-html", at, "", "the address of robots.txt has a web page; crawlers find no rules in it, and fetch everything", "serve the rules as text/plain at /robots.txt, or answer 404"))
+		a.add(finding("robots-html", at, "", "there is a web page at the address of robots.txt; crawlers find no rules in it, and fetch everything", "serve the rules as text/plain at /robots.txt, or answer 404"))
 		return false
 	case r.mediaType() != "text/plain":
 		what := fmt.Sprintf("the content type of robots.txt is %q", r.header.Get("Content-Type"))
@@ -116,7 +116,7 @@ func (a *auditor) robotsLines() {
 		a.add(finding("robots-syntax", at, "", "crawlers skip or misread "+describeLines(ps), "correct or delete the lines"))
 	}
 	if ps := a.rules.unusual; len(ps) > 0 {
-		a.add(finding("robots-lighthouse", at, "", "Lighthouse and PageSpeed report "+describeLines(ps)+"; crawlers ignore such lines", "no change is needed; to get a report without these lines, delete them"))
+		a.add(finding("robots-lighthouse", at, "", "Lighthouse and PageSpeed report "+describeLines(ps)+"; crawlers ignore such lines", "no change is needed; delete the lines if you do not want these tools to report them"))
 	}
 }
 
@@ -142,7 +142,7 @@ func (a *auditor) robotsFreshness(ctx context.Context) {
 	fresh := a.fetch.get(ctx, a.probe(at), a.own)
 	differs := fresh.ok() && !fresh.looksLikeHTML() && !bytes.Equal(fresh.body, a.robots.body)
 	if differs {
-		a.add(finding("robots-stale", at.String(), "", "a cache serves an old robots.txt"+because(a.robots.cached())+": the same request with a query gets a different one", "clear the cache for /robots.txt, and let it respect Cache-Control"))
+		a.add(finding("robots-stale", at.String(), "", "a cache serves an old robots.txt"+because(a.robots.cached())+": a request with a query bypasses the cache and gets a different robots.txt", "clear the cache for /robots.txt, and let it respect Cache-Control"))
 	} else if age, err := strconv.Atoi(a.robots.header.Get("Age")); err == nil && age > 24*60*60 {
 		a.add(finding("robots-stale", at.String(), "", fmt.Sprintf("a cache serves a robots.txt that is %d hours old; RFC 9309 section 2.4 allows 24", age/3600), "let the cache respect Cache-Control"))
 	}

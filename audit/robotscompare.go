@@ -112,7 +112,7 @@ func (a *auditor) decisionDifference(want, got *robotsTxt) (text string, ok bool
 		}
 	}
 	var parts []string
-	for laxer, does := range map[bool]string{true: "may fetch what the policy disallows", false: "may not fetch what the policy does not disallow"} {
+	for laxer, does := range map[bool]string{true: "may fetch paths that the policy disallows", false: "may not fetch paths that the policy allows"} {
 		if names := who[laxer]; names != nil {
 			parts = append(parts, fmt.Sprintf("%s %s, such as %s", whichReaders(names, c.Crawlers), does, example[laxer]))
 		}

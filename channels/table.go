@@ -28,7 +28,7 @@ var directives = Channel{
 		},
 		Named: Hint{
 			"app-directives-named",
-			"only groups of named crawlers have these app-directives, and few applications look there; write them in a rule for everyone",
+			"these app-directives are only in robots.txt groups for named crawlers, where few applications look for them; write them in a rule for everyone",
 		},
 		Reasons: func(p *policy.Policy, q policy.Query, add func(*policy.Rule, policy.Pos, string)) {
 			for d, r := range appdirectives.For(p, q) {
@@ -40,7 +40,7 @@ var directives = Channel{
 }
 
 var controlTokens = Channel{
-	Name: "control token", Key: "controls", Document: "the operator's pages", Readers: "the operator of the token, for AI training",
+	Name: "control token", Key: "controls", Document: "the operator's pages", Readers: "the operator that defined the token, for AI training",
 	On:      func(p *policy.Publish) bool { return p.Controls != policy.Off },
 	Carries: func(p *policy.Publish, u policy.Usage) bool { return p.Controls != policy.Off && u == policy.TrainAI },
 }
@@ -91,7 +91,7 @@ func vocabulary(f *rights.Vocabulary, c Channel) Channel {
 
 var tdmRep = Channel{
 	Name: "TDMRep", Key: "tdmrep", ForEveryone: true,
-	Document: "W3C Community Group final report, May 2024", Readers: "few crawlers; on the European shortlist",
+	Document: "W3C Community Group final report, May 2024", Readers: "few crawlers; according to reports, TDMRep is on a shortlist of the EU's AI Office",
 	On:      func(p *policy.Publish) bool { return p.TDMRep != policy.Off },
 	Carries: func(p *policy.Publish, u policy.Usage) bool { return p.TDMRep != policy.Off && u != policy.Search },
 	Switch:  func(p *policy.Publish) { p.TDMRep = policy.On },

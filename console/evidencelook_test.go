@@ -79,7 +79,7 @@ func TestHealthVerifiesTheEvidence(t *testing.T) {
 		}()
 		return page()
 	}
-	if body := page(); strings.Contains(body, "changed or damaged") || !strings.Contains(body, "The log is whole, and signed up to line ") || !strings.Contains(body, "Checked ") {
+	if body := page(); strings.Contains(body, "changed or damaged") || !strings.Contains(body, "The log is intact, and signed up to line ") || !strings.Contains(body, "Checked ") {
 		t.Fatalf("a whole log: %s", body)
 	}
 	older := t.TempDir()

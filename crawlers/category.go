@@ -56,11 +56,11 @@ var categoryTexts = []struct {
 	{CategoryAIAgent, "acts on websites for a person, like a browser steered by AI"},
 	{CategoryArchive, "keeps copies of pages for later"},
 	{CategorySEO, "measures links, rankings and brands, or sells such data"},
-	{CategoryAds, "looks at pages for placing or checking advertising"},
+	{CategoryAds, "reads pages to place or check advertisements"},
 	{CategoryPreview, "fetches a page that a person shared, to show its title and image"},
-	{CategoryFeed, "reads feeds and the pages they name"},
+	{CategoryFeed, "reads feeds and the pages that the feeds link to"},
 	{CategoryMonitoring, "checks that a site is up, fast and correct"},
-	{CategorySecurity, "looks for weak or harmful servers and pages"},
+	{CategorySecurity, "looks for vulnerable or malicious servers and pages"},
 	{CategoryAcademic, "collects pages for research or for the public"},
 }
 
@@ -91,7 +91,7 @@ func (k Category) Description() string {
 		return "no source says why it fetches pages, so no category includes it"
 	}
 	if k == CategoryAI {
-		return "trains AI, or uses AI to answer or act, mainly or among other things; web search engines are not included"
+		return "trains AI, or uses AI to answer or act, even if this is not its main purpose; web search engines are not included"
 	}
 	if k == CategoryOnDevice {
 		return "an app on its user's own device"

@@ -60,7 +60,7 @@ func checkCrawler(c *Crawler) (errs []error) {
 	case c.Category != CategorySearch && c.Results != "":
 		add("results are only for crawlers of category search")
 	case c.Category == CategorySearch && (feedsAI || c.Results != "") && c.Results != ResultsWeb && c.Results != ResultsAI:
-		add("results is %q; expected web or ai, because the search engine feeds AI, too", c.Results)
+		add("results is %q; expected web or ai, which a search crawler needs if it also has an AI category", c.Results)
 	case c.Results != "" && c.Docs == "":
 		add("docs is missing; give the address of a page that describes the results")
 	}
@@ -92,7 +92,7 @@ func checkFacts(c *Crawler, add func(field string, err error)) {
 	}
 	for _, p := range c.Purposes {
 		if !purposeForm.MatchString(p) {
-			add("purposes", fmt.Errorf("holds %q; expected a letter, then letters, digits, hyphens, underscores and dots", p))
+			add("purposes", fmt.Errorf("contains %q; a purpose must be a letter, followed by letters, digits, hyphens, underscores and dots", p))
 		}
 	}
 	for _, u := range c.Verification.AddressLists {
@@ -116,16 +116,16 @@ func checkFacts(c *Crawler, add func(field string, err error)) {
 // contain a dot. Otherwise anyone could register a matching name.
 func checkHostPattern(s string) error {
 	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-.*") != "" {
-		return errors.New("may contain only lower-case letters, digits, hyphens, dots and a star")
+		return errors.New("may contain only lower-case letters, digits, hyphens, dots and one *")
 	}
 	if strings.Count(s, "*") > 1 {
-		return errors.New("contains more than one star")
+		return errors.New("contains more than one *")
 	}
 	_, suffix, star := strings.Cut(s, "*")
 	if !star {
 		suffix = s
 		if !strings.HasPrefix(s, ".") {
-			return errors.New("must begin with a dot or a name with a star")
+			return errors.New("must begin with a dot, or with a name that contains *")
 		}
 	}
 	if strings.Count(strings.Trim(suffix, "."), ".") < 1 {
@@ -173,7 +173,7 @@ func checkAll(list []*Crawler, places map[*Crawler]string) (errs []error) {
 	for _, c := range list {
 		for _, f := range c.Follows {
 			if tokens[ascii.Lower(f)] == nil {
-				add(c, "%s: follows %s, which is not in the catalog", c.Token, f)
+				add(c, "%s: follows names %s, which is not in the catalog", c.Token, f)
 			}
 		}
 		for _, p := range c.Patterns() {

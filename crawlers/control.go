@@ -81,11 +81,11 @@ func (c *Catalog) checkControls() (errs []error) {
 	for _, x := range c.controls {
 		for _, token := range x.Crawlers {
 			if _, ok := c.Lookup(token); !ok {
-				errs = append(errs, fmt.Errorf("controls: %s has a control of %s, but is not in the catalog", token, x.Operator))
+				errs = append(errs, fmt.Errorf("controls: the crawler %s, which a control of %s names, is not in the catalog", token, x.Operator))
 			}
 		}
 		if row, ok := c.Lookup(x.Value); x.Kind == ControlToken && (!ok || !row.RobotsOnly) {
-			errs = append(errs, fmt.Errorf("controls: %s is not a robots-only token of the catalog", x.Value))
+			errs = append(errs, fmt.Errorf("controls: %s must be a token of the catalog with robots-only", x.Value))
 		}
 	}
 	return errs

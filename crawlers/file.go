@@ -22,7 +22,7 @@ func Parse(name string, data []byte) (*Catalog, error) {
 	p := newFileParser(name)
 	rows := p.parse(data)
 	if p.version != "" && p.version != fileVersion {
-		return nil, fmt.Errorf("%s:1: version %q is not supported; this program reads version %s: install a newer program, or write the file in that version", name, p.version, fileVersion)
+		return nil, fmt.Errorf("%s:1: version %q of the catalog format is not supported; install a newer program, or write the file in version %s", name, p.version, fileVersion)
 	}
 	if _, err := time.Parse(time.DateOnly, p.asOf); err != nil && len(rows) > 0 { // otherwise each row would report it
 		return nil, fmt.Errorf("%s:1: as-of is %q; write the date of the catalog before the crawlers, for example as-of: 2026-11-22", name, p.asOf)

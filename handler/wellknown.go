@@ -141,7 +141,7 @@ func (q *request) documentOf(ch *channels.Channel) (*rights.Document, string) {
 		q.h.Logger.Warn("the upstream's "+ch.File.Name+" is invalid", zap.String("host", q.Host), zap.Strings("notes", notes))
 	}
 	if stricter {
-		q.h.Logger.Warn("locations of the upstream's "+ch.File.Name+" overlap the policy's paths in too many ways; the merged file leaves out exceptions from reserved paths", zap.String("host", q.Host))
+		q.h.Logger.Warn("locations of the upstream's "+ch.File.Name+" overlap the policy's paths in too many ways, so the merged file is stricter than the two files", zap.String("host", q.Host))
 	}
 	return both, cacheControl
 }

@@ -331,7 +331,7 @@ func render(t *testing.T, policy string) string {
 func TestDecideSettings(t *testing.T) {
 	s := newServer(t, t.TempDir(), disallowing("/"), nil)
 	for body, want := range map[string]string{
-		"":                                    `robots_policy_decide needs a line "style"`,
+		"":                                    `robots_policy_decide needs the subdirective "style"`,
 		"style apache":                        "must be nginx, forward or envoy",
 		"style nginx\nmeta merge":             "does not see pages",
 		"style nginx\nrobots_txt merge":       "cannot fetch the upstream",

@@ -97,7 +97,7 @@ func TestUndoCommand(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", step.name, code, out)
 		}
 		if step.code == 3 {
-			if r := s.sends(step.text); r.StatusCode != http.StatusConflict || !strings.Contains(r.body, "it is not served: Search engines lose") {
+			if r := s.sends(step.text); r.StatusCode != http.StatusConflict || !strings.Contains(r.body, "Caddy does not serve it: Search engines lose") {
 				t.Errorf("%s: the admin API says %d: %s", step.name, r.StatusCode, r.body)
 			}
 		}

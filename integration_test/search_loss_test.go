@@ -56,7 +56,7 @@ robots_policy {
 		b, err := asCaddyCommand(s.dir, args...).CombinedOutput()
 		return string(b), err
 	}
-	if out, err := publish(); err == nil || !strings.Contains(out, "No search engine loses nearly a whole host") || !strings.Contains(out, "written to ") {
+	if out, err := publish(); err == nil || !strings.Contains(out, "No search engine loses nearly all pages of a host") || !strings.Contains(out, "written to ") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	s.write("new.yaml", shut)

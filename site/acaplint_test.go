@@ -46,17 +46,17 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 		{
 			"a resource that may not be crawled", "ACAP 2.5.3.2",
 			"  - for: everyone\n    disallow:\n      crawl: /private/\n    allow:\n      index: {paths: /news/, must-use-resource: /private/summary.html}\n",
-			`7:22: warning: crawlers must be able to fetch "/private/summary.html" to obey this`, "",
+			`7:22: warning: to obey this entry, crawlers must be able to fetch "/private/summary.html"`, "",
 		},
 		{
 			"a resource to include, by its role, that may not be crawled", "ACAP 2.5.5.2.5",
 			"  - for: everyone\n    disallow:\n      crawl: /private/\n    allow:\n      present: {paths: /news/, must-include-resource: \"the-acap:credit:/private/credit.html\"}\n",
-			`7:24: warning: crawlers must be able to fetch "the-acap:credit:/private/credit.html" to obey this`, "",
+			`7:24: warning: to obey this entry, crawlers must be able to fetch "the-acap:credit:/private/credit.html"`, "",
 		},
 		{
 			"a resource that this crawler may not crawl", "ACAP 2.5.3.2",
 			"  - for: GPTBot\n    disallow:\n      crawl: /private/\n    allow:\n      index: {paths: /news/, must-use-resource: /private/summary.html}\n",
-			`7:22: warning: crawlers must be able to fetch "/private/summary.html" to obey this`, "",
+			`7:22: warning: to obey this entry, crawlers must be able to fetch "/private/summary.html"`, "",
 		},
 		{
 			"a modification that a narrower usage does not know", "ACAP 2.5.5.2.4",
@@ -66,7 +66,7 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 		{
 			"directives in a named group only", "draft-nottingham-plan-b, Interaction with the User-Agent Line",
 			"  - for: GPTBot\n    app-directives: example;x\n",
-			`4:21: hint: only groups of named crawlers have these app-directives`, "",
+			`4:21: hint: these app-directives are only in robots.txt groups for named crawlers`, "",
 		},
 		{
 			"a name that Robots-Tag cannot have", "RFC 9651 section 3.3.4",

@@ -84,7 +84,7 @@ func TestParse(t *testing.T) {
 		{"Apache LogFormat without a request", `%h %t "%{User-Agent}i"`, "", `invalid format "%h %t \"%{User-Agent}i\"": it lacks the request ("$request")`},
 		{"no text between fields", `$remote_addr$time_local`, "", `invalid format "$remote_addr$time_local": write text between any two fields`},
 		{"no time", `$remote_addr "$request" "$http_user_agent"`, "", `invalid format "$remote_addr \"$request\" \"$http_user_agent\"": it lacks the time ($time_local)`},
-		{"no name", `$ ${time_local} "$request" "$http_user_agent"`, "", `invalid format "$ ${time_local} \"$request\" \"$http_user_agent\"": a $ must begin the name of a variable, such as $host or ${host}`},
+		{"no name", `$ ${time_local} "$request" "$http_user_agent"`, "", `invalid format "$ ${time_local} \"$request\" \"$http_user_agent\"": a $ must be followed by the name of a variable, such as $host or ${host}`},
 		{"unknown name", "nginx", "", `invalid format "nginx": must be json, common, combined, vhost_combined, alb, or a log_format of nginx, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`},
 		{"not JSON", "caddy", `192.0.2.7 - -`, errNoJSON.Error()},
 		{"JSON that is cut", "caddy", caddyLine[:len(caddyLine)-30], errJSON.Error()},

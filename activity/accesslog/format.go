@@ -108,7 +108,7 @@ func compile(name, format string) (*textFormat, error) {
 		t.parts = append(t.parts, part{f, strings.HasSuffix(texts[i], `"`), texts[i+1]})
 	}
 	if strings.Contains(strings.Join(texts, ""), "$") {
-		return nil, fmt.Errorf("invalid format %q: a $ must begin the name of a variable, such as $host or ${host}", name)
+		return nil, fmt.Errorf("invalid format %q: a $ must be followed by the name of a variable, such as $host or ${host}", name)
 	}
 	if !seen[timestamp] {
 		return nil, fmt.Errorf("invalid format %q: it lacks the time ($time_local)", name)

@@ -118,7 +118,7 @@ func NewJSON(names map[string]string) (Parser, error) {
 	for _, key := range slices.Sorted(maps.Keys(names)) {
 		f, ok := mapped[key]
 		if !ok || names[key] == "" {
-			return nil, fmt.Errorf("invalid map %s=%s: write the name of a field for %s", key, names[key], english.List(slices.Sorted(maps.Keys(mapped)), "or"))
+			return nil, fmt.Errorf("invalid map %s=%s: before the =, write %s; after it, the name of a field in the log", key, names[key], english.List(slices.Sorted(maps.Keys(mapped)), "or"))
 		}
 		root.take(f, names[key], 1)
 	}

@@ -43,7 +43,7 @@ type Parser interface {
 
 var (
 	errNoRequest = errors.New("the line has no request")
-	errNoTime    = errors.New("the time of the line is missing or invalid")
+	errNoTime    = errors.New("the time in the line is missing or invalid")
 )
 
 // set stores a value in a field. "-" means none.

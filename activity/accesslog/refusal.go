@@ -68,7 +68,7 @@ func refusal(first *badLine) error {
 		if names := namesIn(first.text[start:]); names != nil {
 			fields = "; the first line has the fields " + english.Some(names, 12)
 		}
-		return fmt.Errorf("the JSON has unknown fields (%w); name the fields, as in %s%s", first.why, example, fields)
+		return fmt.Errorf("the field names of the JSON are unknown (%w); map them, as in %s%s", first.why, example, fields)
 	}
 	return fmt.Errorf(`unknown log format: describe it with --format, as in --format '$remote_addr [$time_local] "$request" $status "$http_user_agent"'; the first line (%w) is %s`, first.why, first.shown())
 }

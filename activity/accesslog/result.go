@@ -176,7 +176,7 @@ func (r *Result) file(name string, c *count) error {
 	case c.read > 0 && c.named == 0:
 		r.Gaps = append(r.Gaps, Gap{GapUserAgents, name, c.read, "request", "without a User-Agent", "no line of the log has a User-Agent, so the crawlers in it are unknown"})
 	case c.agentless > 0:
-		r.Gaps = append(r.Gaps, Gap{GapUserAgents, name, c.agentless, "request", "without a User-Agent", "other lines of the log have one, so these lines are cut off or in another format"})
+		r.Gaps = append(r.Gaps, Gap{GapUserAgents, name, c.agentless, "request", "without a User-Agent", "other lines of the log have a User-Agent, so these lines are cut off or in another format"})
 	}
 	return nil
 }

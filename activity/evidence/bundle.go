@@ -185,7 +185,7 @@ func readExcerpt(text []byte) (head Excerpt, problem string) {
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
 	h := excerptLine{}
 	if err := json.Unmarshal(first, &h); err != nil || h.Excerpt == nil {
-		return head, "its first line does not describe the log"
+		return head, "its first line must describe the log that the excerpt is from"
 	}
 	head = *h.Excerpt
 	var before Event

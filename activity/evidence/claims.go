@@ -25,11 +25,11 @@ var whole = claim.Register("evidence-whole", func(s wholeSubject) claim.Finding 
 		return claim.Finding{Unjudged: "The log was not checked"}
 	}
 	f := claim.Finding{
-		Text:     fmt.Sprintf("The log is whole, and signed up to line %d of %d, written at %s", c.SignedTo, c.Seq, c.Last.UTC().Format(time.RFC3339)),
-		Unjudged: fmt.Sprintf("The log is whole, and signed up to line %d of %d", c.SignedTo, c.Seq),
+		Text:     fmt.Sprintf("The log is intact, and signed up to line %d of %d; its last line was written at %s", c.SignedTo, c.Seq, c.Last.UTC().Format(time.RFC3339)),
+		Unjudged: fmt.Sprintf("The log is intact, and signed up to line %d of %d", c.SignedTo, c.Seq),
 	}
 	if c.SignedTo == 0 {
-		f.Unjudged = fmt.Sprintf("The log is whole up to line %d, but not signed", c.Seq)
+		f.Unjudged = fmt.Sprintf("The log is intact up to line %d, but not signed", c.Seq)
 	}
 	if len(c.Problems) > 0 {
 		f.Fails, f.Text, f.Details = true, "The log was changed or damaged", c.Problems
@@ -49,7 +49,7 @@ func (c *Check) Whole() claim.Claim {
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "the log is not signed, so anyone with write access to the files could have written it", Close: "add a key to the block of the option \"evidence\""})
 	// A log that is being written may end with unsigned lines. The claim then names the last signed line.
 	case c.Signed < c.Files && c.Tail == 0:
-		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the lines of a day are not signed, so anyone with write access to these lines may have changed them", Close: "find out whether the signature of that day was removed"})
+		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the file of at least one day is not completely signed, so anyone with write access to the file may have changed it", Close: "find out whether the signature of that file was removed"})
 	}
 	return claim.Judge(whole, wholeSubject{claim.Read(c, covered)})
 }
@@ -84,14 +84,14 @@ func ParseMark(name string, content []byte) (last Mark, err error) {
 		if err := d.Decode(&m); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return last, fmt.Errorf("%s is not a copy of a signature (%s), of time stamps (%s) or of the last line of the log: %w", name, SignatureSuffix, TimestampSuffix, err)
+			return last, fmt.Errorf("%s must be a copy of a signature file (%s), of a time-stamp file (%s) or of the log's last line: %w", name, SignatureSuffix, TimestampSuffix, err)
 		}
 		if m.Seq > last.Seq {
 			last = m
 		}
 	}
 	if last.Seq == 0 {
-		return last, fmt.Errorf("%s does not name a line: it must be a copy of a signature (%s), of time stamps (%s) or of the last line of the log", name, SignatureSuffix, TimestampSuffix)
+		return last, fmt.Errorf("%s does not contain the number of a line: it must be a copy of a signature file (%s), of a time-stamp file (%s) or of the log's last line", name, SignatureSuffix, TimestampSuffix)
 	}
 	return last, nil
 }

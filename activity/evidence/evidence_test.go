@@ -502,7 +502,7 @@ func TestDamagedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := verify(t, dir)
-	if len(c.Problems) != 1 || !strings.Contains(c.Problems[0], filepath.Base(name)) || !strings.Contains(c.Problems[0], "put aside") {
+	if len(c.Problems) != 1 || !strings.Contains(c.Problems[0], filepath.Base(name)) || !strings.Contains(c.Problems[0], "Caddy renamed it") {
 		t.Errorf("problems: %q", c.Problems)
 	}
 }

@@ -80,7 +80,7 @@ func (l *Log) resume() (found []*Event, err error) {
 		}
 		l.seq, l.signed, l.latest = last.Seq, last.Seq, last.Time
 		if last.Type != TypeStop {
-			found = append(found, &Event{Reason: Killed, Text: "the server was killed in its last run: events of the last second may be missing"})
+			found = append(found, &Event{Reason: Killed, Text: "the server was killed in its previous run: events of the last second of that run may be missing"})
 		}
 		if l.options.Key == nil {
 			return found, nil

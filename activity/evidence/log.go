@@ -131,7 +131,7 @@ func (l *Log) start() error {
 		l.trouble(e)
 	}
 	if l.options.Damaged != "" {
-		l.trouble(&Event{Reason: Damaged, Text: l.options.Damaged + " was damaged and put aside: its lines are no longer part of the log"})
+		l.trouble(&Event{Reason: Damaged, Text: l.options.Damaged + " was damaged, so Caddy renamed it: its lines are no longer part of the log"})
 	}
 	return l.write()
 }

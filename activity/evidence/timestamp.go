@@ -68,7 +68,7 @@ func (l *Log) stampWhenDue() {
 		l.stampAt = l.now().Add(stampRetry)
 		if l.closing.Err() == nil && !l.stampFailed {
 			l.stampFailed = true
-			l.trouble(&Event{Reason: NotStamped, Text: "the time-stamping authority did not send a valid time stamp; this server will ask it again: " + err.Error()})
+			l.trouble(&Event{Reason: NotStamped, Text: "the time-stamping authority did not send a valid time stamp (this server will ask for another one later): " + err.Error()})
 		}
 	})
 }

@@ -154,7 +154,7 @@ func TestTimestamps(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := Verify(dir, nil, roots); err != nil || c.Whole().Outcome() != claim.CannotBeJudged || !strings.Contains(strings.Join(c.Gaps, ""), "of a past day and has no time stamp") {
+	if c, err := Verify(dir, nil, roots); err != nil || c.Whole().Outcome() != claim.CannotBeJudged || !strings.Contains(strings.Join(c.Gaps, ""), "of a past day, but it has no time stamp") {
 		t.Errorf("a day's file added later: %v %+v", err, c)
 	}
 }

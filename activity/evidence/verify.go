@@ -125,22 +125,22 @@ func Verify(dir string, key ed25519.PublicKey, roots *x509.CertPool) (*Check, er
 	c.Check.Seq, c.Hash = c.seq, c.prev
 	damaged, _ := filepath.Glob(filepath.Join(dir, filePrefix+"*"+fileSuffix+aside.Mark+"*")) // the pattern is valid
 	for _, name := range damaged {
-		c.problem("%s was damaged and put aside: its lines are not checked", filepath.Base(name))
+		c.problem("%s was damaged, so Caddy renamed it: its lines are not checked", filepath.Base(name))
 	}
 	if c.FromStart = c.first == 1; c.first > max(c.expected, 1) {
-		c.problem("the log begins with event %d, and should begin with event %d: files were removed", c.first, max(c.expected, 1))
+		c.problem("the log begins with event %d, but should begin with event %d: files were removed", c.first, max(c.expected, 1))
 	}
 	if len(key) > 0 && len(c.Keys) == 0 && len(c.Problems) == 0 {
 		c.problem("no line is signed with the given key")
 	}
 	if len(c.Keys)+len(key) > 0 {
 		for _, file := range c.unsigned {
-			c.Gaps = append(c.Gaps, file+" is of a past day, and its last lines are not signed: anyone with write access to the file may have changed them")
+			c.Gaps = append(c.Gaps, file+" is the file of a past day, but its last lines are not signed: anyone with write access to the file may have changed them")
 		}
 	}
 	if len(c.Stamps) > 0 || roots != nil {
 		for _, file := range c.unstamped {
-			c.Gaps = append(c.Gaps, file+" is of a past day and has no time stamp: it may have been written later")
+			c.Gaps = append(c.Gaps, file+" is the file of a past day, but it has no time stamp: it may have been written later")
 		}
 	}
 	return c.Check, nil
@@ -154,7 +154,7 @@ func (c *checking) event(file string, e *Event, hash string) {
 	if c.Events == 0 {
 		c.First, c.first = e.Time, e.Seq
 		if e.Seq == 1 && e.Prev != "" {
-			c.problem("%s: the first event refers to an earlier one", file)
+			c.problem("%s: the first event refers to an earlier event", file)
 		}
 	} else if e.Seq != c.seq+1 || e.Prev != c.prev {
 		c.problem("%s: event %d does not follow event %d: a line was changed, removed or added", file, e.Seq, c.seq)
@@ -185,7 +185,7 @@ func (c *checking) event(file string, e *Event, hash string) {
 // stamped checks the time stamp of an event, if it has one. It also compares the event's time with earlier time stamps.
 func (c *checking) stamped(e *Event, hash string) {
 	if n := len(c.Stamps); n > 0 && e.Time.Before(c.Stamps[n-1].Time.Add(-time.Minute)) && e.Type != TypeTrouble {
-		c.gap(e, "event %d has an earlier time than the time stamp of event %d, which came before it", e.Seq, c.Stamps[n-1].Seq)
+		c.gap(e, "event %d comes after event %d in the log, but its time is before the time stamp of that event", e.Seq, c.Stamps[n-1].Seq)
 	}
 	if e.Time.After(c.newest) {
 		c.newest = e.Time
@@ -230,7 +230,7 @@ func (c *checking) readStamps(file string) {
 // reasons maps the reasons for omitted events to texts.
 var reasons = map[string]string{
 	OverQuota:  "this crawler had used its daily share of the log",
-	QueueFull:  "they came faster than they could be written",
+	QueueFull:  "the events came faster than the server could write them",
 	NotOpen:    "the log could not be opened",
 	NotWritten: "the disk was not writable for too long",
 }
@@ -262,7 +262,7 @@ func (c *checking) endFile(last bool) {
 	switch signed := c.signature.Seq; {
 	case c.file == "":
 	case signed > c.seq:
-		c.problem("%s ends with event %d, and was signed up to event %d: lines were removed", c.file, c.seq, signed)
+		c.problem("%s ends with event %d, but was signed up to event %d: lines were removed", c.file, c.seq, signed)
 	case signed == c.seq:
 		c.Signed++
 		c.SignedTo = signed

@@ -63,12 +63,12 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 	traffic, covered := s.Traffic.Get()
 	switch {
 	case len(whole) > 0:
-		f.Fails, f.Text, f.Details = true, "Search engines lose nearly a whole host", losses.WordsOf(whole)
+		f.Fails, f.Text, f.Details = true, "Search engines lose nearly all pages of a host", losses.WordsOf(whole)
 		if covered.Items > 0 {
 			f.Details = append(f.Details, traffic.details()...)
 		}
 	case s.First:
-		f.Text, f.Details = "No search engine loses nearly a whole host", asked(losses.WordsOf(found))
+		f.Text, f.Details = "No search engine loses nearly all pages of a host", asked(losses.WordsOf(found))
 		if len(staging) > 0 {
 			f.Text += ", apart from hosts that a rule keeps out of search results: " + english.Some(staging, 3)
 		}

@@ -30,8 +30,8 @@ func TestSearchKeeps(t *testing.T) {
 	}{
 		{"every page noindex after search was disallowed", rule("for: everyone\ndisallow: {search: /}"), rule("for: everyone\ndisallow: {index: /}"), nil, true, 0, claim.Fails, "the whole site is now kept out of the index"},
 		{"a user-agent that catches Googlebot", open, rule("for: Scraper\ndisallow: {crawl: /news/}\nenforce: block") + "crawlers:\n  Scraper: {user-agent: Googlebot/2.1}\n", nil, true, 0, claim.Fails, "Googlebot"},
-		{"the first policy disallows everything", "", "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /}\n    enforce: off\n", nil, false, 0, claim.Fails, "nearly a whole host"},
-		{"the first policy keeps everything out of the index", "", rule("for: everyone\ndisallow: {index: /}"), nil, false, 0, claim.Fails, "nearly a whole host"},
+		{"the first policy disallows everything", "", "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /}\n    enforce: off\n", nil, false, 0, claim.Fails, "nearly all pages of a host"},
+		{"the first policy keeps everything out of the index", "", rule("for: everyone\ndisallow: {index: /}"), nil, false, 0, claim.Fails, "nearly all pages of a host"},
 		{"the first policy closes a section", "", rule("for: everyone\ndisallow: {crawl: /admin/}"), nil, false, 0, claim.Holds, "the policy has this effect: /admin/"},
 		{"the first policy closes a staging host to the index", "", rule("for: everyone\nhosts: dev.example.com\ndisallow: {index: /}"), nil, false, 0, claim.Holds, "apart from hosts that a rule keeps out of search results: dev.example.com"},
 		{"the first policy blocks a host", "", rule("for: everyone\nhosts: dev.example.com\ndisallow: {crawl: /}"), nil, false, 0, claim.Fails, "dev.example.com"},

@@ -69,7 +69,7 @@ func (t *tally) repeatedIn(o *Options, stored *tally) (gaps []claim.Gap) {
 		return nil
 	}
 	return append(gaps, claim.Gap{
-		Name: gapRepeated, What: "the logs and " + o.StoreName + " have requests of the same time, which may be counted twice",
-		Close: "use only one of them, or limit the time with --since and --until",
+		Name: gapRepeated, What: "the logs and " + o.StoreName + " cover the same period, so some requests may be counted twice",
+		Close: "use only one of them, or limit the period with --since and --until",
 	})
 }

@@ -85,7 +85,7 @@ func TestRepeatedRequests(t *testing.T) {
 		{"its end is the next one's beginning", []string{one, write("tail.log", 800, 1500)}, nil, "one.log and tail.log" + twice},
 		{"one request", []string{write("a.log", 0, 1), write("b.log", 0, 1)}, nil, "a.log and b.log" + twice},
 		{"a database of another time", []string{one}, stored(begins.Add(48 * time.Hour)), ""},
-		{"a database of the same time", []string{one}, stored(begins), "the logs and D have requests of the same time, which may be counted twice"},
+		{"a database of the same time", []string{one}, stored(begins), "the logs and D cover the same period, so some requests may be counted twice"},
 	} {
 		r, err := Run(t.Context(), Options{New: load(t, "new.yaml", newPolicy), Files: c.files, Stored: c.stored, StoreName: "D", Workers: 2})
 		if err != nil {

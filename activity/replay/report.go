@@ -181,9 +181,9 @@ func (r *Report) notes(o *Options, read accesslog.Result, t *tally) {
 		r.NotReplayed = append(r.NotReplayed, Note{n, what + " " + fmt.Sprintf(format, args...)})
 	}
 	note(read.Other, "line", "without a request: written by other loggers and programs, or about clients that did not send HTTP")
-	note(t.opaque, "crawler request", "whose address has a scheme, but no host: the server answers them with 400, whatever the policy says")
+	note(t.opaque, "crawler request", "whose address has a scheme, but no host: the server answers them with status 400, whatever the policy says")
 	note(t.hostless, "crawler request", "without a host in the log: only rules for every host were applied; name the host with --host")
-	note(t.other, "request", "stored under %s instead of their path: not decided", activity.OtherPath)
+	note(t.other, "request", "whose path was stored only as %s: the policy could not decide about them", activity.OtherPath)
 	note(t.queries, "crawler request", "whose query was not stored: decided by the path alone")
 	note(t.purposes, "crawler request", "whose purposes were not stored: decided as if the User-Agent did not name any purpose")
 	note(t.limited, "crawler request", "under a rate limit: counted as allowed, because their exact times are not stored, or because there are too many to sort by time")

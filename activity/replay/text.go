@@ -82,7 +82,7 @@ func (t *textWriter) summary(r *Report) {
 		return
 	}
 	const layout = "2006-01-02 15:04"
-	t.line("%s from %s to %s UTC, %s from crawlers that the policy knows.", plural(r.Requests, "request"),
+	t.line("%s from %s to %s UTC, %s from known crawlers.", plural(r.Requests, "request"),
 		r.First.UTC().Format(layout), r.Last.UTC().Format(layout), english.Number(r.Crawlers))
 	t.line("")
 	for _, v := range r.Verdicts {

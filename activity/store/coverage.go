@@ -70,7 +70,7 @@ func coverageOf(from, to time.Time, pathless int64, lost unrecorded) (c claim.Co
 		c.Gaps = append(c.Gaps, claim.Gap{
 			Name: GapUnstoredPaths, Count: pathless, From: from, To: to,
 			What:  "the paths of " + english.Count(int(pathless), "request") + " are no longer stored",
-			Close: "in the option \"activity\", set a larger max_size, or more hours and days",
+			Close: "in the option \"activity\", set larger values for max_size, hours or days",
 		})
 	}
 	first, end := hoursOf(from, to)
@@ -95,7 +95,7 @@ func coverageOf(from, to time.Time, pathless int64, lost unrecorded) (c claim.Co
 		from, to := time.Unix(unknown[0]*3600, 0).UTC(), time.Unix(unknown[len(unknown)-1]*3600+3600, 0).UTC()
 		c.Gaps = append(c.Gaps, claim.Gap{
 			Name: GapNotRecorded, From: from, To: to,
-			What: fmt.Sprintf("requests may be missing in %s from %s, to %s UTC: the server was killed, its database was not open, or an older copy was put back",
+			What: fmt.Sprintf("requests may be missing in %s from %s, to %s UTC: the server was killed, its database was not open, or an older copy of the database was restored",
 				english.Count(len(unknown), "hour"), from.Format(minuteFormat), to.Format(minuteFormat)),
 			Close: "replay the access log of that time",
 		})

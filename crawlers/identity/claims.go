@@ -39,7 +39,7 @@ type listsSubject struct {
 var listsCurrent = claim.Register("lists-current", func(s listsSubject) claim.Finding {
 	used, _ := s.Used.Get()
 	lists := english.Number(int64(used)) + map[bool]string{true: " list of addresses or keys", false: " lists of addresses and keys"}[used == 1]
-	f := claim.Finding{Fails: s.Stale > 0, Text: "None of " + lists + " is out of date", Unjudged: "Whether lists are out of date cannot be judged"}
+	f := claim.Finding{Fails: s.Stale > 0, Text: "None of " + lists + " is out of date", Unjudged: "It cannot be judged whether the lists of addresses and keys are out of date"}
 	if f.Fails {
 		f.Text = fmt.Sprintf("%d of %s %s out of date", s.Stale, lists, map[bool]string{true: "is", false: "are"}[s.Stale == 1])
 	}

@@ -22,8 +22,8 @@ func TestListsCurrent(t *testing.T) {
 		want   claim.Outcome
 		says   string
 	}{
-		{"none", Status{}, claim.CannotBeJudged, "Whether lists are out of date cannot be judged"},
-		{"none was needed yet", Status{Lists: []ListStatus{never}}, claim.CannotBeJudged, "Whether lists are out of date cannot be judged"},
+		{"none", Status{}, claim.CannotBeJudged, "It cannot be judged whether the lists of addresses and keys are out of date"},
+		{"none was needed yet", Status{Lists: []ListStatus{never}}, claim.CannotBeJudged, "It cannot be judged whether the lists of addresses and keys are out of date"},
 		{"good", Status{Lists: []ListStatus{good, builtIn, never}, Directories: []DirectoryStatus{{Fetched: &day}}}, claim.Holds, "None of 3 lists of addresses and keys is out of date"},
 		{"an old one", Status{Lists: []ListStatus{good, aged}}, claim.Fails, "1 of 2 lists of addresses and keys is out of date"},
 		{"one that fails", Status{Lists: []ListStatus{failing}, Directories: []DirectoryStatus{{Error: "gone"}}}, claim.Fails, "2 of 2 lists of addresses and keys are out of date"},

@@ -112,15 +112,15 @@ func (e *engine) use(id *crawlers.Identities) {
 		return
 	}
 	if err := e.lists.Acquire(listed, maxPrefixes); err != nil {
-		e.sources.bound("too many address lists; the lists that only the newer catalog has are not used", zap.Error(err))
+		e.sources.bound("too many address lists; those that the newer catalog added to the built-in ones are not used", zap.Error(err))
 		listed = nil
 	}
 	if len(own) > maxPolicyLists {
-		e.sources.bound("a policy names too many address lists; the others are not used", zap.Int("lists", len(own)), zap.Int("limit", maxPolicyLists))
+		e.sources.bound("a policy names too many address lists; those beyond the limit are not used", zap.Int("lists", len(own)), zap.Int("limit", maxPolicyLists))
 		own = own[:maxPolicyLists]
 	}
 	if err := e.lists.Acquire(own, maxPolicyPrefixes); err != nil {
-		e.sources.bound("the policies name too many address lists; those of some policies are not used", zap.Error(err))
+		e.sources.bound("the policies name too many address lists; the lists of some policies are not used", zap.Error(err))
 		own = nil
 	}
 	e.policies.Store(key, slices.Concat(listed, own))

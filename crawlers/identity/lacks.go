@@ -81,7 +81,7 @@ func (m Methods) lacksOf(r *policy.Rule, catalog *crawlers.Catalog) (why []strin
 		}
 	}
 	if len(never) > 0 {
-		why = append(why, fmt.Sprintf(`no published address list, host name or key verifies %[1]s, so the rule never applies to %[1]s; remove "identity: verified" from the rule`, english.List(never, "or")))
+		why = append(why, fmt.Sprintf(`there is no published address list, host name or key to verify %[1]s, so the rule never applies to %[1]s; remove "identity: verified" from the rule`, english.List(never, "or")))
 	}
 	switch {
 	case provable, len(never) == len(r.For):

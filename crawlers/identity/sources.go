@@ -123,7 +123,7 @@ func (s *sources) bound(message string, fields ...zap.Field) {
 }
 
 func (s *sources) noncesForgotten(directory string) {
-	s.bound("too many valid signatures with a nonce at the same time; older signatures of this directory are not accepted", zap.String("directory", directory))
+	s.bound("too many signatures with nonces are valid at the same time, so older signatures with the keys of this directory are not accepted", zap.String("directory", directory))
 }
 
 func (s *sources) lookedUp(err error) {

@@ -74,7 +74,7 @@ func TestForgottenNoncesAreLogged(t *testing.T) {
 		for range 3 {
 			s.noncesForgotten("https://signer.example/keys")
 		}
-		if n := logs.FilterMessageSnippet("with a nonce").FilterField(zap.String("directory", "https://signer.example/keys")).Len(); n != 1 {
+		if n := logs.FilterMessageSnippet("with nonces").FilterField(zap.String("directory", "https://signer.example/keys")).Len(); n != 1 {
 			t.Errorf("%d lines", n)
 		}
 		time.Sleep(boundLogInterval)

@@ -52,7 +52,7 @@ func (l *ListStatus) Old(now time.Time) string {
 	case age > warnAge:
 		return "of " + date + ", and after " + end + " too old to verify crawlers"
 	case age > maxAge && !l.Snapshot:
-		return "of " + date + ", too old to expose impostors, and after " + end + " too old to verify crawlers"
+		return "of " + date + ", too old to detect impostors, and after " + end + " too old to verify crawlers"
 	}
 	return ""
 }

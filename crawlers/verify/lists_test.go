@@ -475,7 +475,7 @@ func TestOld(t *testing.T) {
 		want    string
 	}{
 		{7, false, ""},
-		{8, false, "of 2026-05-05, too old to expose impostors, and after 2026-12-01 too old to verify crawlers"},
+		{8, false, "of 2026-05-05, too old to detect impostors, and after 2026-12-01 too old to verify crawlers"},
 		{8, true, ""},
 		{180, true, ""},
 		{181, true, "of 2026-05-05, and after 2026-12-01 too old to verify crawlers"},

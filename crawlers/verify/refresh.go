@@ -200,7 +200,7 @@ func (s *source) guard(old, new *list, now time.Time) error {
 		s.shrunk = nil
 		return nil
 	}
-	return fmt.Errorf("%s has shrunk from %d prefixes to %d; using the old list until the new one has been served for a day", s.url, old.Prefixes, new.Prefixes)
+	return fmt.Errorf("%s has shrunk from %d prefixes to %d; using the old list until the operator has published the shorter one for a day", s.url, old.Prefixes, new.Prefixes)
 }
 
 // shrankFrom reports whether a list has lost more than half of old in one address family. This is true if the list has

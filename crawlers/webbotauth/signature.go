@@ -146,7 +146,7 @@ func (m *message) agentOf(label string, list httpsfv.InnerList) (string, error) 
 		name, _ := key.(string)
 		item, ok := member(m.agents, name).(httpsfv.Item)
 		if !ok {
-			return "", errors.New("the signature covers signature-agent without a parameter key that names one of its members")
+			return "", errors.New("the signature covers signature-agent, but without a parameter key that names a member of the field Signature-Agent")
 		}
 		if name == label {
 			return identifier(item)

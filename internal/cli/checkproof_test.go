@@ -33,8 +33,8 @@ func TestCheckSaysWhatCannotBeProven(t *testing.T) {
 		{impostors, "impostors are not detected"},
 		{impostors + " --config " + off, "impostors are not detected"},
 		{impostors + " --config " + dns, ""},
-		{bytespider, "key verifies Bytespider, so the rule never applies to Bytespider"},
-		{bytespider + " --config " + dns, "key verifies Bytespider, so the rule never applies to Bytespider"},
+		{bytespider, "key to verify Bytespider, so the rule never applies to Bytespider"},
+		{bytespider + " --config " + dns, "key to verify Bytespider, so the rule never applies to Bytespider"},
 		{proven + " --config " + dns, ""},
 		{proven + " --config " + off, `with "verify off", crawlers are not verified, so the rule never applies`},
 	} {

@@ -80,7 +80,7 @@ Violations:
 	for _, want := range []string{
 		"<h1>What crawlers were asked, and what they did</h1>", "<strong>GPTBot</strong> (not verified) read robots.txt of example.com on 20 Nov 2026, 12:00:00.",
 		"Line 2 of this file says <code>Disallow: /x</code>", "the crawler asked <strong>2 times</strong> for pages that this file disallows for it (answered with the content: 0, blocked: 2).",
-		"The log is whole up to line 8, but not signed.", "The log has 3 events, and does not report any omitted events", "The record has no time stamps of an independent authority", `<h3 id="robots.txt-r1">`,
+		"The log is intact up to line 8, but not signed.", "The log has 3 events, and does not report any omitted events", "The record has no time stamps of an independent authority", `<h3 id="robots.txt-r1">`,
 		"&lt;script&gt;", "published by bob  (“&lt;i&gt;out &lt;/i&gt;”)", "while v3.1 was in force",
 	} {
 		if !strings.Contains(string(html), want) {
@@ -168,7 +168,7 @@ func TestEvidenceOfSeveralServers(t *testing.T) {
 	if _, stderr, err := execute(evidenceCommand(), "", dirs[0], dirs[1], "--html", page); err != nil {
 		t.Error(err, stderr)
 	}
-	if out, _, _ = execute(verifyEvidenceCommand(), "", dirs[0], dirs[1]); strings.Count(out, "The log is whole up to line 5, but not signed.") != 2 || !strings.Contains(out, dirs[1]+":") {
+	if out, _, _ = execute(verifyEvidenceCommand(), "", dirs[0], dirs[1]); strings.Count(out, "The log is intact up to line 5, but not signed.") != 2 || !strings.Contains(out, dirs[1]+":") {
 		t.Error(out)
 	}
 	files, err := filepath.Glob(filepath.Join(dirs[1], "evidence-*.jsonl"))
@@ -221,12 +221,12 @@ func TestVerifyEvidence(t *testing.T) {
 		}
 	}
 	write(evidence.Options{}, 1)
-	check("exiting with status 3", "The log is whole up to line 3, but not signed.\n  the log is not signed, so anyone with write access to the files could have written it")
+	check("exiting with status 3", "The log is intact up to line 3, but not signed.\n  the log is not signed, so anyone with write access to the files could have written it")
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
 	write(evidence.Options{Key: private}, 1)
-	check("<nil>", "The log is whole, and signed up to line 3 of 3, written at 2026-11-20T12:00:00Z.\nLines after line 3 may be missing.\n")
+	check("<nil>", "The log is intact, and signed up to line 3 of 3; its last line was written at 2026-11-20T12:00:00Z.\nLines after line 3 may be missing.\n")
 	check("<nil>", "Signed by the key SHA256:E545QOZLVJFyIIjZoNdBYo/IJuCUddNBp4Cs3jxLgHA.\nOnly the owner of that key can have changed any of the lines up to line 3.\n", "--key", key)
 	// An older copy of the log replaces the log. It is whole and signed, but a copy of a newer signature shows that
 	// lines are missing.
@@ -251,7 +251,7 @@ func TestVerifyEvidence(t *testing.T) {
 	check("exiting with status 2", "", "--last", "storage:evidence/web-2", "--config", config)
 	newer := dir
 	dir = older
-	check("<nil>", "The log is whole, and signed up to line 3 of 3, written at 2026-11-20T12:00:00Z.\nLines after line 3 may be missing.\n", "--key", key)
+	check("<nil>", "The log is intact, and signed up to line 3 of 3; its last line was written at 2026-11-20T12:00:00Z.\nLines after line 3 may be missing.\n", "--key", key)
 	check(errReported.Error(), "The log ends with line 3, and the copy names line 7: lines were removed, or an older log was put back.", "--key", key, "--last", elsewhere)
 	check(errReported.Error(), "The log ends with line 3, and the copy names line 7", "--key", key, "--last", "storage:evidence/web-1", "--config", config)
 	if err := os.RemoveAll(dir); err != nil {

@@ -60,7 +60,7 @@ func TestReplay(t *testing.T) {
 		{[]string{policy}, "no requests to replay for " + policy + ": add access logs, or --database"},
 		{[]string{policy, filepath.Join(dir, "none")}, "there is no access log "},
 		{[]string{policy, policy}, "unknown log format: describe it with --format"},
-		{[]string{policy, log, "--map", "url=path"}, "--map: invalid map url=path: write the name of a field for agent, host, ip, request, size, time or uri"},
+		{[]string{policy, log, "--map", "url=path"}, "--map: invalid map url=path: before the =, write agent, host, ip, request, size, time or uri; after it, the name of a field in the log"},
 		{[]string{policy, log, "--map", "uri=path", "--format", "json"}, "--map is for JSON, and --format for other logs"},
 		{[]string{policy, log, "--format", "nginx"}, `invalid format "nginx": must be json, common`},
 		{[]string{policy, "--against", "-", "-"}, "the standard input (-) is named twice"},

@@ -137,7 +137,7 @@ func TestSearchGuard(t *testing.T) {
 		{"verified otherwise", verified, 0, in, bogus, "; or accept the gap verified-otherwise"},
 		{"options of traffic without any", "", 3, in, in, "--max-search-loss needs --if-replay"},
 		{"hosts, and a log without them", verified, 0, in, "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "3 requests of Googlebot without a host in the log; name the host with --host; or accept the gap unlogged-hosts"},
-		{"a log of another host", elsewhere, 0, in, in + "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "no request for www.example.com is in the log, and search engines may lose something on this host; add the log of this host; or accept the gap unlogged-hosts"},
+		{"a log of another host", elsewhere, 0, in, in + "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "the log has no request for www.example.com, but search engines may lose something on this host; add the log of this host; or accept the gap unlogged-hosts"},
 		{"a log of the host", elsewhere, 0, in, in + "  - for: everyone\n    hosts: b.example\n    disallow: {crawl: /shop/}\n", ""},
 		{"behind a proxy", proxied, 0, in, out, "Googlebot: 3 requests of 1 path blocked"},
 		{"a clock that is ahead", ahead, 3, in, out, "; or accept the gap future-traffic"},
@@ -214,7 +214,7 @@ func TestPublishOverTheSitesFile(t *testing.T) {
 		{"merge", nil, "the site's own robots.txt of hosts that the policy does not name is not known"},
 		{"merge", []string{"--accept", "site-robots-txt"}, "Search engines do not lose anything"},
 		{"merge", []string{"--merge", open}, "Search engines do not lose anything"},
-		{"merge", []string{"--merge", closed}, "Search engines lose nearly a whole host"},
+		{"merge", []string{"--merge", closed}, "Search engines lose nearly all pages of a host"},
 		{"merge", []string{"--merge", closed, "--if-replay", log, "--max-search-loss", "3"}, "Googlebot: 3 requests of 1 path disallowed by the site's own robots.txt:2"},
 		{"merge", []string{"--merge", open, "--if-replay", log}, "Search engines lose none of their requests"},
 	} {

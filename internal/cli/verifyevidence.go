@@ -187,7 +187,7 @@ If you give several logs, each log is checked separately. The exit code is 1 if 
 the result 1, otherwise 3 if any log has the result 3.
 
 The exit code is:
-  0  the log is whole, and signed up to the line that the output names
+  0  the log is intact, and signed up to the line that the output names
   1  the log was changed or damaged, or does not contain the line that --last refers to
   2  the log cannot be read
   3  the log cannot be judged, because it is not signed, or because it records that

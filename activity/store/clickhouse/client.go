@@ -28,10 +28,10 @@ type Client struct {
 func (c *Client) Check() error {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") == "" || strings.Contains(strings.Trim(u.Path, "/"), "/") || u.User != nil || u.RawQuery != "" {
-		return fmt.Errorf("invalid address %q of ClickHouse: write its HTTP interface with the database as the path, such as https://clickhouse.example.net:8443/robots. The user and the password have separate options", c.URL)
+		return fmt.Errorf("invalid address %q of ClickHouse: write the address of its HTTP interface, with the database as the path, such as https://clickhouse.example.net:8443/robots. The user and the password have separate options", c.URL)
 	}
 	if c.PasswordFile != "" && c.User == "" {
-		return errors.New("a password of ClickHouse needs a user")
+		return errors.New("the password_file for ClickHouse is set without a user; set both")
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (w *Watcher) update(ctx context.Context) {
 	last.status.Fetched, last.status.Rejected = time.Now().UTC(), text
 	last.mu.Unlock()
 	if err != nil && news {
-		w.logger.Warn("the released catalog of crawlers was not installed; the catalog in use does not change", zap.String("from", w.address), zap.Error(err))
+		w.logger.Warn("the released catalog of crawlers was not installed; Caddy continues to use its current catalog", zap.String("from", w.address), zap.Error(err))
 	}
 	w.release.Report(err)
 }
@@ -84,7 +84,7 @@ const maxJudged = 200
 // that was disallowed becomes allowed, or the changes cannot be judged.
 func Effects(before, after *crawlers.Catalog, running []*source.Snapshot) (effects []string, err error) {
 	if len(running) > maxJudged {
-		return nil, fmt.Errorf("there are %d running policies, but a new catalog is tested with at most %d; %s", len(running), maxJudged, byHand)
+		return nil, fmt.Errorf("there are %d running policies, but Caddy tests a new catalog with at most %d policies; %s", len(running), maxJudged, byHand)
 	}
 	var problems []error
 	for _, s := range running {
@@ -120,7 +120,7 @@ func Compare(name string, text []byte, before, after *crawlers.Catalog) (*compar
 	for i, c := range []*crawlers.Catalog{before, after} {
 		s, ds := site.LoadWith(name, text, policyfile.Options{Catalog: c, Accepted: true})
 		if s == nil {
-			return nil, fmt.Errorf("%s has an error with the catalog of %s: %s", name, c.AsOf(), ds.Error())
+			return nil, fmt.Errorf("%s is not valid with the catalog of %s: %s", name, c.AsOf(), ds.Error())
 		}
 		sites[i] = s
 	}

@@ -153,7 +153,7 @@ rules:
 		"older":                         {sign(released("2026-01-01")), "is older"},
 		"of the future":                 {sign(released("2999-01-01")), "is after today"},
 		"too large":                     {sign(append(bytes.Clone(good), bytes.Repeat([]byte("# x\n"), crawlers.MaxFile/4)...)), "the catalog is not signed"},
-		"of another format":             {sign(replaced("version: 1", `version: "2"`)), `version "2" is not supported`},
+		"of another format":             {sign(replaced("version: 1", `version: "2"`)), `version "2" of the catalog format is not supported`},
 		"no catalog":                    {sign([]byte("version: 1\n")), "crawlers is missing"},
 		"without Googlebot":             {sign(without(t, good, func(token string, _ int) bool { return strings.HasPrefix(token, "Googlebot") })), "Googlebot"},
 		"with a browser's name":         {sign(row("Chrome: {operator: Test, category: seo, honors: yes, source: field, examples: [Chrome/1.0]}")), "in the User-Agent of browsers"},
