@@ -130,7 +130,7 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	out, code := s.publishes("other", file, "--yes")
-	if code != 3 || !strings.Contains(out, written+"the server at "+s.admin+" serves another version") || !strings.Contains(out, "it reads another storage") {
+	if code != 3 || !strings.Contains(out, written+"the server at "+s.admin+" serves another version") || !strings.Contains(out, "it uses a different storage") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	if !s.disallows("/a") {
