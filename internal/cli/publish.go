@@ -78,7 +78,7 @@ The exit code is:
 	cmd.Flags().StringVar(&to, "to", "", "the key in Caddy's storage: storage:KEY")
 	cmd.Flags().BoolVar(&p.undo, "undo", false, "bring back the text that servers served directly before the present one")
 	cmd.Flags().StringVar(&p.version, "version", "", "go back to this `VERSION`, which servers served earlier")
-	cmd.Flags().StringSliceVar(&p.change.Accept, "accept-loss", nil, "with --version: the search engines that may lose permissions, such as Bingbot,Googlebot")
+	cmd.Flags().StringSliceVar(&p.change.Accept, "accept-loss", nil, "with --version: the search engines for which the version may disallow more than now, such as Bingbot,Googlebot")
 	cmd.Flags().StringVar(&p.change.Note, "note", "", "the reason for the change, for the history and the evidence log")
 	cmd.Flags().StringVar(&p.change.By, "author", "", "the author, for the history and the evidence log (default: the user of this machine)")
 	p.of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
@@ -87,7 +87,7 @@ The exit code is:
 	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if search engines would have lost no requests in the last seven days of this traffic. Give the directory of an activity database, a ClickHouse address, or access logs")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: the largest number of requests that search engines may lose")
 	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "publish despite these gaps in the traffic data, such as not-recorded; the command prints the name of each gap")
-	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, even if search engines lose permissions, or if this would undo an undo")
+	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, even if the policy disallows more for search engines than now, or if this would undo an undo")
 	mergeFlag(cmd, &guard.merge)
 	cmd.Flags().BoolVar(&p.dryRun, "dry-run", false, "only print what would change")
 	return cmd

@@ -294,7 +294,7 @@ func TestContradictions(t *testing.T) {
 		err     string
 	}{
 		"staging is the site":           {Answers{Host: "www.example.com"}, "", "www.example.com", "", nil, `the staging host "www.example.com" includes the site itself, www.example.com`},
-		"staging has the site":          {Answers{Host: "www.example.com"}, "", "*.example.com", "", nil, `the staging host "*.example.com" includes the site's own`},
+		"staging has the site":          {Answers{Host: "www.example.com"}, "", "*.example.com", "", nil, `the staging host "*.example.com" includes the site itself`},
 		"staging beside the site":       {Answers{Host: "www.example.com"}, "", "*.www.example.com", "", nil, ""},
 		"staging of an unknown site":    {Answers{}, "", "*.example.com", "", nil, ""},
 		"the home page is disallowed":   {Answers{To: [topicCount]Answer{Search: Yes}}, "/$", "", "", nil, `a policy with all these answers fails its test "category:search may crawl /"`},
