@@ -78,7 +78,7 @@ The exit code is:
 	cmd.Flags().StringVar(&to, "to", "", "the key in Caddy's storage: storage:KEY")
 	cmd.Flags().BoolVar(&p.undo, "undo", false, "bring back the text that servers served directly before the present one")
 	cmd.Flags().StringVar(&p.version, "version", "", "go back to this `VERSION`, which servers served earlier")
-	cmd.Flags().StringSliceVar(&p.change.Accept, "accept-loss", nil, "with --version: the search engines for which the version may disallow more than now, such as Bingbot,Googlebot")
+	cmd.Flags().StringSliceVar(&p.change.Accept, "accept-loss", nil, "with --version: publish even if the version disallows more than now for these search engines, such as Bingbot,Googlebot")
 	cmd.Flags().StringVar(&p.change.Note, "note", "", "the reason for the change, for the history and the evidence log")
 	cmd.Flags().StringVar(&p.change.By, "author", "", "the author, for the history and the evidence log (default: the user of this machine)")
 	p.of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
