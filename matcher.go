@@ -177,7 +177,7 @@ func (m *MatchCrawler) markWanted() error {
 			}
 		}
 		if !found {
-			return fmt.Errorf("invalid crawler %q: must be a product token, category, operator or purpose of crawlers that send requests", text)
+			return fmt.Errorf("invalid crawler %q: must be a product token, category, operator or purpose that belongs to at least one crawler that sends requests", text)
 		}
 	}
 	return nil

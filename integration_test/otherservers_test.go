@@ -250,7 +250,7 @@ func TestDecideRefusesOthers(t *testing.T) {
 func TestDecideForNobody(t *testing.T) {
 	s := newServer(t, t.TempDir(), strings.ReplaceAll(decidedPolicy, "STATUS", "block"), nil)
 	s.run(s.caddyfile("admin off\nlog {\noutput file DIR/log\n}", map[string]string{"": "robots_policy_decide POLICY {\nstyle nginx\n}"}))
-	for _, l := range s.lines("log", "robots_policy_decide answers only trusted proxies, but none is configured, so every asking server gets status 403; list its address in trusted_proxies, under servers in the global options", 1) {
+	for _, l := range s.lines("log", "robots_policy_decide answers only trusted proxies, but none is configured, so every server that asks it gets status 403. List the addresses of these servers in trusted_proxies, under servers in the global options", 1) {
 		if l["host"] != "every host" || !strings.HasPrefix(fmt.Sprint(l["directive"]), "Caddyfile:") {
 			t.Error(l)
 		}

@@ -130,7 +130,7 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	out, code := s.publishes("other", file, "--yes")
-	if code != 3 || !strings.Contains(out, written+"the server at "+s.admin+" serves another version") || !strings.Contains(out, "it reads another storage") {
+	if code != 3 || !strings.Contains(out, written+"the server at "+s.admin+" serves another version") || !strings.Contains(out, "it uses a different storage") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	if !s.disallows("/a") {
@@ -143,8 +143,8 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 	for _, c := range []struct{ config, address, says string }{
 		{"admin off", "", `no server could be asked, because the configuration has "admin off"; when the server has loaded the policy, its log has the line "policy reloaded"`},
 		{"", freeAddr(t), "if the admin API of the server has another address, add --address, such as localhost:2019 or unix//run/caddy/admin.sock"},
-		{"", "unix/" + socket, "run the command as a user that may use the socket"},
-		{"admin unix/" + socket, "", "run the command as a user that may use the socket"},
+		{"", "unix/" + socket, "run the command as a user who may use the socket of the admin API"},
+		{"admin unix/" + socket, "", "run the command as a user who may use the socket of the admin API"},
 	} {
 		s.write("publish.caddyfile", "{\n"+c.config+"\nstorage file_system "+filepath.Join(s.dir, "other")+"\n}\n")
 		args := []string{"robots-policy", "publish", file, "--yes", "--to", storedPolicy, "--config", filepath.Join(s.dir, "publish.caddyfile"), "--adapter", "caddyfile"}

@@ -20,7 +20,7 @@ func TestRouteWarnings(t *testing.T) {
 	const (
 		twice  = "robots_policy applies twice"
 		before = "another handler answers /robots.txt before robots_policy"
-		after  = "robots_policy answers /robots.txt before"
+		after  = "another route for /robots.txt is never used"
 	)
 	for name, c := range map[string]struct{ body, want string }{
 		"twice":  {"robots_policy POLICY\nhandle /a/* {\nrobots_policy POLICY\nrespond x\n}\nrespond y", twice},

@@ -344,7 +344,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 		before = source.SumOf(matrixTexts["older"])
 	}
 	said, code := caddyExits(m.t, "robots-policy", "publish", "--undo", "--to", name, "--address", m.admin)
-	if code != 1 || !strings.Contains(said, "is not in Caddy's storage, so this command cannot undo it. Put back the text that was served directly before (sha256 "+before[:12]+") by hand; max_search_loss does not apply to that text") {
+	if code != 1 || !strings.Contains(said, "is not in Caddy's storage, so this command cannot undo it. Put back the text that was served directly before (sha256 "+before[:12]+") by hand. max_search_loss does not stop Caddy from loading it.") {
 		m.t.Errorf("exit %d: %s", code, said)
 	}
 	// Nothing can be published through the admin API or from pages, so approval and the restriction to hosts do not

@@ -37,7 +37,7 @@ func (h Host) Example() string {
 
 var (
 	errHostName = errors.New("not a valid host name")
-	errHostLong = errors.New("a host name has at most 253 characters, and 63 between two dots")
+	errHostLong = errors.New("a host name can have at most 253 characters, and each part between dots at most 63")
 	errHostPort = errors.New("a host has no port, because rules apply to every port; leave out the colon and what follows it")
 )
 
@@ -58,7 +58,7 @@ func ParseHost(s string) (Host, error) {
 	}
 	name, wild := strings.CutPrefix(s, "*.")
 	if strings.Contains(name, "*") {
-		return "", errors.New(`"*" can only stand for the first labels of a host, as in *.example.com`)
+		return "", errors.New(`"*" is only possible at the beginning of a host name, before a dot, as in *.example.com`)
 	}
 	literal := strings.HasPrefix(name, "[")
 	if literal {
@@ -98,7 +98,7 @@ func ParseHost(s string) (Host, error) {
 		}
 	}
 	if strings.ContainsFunc(name, func(c rune) bool { return c > unicode.MaxASCII }) {
-		return "", errors.New("a host name with letters beyond a to z may have only letters, digits and hyphens between its dots") // IDNA rejected it
+		return "", errors.New("a host name with letters other than a to z, such as ä, can otherwise have only digits, hyphens and dots") // IDNA rejected it
 	}
 	if wild {
 		name = "*." + name

@@ -114,7 +114,7 @@ var qualifierTable = []qualifierSyntax{
 	},
 	{
 		QualifierMustUseResource, append([]Usage{Index}, presentations...),
-		"a URI without spaces, quotes or #, or the-acap:extract: with id, class or meta", func(q *Qualifiers, v string) bool {
+		"a URI without spaces, quotes or #, or the-acap:extract:id:NAME, where id may also be class or meta", func(q *Qualifiers, v string) bool {
 			q.MustUseResource = v
 			return isValue(v) && isKnownScheme(v, "extract:id:", "extract:class:", "extract:meta:")
 		},
@@ -125,7 +125,7 @@ var qualifierTable = []qualifierSyntax{
 	},
 	{
 		QualifierMustIncludeResource, presentations,
-		"a URI without spaces, quotes or #, or the-acap: with credit or link", func(q *Qualifiers, v string) bool {
+		"a URI without spaces, quotes or #, or the-acap:credit:TEXT or the-acap:link:TEXT", func(q *Qualifiers, v string) bool {
 			q.MustIncludeResource = v
 			return isValue(v) && isKnownScheme(v, "credit:", "link:")
 		},
@@ -175,7 +175,7 @@ func (q *Qualifiers) SetQualifier(u Usage, name QualifierName, value string) err
 		if len(takes) == 0 {
 			return fmt.Errorf("%q takes no qualifiers", u)
 		}
-		return fmt.Errorf("%q cannot be qualified by %q; it takes %s", u, name, english.List(takes, "and"))
+		return fmt.Errorf("the usage %q cannot have the qualifier %q; it can have %s", u, name, english.List(takes, "and"))
 	}
 	if !s.set(q, value) {
 		return fmt.Errorf("invalid %s %q: must be %s", name, value, s.value)

@@ -25,7 +25,7 @@ func readControls(p *parser, n *yaml.Node, b *policy.Publish) {
 		words := controlValues(key.Value, p.catalog.ControlsOf(key.Value))
 		if len(words) == 0 {
 			known := p.controlled()
-			p.report(posOf(key), "bad-value", Nearest(key.Value, known), "%s has no control against AI; %s have one", quote(key.Value), english.List(known, "and"))
+			p.report(posOf(key), "bad-value", Nearest(key.Value, known), "the operator of %s offers no control against AI; such controls exist for %s", quote(key.Value), english.List(known, "and"))
 			return
 		}
 		if word, ok := p.choice(value, "the control of "+key.Value, words...); ok {

@@ -121,7 +121,7 @@ func (p *parser) hasUsage(n *yaml.Node, set robotsrule.Set) {
 		}
 	}
 	if len(rules) > 0 {
-		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s. Then other channels can also publish the restriction, and a rule for fewer crawlers can allow the usage", english.List(usages, "and"), english.List(rules, "and"))
+		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s. Then other channels can publish the restriction, too, and you can write a rule that allows the usage for some crawlers", english.List(usages, "and"), english.List(rules, "and"))
 	}
 }
 

@@ -365,7 +365,7 @@ func (f *failure) why() (why, more string) {
 	}
 	switch {
 	case f.answer.Untold:
-		return fmt.Sprintf("because the crawler ignores the group with this rule in robots.txt, and %s is not enforced", place), `; name the crawler under "for", write "enforce: block" in that rule, or change the test`
+		return fmt.Sprintf("because the crawler does not obey the group * of robots.txt, which has this rule, and the rule in %s is not enforced", place), `; name the crawler under "for", write "enforce: block" in that rule, or change the test`
 	case f.answer.Tag != nil:
 		return fmt.Sprintf("because the robots-tag in line %d says %q", f.answer.Tag.Pos.Line, f.answer.Tag.Rule), change
 	case s != nil && f.answer.AnyCase:

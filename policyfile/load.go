@@ -222,7 +222,7 @@ func (p *parser) signers() {
 			}
 			if row := p.catalog.SignerRow(a.Name); !slices.ContainsFunc(rows, func(r crawlers.Row) bool { return r.Token == row.Token }) {
 				if rows = append(rows, row); len(rows) == maxSigners+1 {
-					p.report(p.sources[i].Audiences[j], "too-many-rules", "", "a policy file can name up to %d signers", maxSigners)
+					p.report(p.sources[i].Audiences[j], "too-many-rules", "", "a policy file can have signed:HOST for at most %d different hosts", maxSigners)
 				}
 			}
 		}

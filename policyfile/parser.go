@@ -167,7 +167,7 @@ func (p *parser) text(n *yaml.Node, what string) (string, bool) {
 	switch {
 	case n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Style&yaml.FlowStyle == 0 && n.Content[0].Kind == yaml.ScalarNode && n.Content[1].Kind == yaml.ScalarNode:
 		whole := n.Content[0].Value + ": " + n.Content[1].Value
-		return "", p.refuse(n, "needs-quotes", "", `%s must be one value, but ": " makes this a key with a value; if this is one text, put quotes around it: %s`, what, quote(whole))
+		return "", p.refuse(n, "needs-quotes", "", `%s must be one value, but YAML reads a text with ": " as a key and its value. If this is one text, put quotes around it: %s`, what, quote(whole))
 	case n.Kind != yaml.ScalarNode:
 		return "", p.refuse(n, "wrong-type", "", "%s must be one value, not %s", what, kindOf(n))
 	case strings.TrimSpace(n.Value) == "":

@@ -57,7 +57,7 @@ expect: signed:stranger.example may not crawl /x/
 		"version: 1\nrules:\n  - for: signed:own.example/keys\n    allow: {crawl: /x/}\n":                    "is not a host",
 		"version: 1\nrules:\n  - for: signed:*.example\n    allow: {crawl: /x/}\n":                           "is not a host",
 		"version: 1\nrules:\n  - for: signd:own.example\n    allow: {crawl: /x/}\n":                          "signed:own.example",
-		many: "up to 32 signers",
+		many: "at most 32 different hosts",
 	} {
 		if _, ds := Load("policy.yaml", []byte(text)); ds.Count(policy.Error) == 0 || !strings.Contains(fmt.Sprint(ds), says) {
 			t.Errorf("%s\n%v", text, ds)

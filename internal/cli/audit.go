@@ -18,7 +18,7 @@ func auditCommand() *cobra.Command {
 	var as []string
 	var asJSON, merged bool
 	var pages int
-	cmd := Command("audit URL [--policy FILE] [--as CRAWLER,…]", "Fetches pages of a site like a crawler, and reports where its channels contradict each other or a policy",
+	cmd := Command("audit URL [--policy FILE] [--as CRAWLER,…]", "Fetches pages of a site like a crawler, and reports where robots.txt, headers and meta tags contradict each other or a policy",
 		exactly(1, "URL", func(cmd *cobra.Command, args []string) error {
 			address := args[0]
 			if !strings.Contains(address, "://") {
@@ -57,7 +57,7 @@ cannot run. It is 3 if there is no error, but a page could not be read.`
 	fl := cmd.Flags()
 	fl.StringVar(&policyName, "policy", "", "the policy file that the site is meant to follow")
 	fl.StringSliceVar(&as, "as", nil, "also send requests that have the names of these crawlers in the User-Agent, such as GPTBot,Googlebot")
-	fl.BoolVar(&merged, "merged", false, "accept lines in robots.txt that are not from the policy, because the server adds lines of the upstream's robots.txt (robots_txt merge)")
+	fl.BoolVar(&merged, "merged", false, "do not report the lines in robots.txt that the server adds from the upstream's robots.txt (robots_txt merge)")
 	fl.IntVar(&pages, "pages", audit.DefaultPages, "the number of pages to look at")
 	fl.BoolVar(&asJSON, "json", false, "print the report as JSON")
 	return cmd

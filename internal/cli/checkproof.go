@@ -98,9 +98,9 @@ func writeLacks(out io.Writer, lacks []identity.Lack, config string) error {
 	}
 	of := config
 	if config == "" {
-		of = "the default, \"verify embedded\"; to check other methods, name a Caddyfile with --config"
+		of = "the default, \"verify embedded\"; to check the settings of a Caddyfile, name it with --config"
 	}
-	_, err := fmt.Fprintf(out, "  the policy needs identity checks that are not possible (with %s):\n", of)
+	_, err := fmt.Fprintf(out, "  the policy needs identity checks that the server does not make (settings: %s):\n", of)
 	for _, l := range lacks {
 		where := ""
 		if len(l.Rules) > 0 {

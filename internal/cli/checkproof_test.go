@@ -39,7 +39,7 @@ func TestCheckSaysWhatCannotBeProven(t *testing.T) {
 		{proven + " --config " + off, `with "verify off", crawlers are not verified, so the rule never applies`},
 	} {
 		out, stderr, err := execute(checkCommand(), "", strings.Fields(c.args)...)
-		if err != nil || c.want == "" && strings.Contains(out, "are not possible (with ") || !strings.Contains(out, c.want) {
+		if err != nil || c.want == "" && strings.Contains(out, "that the server does not make (settings: ") || !strings.Contains(out, c.want) {
 			t.Errorf("%s: %v %s\n%s", c.args, err, stderr, out)
 		}
 	}

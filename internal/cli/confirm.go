@@ -131,7 +131,7 @@ func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) 
 			if status.Reload == "off" {
 				return fmt.Errorf("the server at %s has \"reload off\", so it loads the version at the next \"caddy reload --force\"", address)
 			}
-			return fmt.Errorf("the server at %s serves another version (sha256 %.12s). Either it reads another storage, or it cannot read this storage", address, status.SHA256)
+			return fmt.Errorf("the server at %s serves another version (sha256 %.12s). Either it uses a different storage than this command, or it cannot read the storage", address, status.SHA256)
 		case <-time.After(askEvery):
 		}
 	}
@@ -145,7 +145,7 @@ func (s *storage) unreachable(address string, err error) error {
 	hint := "if the admin API of the server has another address, add --address, such as localhost:2019 or unix//run/caddy/admin.sock"
 	switch {
 	case strings.HasPrefix(address, "unix/"):
-		hint = "run the command as a user that may use the socket"
+		hint = "run the command as a user who may use the socket of the admin API"
 	case s.config.Admin != nil && s.config.Admin.Remote != nil:
 		hint = "remote admin needs a client certificate, which this command does not send; run the command on the server"
 	}

@@ -29,7 +29,7 @@ func crawlersCommand() *cobra.Command {
 			return listCrawlers(cmd, known, source, args, asJSON)
 		}))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	of.flags(cmd, "the Caddy configuration whose storage has the catalog (default: the catalog of this program)")
+	of.flags(cmd, "read the catalog from the storage of this Caddy configuration (default: use the catalog of this program)")
 	cmd.Args = cobra.ArbitraryArgs // otherwise cobra allows only names of subcommands as arguments
 	cmd.AddCommand(crawlersUpdateCommand(), crawlersExportCommand())
 	return cmd
@@ -128,7 +128,7 @@ var honors = map[crawlers.Honors]string{
 	crawlers.HonorsYes:           "obeyed, according to its operator",
 	crawlers.HonorsNo:            "not followed",
 	crawlers.HonorsPartly:        "obeyed in part or in some cases",
-	crawlers.HonorsUserTriggered: "not obeyed, according to its operator, because users request each fetch",
+	crawlers.HonorsUserTriggered: "not obeyed: according to the operator, it fetches pages only at the request of users",
 	crawlers.HonorsUnknown:       "unknown: the operator does not say",
 }
 
@@ -170,7 +170,7 @@ func (d described) write(out io.Writer) error {
 		line("also", string(k))
 	}
 	if d.RobotsOnly {
-		line("requests", "none: this token is only for robots.txt, and cannot be blocked")
+		line("requests", "none: this name is only used in robots.txt, so it cannot be blocked")
 	} else {
 		line("recognized by", d.UserAgents...)
 	}
@@ -179,7 +179,7 @@ func (d described) write(out io.Writer) error {
 		line("", "ignores the group of *")
 	}
 	if len(d.Follows) > 0 {
-		line("", "without a group of its own, it follows the group of "+strings.Join(d.Follows, ", "))
+		line("", "if it has no group of its own, it follows the group of "+strings.Join(d.Follows, ", "))
 	}
 	for _, x := range d.Controls {
 		line("control", controlText(x))

@@ -23,7 +23,7 @@ func evidenceCommand() *cobra.Command {
 	var crawler, host, since, until, page string
 	var verify verifyFlags
 	var asJSON bool
-	cmd := Command("evidence DIR... [--crawler NAME] [--since TIME]", "Shows when each version was published, which crawlers read it, and which requests violated it",
+	cmd := Command("evidence DIR... [--crawler NAME] [--since TIME]", "Shows when each version of the policy was published, which crawlers read it, and which requests violated it",
 		between(1, math.MaxInt, "DIR", func(cmd *cobra.Command, args []string) error {
 			if err := areDirectories(args); err != nil {
 				return err
@@ -92,9 +92,9 @@ changed, and 2 if it cannot be read.`
 	flags.StringVar(&host, "host", "", "only events on this host")
 	flags.StringVar(&since, "since", "", "only events since this day or time, or within this duration: 2026-11-22, 2026-11-22T10:00:00Z or 30d")
 	flags.StringVar(&until, "until", "", "only events before this day or time")
-	flags.StringVar(&page, "html", "", "also write an HTML page for readers who are not engineers to this file, with the full text of each policy and published file")
+	flags.StringVar(&page, "html", "", "also write an HTML report to this file, for readers who are not engineers; it has the full text of each policy and published file")
 	verify.add(flags)
-	flags.BoolVar(&asJSON, "json", false, "print the result as JSON, with all texts and paths")
+	flags.BoolVar(&asJSON, "json", false, "print the result as JSON, with the texts of all versions and documents, and all paths of violations")
 	return cmd
 }
 
@@ -116,7 +116,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 	for _, p := range a.Published {
 		line("  %s of %s, in force from %s to %s%s%s", p.Label(), p.Name, stamp(p.From), until(p.Until), publishedBy(p.By, p.Note), inLog(p.Log))
 		for _, pause := range p.Pauses {
-			line("    not recorded from %s to %s, so it is not known whether the version was in force during this time", stamp(pause.From), stamp(pause.Until))
+			line("    the log has no records from %s to %s, so it is not known whether the version was in force then", stamp(pause.From), stamp(pause.Until))
 		}
 		line("    version %s", p.ID)
 		line("    policy sha256 %s; %s; catalog of %s", p.SHA256, p.Program, p.Catalog)
@@ -217,9 +217,9 @@ func identityText(i activity.Identity) string {
 // leftOut describes the share of events that are missing in the log.
 func leftOut(a *evidence.Answer) string {
 	if a.Omitted == 0 {
-		return fmt.Sprintf("The log has %d events, and does not report any omitted events.", a.Events)
+		return fmt.Sprintf("The log has %d events, and does not report that any events were left out.", a.Events)
 	}
-	return fmt.Sprintf("%d of %d events were left out (%.1f %%), so the numbers below may be too low by this number.",
+	return fmt.Sprintf("Caddy left out %d of %d events (%.1f %%) when it wrote the log, so the true numbers may be higher than the numbers below.",
 		a.Omitted, a.Events+a.Omitted, 100*float64(a.Omitted)/float64(a.Events+a.Omitted))
 }
 

@@ -48,7 +48,7 @@ func TestEvidence(t *testing.T) {
 	}
 	out, stderr, err := execute(evidenceCommand(), "", dir, "--crawler", "gptbot")
 	const want = `The log covers 2026-11-20 12:00:00 to 2026-11-20 12:00:00. Times are UTC.
-The log has 3 events, and does not report any omitted events.
+The log has 3 events, and does not report that any events were left out.
 
 Published:
   v3.1 of site-policy.yaml, in force from 2026-11-20 12:00:00 to the end of the log, published by bob  (“<i>out </i>”)
@@ -80,7 +80,7 @@ Violations:
 	for _, want := range []string{
 		"<h1>What crawlers were asked, and what they did</h1>", "<strong>GPTBot</strong> (not verified) read robots.txt of example.com on 20 Nov 2026, 12:00:00.",
 		"Line 2 of this file says <code>Disallow: /x</code>", "the crawler asked <strong>2 times</strong> for pages that this file disallows for it (answered with the content: 0, blocked: 2).",
-		"The log is intact up to line 8, but not signed.", "The log has 3 events, and does not report any omitted events", "The record has no time stamps of an independent authority", `<h3 id="robots.txt-r1">`,
+		"The log is intact up to line 8, but not signed.", "The log has 3 events, and does not report that any events were left out", "The record has no time stamps of an independent authority", `<h3 id="robots.txt-r1">`,
 		"&lt;script&gt;", "published by bob  (“&lt;i&gt;out &lt;/i&gt;”)", "while v3.1 was in force",
 	} {
 		if !strings.Contains(string(html), want) {

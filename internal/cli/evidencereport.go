@@ -128,7 +128,7 @@ func (r *evidenceReport) To() time.Time {
 var sure = map[activity.Identity]string{
 	activity.Verified: "verified",
 	activity.Impostor: "not the crawler: another client used its name",
-	activity.Audit:    "not verified, and the User-Agent also has the name caddy-robots-policy-audit",
+	activity.Audit:    "not verified: the User-Agent also contains caddy-robots-policy-audit, the name of the audit command",
 }
 
 // Sure returns a text that says how certain the identity of a crawler is.

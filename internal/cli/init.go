@@ -150,9 +150,9 @@ func writeContradictions(w io.Writer, b *firstpolicy.Built) {
 	writeNotes(w, "robots.txt", b.Notes)
 	for _, c := range b.Contradictions {
 		if c.Answered {
-			fmt.Fprintf(w, "note: robots.txt contradicts your answers, and the policy keeps its rules: %s. So the following is not true: %s\n", c.Instead, c.Test)
+			fmt.Fprintf(w, "note: robots.txt contradicts your answers, and the policy keeps the rules of robots.txt: %s. So this part of your answers does not apply: %s\n", c.Instead, c.Test)
 		} else {
-			fmt.Fprintf(w, "note: your answers override robots.txt: %s. So the following is no longer true: %s\n", c.Instead, c.Test)
+			fmt.Fprintf(w, "note: your answers override robots.txt: %s. So this rule of robots.txt no longer applies: %s\n", c.Instead, c.Test)
 		}
 	}
 }

@@ -78,16 +78,16 @@ The exit code is:
 	cmd.Flags().StringVar(&to, "to", "", "the key in Caddy's storage: storage:KEY")
 	cmd.Flags().BoolVar(&p.undo, "undo", false, "go back to the version that servers used just before the present one")
 	cmd.Flags().StringVar(&p.version, "version", "", "go back to this `VERSION`, which servers used earlier")
-	cmd.Flags().StringSliceVar(&p.change.Accept, "accept-loss", nil, "with --version: the search engines that may lose something, such as Bingbot,Googlebot")
+	cmd.Flags().StringSliceVar(&p.change.Accept, "accept-loss", nil, "with --version: publish even if the version disallows more than now for these search engines, such as Bingbot,Googlebot")
 	cmd.Flags().StringVar(&p.change.Note, "note", "", "the reason for the change, for the history and the evidence log")
 	cmd.Flags().StringVar(&p.change.By, "author", "", "the author, for the history and the evidence log (default: the user of this machine)")
 	p.of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().StringVar(&p.confirm.address, "address", "", "the address of the admin API of the server that will load the policy (default: from the configuration, or "+caddy.DefaultAdminListen+")")
 	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded the version")
-	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if search engines would not have lost requests in the last seven days of this traffic: an activity database's directory, a ClickHouse address, or access logs")
-	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: the number of requests that search engines may lose")
-	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "accept these gaps in the data of the search-loss check, such as not-recorded; the command prints their names")
-	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, even if search engines lose something or it is a second undo")
+	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if search engines would have lost no requests in the last seven days of this traffic. Give the directory of an activity database, a ClickHouse address, or access logs")
+	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: the largest number of requests that search engines may lose")
+	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "publish despite these gaps in the traffic data, such as not-recorded; the command prints the name of each gap")
+	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, even if the policy disallows more for search engines than now, or if this would undo an undo")
 	mergeFlag(cmd, &guard.merge)
 	cmd.Flags().BoolVar(&p.dryRun, "dry-run", false, "only print what would change")
 	return cmd
@@ -267,7 +267,7 @@ func (p *publication) undoElsewhere(cmd *cobra.Command, name string) error {
 			which += fmt.Sprintf(" (sha256 %.12s)", status.Before)
 		}
 	}
-	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s is not in Caddy's storage, so this command cannot undo it. Put back %s by hand; max_search_loss does not apply to that text.\n", name, which)
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s is not in Caddy's storage, so this command cannot undo it. Put back %s by hand. max_search_loss does not stop Caddy from loading it.\n", name, which)
 	return errors.New("nothing was written")
 }
 

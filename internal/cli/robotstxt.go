@@ -21,7 +21,7 @@ import (
 
 // mergeFlag adds the flag --merge to a command that explains or checks a policy.
 func mergeFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "merge", "", "apply the site's own robots.txt from this `FILE|URL` wherever the policy does not decide, like the option \"robots_txt merge\"")
+	cmd.Flags().StringVar(name, "merge", "", "for everything that the policy neither allows nor disallows, apply the site's own robots.txt from this `FILE|URL`, like the option \"robots_txt merge\"")
 }
 
 // readBelow reads the robots.txt that --merge names. It returns nil if the flag is not set.
@@ -201,9 +201,9 @@ func (e *robotsAnswer) writeText(w io.Writer) error {
 		fmt.Fprintf(&b, "  but the crawler may fetch %s, which is the same path in another spelling; a policy disallows both spellings\n", e.OtherSpelling)
 	}
 	if e.AsSent != nil && *e.AsSent {
-		fmt.Fprintln(&b, "  but readers that compare URLs as they are sent, such as Google's parser, may fetch it, because no line has the same spelling as this URL")
+		fmt.Fprintln(&b, "  but crawlers that compare URLs exactly as they are written, such as those that use Google's parser, may fetch it, because no line has the same spelling as this URL")
 	} else if e.AsSent != nil {
-		fmt.Fprintln(&b, "  but readers that compare URLs as they are sent, such as Google's parser, may not fetch it")
+		fmt.Fprintln(&b, "  but crawlers that compare URLs exactly as they are written, such as those that use Google's parser, may not fetch it")
 	}
 	if e.CrawlDelay > 0 {
 		fmt.Fprintf(&b, "The file asks this crawler to wait %g seconds between requests.\n", e.CrawlDelay)

@@ -28,7 +28,7 @@ import (
 type verifyFlags struct{ key, authority string }
 
 func (v *verifyFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&v.key, "key", "", "a public key (PEM); the log must be signed with its private key")
+	flags.StringVar(&v.key, "key", "", "a public key (PEM); the log must be signed with the private key that belongs to it")
 	flags.StringVar(&v.authority, "authority", "", "the certificate (PEM) of the time-stamping authority")
 }
 
@@ -115,7 +115,7 @@ func verifyEvidenceCommand() *cobra.Command {
 	var last string
 	var of storageOf
 	var verify verifyFlags
-	cmd := Command("verify-evidence DIR... [--key FILE] [--last FILE]", "Checks that an evidence log is whole and was not changed",
+	cmd := Command("verify-evidence DIR... [--key FILE] [--last FILE]", "Checks that an evidence log was not changed or damaged",
 		between(1, math.MaxInt, "DIR", func(cmd *cobra.Command, args []string) error {
 			if last != "" && len(args) > 1 {
 				return errors.New("--last works with one log only; name one directory")
@@ -125,7 +125,7 @@ func verifyEvidenceCommand() *cobra.Command {
 			}
 			if c, ok, err := verify.excerpt(args[0]); ok || err != nil {
 				if err != nil || len(args) > 1 {
-					return cmp.Or(err, errors.New("an excerpt can only be checked alone; name one directory"))
+					return cmp.Or(err, errors.New("an excerpt of a log can only be checked alone; name only the directory of the excerpt"))
 				}
 				return writeExcerptCheck(cmd, asJSON, c)
 			}
@@ -192,7 +192,7 @@ The exit code is:
   2  the log cannot be read
   3  the log cannot be judged, because it is not signed, or because it records that
      something is missing`
-	cmd.Flags().StringVar(&last, "last", "", "a copy of a signature (.sig) or of time stamps (.stamps) from another place, or storage:KEY; the log must contain the line that it identifies")
+	cmd.Flags().StringVar(&last, "last", "", "a copy of the log's signature (.sig) or time stamps (.stamps) that you keep in another place, or storage:KEY. The log must contain the line that this copy identifies")
 	of.flags(cmd, "with --last storage:KEY: the configuration that sets the storage")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	verify.add(cmd.Flags())
@@ -228,7 +228,7 @@ func readMark(last string, of storageOf) (m evidence.Mark, err error) {
 func checkText(c *evidence.Check, last claim.Claim, byKey, byAuthority bool) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("Events: %d, in files: %d, from %s to %s.", c.Events, c.Files, c.First.UTC().Format(time.RFC3339), c.Last.UTC().Format(time.RFC3339))
+	line("Events in the log: %d. Files: %d. Period: %s to %s.", c.Events, c.Files, c.First.UTC().Format(time.RFC3339), c.Last.UTC().Format(time.RFC3339))
 	claimed := func(x claim.Claim) {
 		line("%s.", x.Text())
 		if x.Outcome() == claim.Fails && len(x.Lines()) > 0 {
@@ -253,13 +253,13 @@ func checkText(c *evidence.Check, last claim.Claim, byKey, byAuthority bool) str
 	case byKey:
 		line("Only the owner of that key can have changed any of the lines up to line %d.", c.SignedTo)
 	default:
-		line("Only the owner of a key named above can have changed any of the lines up to line %d. The log does not show who that is. To rule out a forger with another key, name your key with --key FILE.", c.SignedTo)
+		line("Only the owner of a key named above can have changed any of the lines up to line %d. The log does not show who that is. To make sure that the log is signed with your key and not with a forger's, give your public key with --key FILE.", c.SignedTo)
 	}
 	if n := len(c.Stamps); n > 0 {
 		last := c.Stamps[n-1]
-		line("Time stamps: %d, the last of event %d at %s. According to %s, all lines up to this event existed at that time.", n, last.Seq, last.Time.Format(time.RFC3339), last.Authority)
+		line("Time stamps: %d. The last one covers all lines up to event %d, and was made at %s. According to %s, these lines existed at that time.", n, last.Seq, last.Time.Format(time.RFC3339), last.Authority)
 		if !byAuthority {
-			line("The identity of the authority was not checked. To check it, name the authority's certificate with --authority FILE.")
+			line("The command did not check whether the time stamps are really from this authority. To check this, give the authority's certificate with --authority FILE.")
 		}
 		line("It is not proven that the log is complete.")
 		return b.String()

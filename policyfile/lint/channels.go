@@ -26,7 +26,7 @@ func (l *linter) notPublished() {
 	for i := range l.rules {
 		r := &l.rules[i]
 		if len(r.Requests) > 0 && publish.ActionRequests == policy.Off {
-			l.report("not-published", r.Requests[0].Pos, fmt.Sprintf(`requests are not published, because %s calls them not ready. If you have agreed on them with the crawler's operator, write "action-requests: on" under publish; otherwise delete this`, only.Document))
+			l.report("not-published", r.Requests[0].Pos, fmt.Sprintf(`requests are not published, because %s says that they are not ready for use. If you have agreed with the crawler's operator to use them, write "action-requests: on" under publish; otherwise delete this`, only.Document))
 		} else if len(r.Requests) > 0 {
 			check(r.Requests[0].Pos, "requests")
 		}

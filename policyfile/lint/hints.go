@@ -286,7 +286,7 @@ func (l *linter) neitherNarrower(o *obstacle, names string) string {
 	if len(token) > 1 {
 		stays, it = "stay", "one of them"
 	}
-	return fmt.Sprintf(`%s %s disallowed%s: %s is allowed here, but %s is not (line %d), and neither is narrower than the other. To allow %s, write a rule "for: %s" that allows "%s: %s"`,
+	return fmt.Sprintf(`%s %s disallowed%s: %s is allowed here, but %s is not (line %d), and neither name is more specific than the other. To allow %s, write a rule "for: %s" that allows "%s: %s"`,
 		names, stays, where, allowed, denied, o.deny.s.Pos.Line, it, token[0], o.allow.s.Usage, AsWritten(o.region[0].String()))
 }
 

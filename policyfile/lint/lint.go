@@ -140,7 +140,7 @@ var codes = []Code{
 	{"disallows-search", policy.Warning, "Search engines or link previews are disallowed"},
 	{"site-not-indexed", policy.Warning, "The whole site stays out of search results"},
 	{"includes-www", policy.Warning, "A wildcard host that includes www"},
-	{"only-disallowed", policy.Warning, "A crawler without an allow entry for the rest of the site"},
+	{"only-disallowed", policy.Warning, "A crawler that may not crawl the other paths either"},
 	{"changes-nothing", policy.Warning, "A line without effect"},
 	{"tie", policy.Warning, "Two lines that contradict each other"},
 	{"hidden-noindex", policy.Warning, "A noindex that crawlers cannot see"},
@@ -162,11 +162,11 @@ var codes = []Code{
 
 	{"still-disallowed", policy.Hint, "An allow entry that leaves something disallowed"},
 	{"partly-disallowed", policy.Hint, "An allow entry that overlaps a disallow entry"},
-	{"neither-narrower", policy.Hint, "Two groups of crawlers with equal rank"},
+	{"neither-narrower", policy.Hint, "Two rules for the same crawler, with equal rank"},
 	{"disallowed-on-host", policy.Hint, "An allow entry that allows nothing on a host"},
 	{"enforced-end", policy.Hint, "A blocked file that some servers also serve at other addresses"},
 	{"purpose-of-known-crawlers", policy.Hint, "A rule for a purpose that few crawlers declare"},
-	{"limit-dropped", policy.Hint, "A narrow allow entry without the condition of a wider entry"},
+	{"limit-dropped", policy.Hint, "A condition that does not apply to a narrower allow entry"},
 	{"allows-nothing", policy.Hint, "An allow entry for paths that are allowed anyway"},
 }
 

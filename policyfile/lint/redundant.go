@@ -273,7 +273,7 @@ func (l *linter) ties() {
 			if s.Pos.Line > a.s.Pos.Line {
 				later, first = s, a.s
 			}
-			l.report("tie", later.Pos, fmt.Sprintf("for %s, this entry and line %d contradict each other about %s of %s, and the allow entry wins. Delete the disallow entry in line %d, which has no effect, or the allow entry in line %d",
+			l.report("tie", later.Pos, fmt.Sprintf("for %s, this entry and line %d contradict each other: one allows %s of %s, and the other disallows it. The allow entry wins. Delete the disallow entry in line %d, which has no effect, or the allow entry in line %d",
 				audienceText(rs), first.Pos.Line, s.Usage, quote(s.Pattern.String()), s.Pos.Line, a.s.Pos.Line))
 			return
 		}

@@ -132,7 +132,7 @@ func (l *linter) purposes() {
 			if !published {
 				others = `do not get this rule, unless you write "user-agent-purpose: on" under publish`
 			}
-			l.report("purpose-of-known-crawlers", at, fmt.Sprintf(`as far as the server knows, %s declares the purpose %s. Other crawlers that name this purpose %s; if the server should recognize them, list them with "purposes: %s" under "crawlers"`, who, quote(a.Name), others, a.Name))
+			l.report("purpose-of-known-crawlers", at, fmt.Sprintf(`among the crawlers that the server knows, %s declares the purpose %s. Other crawlers with this purpose %s; if the server should recognize them, list them with "purposes: %s" under "crawlers"`, who, quote(a.Name), others, a.Name))
 		}
 	}
 }

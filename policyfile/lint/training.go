@@ -104,7 +104,7 @@ func (l *linter) leftOpenBy(at policy.Pos, s *policy.Statement, host string) {
 		for _, u := range slices.Compact(asks) {
 			lines = append(lines, fmt.Sprintf("%s: %s", u, AsWritten(s.Pattern.String())))
 		}
-		parts = append(parts, fmt.Sprintf(`%s crawlers of web search also serve AI, but no category for AI includes them: %s. To ask them not to use the pages for AI, disallow "%s" for everyone%s`,
+		parts = append(parts, fmt.Sprintf(`%s crawlers of search engines also serve AI, but no category for AI includes them: %s. To ask them not to use the pages for AI, disallow "%s" for everyone%s`,
 			these, l.someTokens(web), strings.Join(lines, ", "), l.controls(slices.Compact(asks), web)))
 	}
 	if len(parts) > 0 {
@@ -188,7 +188,7 @@ func (l *linter) controls(usages []policy.Usage, ids []policy.CrawlerID) (text s
 			case x.Kind == crawlers.ControlToken && publish.SendsControl(x.Value):
 				add(&tokens, x.Value)
 			case x.Kind == crawlers.ControlToken && publish.Controls == policy.Off:
-				add(&more, `; delete "controls: off", so that the controls of operators are sent`)
+				add(&more, `; delete "controls: off", so that Caddy publishes the operators' own controls against AI`)
 			case x.Kind == crawlers.ControlToken:
 				add(&more, fmt.Sprintf(`; to disallow %s, delete "%s: off" under "controls"`, x.Value, x.Value))
 			case !publish.SendsControl(token), len(x.Takes) > 1 && publish.ControlChoice(token) == "":
@@ -263,7 +263,7 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 	if len(written) > maxPatterns {
 		crawl = "disallows crawl of the same paths"
 	}
-	l.report(use.code, first.Pos, fmt.Sprintf(`this asks %s, but %s may still fetch %s; few operators read %s, but nearly all obey robots.txt. To keep these crawlers out, add a rule "for: %s" that %s%s`,
+	l.report(use.code, first.Pos, fmt.Sprintf(`this only asks crawlers %s, and %s may still fetch %s. Few operators evaluate %s, but nearly all obey robots.txt. To keep these crawlers out, add a rule "for: %s" that %s%s`,
 		use.refrain, l.someTokens(may), what, use.usage, yamlList(Audiences(&policy.Rule{For: use.categories})), crawl, hosts))
 }
 

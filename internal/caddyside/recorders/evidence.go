@@ -110,7 +110,7 @@ func (e *Evidence) Provision(ctx caddy.Context) (err error) {
 	}
 	if e.Copy != "" {
 		if !strings.HasPrefix(e.Copy, source.StoragePrefix) {
-			return fmt.Errorf("invalid copy %q: must be a key in Caddy's storage, such as storage:robots_policy/evidence/web-1", e.Copy)
+			return fmt.Errorf("invalid copy %q in the evidence block: must be a key in Caddy's storage, such as storage:robots_policy/evidence/web-1", e.Copy)
 		}
 		if e.copyKey, err = source.StorageKey(e.Copy); err != nil {
 			return fmt.Errorf("copy: %w", err)

@@ -123,7 +123,7 @@ func (m *Metrics) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("\"metrics hosts\" lists %d hosts: must be at most %d", n, maxHostLabels)
 	}
 	if m.Series < 2*minSeries || m.Series > 1_000_000 {
-		return fmt.Errorf("invalid series %d of metrics: must be from %d to 1000000", m.Series, 2*minSeries)
+		return fmt.Errorf("invalid \"series\" %d in the metrics block: must be from %d to 1000000", m.Series, 2*minSeries)
 	}
 	if len(m.HostNames) > 0 {
 		m.Hosts, m.only = true, map[string]bool{}

@@ -86,17 +86,17 @@ var Metric prometheus.Collector = dropped{}
 type dropped struct{}
 
 var droppedDesc = prometheus.NewDesc("caddy_robots_policy_records_lost_total",
-	"Requests that a recorder did not record because it failed or its queue was full. For the evidence log, also the events above a crawler's quota.", []string{"recorder"}, nil)
+	"Requests that a recorder did not record because it failed or its queue was full. For the evidence log, also events that were left out because the crawler had used its daily quota.", []string{"recorder"}, nil)
 
 // The metric is a time stamp, because a counter would be reset by a restart, and restarts are among the problems.
 var troubleDesc = prometheus.NewDesc("caddy_robots_policy_evidence_error_timestamp_seconds",
-	"Time of the last problem with the evidence log, by reason: write, clock, file, signature, killed, damaged or timestamp. 0 if there was none since the log was opened.", []string{"reason"}, nil)
+	"When the evidence log last had a problem, in Unix seconds, by reason: write, clock, file, signature, killed, damaged or timestamp. 0 if it has had no such problem since it was opened.", []string{"reason"}, nil)
 
 var behindDesc = prometheus.NewDesc("caddy_robots_policy_fleet_database_behind_seconds",
-	"Seconds since ClickHouse last had all totals that this server has stored; 0 if it has all of them now.", nil, nil)
+	"How many seconds ago ClickHouse last had all totals of this server's activity database; 0 if it has all of them now.", nil, nil)
 
 var claimDesc = prometheus.NewDesc("caddy_robots_policy_claims",
-	"1 for the outcome of a claim: holds, fails, or cannot be judged. evidence-whole: the evidence log is complete and signed. evidence-last: the log has the line that was last copied to the storage. lists-current: no list of addresses or keys is out of date. none-unrecorded: no request is missing from the totals of this server. sent-all: ClickHouse has all totals of this server.", []string{"claim", "outcome"}, nil)
+	"Claims that the server checks. The series with the present outcome of a claim (holds, fails, or cannot be judged) is 1, and the other two are 0. evidence-whole: the evidence log is complete and signed. evidence-last: the log has the line that was last copied to Caddy's storage. lists-current: no list of addresses or keys is out of date. none-unrecorded: no request is missing from the totals of this server. sent-all: ClickHouse has all totals of this server.", []string{"claim", "outcome"}, nil)
 
 // claimsTimeout limits the time for the claims of the activity database in one scrape.
 const claimsTimeout = 2 * time.Second

@@ -82,7 +82,7 @@ func (a Answers) complete() (Answers, error) {
 			continue
 		}
 		if a.To[q.After] == Yes {
-			return a, fmt.Errorf("%w: the answer %s to %q needs the answer no to %q", ErrContradictory, a.To[t], q.Question, Topics[q.After].Question)
+			return a, fmt.Errorf("%w: you can only answer %s to %q if you answer no to %q", ErrContradictory, a.To[t], q.Question, Topics[q.After].Question)
 		}
 		a.To[q.After] = No
 	}
@@ -94,7 +94,7 @@ func (a Answers) complete() (Answers, error) {
 	for _, h := range a.Staging {
 		suffix, wildcard := strings.CutPrefix(string(h), "*")
 		if a.Host != "" && (string(h) == a.Host || wildcard && strings.HasSuffix(a.Host, suffix)) {
-			return a, fmt.Errorf("%w: the staging host %q includes the site's own, %s; name hosts that are only for testing, such as staging.example.com", ErrContradictory, h, a.Host)
+			return a, fmt.Errorf("%w: the staging host %q includes the site itself, %s; name hosts that are only for testing, such as staging.example.com", ErrContradictory, h, a.Host)
 		}
 	}
 	return a, nil
@@ -154,7 +154,7 @@ func parseClosed(s string) (pathpattern.Pattern, error) {
 	}
 	p, err := pathpattern.Parse(path)
 	if err != nil {
-		return p, fmt.Errorf("invalid path %q: must be like /members/", s)
+		return p, fmt.Errorf("invalid path %q: must be a path such as /members/", s)
 	}
 	if p.IsAll() {
 		return p, fmt.Errorf("the path %q is the whole site; give a part of it, such as /members/, or answer no for search engines", s)
@@ -171,7 +171,7 @@ func ParseHost(s string, wildcard bool) (policy.Host, error) {
 	name = strings.TrimSuffix(name, "/")
 	h, err := policy.ParseHost(name)
 	if err != nil || strings.ContainsFunc(string(h), func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return "", fmt.Errorf("invalid host %q: must be like www.example.com", s)
+		return "", fmt.Errorf("invalid host %q: must be a host name such as www.example.com", s)
 	}
 	if h.Wildcard() && !wildcard {
 		return "", fmt.Errorf("invalid host %q: must be one host, such as www%s", s, h[1:])

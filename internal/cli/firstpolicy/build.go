@@ -61,7 +61,7 @@ func Build(a Answers) (*Built, error) {
 	case err != nil:
 		return b, err
 	case len(b.Contradictions) > 0:
-		return b, fmt.Errorf("%w: with all answers together, this test fails: %s; leave out the path or host that causes this", ErrContradictory, b.Contradictions[0].Test)
+		return b, fmt.Errorf("%w: a policy with all these answers fails its test \"%s\"; leave out the path or host that causes this", ErrContradictory, b.Contradictions[0].Test)
 	case a.Robots == nil:
 		return b, nil
 	}
@@ -217,7 +217,7 @@ func (b *builder) no(t Topic) {
 			Name: "no AI training", For: everyone(), Statements: wholeSite(false, policy.TrainAI),
 		})
 		if !b.closesAI() {
-			refuse("Crawlers that collect mainly for training are blocked. Without the line\n\"enforce: block\", robots.txt only asks them to stay away.",
+			refuse("Crawlers that collect pages mainly for AI training are blocked. Without the line\n\"enforce: block\", robots.txt only asks them to stay away.",
 				"crawlers for AI training", nil, category(crawlers.CategoryAITraining)...)
 		}
 		mayNot("category:ai-training", policy.Crawl)
@@ -227,7 +227,7 @@ func (b *builder) no(t Topic) {
 			Name: "no AI answers", For: everyone(), Statements: wholeSite(false, policy.AIUse),
 		})
 		if !b.closesAI() {
-			refuse("This rule blocks crawlers that collect for such answers, and assistants that fetch a page\nbecause someone asks about it. Many assistants do not obey robots.txt.",
+			refuse("This rule blocks crawlers that collect pages for AI answers, and assistants that fetch a page\nbecause someone asks about it. Many assistants do not obey robots.txt.",
 				"crawlers for AI answers", nil, category(crawlers.CategoryAIInput, crawlers.CategoryAIAssistant)...)
 		}
 		mayNot("category:ai-input", policy.Crawl)
@@ -235,16 +235,16 @@ func (b *builder) no(t Topic) {
 		mayNot("everyone", policy.AIUse)
 	case AISearch:
 		if b.closesAI() {
-			refuse("Every crawler for AI is blocked: for training and answers, assistants, agents, and search\nengines that feed such answers. Without the line \"enforce: block\", robots.txt only asks them\nto stay away. Google and Bing also feed such answers, but you can block them only together\nwith their search.",
+			refuse("Every crawler for AI is blocked: crawlers for training and for answers, assistants, agents,\nand search engines that feed AI answers. Without the line \"enforce: block\", robots.txt only\nasks them to stay away. Google and Bing also feed AI answers. But if you block their\ncrawlers, the pages also drop out of Google's and Bing's search results.",
 				"crawlers for AI", []string{"blocks-search"}, policy.ParseAudience("category:ai"))
 			mayNot(answerEngines()[0], policy.Crawl)
 			return
 		}
-		refuse("This rule blocks search engines that feed such answers. Google and Bing also feed them,\nbut you can block them only together with their search.",
+		refuse("This rule blocks search engines that feed AI answers. Google and Bing also feed them.\nBut if you block their crawlers, the pages also drop out of Google's and Bing's search results.",
 			"search engines that feed AI answers", []string{"blocks-search"}, tokens(answerEngines())...)
 		mayNot(answerEngines()[0], policy.Crawl)
 	case Images:
-		b.rule("Image search does not show the pictures: its crawlers stay away, and others are asked\nnot to show small images of the pages.", policy.Rule{
+		b.rule("Image search does not show the pictures: crawlers for image search may not\ncrawl, and everyone is asked not to show small images of the pages.", policy.Rule{
 			Name: "no image search", For: tokens(imageCrawlers()), Statements: wholeSite(false, policy.Crawl), IntendedChecks: []string{"disallows-search"},
 		})
 		b.rule("", policy.Rule{Name: "no small images", For: everyone(), Statements: wholeSite(false, policy.PresentThumbnail)})

@@ -293,11 +293,11 @@ func TestContradictions(t *testing.T) {
 		want    []Contradiction
 		err     string
 	}{
-		"staging is the site":           {Answers{Host: "www.example.com"}, "", "www.example.com", "", nil, `the staging host "www.example.com" includes the site's own, www.example.com`},
-		"staging has the site":          {Answers{Host: "www.example.com"}, "", "*.example.com", "", nil, `the staging host "*.example.com" includes the site's own`},
+		"staging is the site":           {Answers{Host: "www.example.com"}, "", "www.example.com", "", nil, `the staging host "www.example.com" includes the site itself, www.example.com`},
+		"staging has the site":          {Answers{Host: "www.example.com"}, "", "*.example.com", "", nil, `the staging host "*.example.com" includes the site itself`},
 		"staging beside the site":       {Answers{Host: "www.example.com"}, "", "*.www.example.com", "", nil, ""},
 		"staging of an unknown site":    {Answers{}, "", "*.example.com", "", nil, ""},
-		"the home page is disallowed":   {Answers{To: [topicCount]Answer{Search: Yes}}, "/$", "", "", nil, "with all answers together, this test fails: category:search may crawl /"},
+		"the home page is disallowed":   {Answers{To: [topicCount]Answer{Search: Yes}}, "/$", "", "", nil, `a policy with all these answers fails its test "category:search may crawl /"`},
 		"robots.txt disallows the site": {Answers{From: "robots.txt", Host: "www.example.com", To: [topicCount]Answer{Search: Yes}}, "", "", "User-agent: Bingbot\nDisallow: /\n", []Contradiction{{"category:search may crawl https://www.example.com/", "", true}}, ""},
 		"an answer disallows the home":  {Answers{From: "robots.txt", Host: "www.example.com"}, "/$", "", "User-agent: *\nDisallow: /x/\n", []Contradiction{{"Bingbot may crawl /", "", false}, {"Googlebot may crawl /", "", false}}, ""},
 		"robots.txt lets a crawler in":  {Answers{From: "robots.txt", To: [topicCount]Answer{Training: No}}, "", "", "User-agent: GPTBot\nAllow: /\n", []Contradiction{{"category:ai-training may not crawl /", "", true}}, ""},

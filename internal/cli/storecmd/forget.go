@@ -50,7 +50,7 @@ func forgetCommand() *cobra.Command {
 				if err := apply(ctx, out, clickHouse, statements); err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(out, "ClickHouse deletes the rows within minutes. But each other server of the fleet sends its rows of today again. To delete these too, run this command with --clickhouse on each of these servers.")
+				_, err = fmt.Fprintln(out, "ClickHouse deletes the rows within minutes. But the other servers of the fleet still have their rows of today, and send them to ClickHouse again. To delete these too, run this command with --clickhouse on each of these servers.")
 				return err
 			}
 			_, err = fmt.Fprintf(out, "This server has sent totals to ClickHouse. To delete them there, add --clickhouse, or run this in ClickHouse:\n%s;\n", strings.Join(statements, ";\n"))

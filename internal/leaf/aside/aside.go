@@ -24,10 +24,10 @@ func Put(now time.Time, names ...string) (first string, err error) {
 		}
 		to := name + suffix
 		if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
-			return first, fmt.Errorf("putting the damaged %s aside: %s exists", name, to)
+			return first, fmt.Errorf("renaming the damaged file %s failed: %s already exists", name, to)
 		}
 		if err := os.Rename(name, to); err != nil {
-			return first, fmt.Errorf("putting the damaged %s aside: %w", name, err)
+			return first, fmt.Errorf("renaming the damaged file %s failed: %w", name, err)
 		}
 		if first == "" {
 			first = to
