@@ -35,7 +35,7 @@ type qualifierText struct {
 }
 
 var qualifiedFields = append(fields[*qualified]{
-	key("usage", "the usage that is qualified, such as present-snippet", usageShape, readQualifiedUsage, nil).must(),
+	key("usage", "the usage that the qualifiers limit, such as present-snippet", usageShape, readQualifiedUsage, nil).must(),
 }, qualifierFields(func(q *qualified) *[]qualifierText { return &q.qualifiers })...)
 
 // qualifierFields returns the qualifiers of ACAP 1.0 section 2.5 as keys of a map.
