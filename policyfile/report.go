@@ -136,7 +136,7 @@ var codeTable = []Code{
 	{"bad-crawler", policy.Error, "A crawler that cannot be added"},
 	{"reference-not-alone", policy.Error, "A key that cannot be combined with permissions-reference"},
 	{"too-many-rules", policy.Error, "Too many rules"},
-	{"misspelled-crawler-enforced", policy.Error, "A misspelled crawler in an enforced rule"},
+	{"misspelled-crawler-enforced", policy.Error, "A misspelled crawler's name in an enforced rule"},
 	{"bad-expectation", policy.Error, "A test that cannot be read"},
 	{"expectation-failed", policy.Error, "A test of the policy fails"},
 

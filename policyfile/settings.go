@@ -179,7 +179,7 @@ func readLines(p *parser, n *yaml.Node, b *policy.Publish) {
 	p.texts(n, "a line", func(n *yaml.Node, text string) {
 		switch {
 		case !isOtherLine.MatchString(text) || len(text) > maxOtherLine:
-			p.refuse(n, "bad-value", "", "%s is not a line such as Clean-param: ref /articles/, or Host: www.example.com, of up to %d bytes; write rules for crawlers under \"rules\"", quote(text), maxOtherLine)
+			p.refuse(n, "bad-value", "", "invalid line %s: write a line such as Clean-param: ref /articles/ or Host: www.example.com, with up to %d bytes. Rules for crawlers belong under \"rules\"", quote(text), maxOtherLine)
 		case len(b.Lines) == maxOtherLines:
 			p.refuse(n, "bad-value", "", "\"lines\" under publish can have up to %d lines; join the Clean-param parameters of one path with &", maxOtherLines)
 		default:

@@ -169,7 +169,7 @@ func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
 			p.report(posOf(n), "bad-usage", "", "a named usage cannot contain %s; write it in the rule itself", quote(text))
 			return
 		case standard && usage == policy.Other:
-			p.report(posOf(n), "bad-usage", "", `"other" can only be disallowed, and a named usage can only be allowed; leave it out`)
+			p.report(posOf(n), "bad-usage", "", `"other" can only be disallowed, and a named usage can only be allowed; leave "other" out`)
 			return
 		case standard:
 			parts = []policy.UsagePart{{Usage: usage}}

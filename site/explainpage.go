@@ -51,7 +51,7 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	case sent.IsEmpty() && slices.ContainsFunc(page.Declared, func(d Declared) bool { return d.Published && d.Restricts() }):
 		c.Summary = "no robots rule in the headers restricts this crawler"
 	case sent.IsEmpty() && stated(h) != "":
-		c.Summary = "no robots rule in the headers restricts this crawler; for everyone, they state " + stated(h)
+		c.Summary = "no robots rule in the headers restricts this crawler; their preferences for everyone are " + stated(h)
 	case sent.IsEmpty():
 		c.Summary = "nothing in the headers restricts this crawler"
 	default:
@@ -149,7 +149,7 @@ func (s *Site) reasons(sources []robotstag.Source) []Reason {
 		}
 		reason := s.reason(src.Decision)
 		if src.Control {
-			reason.Says += ", so the control of its operator is sent: " + src.Rules.String()
+			reason.Says += ", so Caddy sends the control of the crawler's operator: " + src.Rules.String()
 		}
 		c.add(reason)
 	}
