@@ -26,7 +26,7 @@ func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier)
 	requested, _ := policy.ParseMode(enforce)
 	return func(s *source.Snapshot) {
 		if requested >= policy.ModeLog && s.Site.MaxMode() < policy.ModeLog && ineffective.First("") {
-			logger.Warn("\"enforce\" has no effect, because it only limits what the policy enforces, and no rule is enforced; write enforcement: "+enforce+" in the policy file",
+			logger.Warn("\"enforce\" has no effect, because the policy does not enforce any rule, and \"enforce\" can only reduce enforcement; write enforcement: "+enforce+" in the policy file",
 				zap.String("policy", s.Site.File.Name), zap.String("enforce", enforce))
 		}
 		if name := signerIn(s.Site.Policy.Spec().Rules); name != "" && !verifier.ChecksSignatures() && unsigned.First("") {

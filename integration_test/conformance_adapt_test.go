@@ -172,7 +172,7 @@ func TestJSONIsStrict(t *testing.T) {
 		{`"policy":"POLICY","headers":["off","robots-tag"]`, `"headers off" cannot be combined`},
 		{``, "no policy file is given"},
 		{`"policy":"{nobody.knows}"`, "nobody.knows"},
-		{`"policy":"/"`, "is a directory; name the policy file in it"},
+		{`"policy":"/"`, "is a directory; write the path of the policy file in it"},
 		{`"policy":"POLICY","reload":"soon"`, "soon"},
 		{`"policy":"POLICY","reload":"1ms"`, "reload"},
 		{`"policy":"POLICY","block_with":"politely"`, `invalid block_with "politely": must be respond or error`},

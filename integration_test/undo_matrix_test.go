@@ -241,7 +241,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 	if !unlimited {
 		m.says(out.body, "Search engines lose 20 requests")
 	}
-	if len(m.log("the policy was undone, and search engines lose something because of the undo")) != 1 {
+	if len(m.log("an undo restored an earlier version of the policy; with this version, search engines lose something, or a test of the policy fails")) != 1 {
 		t.Error("no alert")
 	}
 	// A second undo would return to the text that was undone, and must be confirmed.
@@ -327,7 +327,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	}
 	out := m.puts("before", true)
 	m.says(out, `"applied"`)
-	if len(m.log("the policy was undone, and search engines lose something because of the undo")) != 1 || m.policies().Policies[0].UndoCost == "" {
+	if len(m.log("an undo restored an earlier version of the policy; with this version, search engines lose something, or a test of the policy fails")) != 1 || m.policies().Policies[0].UndoCost == "" {
 		m.t.Error("no alert")
 	}
 	m.puts("mistake", true) // mistake is now the previously served text

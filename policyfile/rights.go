@@ -38,7 +38,7 @@ func readRSL(p *parser, n *yaml.Node, b *policy.Publish) {
 	case text == "on":
 		b.RSL = defaultRSLPath
 	case !strings.HasPrefix(text, "/"):
-		p.report(posOf(n), "bad-value", "", "invalid rsl %s: must be on, off or the path of the document, such as %s", quote(text), defaultRSLPath)
+		p.report(posOf(n), "bad-value", "", "invalid rsl %s: must be on, off or the path of the RSL document, such as %s", quote(text), defaultRSLPath)
 	case text == "/" || text == "/robots.txt" || text == "/.well-known/tdmrep.json" || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "*$?#%\\<>\"{} ") || pathpattern.NormalizePath(text) != text:
 		p.report(posOf(n), "bad-value", "", "invalid rsl %s: must be the path of one document, without special characters, such as %s", quote(text), defaultRSLPath)
 	default:
@@ -87,7 +87,7 @@ var rightsFields = fields[*policy.Rights]{
 		func(r *policy.Rights) *string { return &r.Contact }),
 	textKey("terms", "the address of a page with the terms", webShape, (*parser).webAddress,
 		func(r *policy.Rights) *string { return &r.Terms }),
-	textKey("tdm-policy", "the address of a TDM policy, which TDMRep publishes with a reservation", webShape, (*parser).webAddress,
+	textKey("tdm-policy", "the address of your policy for text and data mining (TDM); Caddy publishes it with each reservation in TDMRep", webShape, (*parser).webAddress,
 		func(r *policy.Rights) *string { return &r.TDMPolicy }),
 	key("offers", "licenses that you offer for usages that the rules disallow", oneOrMore(mapShape(offerFields)), readOffers,
 		func(w *printer, r *policy.Rights) {
@@ -128,7 +128,7 @@ var offerFields = fields[*policy.Offer]{
 		func(o *policy.Offer) *string { return &o.Amount }),
 	textKey("currency", "the currency of the amount, such as EUR", textShape("a code of ISO 4217", currencyCode.String()), (*parser).currency,
 		func(o *policy.Offer) *string { return &o.Currency }),
-	key("users", "the users that the offer is for; the default is everyone", oneOrMore(choiceShape(policy.OfferUsers()...)),
+	key("users", "the types of users that the offer is for, such as education; the default is everyone", oneOrMore(choiceShape(policy.OfferUsers()...)),
 		func(p *parser, n *yaml.Node, o *policy.Offer) {
 			p.eachItem(n, "users", func(item *yaml.Node) {
 				if word, ok := p.choice(item, "a user", policy.OfferUsers()...); ok && !slices.Contains(o.Users, word) {
@@ -187,7 +187,7 @@ func (p *parser) webAddress(n *yaml.Node, name, text string) bool {
 func (p *parser) checkRights() {
 	publish := &p.spec.Publish
 	if publish.RSL != "" && publish.License != "" {
-		p.report(p.licenseAt, "contradiction", "", "rsl (line %d) publishes a license that is made from the rules, but the key \"license\" names another license. Readers use only one of them; delete one of these lines", p.rslAt.Line)
+		p.report(p.licenseAt, "contradiction", "", "rsl (line %d) publishes a license that is made from the rules, but the key \"license\" names another license. Programs that read licenses use only one of them; delete one of these lines", p.rslAt.Line)
 	}
 	seen := map[string]bool{}
 	for i, token := range publish.UsageTokens {

@@ -80,7 +80,7 @@ func TestInvalidRights(t *testing.T) {
 		{"rsl as a pattern", "publish: {rsl: '/l*'}", "bad-value", "one document"},
 		{"rsl over robots.txt", "publish: {rsl: /robots.txt}", "bad-value", "one document"},
 		{"rsl at the root", "publish: {rsl: /}", "bad-value", "one document"},
-		{"two licenses", "publish: {rsl: on, license: https://example.com/l.xml}", "contradiction", "Readers use only one of them"},
+		{"two licenses", "publish: {rsl: on, license: https://example.com/l.xml}", "contradiction", "Programs that read licenses use only one of them"},
 		{"content-signal word", "publish: {content-signal: everything}", "bad-value", "content-signal"},
 		{"token of a crawler", "publish: {usage-tokens: {train-ai: GPTBot}}", "bad-value", "belongs to a crawler"},
 		{"token of a rule's crawler", "  - {for: OurBot, disallow: {crawl: /x/}}\npublish: {usage-tokens: {train-ai: ourbot}}", "bad-value", "belongs to a crawler"},

@@ -43,14 +43,14 @@ var ruleFields = fields[*ruleReader]{
 		func(w *printer, r *ruleReader) { w.texts("usage-purposes", r.rule.UsagePurposes) }),
 	key("allow", "the usages that the rule allows, each with its paths", statementsShape(true), readAllow, printStatements),
 	key("disallow", "the usages that the rule disallows, each with its paths", statementsShape(false), readDisallow, nil),
-	key("app-directives", "directives for applications, in the form that the applications document",
+	key("app-directives", "directives that applications read from robots.txt, in the syntax that each application documents",
 		directivesShape(appFields), readAppDirectives, printAppDirectives),
-	key("robots-tag", "values of robots meta tags that no usage expresses, such as max-image-preview:large",
+	key("robots-tag", "values of robots meta tags for which there is no usage, such as max-image-preview:large",
 		directivesShape(tagFields), readRobotsTag, printRobotsTag),
 	key("crawl-delay", "the number of seconds between two requests of the crawler; the value none removes the delay of a more general rule",
 		shape{"anyOf": []any{shape{"const": "none"}, shape{"type": "number", "exclusiveMinimum": 0, "maximum": maxDelay}}},
 		readCrawlDelay, printCrawlDelay),
-	key("limit", "the number of requests that the crawler may make in each second, minute, hour or day, such as 60/m, and the number that may come at once. The value none removes the limit of a more general rule",
+	key("limit", "the number of requests that the crawler may make in each second, minute, hour or day, such as 60/m, and the number that may arrive at once. The value none removes the limit of a more general rule",
 		limitShape, readLimit, printLimit),
 	key("enforce", "what the server does with requests that this rule disallows; the default is the file's enforcement setting",
 		modeShape, readEnforce,
@@ -59,7 +59,7 @@ var ruleFields = fields[*ruleReader]{
 		}),
 	key("intended", "the safety checks that this rule may fail, such as [blocks-search]; write true if the rule fails only one",
 		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.SafetyChecks()...))}}, readIntended, printIntended),
-	subMap("requests", "requests to the crawler (ACAP 1.0, which calls this part not ready); published only with action-requests: on",
+	subMap("requests", "requests to the crawler to delete copies of a page or to fetch the page again; published only with action-requests: on, because ACAP 1.0 calls them not ready for use",
 		requestFields, func(r *ruleReader) *ruleReader { return r }),
 	textKey("permissions-reference", "the address of further ACAP records (ACAP 1.0); besides this key, the rule can only have the keys for, hosts and name",
 		textShape("a path or an address", `^(/|https?://)`), (*parser).addressOrPath,
@@ -108,7 +108,7 @@ func (p *parser) checkOverSite(r *policy.Rule) {
 	if i < 0 || everyone && r.Identity == policy.DemandAny && len(r.UsagePurposes) == 0 {
 		return
 	}
-	p.report(r.Statements[i].Pos, "bad-over-site", "", `the restrictions of a page cannot be lifted for single crawlers; write over-site in a rule with "for: everyone" and without identity and usage-purposes`)
+	p.report(r.Statements[i].Pos, "bad-over-site", "", `over-site cannot remove the restrictions of a page for only some crawlers; write it in a rule with "for: everyone" and without identity and usage-purposes`)
 }
 
 func (p *parser) ruleName(n *yaml.Node, _, text string) bool {
@@ -121,7 +121,7 @@ const maxName = 100
 func readHosts(p *parser, n *yaml.Node, r *ruleReader) {
 	p.texts(n, "hosts", func(n *yaml.Node, text string) {
 		if text == "*" {
-			p.report(posOf(n), "bad-host", "", "a rule without \"hosts\" is for every host; delete this line")
+			p.report(posOf(n), "bad-host", "", "this line is unnecessary, because a rule without \"hosts\" applies to every host; delete it")
 			return
 		}
 		host, err := policy.ParseHost(text)
@@ -286,7 +286,7 @@ var (
 	rateShape   = textShape("requests in each second (s), minute (m), hour (h) or day (d), such as 60/m", limitPattern)
 	limitFields = fields[*policy.Limit]{
 		key("rate", "the number of requests in each second, minute, hour or day, such as 60/m", rateShape, readRate, nil).must(),
-		key("burst", "the number of requests that may come at once after a pause; the default is the number in rate",
+		key("burst", "the number of requests that may arrive at once after a pause; the default is the number in rate",
 			shape{"type": "integer", "minimum": 1, "maximum": maxBurst}, func(p *parser, n *yaml.Node, l *policy.Limit) {
 				l.Burst = int(p.count(n, "burst", maxBurst, fmt.Sprintf("a number of requests from 1 to %d", maxBurst)))
 			}, nil),

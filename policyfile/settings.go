@@ -100,7 +100,7 @@ func (p *parser) message(n *yaml.Node, _, text string) bool {
 var publishFields = fields[*policy.Publish]{
 	switchKey("acap", "the records of ACAP 1.0: auto publishes only rules that no other channel can express, full publishes the whole policy",
 		func(b *policy.Publish) *policy.Switch { return &b.ACAP }, "auto", "full", "off"),
-	key("everyone", "how robots.txt addresses everyone: named also lists crawlers that ignore the group for everyone; the default is plain",
+	key("everyone", "the form of the group for everyone in robots.txt: plain (the default) names only *, and named also lists the crawlers that ignore *",
 		choiceShape("plain", "named"), func(p *parser, n *yaml.Node, b *policy.Publish) {
 			word, _ := p.choice(n, "everyone", "plain", "named")
 			b.EveryoneNamed = word == "named"
@@ -119,17 +119,17 @@ var publishFields = fields[*policy.Publish]{
 		func(b *policy.Publish) *policy.Switch { return &b.UserAgentPurpose }, "on", "off"),
 	switchKey("content-usage", "Content-Usage lines and headers (AIPREF)",
 		func(b *policy.Publish) *policy.Switch { return &b.ContentUsage }, "on", "off"),
-	key("content-signal", "Content-Signal lines and headers: off (the default), on, or the word immediate, reference or full. The word says how far content may be used, and Caddy publishes it, too",
+	key("content-signal", "Content-Signal lines and headers: off (the default), on, immediate, reference or full. The last three also publish how far content may be used",
 		choiceShape(contentSignalWords...), readContentSignal,
 		func(w *printer, b *policy.Publish) {
 			w.plainIf(b.ContentSignal != policy.Off, "content-signal", cmp.Or(b.ContentSignalUse, "on"))
 		}),
-	key("controls", "the controls that operators offer against AI, such as the token Google-Extended, and noarchive for Bingbot. With auto (the default), Caddy sends a control only where every usage that it takes away is disallowed. To choose controls yourself, write a map from crawlers or tokens to values, such as noarchive: Caddy sends each value where train-ai or ai-use is disallowed. With off, Caddy does not send any control",
+	key("controls", "the controls with which operators let a site opt out of AI, such as the token Google-Extended, or noarchive for Bingbot. With auto (the default), Caddy sends a control only where the rules disallow every usage that the control prevents. To choose controls yourself, write a map from crawlers or tokens to values, such as noarchive. Caddy sends each value where train-ai or ai-use is disallowed. With off, Caddy does not send any control",
 		shape{"anyOf": []any{choiceShape(controlWords...), namedShape("controls by crawler or token", textShape("a crawler or token with such a control", ""), textShape("the value, or off", ""))}},
 		readControls, printControls),
-	subMap("usage-tokens", "tokens for groups in robots.txt that are about a usage instead of a crawler", usageTokenFields,
+	subMap("usage-tokens", "tokens that name groups in robots.txt; each of these groups has the rules for a usage, not for a crawler", usageTokenFields,
 		func(b *policy.Publish) *policy.Publish { return b }),
-	switchKey("noai", "the words noai and noimageai in headers and meta tags, where train-ai is disallowed for everyone",
+	switchKey("noai", "the words noai and noimageai in the headers and meta tags of pages for which train-ai is disallowed for everyone",
 		func(b *policy.Publish) *policy.Switch { return &b.NoAI }, "on", "off"),
 	switchKey("tdmrep", "TDMRep: /.well-known/tdmrep.json, headers and meta tags",
 		func(b *policy.Publish) *policy.Switch { return &b.TDMRep }, "on", "off"),
@@ -137,7 +137,7 @@ var publishFields = fields[*policy.Publish]{
 		textShape("off, on or a path", `^(off|on|/.*)$`), readRSL, printRSL),
 	key("license", "the address of an RSL license that you write yourself, or off", textShape("an address or off", `^(off$|https?://)`),
 		readLicense, func(w *printer, b *policy.Publish) { w.text("license", b.License) }),
-	switchKey("action-requests", "the action requests of ACAP 1.0, which calls this part not ready",
+	switchKey("action-requests", "the action requests of ACAP 1.0, which are not ready for use according to ACAP",
 		func(b *policy.Publish) *policy.Switch { return &b.ActionRequests }, "on", "off"),
 }
 
@@ -179,9 +179,9 @@ func readLines(p *parser, n *yaml.Node, b *policy.Publish) {
 	p.texts(n, "a line", func(n *yaml.Node, text string) {
 		switch {
 		case !isOtherLine.MatchString(text) || len(text) > maxOtherLine:
-			p.refuse(n, "bad-value", "", "%s is not a line such as Clean-param: ref /articles/, or Host: www.example.com, of up to %d bytes; write rules for crawlers under \"rules\"", quote(text), maxOtherLine)
+			p.refuse(n, "bad-value", "", "invalid line %s: write a line such as Clean-param: ref /articles/ or Host: www.example.com, with up to %d bytes. Rules for crawlers belong under \"rules\"", quote(text), maxOtherLine)
 		case len(b.Lines) == maxOtherLines:
-			p.refuse(n, "bad-value", "", "\"lines\" under publish can have up to %d lines; join the parameters of one path with &", maxOtherLines)
+			p.refuse(n, "bad-value", "", "\"lines\" under publish can have up to %d lines; join the Clean-param parameters of one path with &", maxOtherLines)
 		default:
 			b.Lines = append(b.Lines, text)
 		}

@@ -98,7 +98,7 @@ func noUsage(n *yaml.Node) (near, fix string) {
 		}
 	}
 	if n.Kind != yaml.MappingNode && len(usages) > 0 && !slices.Contains(usages, "") {
-		return strings.Join(usages, ", "), "write the paths after a usage, / for the whole site"
+		return strings.Join(usages, ", "), "write the paths after each usage, or / for the whole site"
 	}
 	return "", `the usage for fetching pages is called crawl: write "crawl: /" for the whole site, or "crawl: [/a/, /b/]", without a hyphen before crawl`
 }
@@ -134,7 +134,7 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 		return
 	}
 	if !allow || local != "" || !robotstag.CanLift(parts[0].Usage) {
-		p.report(posOf(n), "bad-over-site", "", "over-site is only possible under allow for index and present-snippet, because only these restrictions of a site can be lifted")
+		p.report(posOf(n), "bad-over-site", "", "write over-site only in allow entries for index or present-snippet, because it cannot remove other restrictions of the site")
 		return
 	}
 	for i := before; i < len(r.rule.Statements); i++ {
@@ -222,7 +222,7 @@ func (p *parser) twice(first, s *policy.Statement) {
 		p.report(s.Pos, "contradiction", "", "this rule contradicts itself: %s of %s is allowed here%s and in line %d with different qualifiers; delete one of the two",
 			s.Usage, quote(s.Pattern.String()), through, first.Pos.Line)
 	case through == "" && first.Resource == "" && first.Local == "" && first.Written == s.Written:
-		p.report(s.Pos, "listed-twice", "", "%s of %s is already %s in line %d; delete this one", s.Usage, quote(s.Pattern.String()), verdicts[s.Allow], first.Pos.Line)
+		p.report(s.Pos, "listed-twice", "", "%s of %s is already %s in line %d; delete this entry", s.Usage, quote(s.Pattern.String()), verdicts[s.Allow], first.Pos.Line)
 	}
 }
 
@@ -336,11 +336,11 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 		if i := strings.IndexByte(rest, '/'); i >= 0 {
 			path = rest[i:]
 		}
-		p.report(posOf(n), "bad-path", path, "this is a whole address; write only the path, and if the rule is not for all hosts, put the host under \"hosts\"")
+		p.report(posOf(n), "bad-path", path, "this is a full web address; write only the path, and if the rule is not for all hosts, put the host under \"hosts\"")
 	case hostAndPath.MatchString(text) && p.sets[strings.ToLower(text)] == nil:
 		p.report(posOf(n), "bad-path", text[strings.IndexByte(text, '/'):], "this is a host with a path; write only the path, and if the rule is not for all hosts, put the host under \"hosts\"")
 	case containsFold(yesAndNo, text) && setsToo:
-		p.report(posOf(n), "bad-path", "", "invalid path %s: write paths, or / for the whole site; for the opposite, move this entry from disallow to allow, or from allow to disallow", quote(text))
+		p.report(posOf(n), "bad-path", "", "invalid path %s: write paths, or / for the whole site. If you mean the opposite rule, move this entry from disallow to allow, or from allow to disallow", quote(text))
 	case !setsToo && p.sets[strings.ToLower(text)] != nil:
 		p.report(posOf(n), "bad-path", "", "a set can only have paths, not other sets; repeat the paths of %s here", quote(text))
 	case !setsToo:

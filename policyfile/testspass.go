@@ -80,7 +80,7 @@ func TestsPass(tests []policy.Expectation, ds Diagnostics) claim.Claim {
 	var c claim.Coverage
 	if n := count[claim.CannotBeJudged]; n > 0 {
 		c.Gaps = append(c.Gaps, claim.Gap{
-			Name: "tests-not-run", Count: int64(n), What: english.Count(n, "test") + " ask about too many crawlers and hosts, and were not run",
+			Name: "tests-not-run", Count: int64(n), What: english.Count(n, "test") + " could not be run, because there are too many combinations of crawlers and hosts",
 			Close: "write an address with a host instead of a path",
 		})
 	}

@@ -35,7 +35,7 @@ type qualifierText struct {
 }
 
 var qualifiedFields = append(fields[*qualified]{
-	key("usage", "the usage that is qualified, such as present-snippet", usageShape, readQualifiedUsage, nil).must(),
+	key("usage", "the usage that the qualifiers limit, such as present-snippet", usageShape, readQualifiedUsage, nil).must(),
 }, qualifierFields(func(q *qualified) *[]qualifierText { return &q.qualifiers })...)
 
 // qualifierFields returns the qualifiers of ACAP 1.0 section 2.5 as keys of a map.
@@ -169,7 +169,7 @@ func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
 			p.report(posOf(n), "bad-usage", "", "a named usage cannot contain %s; write it in the rule itself", quote(text))
 			return
 		case standard && usage == policy.Other:
-			p.report(posOf(n), "bad-usage", "", `"other" can only be disallowed, and a named usage can only be allowed; leave it out`)
+			p.report(posOf(n), "bad-usage", "", `"other" can only be disallowed, and a named usage can only be allowed; leave "other" out`)
 			return
 		case standard:
 			parts = []policy.UsagePart{{Usage: usage}}

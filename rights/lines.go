@@ -54,7 +54,7 @@ func (f *Vocabulary) byPath(c *Client) ([]policy.Line, []policy.Problem) {
 		text := f.StrictLine(c)
 		line := f.everywhere(c, text)
 		problems := []policy.Problem{policy.NewProblem(policy.Warning, f.Crossing, line.Pos,
-			"the paths for train-ai, ai-use and search overlap in too many ways for robots.txt. So robots.txt says %q for every path; use paths without * and $", text)}
+			"the paths for train-ai, ai-use and search overlap in too many ways for robots.txt. So robots.txt states %q for every path; use paths without * and $", text)}
 		if text == "" {
 			return nil, problems
 		}

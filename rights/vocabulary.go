@@ -117,7 +117,7 @@ var contradictions = []struct {
 }{
 	{"full", 1, policy.Disallowed, "content may be summarized and reproduced"},
 	{"full", 0, policy.Disallowed, "content may be used in full"},
-	{"immediate", 2, policy.Allowed, "content may not be stored, but a search index has to store content"},
+	{"immediate", 2, policy.Allowed, "content may not be stored (a search index has to store it)"},
 }
 
 // CheckUse reports the decisions of a view that contradict the setting of how far content may be used.
@@ -131,7 +131,7 @@ func (f *Vocabulary) CheckUse(publish *policy.Publish, v *View) (problems []poli
 		for _, c := range contradictions {
 			if d := cell.Value[c.usage]; c.use == use && d.Verdict == c.verdict && d.Statement != nil {
 				problems = append(problems, policy.NewProblem(policy.Warning, "rights-differ", d.Statement.Pos,
-					`%s is %s here, but "%s: %s" under publish says that %s; write "%s: reference"`,
+					`%s is %s here, but with "%s: %s" under publish, Caddy publishes that %s; write "%s: reference"`,
 					policyUsages[c.usage], c.verdict, f.Key, use, c.says, f.Key))
 				break
 			}

@@ -329,7 +329,7 @@ func (s Set) WithoutUnknown() Set {
 }
 
 // Without returns s without the unknown rules and malformed values that drop returns true for. The argument of drop
-// is "name", "name:value" or, for a parameter that cannot be written so, "name=item".
+// is "name", "name:value" or, for a parameter that cannot be written as "name:value", "name=item".
 func (s Set) Without(drop func(rule string) bool) Set {
 	return s.drop(func(w string) bool { return !permissive(w) && drop(w) })
 }

@@ -58,7 +58,7 @@ func (p Problem) String() string {
 	case BadToken:
 		return fmt.Sprintf("the name %q is not valid in a header field; its rules were left out", p.Text)
 	case NoRobotsTag:
-		return fmt.Sprintf("%s cannot name %q; its rules are in %s only", p.Field, p.Text, XRobotsTagField)
+		return fmt.Sprintf("%s cannot name the crawler %q, so the rules for this crawler are only in %s", p.Field, p.Text, XRobotsTagField)
 	case RuleLost:
 		return fmt.Sprintf("%s cannot express the rule %q, which was left out", p.Field, p.Text)
 	}

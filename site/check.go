@@ -100,16 +100,16 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		tags := strings.Count(s.pages.elements(members, nil, 0).HTML(), "<meta")
 		if tags > maxElements || len(members) > maxNames {
 			problems = append(problems, policy.NewProblem(policy.Warning, "many-meta-tags", sm.pos,
-				"this adds %s to every page like %s, and rules for %d crawlers to its headers. "+
-					`Write this in a rule with "for: everyone" if it may apply to all crawlers, name only the crawlers that matter, or %s`,
+				"with this entry, Caddy adds %s to each page such as %s, and rules for %d crawlers to its headers. "+
+					`Write the entry in a rule with "for: everyone" if it may apply to all crawlers, name only the crawlers that matter, or %s`,
 				english.Count(tags, "meta tag"), sm.path, len(members), tailored))
 		}
 		problems = append(problems, unnamed(ps, sm.pos)...)
 		for _, p := range ps {
 			if p.Kind == robotstag.TooLong {
 				problems = append(problems, policy.NewProblem(policy.Error, "header-too-large", sm.pos,
-					"the %s header for %s is longer than the %d bytes that a reader has to accept. "+
-						`Name fewer crawlers, write these entries in a rule with "for: everyone", or `+tailored,
+					"the %s header for %s is longer than the %d bytes that crawlers have to accept. "+
+						`Name fewer crawlers, write the entries for this path in a rule with "for: everyone", or `+tailored,
 					p.Field, sm.path, robotstag.Limit))
 			}
 		}
@@ -124,8 +124,8 @@ func unnamed(ps []robotstag.Problem, pos policy.Pos) (problems []policy.Problem)
 		kind    robotstag.Kind
 		message string
 	}{
-		{robotstag.NoRobotsTag, "Robots-Tag cannot name %s, so only X-Robots-Tag has this rule; publish both, or write it in a rule with \"for: everyone\""},
-		{robotstag.BadToken, "neither Robots-Tag nor X-Robots-Tag can name %s, so neither header has this rule; write it in a rule with \"for: everyone\""},
+		{robotstag.NoRobotsTag, "Robots-Tag cannot name %s, so only X-Robots-Tag has this rule; publish both headers, or write the entry in a rule with \"for: everyone\""},
+		{robotstag.BadToken, "neither Robots-Tag nor X-Robots-Tag can name %s, so neither header has this rule; write the entry in a rule with \"for: everyone\""},
 	} {
 		var names []string
 		for _, p := range ps {
@@ -198,7 +198,7 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 			more = fmt.Sprintf(" (and %d more like this)", len(all)-1)
 		}
 		report(policy.NewProblem(policy.Hint, "rights-stricter", d.Statement.Pos,
-			"%s under publish cannot address single crawlers. If a usage is disallowed for one crawler, these documents disallow it for all crawlers. This line about %s is in the rule %q%s; if that is too strict, write the rule for everyone, or switch these documents off",
+			"%s under publish cannot address single crawlers. If a usage is disallowed for one crawler, these documents disallow it for all crawlers. This entry for %s, in the rule %q, is only for some clients%s. If the documents are too strict, switch them off; otherwise, write the rule for everyone",
 			on, d.Statement.Usage, s.RuleName(d.Rule), more))
 	}
 	cells, exact := view.Cells()

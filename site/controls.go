@@ -192,9 +192,9 @@ func ControlsText(all []ControlState) string {
 	}
 	const patterns = 3
 	var b strings.Builder
-	b.WriteString("the controls that operators offer against AI, and which of them are sent:\n")
+	b.WriteString("the controls with which operators let a site opt out of AI, and which of them Caddy sends:\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "  USAGE\tOPERATOR\tSENT\tWHERE\tALSO TAKES AWAY\tTO BE DONE BY HAND")
+	fmt.Fprintln(w, "  USAGE\tOPERATOR\tSENT\tWHERE\tALSO PREVENTS\tWHAT YOU CAN DO")
 	or := func(text, none string) string {
 		if text == "" {
 			return none

@@ -141,7 +141,7 @@ func (s *Site) Explain(q Question) *Explanation {
 	}
 	robots := s.explainRobots(query)
 	if e.AnyCase {
-		robots.Differs = append(robots.Differs, "robots.txt cannot express this, because its readers distinguish letter case (RFC 9309 section 2.2.2)")
+		robots.Differs = append(robots.Differs, "robots.txt cannot express this, because crawlers distinguish letter case in it (RFC 9309 section 2.2.2)")
 	}
 	e.Channels = []Channel{robots, s.explainHeaders(query), s.explainPage(query), s.explainEdge(query, &target, clients)}
 	if stated := slices.ContainsFunc(s.File.Spec.Rules, statesRights); stated || s.File.Spec.Publish.License != "" {
@@ -238,7 +238,7 @@ func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.Crawle
 	info, how := s.Policy.CrawlerInfo(decides), "recognized by its User-Agent"
 	switch {
 	case info.RobotsOnly && info.ReadsMeta:
-		how = "a token for robots.txt, headers and meta tags, which no client sends"
+		how = "a token that is used only in robots.txt, headers and meta tags, and never in a User-Agent"
 	case info.RobotsOnly:
 		how = "a token that is used only in robots.txt"
 	case s.Policy.Crawler(e.Agent) != 0:
@@ -379,7 +379,7 @@ func (s *Site) explainEdge(q policy.Query, t *Target, named []Client) Channel {
 		}
 	case policy.ModeOff, policy.ModeUnset:
 		c.Summary = "the request passes although the policy disallows it, because enforce is off for this rule"
-		c.Differs = []string{"robots.txt asks the crawler to stay away, and nothing enforces it"}
+		c.Differs = []string{"robots.txt asks the crawler not to fetch the page, and the server does not enforce this"}
 	}
 	return c
 }

@@ -42,7 +42,7 @@ rules:
 		{"GPTBot", "/.well-known/x", false, "is not blocked there"},
 		{"Bingbot/2.0", "/news/", true, "It may crawl"},
 		{"Bingbot/2.0 (ai-training)", "/news/", false, "It may not crawl"},
-		{"Mozilla/5.0 Firefox/143.0", "/admin/", false, "is not blocked"},
+		{"Mozilla/5.0 Firefox/143.0", "/admin/", false, "are not blocked"},
 	} {
 		u, err := url.Parse("https://www.example.com" + c.path)
 		if err != nil {
@@ -142,7 +142,7 @@ func TestExplainDespite(t *testing.T) {
 			if err := e.WriteText(&text); err != nil {
 				t.Fatal(err)
 			}
-			if e.MayCrawl || len(e.Despite) != 1 || e.Despite[0].Why != c.why || !strings.Contains(text.String(), "this rule does not allow it, because "+c.why) {
+			if e.MayCrawl || len(e.Despite) != 1 || e.Despite[0].Why != c.why || !strings.Contains(text.String(), "; this has no effect here, because "+c.why) {
 				t.Errorf("%+v\n%s", e.Despite, text.String())
 			}
 			if !strings.Contains(e.Expect, "Googlebot may not crawl ") || !strings.HasSuffix(e.Expect, c.path) {

@@ -51,7 +51,7 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	case sent.IsEmpty() && slices.ContainsFunc(page.Declared, func(d Declared) bool { return d.Published && d.Restricts() }):
 		c.Summary = "no robots rule in the headers restricts this crawler"
 	case sent.IsEmpty() && stated(h) != "":
-		c.Summary = "no robots rule in the headers restricts this crawler; for everyone, they state " + stated(h)
+		c.Summary = "no robots rule in the headers restricts this crawler; their preferences for everyone are " + stated(h)
 	case sent.IsEmpty():
 		c.Summary = "nothing in the headers restricts this crawler"
 	default:
@@ -115,8 +115,8 @@ func (s *Site) headerDiffers(q policy.Query, sent robotsrule.Set) (differs []str
 		own = own.Union(rules)
 	}
 	if extra := sent.Beyond(own); !extra.IsEmpty() {
-		differs = append(differs, fmt.Sprintf("in the policy, %q does not apply to this crawler. But rules for everyone reach it, too, "+
-			"because headers and meta tags cannot exempt one crawler (\"headers tailored\" can do so in headers)", extra.String()))
+		differs = append(differs, fmt.Sprintf("%q in headers and meta tags also applies to this crawler, although the policy does not restrict it in this way. "+
+			"Headers and meta tags cannot exempt one crawler from the rules for everyone (\"headers tailored\" can do so in headers)", extra.String()))
 	}
 	if info := s.Policy.CrawlerInfo(q.Crawler); q.Crawler != 0 && s.preferencesPublished() {
 		for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
@@ -149,7 +149,7 @@ func (s *Site) reasons(sources []robotstag.Source) []Reason {
 		}
 		reason := s.reason(src.Decision)
 		if src.Control {
-			reason.Says += ", so the control of its operator is sent: " + src.Rules.String()
+			reason.Says += ", so Caddy sends the control of the crawler's operator: " + src.Rules.String()
 		}
 		c.add(reason)
 	}

@@ -68,7 +68,7 @@ func writeRights(b *strings.Builder, all []Register) {
 	if len(all) == 0 {
 		return
 	}
-	b.WriteString("\nRights documents and signals, for all readers:\n")
+	b.WriteString("\nRights documents and signals, the same for all crawlers:\n")
 	for _, r := range all {
 		fmt.Fprintf(b, "  %-15s %s\n%18sspecified by %s; who reads it: %s\n", r.Name, r.Says, "", r.Document, r.Readers)
 	}

@@ -73,7 +73,7 @@ func spelledOtherwise(l *robotsserve.Line, disallowed bool) string {
 	const who = "a crawler that compares URLs as they are written, such as Google's parser, "
 	switch {
 	case !disallowed:
-		return who + fmt.Sprintf("may not fetch the page, because of %q: robots.txt has the Allow in only one spelling, but the server treats all spellings alike", l.Text)
+		return who + fmt.Sprintf("may not fetch the page, because of %q: robots.txt has the Allow line in only one spelling, but the server treats all spellings alike", l.Text)
 	case l.Text == "":
 		return who + "may fetch the page, because no line has this spelling. robots.txt has up to four spellings of a path, but the server treats all spellings as the same path"
 	}
@@ -110,10 +110,10 @@ func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) stri
 			"robots.txt cannot ask for an identity, and addresses every client with that name", d.Verdict)
 	case names != nil && same(purposeless):
 		return fmt.Sprintf("for a client that names a purpose (%s), crawling is %s: "+
-			"robots.txt can say this only to crawlers that it does not name", strings.Join(names, ", "), d.Verdict)
+			"in robots.txt, rules for a purpose apply only to crawlers that no group names", strings.Join(names, ", "), d.Verdict)
 	}
 	return fmt.Sprintf("the policy decides that crawling is %s, but robots.txt cannot express this here. "+
-		"Its readers only compare the lengths of patterns, so robots.txt has the stricter rule", d.Verdict)
+		"Crawlers only compare the lengths of its patterns, so robots.txt has the stricter rule", d.Verdict)
 }
 
 // byEdge describes whether the server blocks a request that robots.txt does not disallow.

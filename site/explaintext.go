@@ -21,7 +21,7 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	}
 	for i := range e.Despite {
 		d := &e.Despite[i]
-		fmt.Fprintf(&b, "although %s; but this rule does not allow it, because %s\n", &d.Reason, d.Why)
+		fmt.Fprintf(&b, "although %s; this has no effect here, because %s\n", &d.Reason, d.Why)
 	}
 	for _, c := range e.Channels {
 		fmt.Fprintf(&b, "\n%s: %s.\n", c.title(), c.Summary)

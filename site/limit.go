@@ -41,7 +41,7 @@ func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID)
 		}
 		says := fmt.Sprintf("limits %s to %v, up to %d at once", whose, l, l.Burst)
 		if l.Delay {
-			says = fmt.Sprintf("limits %s to one in %v, because crawl-delay is enforced, and to %d at once", whose, l.Per, l.Burst)
+			says = fmt.Sprintf("limits %s to one in %v, up to %d at once, because crawl-delay is enforced", whose, l.Per, l.Burst)
 		}
 		c.add(Reason{Place: s.Place(l.Pos), Rule: s.RuleName(l.Rule), Says: says})
 		switch {

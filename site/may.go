@@ -12,13 +12,13 @@ import (
 // maySubject is the subject of [mayCrawl].
 type maySubject struct {
 	Explanation *Explanation
-	Site        claim.Known[bool] `gap:"site-robots-txt" what:"the site's own robots.txt is not known yet. It decides wherever the policy has no rule" close:"request /robots.txt of this host once, and ask again"`
+	Site        claim.Known[bool] `gap:"site-robots-txt" what:"the site's own robots.txt, which applies where the policy has no rule, is not known yet" close:"request /robots.txt of this host once, and then repeat this check"`
 }
 
 // mayCrawl is the claim that a crawler may crawl a page.
 var mayCrawl = claim.Register("may-crawl", func(s maySubject) claim.Finding {
 	e := s.Explanation
-	f := claim.Finding{Fails: !e.MayCrawl, Unjudged: "It cannot be judged whether it may crawl " + e.URL}
+	f := claim.Finding{Fails: !e.MayCrawl, Unjudged: "It is not known whether the crawler may crawl " + e.URL}
 	readAs := ""
 	if e.ReadAs != "" {
 		readAs = ", which servers may read as " + e.ReadAs
@@ -38,7 +38,7 @@ var mayCrawl = claim.Register("may-crawl", func(s maySubject) claim.Finding {
 	case e.MayCrawl:
 		f.Text = "It may crawl " + e.URL
 	case e.Crawler == nil:
-		f.Text = "Crawlers that the policy does not name may not crawl " + e.URL + readAs + ". A client that is not recognized is not blocked"
+		f.Text = "Crawlers that the policy does not name may not crawl " + e.URL + readAs + ". Clients that are not recognized are not blocked"
 	case e.Open:
 		f.Text = "It is asked not to crawl " + e.URL + ", but it is not blocked there, because crawlers learn the rules from this file"
 	default:

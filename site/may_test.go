@@ -32,7 +32,7 @@ func TestMayCrawl(t *testing.T) {
 		{"GPTBot", "/b/", nil, claim.Holds, "It may crawl https://h.example/b/: the policy does not disallow it"},
 		{"GPTBot", "/b/", known, claim.Fails, "It may not crawl https://h.example/b/"},
 		{"GPTBot", "/c/", known, claim.Holds, "It may crawl https://h.example/c/"},
-		{"GPTBot", "/b/", unknown, claim.CannotBeJudged, "It cannot be judged whether it may crawl https://h.example/b/"},
+		{"GPTBot", "/b/", unknown, claim.CannotBeJudged, "It is not known whether the crawler may crawl https://h.example/b/"},
 		{"GPTBot", "/a/", unknown, claim.Fails, "It may not crawl https://h.example/a/"},
 		{"Bytespider", "/b/", nil, claim.Fails, "https://h.example/b/"},
 		{"Bingbot", "/b/", nil, claim.Holds, "but not index it"},

@@ -30,7 +30,7 @@ func (d *Document) alert(o *Options, src *source, out Outcome) {
 	}
 	d.mu.Unlock()
 	if current {
-		o.Logger.Error("the policy was undone, and search engines lose something because of the undo", zap.String("policy", src.name), zap.String("sha256", out.Now.SHA256), zap.String("cost", cost))
+		o.Logger.Error("an undo restored an earlier version of the policy; with this version, search engines lose something, or a test of the policy fails", zap.String("policy", src.name), zap.String("sha256", out.Now.SHA256), zap.String("cost", cost))
 		o.emit("robots_policy.undo_cost", map[string]any{"policy": src.name, "sha256": out.Now.SHA256, "cost": cost})
 	}
 }
@@ -68,7 +68,7 @@ func (d *Document) markServed(ctx context.Context, o *Options, src *source) {
 	}
 	if err := src.stored.markServed(ctx, now.SHA256); err != nil {
 		if tries--; tries == 0 {
-			o.Logger.Warn("this server could not record in the storage that it serves this version; the command \"publish --undo\" may not find the version",
+			o.Logger.Warn("this server could not record in Caddy's storage which version of the policy it serves; the command \"publish --undo\" may not find this version",
 				zap.String("policy", src.name), zap.Error(err))
 		}
 	} else {

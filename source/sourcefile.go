@@ -85,9 +85,9 @@ const openRead = os.O_RDONLY | syscall.O_NONBLOCK
 func checkRegular(name string, info os.FileInfo) error {
 	switch {
 	case info.IsDir():
-		return fmt.Errorf("%s is a directory; name the policy file in it, such as %s", name, filepath.Join(name, "site-policy.yaml"))
+		return fmt.Errorf("%s is a directory; write the path of the policy file in it, such as %s", name, filepath.Join(name, "site-policy.yaml"))
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is a pipe or device; name a regular file", name)
+		return fmt.Errorf("%s is a pipe or device; write the path of a regular file", name)
 	}
 	return nil
 }

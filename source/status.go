@@ -157,7 +157,7 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descReloads    = newDesc("reloads_total", "Changes of the policy, by result: applied, or rejected because of an error.", "result")
+	descReloads    = newDesc("reloads_total", "Number of changes of the policy, by result: applied, or rejected because of an error.", "result")
 	descSuccessful = newDesc("last_reload_successful", "1 if Caddy serves the policy as it is in the source, 0 if the source has an error or cannot be read. For per-host files, 0 if their directory cannot be read.")
 	descLoaded     = newDesc("loaded_timestamp_seconds", "When the version in force was loaded, in Unix seconds.")
 	descChecked    = newDesc("checked_timestamp_seconds", "When the source of the policy was last read, in Unix seconds.")
@@ -165,7 +165,7 @@ var (
 	descRules      = newDesc("rules", "Number of rules in the version in force.")
 	descSites      = newDesc("sites", "Number of handlers that use the policy.")
 	descInfo       = newDesc("info", "Always 1; the label sha256 identifies the version in force.", "sha256")
-	descUndoCost   = newDesc("undo_cost", "1 while an undo is in force that makes search engines lose something or a test of the policy fail, otherwise 0.")
+	descUndoCost   = newDesc("undo_cost", "1 while an undo is in force because of which search engines lose something, or a test of the policy fails; otherwise 0.")
 	descHosts      = newDesc("hosts", "Number of per-host policy files, by state: served, broken (with an error) or missing.", "state")
 )
 
@@ -265,7 +265,7 @@ func (o *Options) report(src *source, out Outcome) {
 		}
 		o.emit("robots_policy.reload_failed", failed)
 	case recovered:
-		o.Logger.Info("policy recovered: the source has the served version again", policy, zap.String("sha256", now.SHA256))
+		o.Logger.Info("policy recovered: the source again contains the version that Caddy serves", policy, zap.String("sha256", now.SHA256))
 		o.emitReloaded(policy.String, now, now, []string{}, false)
 	case nothing:
 	}

@@ -113,7 +113,7 @@ func Static(policy *Snapshot) *Store {
 func (s *Store) open(ctx context.Context, o *Options) error {
 	if !IsHostTemplate(o.Policy) {
 		if o.Default != "" {
-			return errors.New("default needs a policy with {host} in its name")
+			return errors.New("\"default\" is only for policies whose name has a placeholder such as {host}")
 		}
 		return s.openDocument(ctx, o.Policy, o)
 	}
@@ -209,7 +209,7 @@ func newSource(name string, storage Storage) (*source, error) {
 	case strings.HasPrefix(name, StoragePrefix):
 		key, err := StorageKey(name)
 		if err == nil && storage == nil {
-			err = fmt.Errorf("there is no storage for the policy %s", name)
+			err = fmt.Errorf("the policy %s is in Caddy's storage, but no storage is available here", name)
 		}
 		if err != nil {
 			return nil, err

@@ -45,7 +45,7 @@ func Parse(data []byte) (f *File, notes []string, err error) {
 	}
 	for i, item := range items {
 		if i == maxRules {
-			note(i, "this rule and all that follow are left out, because the file has %d rules", len(items))
+			note(i, "this rule and all following rules are left out, because the file has too many rules (%d)", len(items))
 			// The omitted rules may have reserved any path.
 			f.Rules = append(f.Rules, Rule{pathpattern.All, Declaration{Reservation: Reserved}})
 			break

@@ -343,7 +343,7 @@ func (l *Losses) WordsOf(found []Found) (all []string) {
 
 func (l *Losses) unproven() (all []string) {
 	for _, token := range l.Reverified {
-		all = append(all, token+" is verified in another way than before, so its requests may fail verification; delete the entry for this crawler under \"crawlers\"")
+		all = append(all, token+" is now verified in a different way, so its requests may fail verification; delete the entry for this crawler under \"crawlers\"")
 	}
 	return all
 }

@@ -126,7 +126,7 @@ func TestVerifiedOtherwise(t *testing.T) {
 		{"the same proof", "enforcement: {mode: block, impostors: block}\n", false},
 	} {
 		d := compare.Sites(load(t, rules), load(t, rules+c.more), compare.Options{})
-		said := strings.Contains(strings.Join(d.Words(), "\n"), "Googlebot is verified in another way than before")
+		said := strings.Contains(strings.Join(d.Words(), "\n"), "Googlebot is now verified in a different way")
 		if got := len(d.Losses.Reverified) > 0; got != c.want || said != c.want {
 			t.Errorf("%s: %q", c.name, d.Words())
 		}

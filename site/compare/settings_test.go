@@ -50,7 +50,7 @@ func TestSettings(t *testing.T) {
 			if err := d.WriteText(&text); err != nil {
 				t.Fatal(err)
 			}
-			if says := text.String() == "Nothing changes.\n" || strings.HasPrefix(text.String(), "No decision and no setting changes"); says != (c.want == nil) {
+			if says := text.String() == "Nothing changes.\n" || strings.HasPrefix(text.String(), "All decisions and settings remain the same"); says != (c.want == nil) {
 				t.Errorf("the difference is described as %q", text.String())
 			}
 			if len(d.Changes) == 0 && c.want != nil && !strings.HasPrefix(text.String(), "No decision changes; these settings do:\n  "+c.want[0]+"\n") {
@@ -293,7 +293,7 @@ func TestSectionOfUncountedLosses(t *testing.T) {
 	if err := d.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	want := "Search engines lose (the search-loss limit does not count this):\n  everyone may no longer follow links of the whole site\n\n" +
+	want := "Search engines lose (not counted by the search-loss limit):\n  everyone may no longer follow links of the whole site\n\n" +
 		"Others lose:\n  everyone may no longer train AI with the whole site\n"
 	if text.String() != want {
 		t.Errorf("got %q", text.String())

@@ -61,7 +61,7 @@ var nothingChanges = claim.Register("nothing-changes", func(s changesSubject) cl
 	case !d.Empty():
 		f.Fails, f.Text = true, "something changes"
 	case d.RobotsTxt:
-		f.Fails, f.Text = true, "no decision and no setting changes, but the text of robots.txt changes"
+		f.Fails, f.Text = true, "all decisions and settings remain the same, but the text of robots.txt changes"
 	}
 	return f
 })
@@ -93,7 +93,7 @@ type section struct {
 var sections = []section{
 	{"Search engines lose:", func(c *Change) bool { return c.Lost&effect.Counted != 0 }},
 	{"Search engines lose, as intended:", func(c *Change) bool { return c.Intended&effect.Counted != 0 }},
-	{"Search engines lose (the search-loss limit does not count this):", func(c *Change) bool { return (c.Lost|c.Intended)&uncounted != 0 }},
+	{"Search engines lose (not counted by the search-loss limit):", func(c *Change) bool { return (c.Lost|c.Intended)&uncounted != 0 }},
 	{"Others lose:", func(c *Change) bool { return c.Effect == Loss }},
 	{"Gained:", func(c *Change) bool { return c.Effect == Gain }},
 	{"Stated differently:", func(c *Change) bool { return c.Effect == Stated }},

@@ -60,7 +60,7 @@ func (l *Losses) Known() claim.Known[*Losses] {
 	}
 	var c claim.Coverage
 	if !l.Complete {
-		c.Gaps = append(c.Gaps, claim.Gap{Name: GapTooLarge, What: tooLarge, Close: "use fewer paths with * for single crawlers"})
+		c.Gaps = append(c.Gaps, claim.Gap{Name: GapTooLarge, What: tooLarge, Close: "use fewer paths with * in rules for named crawlers"})
 	}
 	for _, u := range l.Unread {
 		c.Gaps = append(c.Gaps, u.gap())
