@@ -45,7 +45,7 @@ var ruleFields = fields[*ruleReader]{
 	key("disallow", "the usages that the rule disallows, each with its paths", statementsShape(false), readDisallow, nil),
 	key("app-directives", "directives that applications read from robots.txt, in the syntax that each application documents",
 		directivesShape(appFields), readAppDirectives, printAppDirectives),
-	key("robots-tag", "values of robots meta tags for which there is no usage, such as max-image-preview:large",
+	key("robots-tag", "values of robots meta tags that cannot be written as a usage, such as max-image-preview:large",
 		directivesShape(tagFields), readRobotsTag, printRobotsTag),
 	key("crawl-delay", "the number of seconds between two requests of the crawler; the value none removes the delay of a more general rule",
 		shape{"anyOf": []any{shape{"const": "none"}, shape{"type": "number", "exclusiveMinimum": 0, "maximum": maxDelay}}},
