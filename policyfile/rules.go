@@ -59,7 +59,7 @@ var ruleFields = fields[*ruleReader]{
 		}),
 	key("intended", "the safety checks that this rule may fail, such as [blocks-search]; write true if the rule fails only one",
 		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.SafetyChecks()...))}}, readIntended, printIntended),
-	subMap("requests", "requests to the crawler to delete copies of a page or to fetch the page again; published only with action-requests: on, because ACAP 1.0 calls them not ready for use",
+	subMap("requests", "requests to the crawler, such as to delete all copies of a page; published only with action-requests: on, because ACAP 1.0 calls them not ready",
 		requestFields, func(r *ruleReader) *ruleReader { return r }),
 	textKey("permissions-reference", "the address of further ACAP records (ACAP 1.0); besides this key, the rule can only have the keys for, hosts and name",
 		textShape("a path or an address", `^(/|https?://)`), (*parser).addressOrPath,
