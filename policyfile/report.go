@@ -140,7 +140,7 @@ var codeTable = []Code{
 	{"bad-expectation", policy.Error, "A test that cannot be read"},
 	{"expectation-failed", policy.Error, "A test of the policy fails"},
 
-	{"more-than-allowed", policy.Warning, "Too many rules in a policy that was accepted earlier"},
+	{"more-than-allowed", policy.Warning, "Too many rules in a policy that Caddy accepted earlier"},
 	{"expectation-no-longer-holds", policy.Warning, "A test of the policy no longer passes"},
 	{"listed-twice", policy.Warning, "An entry appears twice in a list"},
 	{"another-catalog", policy.Warning, "The policy was written for another crawler catalog"},
@@ -149,7 +149,7 @@ var codeTable = []Code{
 	{UnknownCrawler, policy.Warning, "An unknown crawler"},
 	{"token-not-allowed", policy.Warning, "A token that RFC 9309 does not allow"},
 	{"name-with-space", policy.Hint, "A token with a space"},
-	{"has-a-usage", policy.Warning, "A value of robots-tag for which a usage exists"},
+	{"has-a-usage", policy.Warning, "A value of robots-tag that can be written as a usage"},
 	{"duplicate-app-directive", policy.Warning, "Two directives for one application and path"},
 	{"unused-name", policy.Warning, "A set or usage that no rule uses"},
 }

@@ -124,12 +124,12 @@ var publishFields = fields[*policy.Publish]{
 		func(w *printer, b *policy.Publish) {
 			w.plainIf(b.ContentSignal != policy.Off, "content-signal", cmp.Or(b.ContentSignalUse, "on"))
 		}),
-	key("controls", "the controls with which operators let a site opt out of AI, such as the token Google-Extended, or noarchive for Bingbot. With auto (the default), Caddy sends a control only where the rules disallow every usage that the control prevents. To choose controls yourself, write a map from crawlers or tokens to values, such as noarchive. Caddy sends each value where train-ai or ai-use is disallowed. With off, Caddy does not send any control",
+	key("controls", "the controls that operators offer for opting out of AI, such as the token Google-Extended, or noarchive for Bingbot. With auto (the default), Caddy sends a control only where the rules disallow every usage that the control prevents. To choose controls yourself, write a map from crawlers or tokens to values, such as noarchive. Caddy sends each value where train-ai or ai-use is disallowed. With off, Caddy does not send any control",
 		shape{"anyOf": []any{choiceShape(controlWords...), namedShape("controls by crawler or token", textShape("a crawler or token with such a control", ""), textShape("the value, or off", ""))}},
 		readControls, printControls),
 	subMap("usage-tokens", "tokens that name groups in robots.txt; each of these groups has the rules for a usage, not for a crawler", usageTokenFields,
 		func(b *policy.Publish) *policy.Publish { return b }),
-	switchKey("noai", "the words noai and noimageai in the headers and meta tags of pages for which train-ai is disallowed for everyone",
+	switchKey("noai", "the words noai and noimageai in the headers and meta tags of pages where train-ai is disallowed for everyone",
 		func(b *policy.Publish) *policy.Switch { return &b.NoAI }, "on", "off"),
 	switchKey("tdmrep", "TDMRep: /.well-known/tdmrep.json, headers and meta tags",
 		func(b *policy.Publish) *policy.Switch { return &b.TDMRep }, "on", "off"),

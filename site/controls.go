@@ -192,7 +192,7 @@ func ControlsText(all []ControlState) string {
 	}
 	const patterns = 3
 	var b strings.Builder
-	b.WriteString("the controls with which operators let a site opt out of AI, and which of them Caddy sends:\n")
+	b.WriteString("the controls that operators offer for opting out of AI, and which of them Caddy sends:\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  USAGE\tOPERATOR\tSENT\tWHERE\tALSO PREVENTS\tWHAT YOU CAN DO")
 	or := func(text, none string) string {
