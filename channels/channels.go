@@ -44,8 +44,8 @@ type Channel struct {
 	Page       *Page              // header fields and meta tags, or nil
 	File       *File              // the channel's document, or nil
 
-	// Says returns the channel's texts about a page that are for everyone. If Says is nil, the other parts of the
-	// channel have these texts.
+	// Says returns what the channel tells all crawlers about a page. Says is nil if the other fields of Channel contain
+	// these texts.
 	Says func(Question) []string
 }
 
@@ -173,8 +173,8 @@ func At(p *policy.Publish, path string) *Channel {
 	return nil
 }
 
-// Only returns the only channel that can express license requests, references to other records, purposes, the usage
-// "other", and qualifiers for which search engines have no rule.
+// Only returns the channel with ACAP records. No other channel can express license requests, references to other
+// records, purposes, the usage "other", or qualifiers for which search engines do not have a rule.
 func Only() *Channel { return &records }
 
 // Documents returns the channels with documents.

@@ -209,7 +209,7 @@ func (f *feeder) read(name string, number int) (damage, err error) {
 
 var fieldsLine = []byte("#Fields:")
 
-// lastW3C returns the format that applies after some lines.
+// lastW3C returns the format of the last #Fields line in lines, or before if there is none.
 func lastW3C(lines []byte, before *w3cFormat) *w3cFormat {
 	for {
 		i := bytes.Index(lines, fieldsLine)

@@ -67,7 +67,8 @@ func after(prefix string) string {
 	return prefix + "\xff\xff\xff\xff" // these bytes do not occur in texts
 }
 
-// textsOf returns the expressions for the texts in some columns, which are separated by commas.
+// textsOf returns SQL expressions for the texts in some columns. In columns and in the result, commas separate the
+// items.
 func (d *dialect) textsOf(columns string) string {
 	all := columnList(columns)
 	for i := range all {
@@ -92,7 +93,7 @@ func conditions(all ...string) string {
 	return " WHERE " + strings.Join(all, " AND ")
 }
 
-// numbersIn sets each number to the value of a field, or to 0.
+// numbersIn parses each field f[i] into n[i]. The number is 0 if the field is not numeric.
 func numbersIn(f []string, n []int64) {
 	for i := range f {
 		n[i], _ = strconv.ParseInt(f[i], 10, 64)

@@ -64,7 +64,7 @@ func Policy(size PolicySize) string {
 	return b.String()
 }
 
-// rule returns one of the many rules. Among the rules that only the larger policy has, a third is for partners' own
+// rule returns rule number i of a policy. Among the rules that only the larger policy has, a third is for partners' own
 // pages, and a third for other hosts.
 func rule(r *rand.Rand, i int, partners []string) string {
 	usage := []string{"index", "follow", "present-snippet", "present-thumbnail"}[r.IntN(4)]
