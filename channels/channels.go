@@ -63,14 +63,15 @@ type Group struct {
 	// Reasons yields the texts of the lines about a host and path, with the rules and places that cause them. Reasons
 	// is nil if the decisions of the policy cause the lines.
 	Reasons func(*policy.Policy, policy.Query, func(r *policy.Rule, at policy.Pos, says string))
-	// Values describes texts that are not part of decisions. It is nil if the channel has no such texts.
+	// Values describes texts that the channel publishes in addition to decisions. It is nil if there are none.
 	Values *Values
 }
 
 // Hint is a diagnostic message with its code.
 type Hint struct{ Code, Text string }
 
-// Values describes texts that are not decisions, but can differ between two policies.
+// Values describes texts of a channel that are not decisions, such as the directives in App-Directives. Two policies
+// are compared by these texts, too.
 type Values struct {
 	Names    func(*policy.Policy) []string
 	Patterns func(*policy.Rule) []pathpattern.Pattern
