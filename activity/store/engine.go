@@ -19,7 +19,7 @@ type engine interface {
 	dialect() *dialect
 	// query calls each with every row, both as texts and as numbers. The number of a field that is not numeric is 0.
 	query(ctx context.Context, text string, fields int, each func(f []string, n []int64)) error
-	// where returns the beginning of a condition for the rows to read.
+	// where returns a WHERE clause with the given conditions, or "" if there are none.
 	where(and ...string) string
 }
 
@@ -122,8 +122,8 @@ func (r *Reader) query(ctx context.Context, text string, fields int, row func(f 
 
 func (*FleetReader) dialect() *dialect { return &clickhouseDialect }
 
-// where also selects the rows of r.Node, if a server is chosen. These include the rows that the server sent under an
-// earlier name.
+// where also restricts the rows to the server r.Node, unless it is "". The rows include those that the server sent
+// under an earlier name.
 func (r *FleetReader) where(and ...string) string {
 	if r.Node != "" {
 		and = append([]string{"store IN (SELECT store FROM servers FINAL WHERE server_name = " + clickhouse.Quote(r.Node) + ")"}, and...)
