@@ -74,7 +74,7 @@ func (s *server) evidenceFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.out = zip.NewWriter(impatient{w})
-	if err := b.write(); err != nil { // the archive's directory is missing, so readers see that the archive is incomplete
+	if err := b.write(); err != nil { // the archive does not get its table of contents, so its readers see that it is incomplete
 		s.logger.Error("a download of evidence is incomplete", zap.Error(err))
 		return
 	}

@@ -118,8 +118,8 @@ var reaches = claim.Register("evidence-last", func(s lastSubject) claim.Finding 
 	return f
 })
 
-// Reaches returns the claim that no line is missing at the end of the log in dir. m is the mark from a copy that was
-// stored in another place than the log, or nil if there is no copy.
+// Reaches returns the claim that no line is missing at the end of the log in dir. m is the mark from a copy in another
+// place than the log, or nil if there is no copy.
 func (c *Check) Reaches(dir string, m *Mark) (claim.Claim, error) {
 	s := lastSubject{Check: c}
 	if m == nil {

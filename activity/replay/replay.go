@@ -24,7 +24,7 @@ import (
 // Options configures a replay.
 type Options struct {
 	New   *site.Site
-	Old   *site.Site // previous policy; nil means that nothing was blocked
+	Old   *site.Site // previous policy; nil means that no request was blocked
 	Files []string   // logs, as [accesslog.Expand] returns them
 	// Stored reads the rows of an activity database between two times. It may be nil. StoreName is the name of the
 	// database in the report.

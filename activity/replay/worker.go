@@ -24,7 +24,7 @@ import (
 
 type worker struct {
 	options  *Options
-	new, old *decider // if old is nil, the new policy is compared with a server that blocks nothing
+	new, old *decider // if old is nil, the new policy is compared with a server that does not block any request
 	tally    *tally
 	queue    *queue
 	ids      *identifier
@@ -282,7 +282,7 @@ func (w *worker) visits(v *activity.Totals) {
 		stored.Identity = policy.Verified
 	case activity.Impostor:
 		stored.Identity = policy.Impostor
-	case activity.Unverified, activity.Audit: // an activity database returns no requests of audits
+	case activity.Unverified, activity.Audit: // an activity database does not return requests of audits
 	}
 	if v.Path == activity.OtherPath {
 		t.other += v.Requests

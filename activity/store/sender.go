@@ -157,7 +157,7 @@ func (d *sender) sendTable(ctx context.Context, f *Fleet, o origin, t *outgoingT
 	send := func() error {
 		if rows.Len() > 0 {
 			if inserts > 0 {
-				time.Sleep(insertPause) // sending the rows of two days must not overload the fleet's database
+				time.Sleep(insertPause) // many statements in a row must not overload the fleet's database
 			}
 			if err := insert(ctx, f, t.name, t.columns(), rows.Bytes()); err != nil {
 				return err
