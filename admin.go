@@ -250,8 +250,8 @@ func chosenAmong(r *http.Request, all []*source.Document) ([]*source.Document, e
 	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; the policies in use are: %s", name, namesOf(all)))
 }
 
-// served is a policy in use. Its method finds the upstream's robots.txt, which the site may merge into its own
-// robots.txt.
+// served is a policy in use. Upstream returns a function that finds the robots.txt of the upstream, which the site may
+// merge into its own robots.txt.
 type served interface {
 	Upstream() site.Below
 }
@@ -283,8 +283,8 @@ func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, err
 	return chosen[0].Current(), chosen[0], nil
 }
 
-// These are the default period of violations, and the maximum number of rows in a response. A response also has the
-// total number of rows, and the number of rows to skip for the next response.
+// violationsSince is the default period of violations. A response has at most maxViolations rows. It also has the total
+// number of rows, and the value of the parameter "skip" for the next request.
 const (
 	violationsSince = 7 * 24 * time.Hour
 	maxViolations   = 1000

@@ -68,9 +68,9 @@ type Handler struct {
 	// the status of that response, and the site's error routes answer. Default: `respond`.
 	Refuse string `json:"block_with,omitempty"`
 
-	// How requests for `/robots.txt` are answered. `replace` answers with the policy's robots.txt. `merge` also
-	// adds the lines of the next handlers' robots.txt where the policy is silent. `off` passes the requests on.
-	// Default: `replace`.
+	// How requests for `/robots.txt` are answered. `replace` answers with the policy's robots.txt. `merge` also adds
+	// the lines of the next handlers' robots.txt where the policy has no rule. `off` passes the requests on. Default:
+	// `replace`.
 	RobotsTxt string `json:"robots_txt,omitempty"`
 
 	// How long clients and caches may use `/robots.txt`, at most `24h` (RFC 9309 section 2.4). With `0` they must
@@ -89,8 +89,9 @@ type Handler struct {
 	// `replace` removes the page's rules. `off` does not change pages. Default: `merge`.
 	Meta string `json:"meta,omitempty"`
 
-	// The number of bytes of a page that are held while its head is searched. If the head is longer, meta tags
-	// after these bytes are not changed, and the log says so once. At most 16 MiB. Default: 131072.
+	// How many bytes of a page are searched for its head. The handler does not send these bytes before the search ends.
+	// If the head is longer, meta tags after these bytes are not changed, and the log says so once. At most 16 MiB.
+	// Default: 131072.
 	MetaLimit int `json:"meta_limit,omitempty"`
 
 	// The time between checks of the policy for changes. A negative duration means that the policy is checked only when
@@ -105,8 +106,8 @@ type Handler struct {
 	// one that Caddy determines, so set `trusted_proxies` behind a proxy. Default: `embedded`.
 	Verify []string `json:"verify,omitempty"`
 
-	// Ranges of non-public addresses, in CIDR notation. Lists and keys may be fetched from these addresses. Use it for
-	// crawlers on an intranet. Default: none.
+	// Ranges of non-public addresses, in CIDR notation. Lists and keys may be fetched from these addresses. Use this
+	// setting for crawlers on an intranet. Default: none.
 	VerifyFrom []string `json:"verify_from,omitempty"`
 
 	// The protocol that another server uses to ask, at the path `/decide`, about requests that it has received. `nginx`
@@ -208,7 +209,8 @@ var (
 	metaModes = map[string]metainject.Mode{"merge": metainject.Merge, "replace": metainject.Replace, "off": metainject.Off}
 )
 
-// provisioned returns the policies of a handler. A provisioned can be created before the handler is provisioned.
+// provisioned finds the policies of a handler. It can be created before the handler is provisioned, because Get looks
+// up the policies when it is called.
 type provisioned struct{ *Handler }
 
 func (p provisioned) Get(ctx context.Context, host string) (*source.Snapshot, error) {

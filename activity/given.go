@@ -8,14 +8,14 @@ import (
 	"weak"
 )
 
-// Given holds one GivenTo for each of the Recorders that the handlers of a policy version use. Usually there is only
-// one. The zero value is empty. It is safe for concurrent use.
+// Given holds a GivenTo for each Recorders value that handlers of the same policy version use. Usually all of them use
+// the same one. The zero value is empty. It is safe for concurrent use.
 type Given struct {
 	mu  sync.Mutex // serializes changes
 	all atomic.Pointer[[]*GivenTo]
 }
 
-// GivenTo remembers which texts of a policy version were already passed to certain Recorders.
+// GivenTo remembers which texts of a policy version have already been passed to one Recorders value.
 type GivenTo struct {
 	to         weak.Pointer[Recorders]
 	generation atomic.Uint64 // generation of the Recorders that received the publication

@@ -17,8 +17,8 @@ import (
 type Publication struct {
 	ID string `json:"id"` // SHA-256 of all other fields except Number, Time, By and Note
 	// Number is the name that people see. It is the number of the policy's version. If the program or the catalog has
-	// changed since the policy changed, a dot and the number of these changes follow. Number is empty if the version
-	// was not counted.
+	// changed since the policy changed, a dot and the number of these changes follow, as in 3.1. Number is empty if the
+	// server has not numbered the version.
 	Number    string          `json:"version,omitempty"`
 	Time      time.Time       `json:"-"`      // time when the publication came into force
 	By, Note  string          `json:"-"`      // who published the policy and why; empty if not known
@@ -47,7 +47,7 @@ func (p *Publication) Identify() {
 // Label returns the name that people see; see the function Label.
 func (p *Publication) Label() string { return Label(p.ID, p.Number) }
 
-// Label returns the name of a publication: v3, v3.1 or, if the publication was not counted, the start of its ID.
+// Label returns the name of a publication: v3, v3.1 or, if the publication has no number, the start of its ID.
 func Label(id, number string) string {
 	if number == "" {
 		return fmt.Sprintf("%.8s", id)

@@ -45,10 +45,11 @@ type addedRecorder struct {
 	removed    bool
 }
 
-// Generation returns a number that increases when a recorder is added or removed, or has begun to work.
+// Generation returns a number that increases when a recorder is added, is removed, or becomes ready.
 func (rs *Recorders) Generation() uint64 { return rs.changes.Load() }
 
-// Changed reports that a recorder has begun to work. After that, all publications are passed to the recorders again.
+// Changed is called when a recorder has become ready, for example because its database has been opened. After that, all
+// publications are passed to the recorders again.
 func (rs *Recorders) Changed() { rs.changes.Add(1) }
 
 // Add adds a recorder. Its dropped requests are counted under the given name. The returned function removes the

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// Field is the name of the lines.
+// Field is the key of the lines in robots.txt.
 const Field = "App-Directives"
 
 // Lines returns the App-Directives lines for a class of crawlers. purpose is the purpose that the crawlers declare, or

@@ -93,7 +93,7 @@ func namedAddresses(u *url.URL) []netip.Prefix {
 	return nil
 }
 
-// Sleep waits for a duration. If ctx ends earlier, it returns the error of ctx.
+// Sleep waits for a duration. If ctx ends before that, it returns the error of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

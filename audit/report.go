@@ -173,7 +173,7 @@ func alike(all []Finding) (groups [][]Finding) {
 	return groups
 }
 
-// MarshalJSON adds the texts that WriteText writes at the end.
+// MarshalJSON adds the numbers of findings, and the claim that WriteText writes last.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	type fields Report
 	return json.Marshal(struct {

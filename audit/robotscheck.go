@@ -22,7 +22,7 @@ func (a *auditor) robotsURL() *url.URL {
 	return &url.URL{Scheme: a.base.Scheme, Host: a.base.Host, Path: "/robots.txt"}
 }
 
-// robotsTxt fetches and checks robots.txt. If the response does not allow any crawling, a.rules stays nil.
+// robotsTxt fetches and checks robots.txt. If the response does not allow any crawling, a.rules remains nil.
 func (a *auditor) robotsTxt(ctx context.Context) error {
 	at := a.robotsURL()
 	r := a.fetch.get(ctx, at, a.own)

@@ -13,10 +13,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// The module has two costs: the program is larger, and the handler takes time. The flag -binary measures both. It
-// compares Caddy alone, Caddy with the unused module, Caddy with the unused module and console, and Caddy with the
-// module in use. All of them are built from the go.mod of this repository. The order of functions in memory can make a
-// program a few percent faster or slower, so each program is linked in several layouts.
+// The module has two costs: the program is larger, and the handler takes time. The flag -binary measures both. The
+// benchmark then compares Caddy alone, Caddy with the unused module, Caddy with the unused module and console, and
+// Caddy with the module in use. All of them are built from the go.mod of this repository. The order of functions in
+// memory can make a program a few percent faster or slower, so each program is linked in several layouts.
 
 // programs lists the programs to compare, each with the packages that its main package imports in addition to Caddy.
 var programs = []struct {
@@ -83,7 +83,7 @@ func buildPrograms(ctx context.Context, dir string, layout int, rep *report) (ma
 	return binaries, nil
 }
 
-// layoutSummary holds the cost of a pair in all layouts.
+// layoutSummary compares a row with its base, in all layouts.
 type layoutSummary struct {
 	Scenario string    `json:"scenario"`
 	Row      string    `json:"row"`

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// chooseRows returns the rows with these names, and their bases. If names is "", it returns all rows. It leaves out the
+// chooseRows returns the rows that names lists, and their bases. If names is "", it returns all rows. It leaves out the
 // rows whose programs are not installed on this machine, and adds a note to the report.
 func chooseRows(names string, rep *report) ([]*row, error) {
 	all := allRows()

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// The constant settle is how long a load runs before it is measured. Streams run longer before, and are measured for a
-// longer time, so that the measurement covers more than their beginnings.
+// The constant settle is the time between the start of a load and its measurement. For streams, both this time and the
+// measurement are streamSlow times as long. Otherwise, only the beginning of each stream would be measured.
 const (
 	settle     = 60 * time.Millisecond
 	streamSlow = 4
@@ -126,7 +126,7 @@ type sight struct {
 // enough is the smallest number of answers in a window.
 const enough = 4
 
-// fewest returns the number of answers that the slowest row has sent since the time of before.
+// fewest returns the number of answers that the slowest row has sent between before and l.
 func (l sight) fewest(before sight) float64 {
 	n := math.Inf(1)
 	for i := range l.counts {

@@ -44,8 +44,8 @@ type Channel struct {
 	Page       *Page              // header fields and meta tags, or nil
 	File       *File              // the channel's document, or nil
 
-	// Says returns the channel's texts about a page that are for everyone. If Says is nil, the other parts of the
-	// channel have these texts.
+	// Says returns what the channel tells all crawlers about a page. Says is nil if the other fields of Channel contain
+	// these texts.
 	Says func(Question) []string
 }
 
@@ -63,14 +63,15 @@ type Group struct {
 	// Reasons yields the texts of the lines about a host and path, with the rules and places that cause them. Reasons
 	// is nil if the decisions of the policy cause the lines.
 	Reasons func(*policy.Policy, policy.Query, func(r *policy.Rule, at policy.Pos, says string))
-	// Values describes texts that are not part of decisions. It is nil if the channel has no such texts.
+	// Values describes texts that the channel publishes in addition to decisions. It is nil if there are none.
 	Values *Values
 }
 
 // Hint is a diagnostic message with its code.
 type Hint struct{ Code, Text string }
 
-// Values describes texts that are not decisions, but can differ between two policies.
+// Values describes texts of a channel that are not decisions, such as the directives in App-Directives. Two policies
+// are compared by these texts, too.
 type Values struct {
 	Names    func(*policy.Policy) []string
 	Patterns func(*policy.Rule) []pathpattern.Pattern
@@ -173,8 +174,8 @@ func At(p *policy.Publish, path string) *Channel {
 	return nil
 }
 
-// Only returns the only channel that can express license requests, references to other records, purposes, the usage
-// "other", and qualifiers for which search engines have no rule.
+// Only returns the channel with ACAP records. No other channel can express license requests, references to other
+// records, purposes, the usage "other", or qualifiers for which search engines do not have a rule.
 func Only() *Channel { return &records }
 
 // Documents returns the channels with documents.

@@ -61,10 +61,10 @@ type Registered struct {
 
 var registered []Registered
 
-// Register registers a claim with its judge and returns the ID of the claim. The subject must be a struct. A [Known]
-// value among its fields that was never read is a gap. The struct tags "gap", "what" and "close" of the field are the
-// Name, What and Close of this gap. A field with the tag gap:"-" may remain unread. Register panics if another claim
-// has the name.
+// Register registers a claim with its judge and returns the ID of the claim. The subject must be a struct. If a field
+// of type [Known] holds a value that was never read, this is a gap. The struct tags "gap", "what" and "close" of the
+// field are the Name, What and Close of this gap. A field with the tag gap:"-" may remain unread. Register panics if
+// another claim has the same name.
 func Register[Subject any](name string, judge func(Subject) Finding) *ID[Subject] {
 	if slices.ContainsFunc(registered, func(r Registered) bool { return r.Name == name }) {
 		panic("claim: " + name + " is registered twice")
@@ -221,7 +221,7 @@ func (g Gap) Sentence() string {
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-// String returns a text that describes the gap, how to close it, and its name, which the user needs to accept it.
+// String describes the gap and how to close it, and names the gap for users who want to accept it.
 func (g Gap) String() string {
 	text := g.What
 	if g.Close != "" {

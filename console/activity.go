@@ -133,7 +133,8 @@ func open(a *Activity, o *optional.Opening, before error) (s openStore, err erro
 	return s, nil
 }
 
-// doubtStore is called after a failed read. It starts to check in the background whether the database is damaged.
+// doubtStore is called after a failed read. It starts a check in the background that finds out whether the database is
+// damaged.
 func doubtStore() {
 	if a := runningActivity(); a != nil {
 		a.store.With(func(s openStore) { go s.check() })

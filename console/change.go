@@ -393,7 +393,8 @@ func (v *view) publishedAs(p *store.Publication) *source.Published {
 	return nil
 }
 
-// signedOf returns the author and the note of a version, after a colon or a comma.
+// signedOf returns the phrase of signedWords for the person who published a version. It returns "" if the version
+// history does not have the version.
 func (v *view) signedOf(p *store.Publication) string {
 	if x := v.publishedAs(p); x != nil {
 		return signedWords(x.Signed)

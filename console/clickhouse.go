@@ -141,7 +141,7 @@ func (n fleetNode) HeardAgo() string { return lag(max(n.Heard, time.Minute)) + "
 // sentSubject holds the data that [sentAll] judges.
 type sentSubject struct {
 	Behind claim.Known[time.Duration] `gap:"silent-server" what:"the server has stopped sending totals" close:"if the server is stopped, start it again with its previous activity database. If it runs, find out why it does not reach the fleet database"`
-	Ago    time.Duration              // the time since the fleet's database had all requests of the server
+	Ago    time.Duration              // how long ago the fleet's database last had all requests of the server
 }
 
 // sentAll is the claim that a server of the fleet has sent all of its requests.

@@ -33,8 +33,8 @@ type Console struct {
 	// The name of the publisher or the site, which every page shows. Default: the first host that a policy names.
 	Title string `json:"title,omitempty"`
 
-	// Whether the console may change policies at `storage:`. If so, everyone who uses the console's address on this
-	// machine may change them. On the pages of a site, the roles decide who may change them.
+	// Whether the console may change policies in Caddy's storage (`storage:KEY`). If so, everyone who uses the
+	// console's address on this machine may change them. On the pages of a site, the roles decide who may change them.
 	Write bool `json:"write,omitempty"`
 
 	// The placeholder with the name of the person who uses the pages of a site. If the placeholder is a request header,

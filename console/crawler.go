@@ -176,8 +176,8 @@ func (v *view) mayWords(name string) string {
 	return text + ". "
 }
 
-// controls returns the state of the operators' controls on the main host of a page. If token is not "", it returns only
-// the controls for that crawler.
+// controls returns the states of the controls that operators offer against AI training and AI answers. They are for the
+// main host of the view. If token is not "", only the controls for that crawler are returned.
 func (v *view) controls(token string) []site.ControlState {
 	if v.Running == nil {
 		return nil
@@ -195,8 +195,8 @@ func (v *view) onlyClient(c *client, by ...store.Dimension) store.Query {
 	return q
 }
 
-// pathsOf returns a query for the paths that a client requested most often in the chosen period, or in its last 30 days
-// if the period is longer.
+// pathsOf returns a query for the paths that a client requested most often in the chosen period. If the period is
+// longer than 30 days, the query is only about its last 30 days.
 func (v *view) pathsOf(c *client) store.Query {
 	q := v.onlyClient(c, store.ByPath, store.ByDecision)
 	q.From, q.Limit = maxTime(q.From, q.To.AddDate(0, 0, -30)), 5000

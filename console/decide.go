@@ -98,7 +98,7 @@ func (v *view) DecideLink(do, who, place, on string) string {
 	return v.Link("change", "choose", do, "who", who, "place", place, "on", on, "#", "result")
 }
 
-// decideLinks holds the decision links that a cell of the Who may page offers.
+// decideLinks holds the decision links that a cell of the page "Who may" offers.
 type decideLinks struct {
 	Label string
 	Links []action

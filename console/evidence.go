@@ -24,8 +24,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// evidenceReaders limits the number of evidence downloads at the same time. Downloads have their own limit because they
-// can have hundreds of megabytes, and clients can read slowly.
+// evidenceReaders limits the number of evidence downloads at the same time. Downloads have a separate limit because
+// they can be hundreds of megabytes long, and clients can read slowly.
 var evidenceReaders = semaphore.NewWeighted(4)
 
 const (
@@ -33,8 +33,9 @@ const (
 	stalledTimeout  = 30 * time.Second // maximum time for which a client may stop reading
 )
 
-// evidenceFile sends an evidence archive with a report about one crawler. The archive can be verified elsewhere. People
-// who may see all hosts receive whole signed days. Others receive an excerpt.
+// evidenceFile sends an evidence archive with a report about one crawler. The archive can be verified on another
+// machine. People who may see all hosts receive complete days of the log, with their signatures. Others receive an
+// excerpt.
 func (s *server) evidenceFile(w http.ResponseWriter, r *http.Request) {
 	if !evidenceReaders.TryAcquire(1) {
 		w.Header().Set("Retry-After", "60")
@@ -73,7 +74,7 @@ func (s *server) evidenceFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.out = zip.NewWriter(impatient{w})
-	if err := b.write(); err != nil { // the archive's directory is missing, so readers see that the archive is incomplete
+	if err := b.write(); err != nil { // the archive does not get its table of contents, so its readers see that it is incomplete
 		s.logger.Error("a download of evidence is incomplete", zap.Error(err))
 		return
 	}

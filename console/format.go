@@ -145,7 +145,7 @@ var verdicts = map[string]verdict{
 	"unverified": {"v-unverified", "Unverified"}, "unknown": {"v-unverified", "Not known yet"},
 }
 
-// verdictOf returns the markup of a verdict. name is its name in code.
+// verdictOf returns the markup of a verdict. name is its key in verdicts.
 func verdictOf(name string) template.HTML {
 	v := cmp.Or(verdicts[name], verdicts["unlisted"])
 	return template.HTML(fmt.Sprintf(`<span class="v %s">%s</span>`, v.Class, v.Word))

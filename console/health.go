@@ -118,7 +118,7 @@ func (d *healthData) lead(v *view) string {
 	return text + sentences(status.ListsCurrent())
 }
 
-// recorded returns the claim that the records contain all requests.
+// recorded returns the claim that all requests of the last 24 hours were recorded.
 func (v *view) recorded() claim.Claim {
 	day := v.Now.Add(-24 * time.Hour)
 	c, err := v.coverage(day, v.Now)
@@ -131,8 +131,8 @@ func (v *view) recorded() claim.Claim {
 	return judgeRecorded(c, totals, err)
 }
 
-// totalsSince returns a phrase that names the totals since a day. If the first totals in the database are newer, the
-// phrase names the time when they begin.
+// totalsSince returns a phrase for the totals since a day, such as "the totals of the last 24 hours". If the first
+// totals in the database are newer, the phrase says when they begin.
 func totalsSince(b store.Bounds, day time.Time) string {
 	switch {
 	case b.FirstHour.IsZero() && b.FirstDay.IsZero():
@@ -143,8 +143,8 @@ func totalsSince(b store.Bounds, day time.Time) string {
 	return "the totals of the last 24 hours"
 }
 
-// judgeRecorded returns the claim that the recorders have all requests. c is the coverage of the totals, and totals is
-// the phrase that names them.
+// judgeRecorded returns the claim that no request is missing in the recorders or in the totals. c is the coverage of
+// the totals, and totals is the phrase that totalsSince returns.
 func judgeRecorded(c claim.Coverage, totals string, err error) claim.Claim {
 	s := recordedSubject{Totals: totals}
 	var missed uint64

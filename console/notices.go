@@ -77,7 +77,8 @@ func (v *view) count(holds func(*notice) bool) (alarms, warnings int) {
 	return alarms, warnings
 }
 
-// failingTests reports whether ds has a failing test. For a running policy, a failing test is only a warning.
+// failingTests reports whether the diagnostics ds contain a failed test. For a running policy, a failed test is only a
+// warning.
 func failingTests(ds policyfile.Diagnostics) bool {
 	return slices.ContainsFunc(ds, func(d policyfile.Diagnostic) bool { return d.IsFailedTest() })
 }

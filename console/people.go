@@ -70,8 +70,8 @@ func (s *server) who(r *http.Request, o *Console) person {
 	return p
 }
 
-// lacks returns "" if the sender of the request has a role, and may use it here. Otherwise it returns the reason why
-// not.
+// lacks returns "" if the sender of the request has the role r, and the console may change the policy. Otherwise it
+// returns a message with the reason why the sender cannot make changes.
 func (v *view) lacks(r role) string {
 	switch {
 	case !v.options.Write:

@@ -18,7 +18,7 @@ type anyFormat struct {
 
 var errNoJSON = errors.New("it is not a JSON object")
 
-// newAnyFormat returns a parser for JSON with the fields of root, and for all predefined formats.
+// newAnyFormat returns a parser for all predefined formats, and for JSON objects with the fields below root.
 func newAnyFormat(root *node) *anyFormat {
 	f := &anyFormat{json: newJSON(root)}
 	for _, name := range []string{"combined", "vhost_combined", "common", "alb"} {

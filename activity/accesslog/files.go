@@ -193,7 +193,7 @@ func (f *feeder) read(name string, number int) (damage, err error) {
 		rest = bytes.Clone(data[end:])
 		if end > 0 {
 			f.sent++
-			after := lastW3C(data[:end], w3c) // before the worker returns the buffer
+			after := lastW3C(data[:end], w3c) // found now, because the buffer is used again after the worker has parsed the chunk
 			select {
 			case f.chunks <- chunk{data[:end], buf, f.sent, number, w3c}:
 			case <-f.ctx.Done():
@@ -209,7 +209,7 @@ func (f *feeder) read(name string, number int) (damage, err error) {
 
 var fieldsLine = []byte("#Fields:")
 
-// lastW3C returns the format that applies after some lines.
+// lastW3C returns the format of the last #Fields line in lines, or before if there is none.
 func lastW3C(lines []byte, before *w3cFormat) *w3cFormat {
 	for {
 		i := bytes.Index(lines, fieldsLine)

@@ -152,7 +152,8 @@ func (f *textFormat) Parse(line []byte, r *Record) error {
 	return r.complete()
 }
 
-// end returns the end of the value at the start of s. In a quoted value, a backslash escapes the next byte.
+// end returns the index in s where the value at the start of s ends, or -1 if s does not match the part. In a quoted
+// value, a backslash escapes the next byte.
 func (p *part) end(s []byte) int {
 	if !p.quoted || p.after[0] != '"' {
 		n := bytes.Index(s, []byte(p.after))
@@ -208,7 +209,7 @@ func wholeNumber(value []byte) (n int64, ok bool) {
 	return n, len(value) > 0
 }
 
-// timeCache caches the last time, because neighboring lines often have the same second.
+// timeCache caches the result for the last parsed text, because neighboring lines often have the same time.
 type timeCache struct {
 	text [32]byte
 	n    int

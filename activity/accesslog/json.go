@@ -64,7 +64,8 @@ func (p *jsonFormat) Parse(line []byte, r *Record) error {
 	return r.complete()
 }
 
-// value stores the value of a field in the record, unless the record has a value from a preferred field.
+// value stores the value of a field in the record, unless the record already has a value from a field that is preferred
+// to n.
 func (s *scanner) value(n *node, r *Record) {
 	if n == nil {
 		s.skip()
@@ -131,8 +132,8 @@ func (s *scanner) next(c byte) bool {
 	return true
 }
 
-// object scans an object. It stores the values of the fields below n and skips the others. It reports whether the
-// object is well-formed.
+// object scans an object. It stores the values of the fields that n has as children, and skips all other fields. It
+// reports whether the object is well-formed.
 func (s *scanner) object(n *node, r *Record) bool {
 	s.i++
 	if s.next('}') {

@@ -36,7 +36,7 @@ const (
 
 // known maps fields to their names in JSON logs, preferred names first. In a name such as request.host, the dot
 // separates an object from a field of the object. Caddy, Cloudflare Logpush, Traefik and nginx's variables use these
-// names. Docker's json-file and journald embed lines of other programs.
+// names. Docker's json-file and journald store the line of another program in the field embedded.
 var known = map[field]string{
 	timestamp: "ts StartUTC EdgeStartTimestamp time_iso8601 time_local msec @timestamp timestamp time datetime date",
 	clientIP:  "request.client_ip ClientIP ClientHost remote_addr request.remote_ip request.remote_addr ClientAddr",
@@ -52,7 +52,7 @@ var known = map[field]string{
 	embedded:    "log MESSAGE message",
 }
 
-// node is a field of a JSON object.
+// node describes a field that the parser looks for in a JSON object.
 type node struct {
 	field field // stored once, from the node with the lowest rank
 	as    field // the field whose parser parses the value
@@ -107,7 +107,7 @@ func (n *node) take(f field, name string, rank uint8) {
 	}
 }
 
-// mapped maps the keys that users can write in a field map to fields.
+// mapped maps the keys that the parameter "names" of NewJSON can have to fields.
 var mapped = map[string]field{"time": timestamp, "ip": clientIP, "host": host, "uri": target, "request": requestLine, "agent": userAgent, "size": size}
 
 // NewJSON returns the parser for logs with one JSON object on each line. The keys of names are time, ip, host, uri,

@@ -24,8 +24,8 @@ type Record struct {
 	Target    []byte // the request target, such as /a?b
 	UserAgent []byte // several User-Agents are separated by line breaks
 	Bytes     int64  // bytes of the response body
-	// Crawler and Identity are the results that the server recorded in the field "robots_policy" of Caddy's log, or
-	// empty.
+	// Crawler and Identity are the crawler and its identity according to the field "robots_policy" of Caddy's log. Both
+	// are empty if the log does not have this field.
 	Crawler, Identity []byte
 	Unsigned          bool // the log includes the request's header fields, and none of them is a signature
 	Agentless         bool // the log does not include User-Agents

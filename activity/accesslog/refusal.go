@@ -73,7 +73,7 @@ func refusal(first *badLine) error {
 	return fmt.Errorf(`unknown log format: describe it with --format, as in --format '$remote_addr [$time_local] "$request" $status "$http_user_agent"'; the first line (%w) is %s`, first.why, first.shown())
 }
 
-// namesIn returns the names of the fields in a JSON object. The text of the object may end early.
+// namesIn returns the names of the fields in a JSON object. The text may end before the object does.
 func namesIn(text string) (names []string) {
 	d := json.NewDecoder(strings.NewReader(text))
 	depth, isName := 0, false

@@ -141,7 +141,7 @@ func (l *badLine) shown() string {
 	return text
 }
 
-// file adds the counts of a file. It returns an error if the file has lines, but none could be read.
+// file adds the counts of a file to the result. It returns an error if the file has lines, but none could be read.
 func (r *Result) file(name string, c *count) error {
 	bad, other := []kind{damaged, plain}, []kind{noRequest}
 	if c.read > 0 && c.read == c.structured {

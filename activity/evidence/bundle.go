@@ -19,9 +19,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// Bundle copies a log into files that create opens. For each day, it copies the lines, the signature and the time
-// stamps. If a server is writing to the log, the copy of the current day ends with the last signed line. So the copy
-// can be verified like the log.
+// Bundle copies a log. It calls create to open each file of the copy. For each day, it copies the lines, the signature
+// and the time stamps. If a server is writing to the log, the copy of the current day ends with the last signed line.
+// So the copy can be verified like the log.
 func Bundle(dir string, create func(name string) (io.Writer, error)) error {
 	all, err := days(dir)
 	if err != nil {
@@ -97,8 +97,9 @@ type excerptLine struct {
 	Excerpt *Excerpt `json:"excerpt"`
 }
 
-// WriteExcerpt writes an excerpt of a log. The first line is head. The lines for which fits returns true follow,
-// unchanged. WriteExcerpt returns the signature of the excerpt, or nil if key is nil.
+// WriteExcerpt writes an excerpt of a log. Its first line is head. After this line, it contains the events for which
+// fits returns true, as unchanged lines of the log. WriteExcerpt returns the signature of the excerpt, or nil if key is
+// nil.
 func WriteExcerpt(w io.Writer, dir string, head Excerpt, key ed25519.PrivateKey, fits func(*Event) bool) (signature []byte, err error) {
 	if err := readLines(dir, func(_ string, _ []byte, e *Event, _ string) error {
 		if head.Log = e.Seq; fits(e) {
@@ -133,7 +134,7 @@ func (s *Signature) signBy(key ed25519.PrivateKey) {
 	s.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, s.SignedText()))
 }
 
-// excerptSubject holds the facts for the claim of [VerifyExcerpt].
+// excerptSubject holds the data for the claim that [VerifyExcerpt] returns.
 type excerptSubject struct {
 	Signature claim.Known[Signature] `gap:"unsigned" what:"the excerpt is not signed, so anyone could have made it" close:"ask the owner of the log for a signed excerpt, or for the log itself"`
 	Excerpt   Excerpt

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// wholeSubject holds the facts for the claim of [Check.Whole].
+// wholeSubject holds the data for the claim that [Check.Whole] returns.
 type wholeSubject struct {
 	Check claim.Known[*Check] `gap:"unread" what:"the log was not read"`
 }
@@ -54,7 +54,7 @@ func (c *Check) Whole() claim.Claim {
 	return claim.Judge(whole, wholeSubject{claim.Read(c, covered)})
 }
 
-// Unread returns the claim of Whole for a log that could not be read.
+// Unread returns the same claim as Whole, but for a log that could not be read.
 func (*Check) Unread() claim.Claim { return claim.Judge(whole, wholeSubject{}) }
 
 // Mark identifies the last line of a log by its number and hash. Signatures and time stamps contain such marks.
@@ -96,7 +96,7 @@ func ParseMark(name string, content []byte) (last Mark, err error) {
 	return last, nil
 }
 
-// lastSubject holds the facts for the claim of [Check.Reaches].
+// lastSubject holds the data for the claim that [Check.Reaches] returns.
 type lastSubject struct {
 	Check *Check
 	Mark  claim.Known[Mark] `gap:"last" what:"without a copy of its last line, an older log cannot be detected" close:"with --last, name a copy that is stored in another place"`
@@ -118,8 +118,8 @@ var reaches = claim.Register("evidence-last", func(s lastSubject) claim.Finding 
 	return f
 })
 
-// Reaches returns the claim that no line is missing at the end of the log in dir. m is a mark from another place, or
-// nil if there is none.
+// Reaches returns the claim that no line is missing at the end of the log in dir. m is the mark from a copy in another
+// place than the log, or nil if there is no copy.
 func (c *Check) Reaches(dir string, m *Mark) (claim.Claim, error) {
 	s := lastSubject{Check: c}
 	if m == nil {

@@ -101,7 +101,8 @@ func (l *Log) resume() (found []*Event, err error) {
 	return nil, nil
 }
 
-// relearn remembers which texts the current day's file contains, so that these texts are not written to the file again.
+// relearn is called with the events of the current day's file when the log is opened. It remembers the texts in these
+// events, so that the texts are not written to the file again.
 func (l *Log) relearn(e *Event) {
 	switch {
 	case e.Published != nil:

@@ -32,8 +32,9 @@ type Options struct {
 	Program   string             // name and version of the program, for start events
 	Damaged   string             // name of a damaged file renamed before Open, or empty
 	Now       func() time.Time   // the clock; default time.Now
-	// Report is called when errors of a kind begin, and once a day when events are left out. After WriteFailed, Report
-	// is called with a nil error when writing works again. Report may be nil.
+	// Report is called when an error occurs, but not again while the same failure continues. It is also called once a
+	// day if events are left out. After WriteFailed, Report is called with a nil error when writing works again. Report
+	// may be nil.
 	Report func(reason string, err error)
 
 	quotas *quotas // nil means defaultQuotas
@@ -152,7 +153,7 @@ func (l *Log) Record(v activity.Request) {
 	}
 }
 
-// Omit adds the numbers of events that were left out before the log was opened.
+// Omit adds to the log's omissions the events that were left out before the log was opened.
 func (l *Log) Omit(o *Omissions) {
 	if o.some.Load() {
 		l.omitted.merge(o)
@@ -199,7 +200,7 @@ func (l *Log) quote(e *Event) {
 	}
 }
 
-// Configure changes the key, the time-stamping authority, and the age in days when files are deleted.
+// Configure changes the key, the time-stamping authority, and the age in days at which files are deleted.
 func (l *Log) Configure(o Options) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -148,7 +148,8 @@ func (o *Omissions) take(now time.Time, limit int) (all []*Event) {
 	return all
 }
 
-// merge moves the counts of from to o. It does not change the total of from.
+// merge removes the counts from the other Omissions, and adds them to o. It does not change the total that from.Total
+// returns.
 func (o *Omissions) merge(from *Omissions) {
 	for _, e := range from.take(time.Time{}, 0) {
 		o.add(omission{share{e.What, party{e.Crawler, e.Identity}}, e.Reason}, e.Count)

@@ -20,8 +20,8 @@ import (
 type Check struct {
 	Files, Events int
 	First, Last   time.Time
-	// FromStart reports whether the log still has its first line. If FromStart is false, the log itself says that
-	// earlier files were deleted because of their age.
+	// FromStart reports whether the log still has its first line. If FromStart is false, an event in the log records
+	// that earlier files were deleted because of their age.
 	FromStart bool
 	Signed    int       // number of completely signed files
 	Keys      []string  // public keys of all signatures, in base64
@@ -35,7 +35,8 @@ type Check struct {
 	Problems  []string  // signs that the log was damaged or changed; empty if there are none
 }
 
-// Stamped records that, according to an authority, an event and all earlier events existed at a time.
+// Stamped records that a time stamp is valid. According to the authority, the event Seq and all earlier events existed
+// at this time.
 type Stamped struct {
 	Seq       uint64
 	Time      time.Time

@@ -14,12 +14,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// KeepsSubject holds the facts for the claim [SearchKeeps].
+// KeepsSubject holds the data for the claim [SearchKeeps].
 type KeepsSubject struct {
 	// Comparison holds the losses of search engines according to a comparison of both policies, on all hosts and paths.
 	Comparison claim.Known[*compare.Losses] `gap:"comparison" what:"the two policies were not compared"`
 	// Traffic holds the search engines' requests that would be lost. If the traffic was not read or has no requests,
-	// all losses in Comparison count.
+	// only Comparison decides whether the claim fails.
 	Traffic  claim.Known[*SearchLoss] `gap:"-"`
 	First    bool                     // there is no previous policy
 	Limit    int64                    // number of requests in the traffic that search engines may lose
@@ -27,9 +27,9 @@ type KeepsSubject struct {
 }
 
 // SearchKeeps is the claim that search engines lose nothing, except because of rules whose author intended the loss. If
-// there is traffic, the claim fails if more requests are lost than a limit allows. A loss of nearly a whole host
-// violates the claim even if the traffic has no request for that host. A first policy violates the claim only with such
-// a loss.
+// there is traffic, the claim fails if more requests are lost than a limit allows. It also fails if a search engine
+// loses nearly a whole host (see [compare.Losses.Whole]), even if the traffic has no request for that host. For a first
+// policy, such a loss is the only reason why the claim can fail.
 var SearchKeeps = claim.Register("search-keeps", judgeKeeps)
 
 func judgeKeeps(s KeepsSubject) claim.Finding {
@@ -156,7 +156,8 @@ func (s *SearchLoss) details() (lines []string) {
 	return lines
 }
 
-// shownElsewhere limits the number of listed losses that no request of the traffic has. These losses are not counted.
+// shownElsewhere limits the number of lines about losses that a comparison of the policies found. These losses are not
+// counted in requests.
 const shownElsewhere = 5
 
 func asked(words []string) []string { return listed("the policy has this effect: ", words) }

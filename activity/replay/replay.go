@@ -24,7 +24,7 @@ import (
 // Options configures a replay.
 type Options struct {
 	New   *site.Site
-	Old   *site.Site // previous policy; nil means that nothing was blocked
+	Old   *site.Site // previous policy; nil means that no request was blocked
 	Files []string   // logs, as [accesslog.Expand] returns them
 	// Stored reads the rows of an activity database between two times. It may be nil. StoreName is the name of the
 	// database in the report.
@@ -130,8 +130,8 @@ func newIdentifier(sites ...*site.Site) *identifier {
 
 const maxIdentities = 100_000
 
-// identify returns the identity of a record's client as a crawler of a site. addr is the client's address; it is not
-// valid if the record has none.
+// identify determines whether the client of a record is the crawler that it claims to be. The crawler has this id in
+// the policy of s. addr is the client's address; it is not valid if the record does not have an address.
 func (i *identifier) identify(r *accesslog.Record, addr netip.Addr, c *client, s *site.Site, id policy.CrawlerID) identity {
 	if len(r.Identity) > 0 && (len(r.Crawler) == 0 || s.Policy.Crawler(string(r.Crawler)) == id) {
 		switch string(r.Identity) {

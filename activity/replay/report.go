@@ -46,7 +46,7 @@ type Report struct {
 	Violations   []CrawlerCount `json:"violations"`    // requests that the new policy disallows but does not block
 	ByCrawler    []CrawlerCount `json:"crawlers"`
 	Rules        []RuleCount    `json:"rules"`
-	IdleRules    []RuleCount    `json:"idle_rules"` // rules that decided no request
+	IdleRules    []RuleCount    `json:"idle_rules"` // rules that did not decide any request
 	// Unknown holds the most frequent automated clients that neither policy lists. Such clients are never blocked.
 	Unknown         []UnknownCount `json:"unlisted"`
 	UnknownClients  int64          `json:"unlisted_clients"`  // number of different unlisted clients

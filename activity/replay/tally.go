@@ -93,8 +93,8 @@ func (t *tally) span(at time.Time) {
 
 const halfDay = 12 * 60 * 60
 
-// gap returns the longest period without requests, in half days, or zero times if no such period is at least maxGap
-// long.
+// gap returns the beginning and the end of the longest period without requests. The period consists of whole half days.
+// If it is shorter than maxGap, gap returns zero times.
 func (t *tally) gap() (from, to time.Time) {
 	halves := slices.Sorted(maps.Keys(t.seen))
 	for i := 1; i < len(halves); i++ {

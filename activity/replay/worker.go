@@ -24,7 +24,7 @@ import (
 
 type worker struct {
 	options  *Options
-	new, old *decider // if old is nil, the new policy is compared with a server that blocks nothing
+	new, old *decider // if old is nil, the new policy is compared with a server that does not block any request
 	tally    *tally
 	queue    *queue
 	ids      *identifier
@@ -36,7 +36,7 @@ type worker struct {
 const maxOver = 20
 
 // of returns the worker for the requests of a host. If the host's own robots.txt is known, the worker combines that
-// file with the policies. All these workers use the same tally.
+// file with the policies. The workers of all hosts use the same tally.
 func (w *worker) of(host string) *worker {
 	if w.options.Below == nil {
 		return w
@@ -200,8 +200,8 @@ func (d *decided) verdict() Verdict {
 }
 
 // decide decides about a request under both policies. The request is counted for the crawler whose rules decide under
-// the new policy or, if the new policy knows no such crawler, under the old policy. If a search engine's request would
-// be decided by the rules of another crawler under the new policy, it is still counted for the search engine.
+// the new policy or, if the new policy does not recognize a crawler, under the old policy. If a search engine's request
+// would be decided by the rules of another crawler under the new policy, it is still counted for the search engine.
 func (w *worker) decide(t *site.Target, now time.Time, named, before []policy.CrawlerID, purposes [2][]string, identify func(*site.Site, policy.CrawlerID) identity) decided {
 	d := decided{key: key{old: verdict{decision: activity.Allowed}}}
 	by := func(j *decider, id policy.CrawlerID) {
@@ -253,8 +253,9 @@ func (w *worker) store(ctx context.Context) error {
 	return err
 }
 
-// stored returns the client for a row of an activity database, which has a crawler's token and no User-Agent. If the
-// token is a control token, which no client sends in its User-Agent, it is treated as the text of a User-Agent.
+// stored returns the client for a row of an activity database. Such a row has the token of a crawler, but no
+// User-Agent. If no client sends the token because it is only used in robots.txt, stored treats the token as the text
+// of a User-Agent.
 func (w *worker) stored(token string) *client {
 	c := *w.client([]byte(token))
 	named := func(p *policy.Policy, recognized []policy.CrawlerID) []policy.CrawlerID {
@@ -281,7 +282,7 @@ func (w *worker) visits(v *activity.Totals) {
 		stored.Identity = policy.Verified
 	case activity.Impostor:
 		stored.Identity = policy.Impostor
-	case activity.Unverified, activity.Audit: // an activity database returns no requests of audits
+	case activity.Unverified, activity.Audit: // an activity database does not return requests of audits
 	}
 	if v.Path == activity.OtherPath {
 		t.other += v.Requests

@@ -36,8 +36,8 @@ func (q *Query) spans(rolled int64) []span {
 }
 
 // statement returns the SQL statement that adds up the rows in some spans, or "" if the spans are empty. A row of its
-// result has a value for each dimension of the query, and then the counts. The value is a text or, for a time, the
-// number of the period.
+// result has a value for each dimension of the query, and then the counts. The value is a text. For a dimension of
+// time, it is the number of the period, counted from 0; see bucket.
 func (q *Query) statement(e engine, spans []span) string {
 	var parts []string
 	for _, s := range spans {

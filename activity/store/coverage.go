@@ -58,7 +58,7 @@ func (r *FleetReader) Coverage(ctx context.Context, from, to time.Time) (claim.C
 	return claim.Unite(c), err
 }
 
-// hoursOf returns the first hour of a period, and the hour after its last one.
+// hoursOf returns the first hour of a period, and the hour after its last hour. Hours are counted from 1970.
 func hoursOf(from, to time.Time) (first, end int64) {
 	return from.Unix() / 3600, (to.Unix() + 3599) / 3600
 }

@@ -3,10 +3,10 @@
 // Package store stores totals of the requests of crawlers, by hour and by day, in an embedded SQLite database. The
 // rows, the bytes and the days of the database are limited. The database holds no client addresses.
 //
-// Requests are summed in memory, and the sums are added to the database once a second. If this is slow, it happens less
-// often, so that it takes at most a hundredth of the time. If the process is killed, the sums that are not in the
-// database yet are lost. At the next start, the time since the last write is recorded as a gap. Only one process at a
-// time can write to a directory. Any number of processes can read from it.
+// Requests are summed in memory, and the sums are added to the database once a second. If adding them is slow, they are
+// added less often, so that the database is busy for at most a hundredth of the time. If the process is killed, the
+// sums that are not in the database yet are lost. At the next start, the time since the last write is recorded as a
+// gap. Only one process at a time can write to a directory. Any number of processes can read from it.
 package store
 
 import (

@@ -19,7 +19,7 @@ type engine interface {
 	dialect() *dialect
 	// query calls each with every row, both as texts and as numbers. The number of a field that is not numeric is 0.
 	query(ctx context.Context, text string, fields int, each func(f []string, n []int64)) error
-	// where returns the beginning of a condition for the rows to read.
+	// where returns a WHERE clause with the given conditions, or "" if there are none.
 	where(and ...string) string
 }
 
@@ -67,7 +67,8 @@ func after(prefix string) string {
 	return prefix + "\xff\xff\xff\xff" // these bytes do not occur in texts
 }
 
-// textsOf returns the expressions for the texts in some columns, which are separated by commas.
+// textsOf returns SQL expressions for the texts in some columns. In columns and in the result, commas separate the
+// items.
 func (d *dialect) textsOf(columns string) string {
 	all := columnList(columns)
 	for i := range all {
@@ -92,7 +93,7 @@ func conditions(all ...string) string {
 	return " WHERE " + strings.Join(all, " AND ")
 }
 
-// numbersIn sets each number to the value of a field, or to 0.
+// numbersIn parses each field f[i] into n[i]. The number is 0 if the field is not numeric.
 func numbersIn(f []string, n []int64) {
 	for i := range f {
 		n[i], _ = strconv.ParseInt(f[i], 10, 64)
@@ -121,8 +122,8 @@ func (r *Reader) query(ctx context.Context, text string, fields int, row func(f 
 
 func (*FleetReader) dialect() *dialect { return &clickhouseDialect }
 
-// where also selects the rows of r.Node, if a server is chosen. These include the rows that the server sent under an
-// earlier name.
+// where also restricts the rows to the server r.Node, unless it is "". The rows include those that the server sent
+// under an earlier name.
 func (r *FleetReader) where(and ...string) string {
 	if r.Node != "" {
 		and = append([]string{"store IN (SELECT store FROM servers FINAL WHERE server_name = " + clickhouse.Quote(r.Node) + ")"}, and...)

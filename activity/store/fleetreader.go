@@ -40,7 +40,7 @@ type FleetReader struct {
 type Node struct {
 	Name   string
 	Heard  time.Duration // time since the server's last message, by the clock of ClickHouse
-	Behind time.Duration // time since the server had sent everything, according to its last message; 0 if nothing is left to send
+	Behind time.Duration // how long before its last message the server had sent all of its rows; 0 if nothing was left to send
 	Every  time.Duration // interval between the server's messages
 	Skew   time.Duration // difference between the server's clock and the clock of ClickHouse
 	Ended  bool          // the server announced that it stops

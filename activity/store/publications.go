@@ -18,7 +18,7 @@ import (
 // Publication is a publication whose policy was in force for some time.
 type Publication struct {
 	ID     string    // start of the ID, as in requests
-	Number string    // see activity.Publication; if a policy comes back, it has a new number
+	Number string    // see activity.Publication; if an earlier text is published again, it gets a new number
 	Name   string    // name of the policy's source
 	Policy string    // version of the policy, as in the rows of totals
 	First  time.Time // time when the first server recorded it

@@ -64,7 +64,7 @@ func (d Dimension) String() string { return columnNames[d] }
 // are empty.
 type Values [ByPath + 1]string
 
-// hours returns the length of the dimension's periods in hours, or 0 if the dimension is not one of time.
+// hours returns the length of the dimension's periods in hours, or 0 if it is not a dimension of time.
 func (d Dimension) hours() int64 { return [...]int64{ByHour: 1, ByDay: 24}[d] }
 
 // Query asks for totals of a period.
@@ -76,7 +76,8 @@ type Query struct {
 	Only       map[Dimension][]string
 	PathPrefix string      // selects rows whose path begins with this prefix
 	By         []Dimension // the dimensions of the answer's rows
-	// Days is the number of days in a row if By contains ByDay. The first row begins with the day of From. 0 means 1.
+	// If By contains ByDay, Days is the number of days that each row of the answer covers. The first row begins with
+	// the day of From. 0 means 1.
 	Days int
 	// Limit is the maximum number of rows. The answer has the rows with the most requests. 0 means all rows. If By
 	// contains a dimension of time, Limit is ignored, and the rows are sorted by time.

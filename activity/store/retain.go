@@ -111,7 +111,7 @@ func (s *Store) expire(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	// Call sweep only once a day. Hours become too old one by one, and sweep reads the whole database.
+	// Rows become too old every hour, but sweep reads the whole database. Therefore call it only once a day.
 	today := now.Unix() / 86400
 	if swept, err := meta(ctx, s.db, metaSwept); err != nil || swept == today {
 		return err
@@ -148,10 +148,10 @@ func (s *Store) sweep(ctx context.Context) error {
 // coarser is a factor. Before shrink deletes all paths, it divides the number of rows with paths by this factor.
 const coarser = 20
 
-// shrink makes the database smaller if it is too large, in this order. First it deletes published texts beyond an
-// eighth of the size, and then the hours with paths from more than a week ago. Next it keeps only the most frequent
-// paths of days, and of hours before yesterday. Finally it deletes the oldest days with paths, the other hours with
-// paths, and the totals without paths.
+// shrink makes the database smaller if it is too large, in this order. First it deletes the oldest published texts if
+// they use more than an eighth of the allowed size, and then the hours with paths from more than a week ago. Next it
+// keeps only the most frequent paths of days, and of hours before yesterday. Finally it deletes the oldest days with
+// paths, the other hours with paths, and the totals without paths.
 func (s *Store) shrink(ctx context.Context) error {
 	size, err := sizeOf(ctx, s.db)
 	if err != nil || size <= s.options().MaxBytes {
@@ -204,8 +204,8 @@ func (s *Store) isSmall(ctx context.Context) (bool, error) {
 }
 
 // deleteOldest deletes the oldest tenth of a table's buckets. It deletes that many buckets at once, because sweep must
-// read all remaining rows after each deletion. It keeps the last buckets, whose number is spare. more is false if it
-// deleted nothing.
+// read all remaining rows after each deletion. It always keeps the newest buckets; spare is their number. more is false
+// if it deleted nothing.
 func (s *Store) deleteOldest(ctx context.Context, t table, spare int64) (more bool, err error) {
 	r, err := s.db.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s <= (SELECT min(%[2]s) + (max(%[2]s) - min(%[2]s)) / 10 FROM %[1]s)"+
 		" AND %[2]s <= (SELECT max(%[2]s) FROM %[1]s) - ?", t.name, t.bucket), spare)
@@ -216,7 +216,7 @@ func (s *Store) deleteOldest(ctx context.Context, t table, spare int64) (more bo
 	return n > 0, err
 }
 
-// foldOlder calls fold for all buckets of a table except the last ones, whose number is spare.
+// foldOlder calls fold for all buckets of a table except the newest ones; spare is their number.
 func (s *Store) foldOlder(ctx context.Context, t table, spare int64) (more bool, err error) {
 	keep := max(1, s.options().RowsPerHour/coarser)
 	return false, s.change(ctx, func(tx *sql.Tx, revision int64) error {

@@ -157,7 +157,7 @@ func (d *sender) sendTable(ctx context.Context, f *Fleet, o origin, t *outgoingT
 	send := func() error {
 		if rows.Len() > 0 {
 			if inserts > 0 {
-				time.Sleep(insertPause) // sending the rows of two days must not overload the fleet's database
+				time.Sleep(insertPause) // many statements in a row must not overload the fleet's database
 			}
 			if err := insert(ctx, f, t.name, t.columns(), rows.Bytes()); err != nil {
 				return err
@@ -204,7 +204,7 @@ func insert(ctx context.Context, f *Fleet, table string, columns []string, rows 
 }
 
 // sendNode tells the fleet that this server is running or, if ends is true, that it stops. It also sends the last day
-// in path_days, the last hour with totals, and the time since everything had been sent.
+// in path_days, the last hour with totals, and the result of behind.
 func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin, ends bool) error {
 	var rolled, last int64
 	if err := d.db.QueryRowContext(ctx, "SELECT min(coalesce((SELECT value FROM meta WHERE name = '"+metaRolled+"'), 0),"+
@@ -224,7 +224,7 @@ func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin, ends bool) er
 	return insert(ctx, f, "servers", []string{"server_name", "store", "revision", "rolled", "last", "behind", "every", "ended"}, []byte(line))
 }
 
-// behind returns the time since everything had been sent, or 0 if nothing is left to send.
+// behind returns how long ago the fleet last had all rows of this server, or 0 if nothing is left to send.
 func (d *sender) behind(ctx context.Context) (time.Duration, error) {
 	var first int64
 	err := d.db.QueryRowContext(ctx, "SELECT CASE WHEN EXISTS (SELECT 1 FROM outbox WHERE changed > sent)"+
@@ -235,8 +235,8 @@ func (d *sender) behind(ctx context.Context) (time.Duration, error) {
 	return max(0, d.store.options().Now().Sub(time.Unix(first, 0))), nil
 }
 
-// Behind returns the time since all totals had been sent to the fleet, or 0 if nothing is left to send. ok is false if
-// the database sends nothing.
+// Behind returns how long ago the fleet last had all totals of this server, or 0 if nothing is left to send. ok is
+// false if the totals are not sent to a fleet.
 func (s *Store) Behind(ctx context.Context) (behind time.Duration, ok bool, err error) {
 	if f := s.sender.fleet.Load(); f == nil || f.Client.URL == "" {
 		return 0, false, nil

@@ -37,7 +37,7 @@ type Store struct {
 	inForce   map[string]current // keys are names of sources; protected by inForceMu
 }
 
-// written is the result of a write. If the write failed, in holds the sums that must be written again.
+// written is the result of a write. If the write failed, again holds the sums that must be written again.
 type written struct {
 	again *sums
 	took  time.Duration

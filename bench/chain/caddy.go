@@ -107,7 +107,7 @@ func load(dir string, rows []workload.ChainRow) ([]handler, error) {
 	return all, nil
 }
 
-// adapt adds the apps and the server of a row.
+// adapt adapts the Caddyfile of a row, and adds the resulting apps and server to the two maps.
 func adapt(row *workload.ChainRow, dir string, apps, servers map[string]any) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

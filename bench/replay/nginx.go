@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// nginxConfig makes nginx write its log in the Combined format. The client's address is the one in the header of a
-// trusted proxy.
+// nginxConfig makes nginx write its log in the Combined format. nginx takes the client's address from X-Forwarded-For,
+// because the benchmark sends all requests from loopback.
 const nginxConfig = `worker_processes 1;
 daemon off;
 pid %[1]s/nginx.pid;

@@ -22,7 +22,7 @@ type truth struct {
 	cells map[cell]*counted
 }
 
-// cell holds the common properties of requests.
+// cell holds the properties by which requests are counted together.
 type cell struct {
 	agent   *agent
 	section string
@@ -112,8 +112,8 @@ func (t *truth) sum(fits func(k *cell, before, now string) bool) (n int64) {
 	return n
 }
 
-// expected returns the report as it should be. It counts every number from the requests that were written. File names
-// and times are copied from the report got.
+// expected returns the report that replay should write for the log. It computes every number from the requests in the
+// log. File names and times are copied from the report got, because they are not checked.
 func (t *truth) expected(got *replay.Report) *replay.Report {
 	all := t.sum(func(*cell, string, string) bool { return true })
 	ofCrawler := func(k *cell) bool { return k.agent.known() }

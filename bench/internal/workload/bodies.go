@@ -26,8 +26,9 @@ const ChunkSize = 16 << 10
 // bare proxy and not this module.
 const OriginRobots = "User-agent: *\nAllow: /\n"
 
-// Bodies returns the bodies by the first segment of the path, and "/robots.txt". They are made at the first call,
-// because a measured proxy must not hold them. If a process holds more memory, it collects garbage less often.
+// Bodies returns a map from the first segment of a path, such as "/pages/", to the body of the response. The key
+// "/robots.txt" has the body of that file. The bodies are made at the first call, so that a measured proxy, which does
+// not call Bodies, does not hold them. A process that holds more memory collects garbage less often.
 var Bodies = sync.OnceValue(makeBodies)
 
 // packed is the body of "/packed/" for clients that accept gzip.

@@ -21,10 +21,10 @@ type Config struct {
 	Dir      string // folder that only this row uses
 }
 
-// Tokens returns a regular expression for the crawlers that recipes block.
+// Tokens returns a regular expression for the crawlers that the recipes block; see Refused.
 func (Config) Tokens() string { return strings.Join(Refused(), "|") }
 
-// Robots returns the robots.txt that recipes serve.
+// Robots returns the robots.txt that the recipes serve.
 func (Config) Robots() string {
 	return "User-agent: *\nDisallow: /admin/\nDisallow: /search?q=\nContent-Usage: train-ai=n\n\nUser-agent: " +
 		strings.Join(Refused(), "\nUser-agent: ") + "\nDisallow: /\n"

@@ -27,7 +27,8 @@ var realCrawlers = []string{
 	"webzio-extended", "Diffbot", "Brightbot", "iAskBot", "AwarioBot", "BLEXBot", "DataForSeoBot", "DotBot", "aiHitBot",
 }
 
-// Refused returns the crawlers that both policies and the recipes block.
+// Refused returns the crawlers that both policies block. The recipes, which are configurations without this module,
+// block the same crawlers.
 func Refused() []string {
 	return append(append([]string(nil), realCrawlers...), madeUp(0, Small.Crawlers-len(realCrawlers))...)
 }
@@ -64,7 +65,7 @@ func Policy(size PolicySize) string {
 	return b.String()
 }
 
-// rule returns one of the many rules. Among the rules that only the larger policy has, a third is for partners' own
+// rule returns rule number i of a policy. Among the rules that only the larger policy has, a third is for partners' own
 // pages, and a third for other hosts.
 func rule(r *rand.Rand, i int, partners []string) string {
 	usage := []string{"index", "follow", "present-snippet", "present-thumbnail"}[r.IntN(4)]

@@ -35,9 +35,9 @@ type Scenario struct {
 	Conns int
 	// Stream is true if the bodies are so large that octets are counted instead of requests.
 	Stream bool
-	// Target is the desired CPU time per request, as a factor. The base is the same program without robots_policy in
-	// its Caddyfile or, if requests are blocked, a Caddyfile with "respond 403". If TargetMicros is not 0, the target
-	// is this additional number of microseconds instead.
+	// Target is the desired CPU time per request, divided by the CPU time of the base. The base is the same program
+	// without robots_policy in its Caddyfile or, if requests are blocked, with "respond 403" in its Caddyfile. If
+	// TargetMicros is not 0, it replaces Target: it is the desired difference from the base in microseconds.
 	Target, TargetMicros float64
 }
 
