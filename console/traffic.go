@@ -129,7 +129,8 @@ func (v *view) seen() []store.Crawler {
 	return all
 }
 
-// busiest returns a query for the hosts with requests. The host with the most requests is first.
+// busiest returns a query for the hosts that received requests in the last 30 days. In the answer, the host with the
+// most requests is first.
 func (v *view) busiest() store.Query {
 	day := v.Now.Truncate(24 * time.Hour)
 	return store.Query{From: day.AddDate(0, 0, -30), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByHost}, Limit: 1000, Rough: true}
