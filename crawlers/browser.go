@@ -32,7 +32,8 @@ func NamesBrowser(token string) bool {
 }
 
 // applePreview is the end of the User-Agent of Apple Messages. The beginning is like Safari's. The end contains the
-// names of three crawlers, because sites already support link previews for these crawlers.
+// names of three crawlers, so that sites send Apple Messages the same data for link previews that they send to these
+// crawlers.
 const applePreview = " facebookexternalhit/1.1 Facebot Twitterbot/1.0"
 
 // OnDevicePreview reports whether a request comes from an app that fetches a link preview on its user's own device.

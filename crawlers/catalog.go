@@ -16,8 +16,8 @@ import (
 //go:embed catalog/*.yaml
 var embedded embed.FS
 
-// Catalog is an immutable set of crawlers that is safe for concurrent use. Each crawler has a different token, and
-// tokens differ in more than letter case. The zero value is empty.
+// Catalog is an immutable set of crawlers that is safe for concurrent use. No two crawlers have the same token, even
+// without regard to letter case. The zero value is empty.
 type Catalog struct {
 	crawlers  []*Crawler // ordered by token, ignoring case
 	byToken   map[string]int
@@ -45,8 +45,8 @@ func Default() (*Catalog, error) {
 	return Embedded()
 }
 
-// Install makes c the catalog in use. If c is nil, Install makes the embedded catalog the one in use. Values created
-// from the previous catalog continue to use the previous catalog.
+// Install makes c the catalog in use. If c is nil, the embedded catalog is in use again. Values created from the
+// previous catalog continue to use the previous catalog.
 func Install(c *Catalog) { installed.Store(c) }
 
 // AsOf returns the date of the catalog's newest file, as YYYY-MM-DD.

@@ -44,9 +44,9 @@ type Verifier struct {
 }
 
 // New returns a verifier that uses the lists of the embedded catalog and of the policies passed to [Ask]. It returns
-// nil if verification is off. Call Close when the verifier is no longer used. logger returns the present logger. The
-// present logger can change, because verifiers with the same methods share their data. If logger returns nil, nothing
-// is logged.
+// nil if verification is off. Call Close when the verifier is no longer used. logger returns the logger to use at the
+// moment. logger is a function, because verifiers with the same methods share data, and this data outlives a
+// configuration and its logger. If logger returns nil, nothing is logged.
 func New(m Methods, logger func() *zap.Logger) *Verifier {
 	if !m.Enabled {
 		return nil
