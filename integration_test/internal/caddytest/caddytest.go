@@ -36,7 +36,8 @@ func FreeAddr(t testing.TB) string {
 
 // FreeAddrs returns n different addresses. Their ports are outside the range that systems use for outgoing connections.
 // Within that range, any program could take a port before the test listens on it. Test programs that run at the same
-// time get different ports, because Caddy can listen on a port that another Caddy uses.
+// time get different ports. Otherwise two of them could listen on the same port without an error, because Caddy allows
+// other Caddy processes to share a port.
 func FreeAddrs(t testing.TB, n int) (addrs []string) {
 	t.Helper()
 	first := firstPort()
@@ -61,7 +62,8 @@ var (
 	portLock *flock.Flock // reserved until the program ends
 )
 
-// firstPort returns the first port of this program. It is random if ten programs run at the same time.
+// firstPort returns the first port of this test program. If ten other test programs have already reserved their ports,
+// it returns the first port of a random one of these programs.
 var firstPort = sync.OnceValue(func() int {
 	for i := range 10 {
 		portLock = flock.New(filepath.Join(os.TempDir(), fmt.Sprintf("robots-policy-test-ports-%d", i)))
