@@ -15,7 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// section is a column of the grid on the Who may page. It is a part of one host.
+// section is a column of the grid on the Who may page. The column is about the pages of one host whose paths begin with
+// Path.
 type section struct {
 	Host, Path string
 	Whole      bool // true if the section is the whole host

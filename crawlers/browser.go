@@ -21,8 +21,8 @@ var commonBrowsers = []string{
 	"Opera/9.80 (Windows NT 6.1; WOW64) Presto/2.12.388 Version/12.18",
 }
 
-// NamesBrowser reports whether one of the most common browsers has a token in its User-Agent. A pattern with such a
-// token would recognize people as crawlers.
+// NamesBrowser reports whether one of the most common browsers has the given token in its User-Agent. If a crawler's
+// pattern contained such a token, people would be recognized as this crawler.
 func NamesBrowser(token string) bool {
 	r := NewRecognizer([]Pattern{{Token: token}})
 	return slices.ContainsFunc(commonBrowsers, func(ua string) bool {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// SignerPrefix is the first part of the token of a client that signs its requests, such as signed:browserbase.com. The
-// rest of the token is the host of the client's keys.
+// A client that signs its requests has a token such as signed:browserbase.com. SignerPrefix is the first part of this
+// token. The rest is the host of the client's keys.
 const SignerPrefix = "signed:"
 
 // IsSigner reports whether a token names a signer.

@@ -34,8 +34,8 @@ type Engine struct {
 // New returns the engine for a policy and the catalog that has the policy's crawlers.
 func New(p *policy.Policy, catalog *crawlers.Catalog) *Engine { return newEngine(p, catalog, nil) }
 
-// Over returns an engine for the same policy in which the lines of a site's own robots.txt are the policy's fallback.
-// See [robotstxt.File.Below].
+// Over returns an engine for the same policy, with the lines of a site's own robots.txt as the policy's fallback. See
+// [robotstxt.File.Below].
 func (e *Engine) Over(below *robotstxt.File) *Engine {
 	b := below.Below(e.Policy.WithoutFallback())
 	return newEngine(b.Policy, e.catalog, b.File)
@@ -57,7 +57,7 @@ func newEngine(p *policy.Policy, catalog *crawlers.Catalog, below *robotstxt.Fil
 }
 
 // shownBy returns an index of the page patterns in rules. Headers and meta tags can have rules only for pages that
-// match one of them.
+// match one of these patterns.
 func shownBy(p *policy.Policy) *pathpattern.Index[struct{}] {
 	var entries []pathpattern.Entry[struct{}]
 	for _, r := range p.Spec().Rules {

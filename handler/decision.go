@@ -13,7 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// class holds the properties that are equal for all requests with the same counters and log lines.
+// class holds the properties that a group of requests has in common. These requests share counters, and similar log
+// lines about them are logged only once in a while.
 type class struct {
 	version  uint64 // the Serial of the policy's Snapshot
 	crawler  policy.CrawlerID

@@ -105,13 +105,14 @@ func Load(caddyfile string) error {
 	return caddy.Load(config, true)
 }
 
-// If the environment variable asCaddy is set, a test program works as Caddy's command.
+// asCaddy is the name of an environment variable. If the variable is set, a test program behaves like the command
+// caddy.
 const asCaddy = "ROBOTSPOLICY_TEST_AS_CADDY"
 
 // Main runs the tests of a package. If Command started the program, Main instead runs Caddy's command, so that no test
-// has to build Caddy. setup is called first, with the name of the command. Configurations without a storage get an
-// empty one. So a developer's own Caddy storage, for example with a catalog of crawlers, does not affect a test, and no
-// test changes the saved configuration.
+// has to build Caddy. Main first calls setup, with true if it will run Caddy's command. Configurations without a
+// storage get an empty one. So a developer's own Caddy storage, for example with a catalog of crawlers, does not affect
+// a test, and no test changes the saved configuration.
 func Main(m interface{ Run() int }, setup func(asCaddy bool)) {
 	command := os.Getenv(asCaddy) != ""
 	os.Unsetenv(asCaddy)
