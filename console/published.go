@@ -135,8 +135,8 @@ func (v *view) undo(d *publishedData) {
 	}
 }
 
-// readers fills in the version that each crawler read last, separately for each identity. It returns a map from
-// versions to their readers.
+// readers fills in the version that each crawler read last on each host, separately for each identity. It returns a map
+// from each version to all crawlers that have read it.
 func (v *view) readers(d *publishedData, h *history) map[string]map[clientID]bool {
 	readBy := map[string]map[clientID]bool{}
 	seen := map[clientID]map[string]bool{} // the hosts that each client is already listed for

@@ -25,8 +25,8 @@ type reservation struct {
 	Stays      bool   // true if the reservation can be removed only in the text of the policy
 }
 
-// reservations returns the switches of the form. The first switches disallow a usage for everyone. The other switches
-// are for rights documents and signals that publish the reservation.
+// reservations returns the switches of the form. The first two switches disallow a usage for everyone. The other
+// switches are for rights documents and signals that publish the reservation.
 func reservations(s *site.Site, now time.Time) []reservation {
 	registers := channels.Reserving()
 	all := make([]reservation, 2, 2+len(registers))

@@ -65,7 +65,8 @@ func (v *view) askEarly(questions ...store.Query) {
 	}
 }
 
-// counts holds the number of requests for each verdict. The sum of these numbers is All.
+// counts holds numbers of requests. All is the sum of Allowed, Unknown, Closed, Would and Blocked. Unknown counts the
+// requests of unlisted clients.
 type counts struct {
 	All, Allowed, Unknown, Closed, Would, Blocked int64
 	Violations, Bytes                             int64

@@ -98,7 +98,8 @@ func (h *history) live() *numbered {
 // scheme.
 func (h *history) isCurrent(r *store.Read) bool { return h.newest[servedAs(r)] == r.Version }
 
-// changes returns the most recent changes, newest first.
+// changes returns the most recent events, newest first: a version came into force, or a crawler read the version in
+// force for the first time.
 func (v *view) changes(limit int) ([]event, error) {
 	h, err := v.history()
 	if err != nil {
