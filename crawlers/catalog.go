@@ -117,8 +117,8 @@ func (c *Catalog) Operators() []string {
 }
 
 // Search returns the crawlers that a person may mean by a name. If name is the token of a crawler in any letter case,
-// Search returns only that crawler. Otherwise it returns every crawler whose token, operator, category or User-Agent
-// string contains name.
+// Search returns only that crawler. If name is a category, it returns the crawlers that have this category as main or
+// further category. Otherwise it returns every crawler whose token, operator or User-Agent string contains name.
 func (c *Catalog) Search(name string) []*Crawler {
 	if cr, ok := c.Lookup(name); ok {
 		return []*Crawler{cr}

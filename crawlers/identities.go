@@ -19,8 +19,8 @@ type Identities struct {
 
 var sharedIdentities Derived[*Identities]
 
-// NewIdentities returns the identities of a catalog. If a policy has added crawlers to the catalog without changing any
-// verification facts, the result is the one that all such catalogs share.
+// NewIdentities returns the identities of a catalog. All policies that use the verification facts of the catalog in use
+// without changes share one result.
 func NewIdentities(c *Catalog) *Identities {
 	base := c.withoutPolicy()
 	if !slices.ContainsFunc(c.crawlers, func(cr *Crawler) bool {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A client that signs its requests has a token such as signed:browserbase.com. SignerPrefix is the first part of this
-// token. The rest is the host of the client's keys.
+// SignerPrefix is the first part of the token of a client that signs its requests. The rest is the host of the client's
+// keys: for example, the token of the client with keys at browserbase.com is signed:browserbase.com.
 const SignerPrefix = "signed:"
 
 // IsSigner reports whether a token names a signer.
