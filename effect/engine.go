@@ -96,9 +96,10 @@ func endsOf(spec *policy.Spec) []time.Time {
 	return ends
 }
 
-// IsOfCategory reports whether a crawler has a category in the policy's catalog or in the built-in catalog. The
-// built-in catalog is used as well, because otherwise a policy could exclude a search engine from the safety checks by
-// changing its category. To allow losses of a search engine, a policy must use the key "intended" instead.
+// IsOfCategory reports whether a crawler has a category in the policy's catalog or in the catalog in use, which a
+// policy cannot change. The catalog in use is examined as well, because otherwise a policy could exclude a search
+// engine from the safety checks by changing its category. To allow losses of a search engine, a policy must use the key
+// "intended" instead.
 func IsOfCategory(p *policy.Policy, id policy.CrawlerID, category crawlers.Category) bool {
 	c := p.CrawlerInfo(id)
 	if id == 0 || c.Category == string(category) {

@@ -179,8 +179,8 @@ func (c *Cache[T]) common() (last *T, known bool) {
 // too.
 func (c *Cache[T]) fetch(r *http.Request, next Next) ([]byte, error) {
 	// After fetchTimeout, the request is canceled. The context has no deadline, because Caddy's passive health checks
-	// regard a missed deadline as a failure of the upstream, but not a canceled request. With a deadline, a slow
-	// robots.txt could take the whole upstream out of service.
+	// regard a missed deadline as a failure of the upstream, but not a canceled request. With a deadline, a slow file
+	// could take the whole upstream out of service.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	defer time.AfterFunc(fetchTimeout, cancel).Stop()

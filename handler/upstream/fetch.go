@@ -229,8 +229,8 @@ func decode(body []byte, coding string) ([]byte, error) {
 }
 
 // notRobots returns why a body is not a robots.txt, but for example a page that an application serves for every path.
-// The Content-Type alone does not show this, because servers often send a wrong one. If the Content-Type is not plain
-// text, the body must contain a User-agent line.
+// The Content-Type alone does not decide, because some servers send a wrong one. But if there is a Content-Type other
+// than plain text, the body must contain the word User-agent.
 func notRobots(contentType string, body []byte) error {
 	if robotstxt.IsPage(body) {
 		return robotstxt.ErrPage
