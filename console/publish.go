@@ -61,8 +61,9 @@ func (v *view) publishBox(d *changeData) publishBox {
 	return b
 }
 
-// searchLoss adds a condition about the losses of search engines to the form. An undo always meets the condition. For
-// an earlier version, the user must accept the losses of each search engine by the name of the search engine.
+// searchLoss adds a condition to the form: search engines must not lose anything because of the draft. An undo always
+// meets the condition. If the draft is an earlier version, the user can accept losses instead, separately for each
+// search engine.
 func (d *changeData) searchLoss(b *publishBox, add func(passes bool, good, bad string)) {
 	text := strings.Join(append([]string{d.Keeps.Text()}, d.Keeps.Lines()...), "; ")
 	switch {
@@ -81,8 +82,8 @@ func (d *changeData) searchLoss(b *publishBox, add func(passes bool, good, bad s
 	}
 }
 
-// losers returns the names that the user must accept. These are the names of the search engines that lose something
-// because of the draft, and the names of the gaps.
+// losers returns the names that the user must accept: the search engines that lose something because of the draft, and
+// the gaps in the data about such losses.
 func (d *changeData) losers() []string {
 	names := d.Losses.Names()
 	for _, g := range d.Keeps.Gaps() {
@@ -93,8 +94,8 @@ func (d *changeData) losers() []string {
 }
 
 // judgeKeeps returns the claim that search engines do not lose anything because of the draft. It replays the stored
-// traffic, or compares the policies if there is no traffic. For an earlier version, all losses must be accepted, so
-// judgeKeeps only compares the policies.
+// traffic, or compares the policies if there is no traffic. If the draft is an earlier version, the user must accept
+// all losses, even on pages that received no requests, so judgeKeeps only compares the policies.
 func (d *changeData) judgeKeeps(v *view) claim.Claim {
 	if d.Returns == source.Earlier {
 		return replay.KeepsBy(d.Losses, false, d.Accept)
@@ -117,7 +118,8 @@ func (v *view) readOnly(d *changeData) string {
 	return v.lacks(editor)
 }
 
-// outsideWords returns the message that a draft changes decisions about hosts that the site's pages must not change.
+// outsideWords returns the message for a draft that changes decisions about hosts that are not in may. On the pages of
+// a site, only decisions about the hosts in may can be changed.
 func outsideWords(may []string) string {
 	return "the draft changes rules for hosts other than " + english.Some(may, 3) + ". Name the hosts in each rule that changes, or add `hosts *` to the directive robots_policy_console."
 }

@@ -44,7 +44,7 @@ type versionRow struct {
 	Back   string // the link that opens this version for publishing again
 }
 
-// Recorded returns the last periods when the version was in force, the newest first.
+// Recorded returns the three most recent periods in which the version was in force, the newest first.
 func (r *versionRow) Recorded() []store.Period {
 	all := slices.Clone(r.Periods)
 	slices.Reverse(all)
@@ -55,8 +55,8 @@ func (r *versionRow) Recorded() []store.Period {
 type reader struct {
 	store.Read
 	Current bool
-	// how long after the publication of the version in force the crawler read this version; empty if the crawler has
-	// not read it
+	// the time from the publication of the version in force until the crawler read it; empty if the crawler has not
+	// read it
 	After string
 }
 
@@ -135,8 +135,8 @@ func (v *view) undo(d *publishedData) {
 	}
 }
 
-// readers fills in the version that each crawler read last, separately for each identity. It returns a map from
-// versions to their readers.
+// readers fills in the version that each crawler read last on each host, separately for each identity. It returns a map
+// from each version to all crawlers that have read it.
 func (v *view) readers(d *publishedData, h *history) map[string]map[clientID]bool {
 	readBy := map[string]map[clientID]bool{}
 	seen := map[clientID]map[string]bool{} // the hosts that each client is already listed for

@@ -14,7 +14,7 @@ import (
 
 // readersSubject holds the data that [hasRead] judges.
 type readersSubject struct {
-	// number of crawlers whose last robots.txt is older than the robots.txt in force
+	// number of crawlers that have read an older robots.txt, but not yet the robots.txt in force
 	Behind  claim.Known[int] `gap:"not-read" what:"the stored requests could not be read" close:"see the page Health"`
 	Readers int
 	Lacking bool // true if some readings since the publication may not have been recorded

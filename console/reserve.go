@@ -25,8 +25,8 @@ type reservation struct {
 	Stays      bool   // true if the reservation can be removed only in the text of the policy
 }
 
-// reservations returns the switches of the form. The first switches disallow a usage for everyone. The other switches
-// are for rights documents and signals that publish the reservation.
+// reservations returns the switches of the form. The first two switches disallow a usage for everyone. The other
+// switches are for rights documents and signals that publish the reservation.
 func reservations(s *site.Site, now time.Time) []reservation {
 	registers := channels.Reserving()
 	all := make([]reservation, 2, 2+len(registers))
@@ -96,7 +96,8 @@ func reserved(p *policy.Policy, u policy.Usage, now time.Time) (on bool, but str
 	return true, ""
 }
 
-// exception describes an allowed case, and the rule that allows it.
+// exception describes an exception to a reservation: the crawlers, host and path for which the usage is not disallowed.
+// by is the rule that allows it, or nil.
 func exception(p *policy.Policy, class *policy.Class, purpose string, host policy.Host, pattern pathpattern.Pattern, by *policy.Rule) string {
 	names := make([]string, 0, len(class.Crawlers))
 	for _, id := range class.Crawlers {

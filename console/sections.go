@@ -15,7 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// section is a column of the grid on the Who may page. It is a part of one host.
+// section is a column of the grid on the Who may page. The column is about the pages of one host whose paths begin with
+// Path.
 type section struct {
 	Host, Path string
 	Whole      bool // true if the section is the whole host
@@ -257,8 +258,8 @@ func merge(a, b string) string {
 	return "partly"
 }
 
-// sectionTraffic returns the numbers of a crawler's requests for a section in the chosen period. It includes only
-// requests with the identity that the row is about.
+// sectionTraffic returns the numbers of a crawler's requests for a section in the chosen period, or in the last seven
+// days of a longer period. It includes only requests with the identity that the row is about.
 func (v *view) sectionTraffic(a *asker, s *section) *counts {
 	if v.store == nil || a.id == 0 {
 		return nil

@@ -29,8 +29,8 @@ import (
 //go:embed templates/*.html static/console.css static/console.js
 var files embed.FS
 
-// server serves the pages. At an address of this machine, it shows all hosts. On a site, it shows the hosts of that
-// site.
+// server serves the pages. At a local address of the machine that runs Caddy, the pages are about all hosts. On a site,
+// they are about the hosts of that site.
 type server struct {
 	local  bool     // true at an address of this machine
 	hosts  []string // the hosts to show on a site; if empty, the host of the request

@@ -146,7 +146,8 @@ func (d *changeData) mayApprove(v *view) bool {
 	return d.Saved != nil && d.Saved.Text == d.Text && v.lacks(editor) == "" && v.person.Name != d.Saved.By && !slices.Contains(d.Saved.Approved, v.person.Name)
 }
 
-// behind returns the names of the other people who have approved a text. It leaves out the person who views the page.
+// behind returns the names of the people who saved or approved the text of the draft. It leaves out names that are not
+// proven, and the person who views the page.
 func (d *changeData) behind(v *view) (names []string) {
 	if d.Saved == nil || d.Saved.Text != d.Text || d.Saved.Base != d.Base {
 		return nil

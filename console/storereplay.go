@@ -41,7 +41,7 @@ type traffic struct {
 	below  site.Below
 }
 
-// replay decides the selected requests of the last days again, under the draft.
+// replay decides the selected requests of the last t.days days again, this time under the draft.
 func (t *traffic) replay(ctx context.Context, old, draft *site.Site, now time.Time) *replayed {
 	ctx, cancel := context.WithTimeout(ctx, replayTimeout)
 	defer cancel()
@@ -73,8 +73,8 @@ func hostsOf(names []string) (hosts []policy.Host) {
 	return hosts
 }
 
-// since returns the start of the period that ends now and has this number of days. If the number is 1, the period is
-// the last 24 hours, beginning at a full hour.
+// since returns the start of a period that ends now and lasts the given number of days. A period of one day is the last
+// 24 hours, beginning at a full hour.
 func since(now time.Time, days int) time.Time {
 	if days == 1 {
 		return now.Truncate(time.Hour).Add(-23 * time.Hour)

@@ -65,7 +65,8 @@ func (v *view) askEarly(questions ...store.Query) {
 	}
 }
 
-// counts holds the number of requests for each verdict. The sum of these numbers is All.
+// counts holds numbers of requests. All is the sum of Allowed, Unknown, Closed, Would and Blocked. Unknown counts the
+// requests of unlisted clients.
 type counts struct {
 	All, Allowed, Unknown, Closed, Would, Blocked int64
 	Violations, Bytes                             int64
@@ -129,7 +130,8 @@ func (v *view) seen() []store.Crawler {
 	return all
 }
 
-// busiest returns a query for the hosts with requests. The host with the most requests is first.
+// busiest returns a query for the hosts that received requests in the last 30 days. In the answer, the host with the
+// most requests is first.
 func (v *view) busiest() store.Query {
 	day := v.Now.Truncate(24 * time.Hour)
 	return store.Query{From: day.AddDate(0, 0, -30), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByHost}, Limit: 1000, Rough: true}

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 )
 
-// numbered is a publication of the policy that a page is about.
+// numbered is one publication of the policy whose history is shown.
 type numbered struct {
 	store.Publication
 	Live bool
@@ -93,12 +93,13 @@ func (h *history) live() *numbered {
 	return nil
 }
 
-// isCurrent reports whether a crawler read the robots.txt in force. This is the last text that any client received
-// under the publication in force, from the same host and with the same scheme. isCurrent does not render robots.txt for
-// this comparison.
+// isCurrent reports whether a crawler read the robots.txt in force. It does not render this robots.txt. Instead, it
+// uses the last text that any client received under the publication in force, from the same host and with the same
+// scheme.
 func (h *history) isCurrent(r *store.Read) bool { return h.newest[servedAs(r)] == r.Version }
 
-// changes returns the most recent changes, newest first.
+// changes returns the most recent events, newest first: a version came into force, or a crawler read the version in
+// force for the first time.
 func (v *view) changes(limit int) ([]event, error) {
 	h, err := v.history()
 	if err != nil {

@@ -72,8 +72,8 @@ func whoCame(v *view) (*page, error) {
 	return p, v.addPaths(d.Unknown)
 }
 
-// whoCame returns the clients that sent requests in the chosen period. If the URL has a path prefix, only requests for
-// paths with this prefix are used.
+// whoCame returns the clients that sent requests in the chosen period. If the URL has the parameter "path", whoCame
+// counts only requests for paths with this prefix.
 func (v *view) whoCame() (all, unknown []*client, err error) {
 	rows, err := v.totals(v.traffic("", v.Param("path")))
 	if err != nil {
@@ -91,7 +91,8 @@ func (v *view) whoCame() (all, unknown []*client, err error) {
 	return all, unknown, nil
 }
 
-// lead returns a sentence that names the clients, beginning with the client that sent the most requests.
+// lead returns a text with the total number of requests, the crawler that sent the most requests, and the crawler with
+// the most violations.
 func lead(all, unknown []*client, days int) string {
 	var total int64
 	for _, c := range slices.Concat(all, unknown) {
@@ -181,8 +182,8 @@ func (v *view) sort(d *whoCameData) {
 // maxUnknown limits the number of rows in the table of unlisted clients.
 const maxUnknown = 25
 
-// addPaths sets the path that each unlisted client requested most often in the chosen period, or in its last seven days
-// if the period is longer.
+// addPaths sets the path that each unlisted client requested most often in the chosen period, or in the last seven days
+// of a longer period.
 func (v *view) addPaths(unknown []*client) error {
 	q := v.query(store.ByCrawler, store.ByPath)
 	q.From, q.Limit = maxTime(q.From, q.To.AddDate(0, 0, -7)), 500
@@ -213,7 +214,8 @@ func maxTime(a, b time.Time) time.Time {
 // cannot be used.
 func (c *client) CanBeNamed() bool { return !strings.HasPrefix(c.Name, "(") }
 
-// naming returns the policy lines for the chosen unlisted client, or for the first one.
+// naming returns the policy lines for the chosen unlisted client. If no client is chosen, it returns the lines for the
+// first client with a name that a policy can use.
 func (v *view) naming(unknown []*client) *naming {
 	name := ""
 	for _, c := range unknown {

@@ -98,8 +98,7 @@ func whoMay(v *view) (*page, error) {
 	return p, nil
 }
 
-// lead returns a sentence with two numbers: the crawlers that may read every page, and the crawlers that may not read
-// any page.
+// lead returns a text with the numbers of crawlers that may use every section, no section, and some sections.
 func (d *whoMayData) lead() string {
 	all, none, unknown := 0, 0, 0
 	for _, r := range d.Rows {
@@ -159,7 +158,8 @@ const (
 )
 
 // rows returns the crawlers for the rows of the grid. If all is true, these are all crawlers of the catalog. Otherwise
-// they are the crawlers that sent requests or have a rule.
+// they are the well-known crawlers, the crawlers that sent requests in the last 30 days, and the crawlers that a rule
+// names. The filters in the URL apply in both cases.
 func (v *view) rows(all bool) (rows []asker, known int) {
 	q, kind := strings.ToLower(v.Param("q")), v.Param("category")
 	chosen := policy.ParseAudience("category:" + kind)

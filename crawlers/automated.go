@@ -228,7 +228,8 @@ func namesContact(ua string) bool {
 }
 
 // nameBeforeContact returns the name of the client from a User-Agent that contains an address. This is the last product
-// before the address. If no product precedes the address, nameBeforeContact returns the first product.
+// with a version before the address, except products of browsers. If there is no such product, nameBeforeContact
+// returns the first product of the User-Agent.
 func nameBeforeContact(ua string) string {
 	end := len(ua)
 	for _, mark := range []string{"http://", "https://", "+www.", "@"} {

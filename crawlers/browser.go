@@ -21,8 +21,8 @@ var commonBrowsers = []string{
 	"Opera/9.80 (Windows NT 6.1; WOW64) Presto/2.12.388 Version/12.18",
 }
 
-// NamesBrowser reports whether one of the most common browsers has a token in its User-Agent. A pattern with such a
-// token would recognize people as crawlers.
+// NamesBrowser reports whether one of the most common browsers has the given token in its User-Agent. If a crawler's
+// pattern contained such a token, people would be recognized as this crawler.
 func NamesBrowser(token string) bool {
 	r := NewRecognizer([]Pattern{{Token: token}})
 	return slices.ContainsFunc(commonBrowsers, func(ua string) bool {
@@ -32,7 +32,8 @@ func NamesBrowser(token string) bool {
 }
 
 // applePreview is the end of the User-Agent of Apple Messages. The beginning is like Safari's. The end contains the
-// names of three crawlers, because sites already support link previews for these crawlers.
+// names of three crawlers, so that sites send Apple Messages the same data for link previews that they send to these
+// crawlers.
 const applePreview = " facebookexternalhit/1.1 Facebot Twitterbot/1.0"
 
 // OnDevicePreview reports whether a request comes from an app that fetches a link preview on its user's own device.

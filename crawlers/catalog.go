@@ -16,8 +16,8 @@ import (
 //go:embed catalog/*.yaml
 var embedded embed.FS
 
-// Catalog is an immutable set of crawlers that is safe for concurrent use. Each crawler has a different token, and
-// tokens differ in more than letter case. The zero value is empty.
+// Catalog is an immutable set of crawlers that is safe for concurrent use. No two crawlers have the same token, even
+// without regard to letter case. The zero value is empty.
 type Catalog struct {
 	crawlers  []*Crawler // ordered by token, ignoring case
 	byToken   map[string]int
@@ -45,8 +45,8 @@ func Default() (*Catalog, error) {
 	return Embedded()
 }
 
-// Install makes c the catalog in use. If c is nil, Install makes the embedded catalog the one in use. Values created
-// from the previous catalog continue to use the previous catalog.
+// Install makes c the catalog in use. If c is nil, the embedded catalog is in use again. Values created from the
+// previous catalog continue to use the previous catalog.
 func Install(c *Catalog) { installed.Store(c) }
 
 // AsOf returns the date of the catalog's newest file, as YYYY-MM-DD.
@@ -117,8 +117,8 @@ func (c *Catalog) Operators() []string {
 }
 
 // Search returns the crawlers that a person may mean by a name. If name is the token of a crawler in any letter case,
-// Search returns only that crawler. Otherwise it returns every crawler whose token, operator, category or User-Agent
-// string contains name.
+// Search returns only that crawler. If name is a category, it returns the crawlers that have this category as main or
+// further category. Otherwise it returns every crawler whose token, operator or User-Agent string contains name.
 func (c *Catalog) Search(name string) []*Crawler {
 	if cr, ok := c.Lookup(name); ok {
 		return []*Crawler{cr}

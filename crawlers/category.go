@@ -36,7 +36,7 @@ const CategoryOnDevice Category = "on-device"
 // CategoryAI stands for all crawlers for AI; see [Crawler.IsAI]. No crawler has CategoryAI as its stored category.
 const CategoryAI Category = "ai"
 
-// Results is the kind of search results that a search engine makes from the pages of a crawler.
+// Results is the kind of search results that a search engine shows from the pages that its crawler fetches.
 type Results string
 
 // These are the kinds of search results.

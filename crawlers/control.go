@@ -76,7 +76,7 @@ func (p *fileParser) control(key, value *yaml.Node) {
 	p.controls = append(p.controls, x)
 }
 
-// checkControls returns an error for each crawler or token that a control names and that the catalog does not have.
+// checkControls returns an error for each crawler or token that a control names, but that the catalog does not have.
 func (c *Catalog) checkControls() (errs []error) {
 	for _, x := range c.controls {
 		for _, token := range x.Crawlers {

@@ -20,13 +20,14 @@ type Crawler struct {
 	// Category is the main category. It is empty for a crawler of the policy file without a category.
 	Category Category   `json:"category,omitempty"`
 	Further  []Category `json:"further,omitempty"` // the further categories, without Category
-	// the kind of results of a search engine that uses pages for AI, or empty
+	// the kind of search results, if the crawler belongs to a search engine that also uses pages for AI; empty for
+	// other crawlers
 	Results Results `json:"results,omitempty"`
 	// UserAgents are the strings that identify the crawler in a User-Agent. If UserAgents is empty, the crawler is
 	// recognized by Token. Use [Crawler.Patterns] for recognition.
 	UserAgents []string `json:"user_agents,omitempty"`
-	// Follows lists other tokens in order of preference. If robots.txt has no group for Token, the crawler follows
-	// the first of these groups that exists.
+	// Follows lists other tokens in order of preference. If robots.txt has no group for Token, the crawler follows the
+	// group of the first token in Follows that has a group.
 	Follows     []string `json:"follows,omitempty"`
 	IgnoresStar bool     `json:"ignores_star,omitempty"` // true if the crawler ignores the group for `*`, so that robots.txt must name the crawler
 	// ReadsMeta is true if the operator documents that the crawler reads meta tags whose name is Token.

@@ -19,8 +19,8 @@ type Identities struct {
 
 var sharedIdentities Derived[*Identities]
 
-// NewIdentities returns the identities of a catalog. If a policy does not change verification facts, the result is
-// shared with the catalog in use.
+// NewIdentities returns the identities of a catalog. All policies that use the verification facts of the catalog in use
+// without changes share one result.
 func NewIdentities(c *Catalog) *Identities {
 	base := c.withoutPolicy()
 	if !slices.ContainsFunc(c.crawlers, func(cr *Crawler) bool {
@@ -72,7 +72,7 @@ func collectIdentities(c, base *Catalog) *Identities {
 	return id
 }
 
-// CatalogLists returns the URLs of the address lists that are in the catalog in use, but not in the embedded one.
+// CatalogLists returns the URLs of the address lists that are in the catalog in use, but not in the embedded catalog.
 func (id *Identities) CatalogLists() []string { return id.catalogLists }
 
 // OwnLists returns the URLs of the address lists that only the policy names.

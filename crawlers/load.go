@@ -178,7 +178,8 @@ func (p *fileParser) fields(n *yaml.Node, into map[string]any) {
 	}
 }
 
-// verify parses the name of a profile, or a mapping.
+// verify parses how a crawler is verified. This is a mapping, or the name of an entry in the file's verification
+// section.
 func (p *fileParser) verify(n *yaml.Node) Verification {
 	if n.Kind != yaml.ScalarNode {
 		return p.verification(n)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// SignerPrefix is the first part of the token of a client that signs its requests, such as signed:browserbase.com. The
-// rest of the token is the host of the client's keys.
+// SignerPrefix is the first part of the token of a client that signs its requests. The rest is the host of the client's
+// keys: for example, the token of the client with keys at browserbase.com is signed:browserbase.com.
 const SignerPrefix = "signed:"
 
 // IsSigner reports whether a token names a signer.

@@ -59,9 +59,9 @@ func byteTables() (class, fold [256]byte) {
 // hyphens and underscores.
 func ValidToken(s string) bool { return s != "" && ReadAs(s) == s }
 
-// ReadAs returns the token that a parser of robots.txt reads if the parser strictly follows RFC 9309 section 2.2.1.
-// Such a parser stops at the first character that is not a letter, hyphen or underscore. It reads AI2Bot as AI, which
-// may be the name of another crawler.
+// ReadAs returns the part of token that a strict parser of robots.txt reads. According to RFC 9309 section 2.2.1, the
+// parser stops at the first character that is not a letter, hyphen or underscore. For example, it reads AI2Bot as AI,
+// which may be the name of another crawler.
 func ReadAs(token string) string {
 	for i := range len(token) {
 		c := fold[token[i]]
@@ -91,7 +91,8 @@ func CheckPattern(s string) error {
 	return nil
 }
 
-// CanBeListed reports whether a policy file can list a crawler with a name, so that rules can name the crawler.
+// CanBeListed reports whether a policy file can add a crawler with this name to its crawlers, so that rules can name
+// this crawler.
 func CanBeListed(name string) bool { return IsListedName(name) && CheckPattern(name) == nil }
 
 // IsListedName reports whether a name has only characters that the name of a crawler in a policy file can have.

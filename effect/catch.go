@@ -9,10 +9,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// catchesOf maps each crawler to the crawlers that the server may confuse with it. The server may mistake requests of
-// the first crawler for requests of the others, because the policy itself defines a crawler whose User-Agent pattern
-// also matches these requests. For example, if the policy defines a crawler with the pattern "Googlebot/2.1", the
-// server may mistake requests of Googlebot for requests of that crawler.
+// catchesOf maps each crawler to the crawlers that the server may mistake it for. The server may mistake a crawler for
+// one that the policy itself defines, if the pattern of the defined crawler also matches the User-Agent of the other.
+// For example, if the policy defines a crawler with the pattern "Googlebot/2.1", the server may mistake Googlebot for
+// that crawler.
 func catchesOf(p *policy.Policy, catalog *crawlers.Catalog) map[policy.CrawlerID][]policy.CrawlerID {
 	own := map[policy.CrawlerID][]string{}
 	var others []crawlers.Pattern
@@ -42,10 +42,10 @@ func catchesOf(p *policy.Policy, catalog *crawlers.Catalog) map[policy.CrawlerID
 	return caught
 }
 
-// Catches reports whether the server may mistake requests of crawler for requests of the crawler by.
+// Catches reports whether the server may mistake the crawler with the ID crawler for the crawler with the ID by.
 func (e *Engine) Catches(by, crawler policy.CrawlerID) bool {
 	return slices.Contains(e.catches[crawler], by)
 }
 
-// Caught lists the crawlers of the policy for which the server may mistake a crawler.
+// Caught lists the crawlers of the policy that the server may mistake the given crawler for.
 func (e *Engine) Caught(crawler policy.CrawlerID) []policy.CrawlerID { return e.catches[crawler] }

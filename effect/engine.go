@@ -34,8 +34,8 @@ type Engine struct {
 // New returns the engine for a policy and the catalog that has the policy's crawlers.
 func New(p *policy.Policy, catalog *crawlers.Catalog) *Engine { return newEngine(p, catalog, nil) }
 
-// Over returns an engine for the same policy in which the lines of a site's own robots.txt are the policy's fallback.
-// See [robotstxt.File.Below].
+// Over returns an engine for the same policy, with the lines of a site's own robots.txt as the policy's fallback. See
+// [robotstxt.File.Below].
 func (e *Engine) Over(below *robotstxt.File) *Engine {
 	b := below.Below(e.Policy.WithoutFallback())
 	return newEngine(b.Policy, e.catalog, b.File)
@@ -57,7 +57,7 @@ func newEngine(p *policy.Policy, catalog *crawlers.Catalog, below *robotstxt.Fil
 }
 
 // shownBy returns an index of the page patterns in rules. Headers and meta tags can have rules only for pages that
-// match one of them.
+// match one of these patterns.
 func shownBy(p *policy.Policy) *pathpattern.Index[struct{}] {
 	var entries []pathpattern.Entry[struct{}]
 	for _, r := range p.Spec().Rules {
@@ -96,9 +96,10 @@ func endsOf(spec *policy.Spec) []time.Time {
 	return ends
 }
 
-// IsOfCategory reports whether a crawler has a category in the policy's catalog or in the built-in catalog. The
-// built-in catalog is used as well, because otherwise a policy could exclude a search engine from the safety checks by
-// changing its category. To allow losses of a search engine, a policy must use the key "intended" instead.
+// IsOfCategory reports whether a crawler has a category in the policy's catalog or in the catalog in use, which a
+// policy cannot change. The catalog in use is examined as well, because otherwise a policy could exclude a search
+// engine from the safety checks by changing its category. To allow losses of a search engine, a policy must use the key
+// "intended" instead.
 func IsOfCategory(p *policy.Policy, id policy.CrawlerID, category crawlers.Category) bool {
 	c := p.CrawlerInfo(id)
 	if id == 0 || c.Category == string(category) {

@@ -20,8 +20,8 @@ type Cause struct {
 	Mode    policy.Mode // how the server handles a disallowed request
 }
 
-// left describes the uses of a page that a policy still allows to a crawler. It has a value for each row of the
-// table. A greater value means that more is allowed.
+// left describes the uses of a page that a policy still allows to a crawler. It has a value for each row of the table
+// of losses. A greater value means that more is allowed.
 type left [numLosses]struct {
 	value    int64
 	by       Cause
@@ -68,7 +68,7 @@ func (e *Engine) leaves(q policy.Query, rows Loss) *left {
 }
 
 // lower sets a row to a value with its cause if the value is less than the present one. If the two values are equal,
-// lower sets the row only if this makes the loss intended.
+// lower sets the row only if the new cause declares the loss as intended and the present cause does not.
 func (a *asking) lower(loss Loss, value int64, by Cause) {
 	if a.rows&loss == 0 {
 		return
@@ -119,9 +119,9 @@ func (a *asking) request(q policy.Query) {
 	}
 }
 
-// robots lowers the rows that depend on robots.txt. For most crawlers, robots.txt says the same as the policy's
-// decision about crawling. The exceptions are crawlers that robots.txt cannot name, that do not read the group of
-// "*", or that read another crawler's group. For them, robots looks at the lines of robots.txt.
+// robots lowers the rows that depend on robots.txt. For most crawlers, robots.txt agrees with the policy's decision
+// about crawling. The exceptions are crawlers that robots.txt cannot name, that do not read the group of "*", or that
+// read another crawler's group. For these crawlers, robots examines the lines of robots.txt.
 func (a *asking) robots() {
 	if a.rows&LossCrawl != 0 {
 		q := a.q
@@ -153,8 +153,8 @@ func (e *Engine) MayCrawl(q policy.Query) bool {
 	return e.leaves(q, LossCrawl)[LossCrawl.row()].value > 0
 }
 
-// followsClosed reports whether the query's crawler may follow the group of another crawler, and the policy disallows
-// crawling to that crawler.
+// followsClosed reports whether the query's crawler may follow the group of another crawler for which the policy
+// disallows crawling.
 func (a *asking) followsClosed(q policy.Query) bool {
 	for _, token := range a.info.Follows {
 		if q.Crawler = a.Policy.Crawler(token); q.Crawler != 0 && a.Policy.Decide(q).Verdict == policy.Disallowed {
@@ -164,7 +164,7 @@ func (a *asking) followsClosed(q policy.Query) bool {
 	return false
 }
 
-// line returns the line of robots.txt that disallows crawling to the query's crawler, or nil if there is none.
+// line returns the line of robots.txt that disallows crawling for the query's crawler, or nil if there is none.
 func (a *asking) line(q *policy.Query) *robotsserve.Line {
 	if a.info.Signer || a.info.IgnoresStar && len(a.info.Follows) == 0 && !a.isNamed(q) {
 		return nil // robots.txt cannot have a line for the crawler

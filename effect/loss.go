@@ -24,8 +24,8 @@ type Taken struct {
 }
 
 // Compare returns what a search engine loses at a host and path when the policy of the engine now replaces the policy
-// of the engine old. old may be nil. rows selects rows of the table. The parameters was and is are the query for the
-// old and for the new policy. They may differ only in the ID of the crawler.
+// of the engine old. old may be nil. rows selects rows of the table. The parameters was and is contain the same query,
+// for the old and for the new policy. They may differ only in the ID of the crawler.
 //
 // Compare includes immediate losses and losses on later dates in the policy. It returns no losses for an impostor, or
 // for a crawler that does not belong to a search engine in either policy.
@@ -132,8 +132,8 @@ func NearlyWhole(holds func(path string) bool) bool {
 	return true
 }
 
-// WholeHost reports whether the policy causes a loss on nearly all pages of a host. by is the cause of the loss. The
-// path and usage of the query are ignored.
+// WholeHost reports whether the policy causes the given loss on nearly all pages of a host. by is the cause of the
+// loss. The path and usage of the query are ignored.
 func (e *Engine) WholeHost(loss Loss, q policy.Query) (by Cause, whole bool) {
 	lost := func(path string) (Cause, bool) {
 		q.Path = path
@@ -158,8 +158,9 @@ func (e *Engine) WholeHost(loss Loss, q policy.Query) (by Cause, whole bool) {
 	return by, true
 }
 
-// TakesWhole reports whether the new policy causes a loss on nearly all pages of a host and the old policy did not. It
-// looks at the present and at later dates in the policy. The paths and usages of the queries are ignored.
+// TakesWhole reports whether the new policy causes the given loss on nearly all pages of a host, and the old policy did
+// not. It examines the present effect, and the effect on later dates in the policy. The paths and usages of the queries
+// are ignored.
 func TakesWhole(old, now *Engine, was, is policy.Query, loss Loss) bool {
 	if loss == LossUnavailable {
 		loss = LossIndex

@@ -105,7 +105,7 @@ func (p Projection) TargetOf(host, path string) PolicyTarget {
 	return p.Read(&t)
 }
 
-// Reader is a policy that answers a query of Queries.
+// Reader is a policy that answers one of the queries that Queries yields.
 type Reader struct {
 	*policy.Policy
 

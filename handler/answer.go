@@ -168,8 +168,8 @@ func refusalError(message string) error {
 }
 
 // paymentRequired completes a response with status 402 if the policy offers a license. It adds links to the site's
-// license and to the offered ones. The price of a single request is in the header field that Cloudflare's pay per
-// crawl uses. paymentRequired returns the terms of the offers, one offer a line.
+// license and to the licenses that the policy offers. The header field for the price of a single request is the one
+// that Cloudflare's pay per crawl uses. paymentRequired returns the terms of the offers, with one offer on each line.
 func (q *request) paymentRequired() string {
 	header := q.w.Header()
 	if license := q.snapshot.Site.License(q.Host); license != nil {

@@ -111,8 +111,8 @@ func (s Style) request(r *http.Request) (*http.Request, error) {
 	return asked, nil
 }
 
-// parseTarget parses a request target like net/http. Other servers accept some targets that net/http rejects, such
-// as "/100%". For such a target it returns only the scheme and the host.
+// parseTarget parses a request target like net/http. Other servers accept some targets that net/http rejects, such as
+// "/100%". For such a target, parseTarget separates the scheme, host, path and query, but does not decode them.
 func parseTarget(method, target string) *url.URL {
 	if method == http.MethodConnect && !strings.HasPrefix(target, "/") {
 		target = "connect://" + target

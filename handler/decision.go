@@ -13,7 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// class holds the properties that are equal for all requests with the same counters and log lines.
+// class holds the properties that a group of requests has in common. These requests share counters, and similar log
+// lines about them are logged only once in a while.
 type class struct {
 	version  uint64 // the Serial of the policy's Snapshot
 	crawler  policy.CrawlerID
@@ -40,7 +41,8 @@ func (q *request) classify(v site.Verdict) class {
 // refused reports whether the policy disallows the request, even if the server does not block it.
 func (c *class) refused() bool { return c.impostor || c.verdict == policy.Disallowed }
 
-// done returns the decision on the requests of the class, including its effect.
+// done returns the recorded decision on the requests of the class. Unlike the verdict, this decision says whether the
+// requests were really blocked or limited.
 func (c *class) done() activity.Decision {
 	switch {
 	case c.limited && c.action == policy.ModeBlock:

@@ -46,7 +46,8 @@ func (q *request) judge() {
 	q.query = policy.Query{Host: q.target.Host, Path: q.target.Path, Now: time.Now(), Purposes: purposes}
 	query, verdict := s.EdgeOfAll(&q.target, who, q.query)
 	q.query, q.several, q.anyCase, q.statement = query, len(clients) > 1, verdict.AnyCase, verdict.Decision.Statement
-	// A verified crawler cannot get the audit's treatment by naming the audit command.
+	// The requests of a verified crawler are never recorded as requests of the audit command, even if its User-Agent
+	// names this command.
 	info := s.Policy.CrawlerInfo(query.Crawler)
 	q.audit = query.Identity != policy.Verified && !info.IsStranger() && strings.Contains(q.UserAgent(), activity.AuditProduct)
 	kind, rule := q.classify(verdict), verdict.Decision.Rule
@@ -80,8 +81,8 @@ type countedLimits struct {
 	mode    policy.Mode
 }
 
-// countLimits counts a request against limits. If it exceeds one of them, countLimits changes q and k accordingly
-// and returns the rule.
+// countLimits counts a request against limits. If the request exceeds a limit, countLimits notes this in q and in the
+// request's class k, and returns the rule that sets the limit.
 func (q *request) countLimits(limits []site.Limit, k *class) *policy.Rule {
 	limiter, maxMode := &q.snapshot.Memory.Limiter, q.h.mode()
 	vars := q.h.Server.Vars(q.Request)

@@ -124,7 +124,7 @@ func (q *request) recordedPath() (recorded string, omitted bool) {
 	without := q.target.WithoutQuery()
 	verdict := q.snapshot.Site.EdgeOf(&without, q.query)
 	matters := verdict.Decision.Statement != q.statement
-	if q.decision.limited { // the statement may concern another crawler than the limited one
+	if q.decision.limited { // the statement may be about a crawler other than the limited one
 		matters = verdict.Blocked()
 	}
 	if matters {

@@ -94,9 +94,9 @@ func (e *engine) start() {
 	e.started.Store(true)
 }
 
-// use acquires the address lists of the policy and of a newer catalog, except the lists of the embedded catalog. The
-// lists are released when the garbage collector frees the policy, because requests and logs may use a policy longer
-// than the configuration does.
+// use acquires the address lists that the policy names or that a catalog newer than the embedded one has, except the
+// lists of the embedded catalog. The lists are released when the garbage collector frees the policy, because requests
+// and logs may use a policy longer than the configuration does.
 func (e *engine) use(id *crawlers.Identities) {
 	listed, own := id.CatalogLists(), id.OwnLists()
 	if len(listed)+len(own) == 0 {

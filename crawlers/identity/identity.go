@@ -44,9 +44,9 @@ type Verifier struct {
 }
 
 // New returns a verifier that uses the lists of the embedded catalog and of the policies passed to [Ask]. It returns
-// nil if verification is off. Call Close when the verifier is no longer used. logger returns the present logger. The
-// present logger can change, because verifiers with the same methods share their data. If logger returns nil, nothing
-// is logged.
+// nil if verification is off. Call Close when the verifier is no longer used. logger returns the logger to use at the
+// moment. logger is a function, because verifiers with the same methods share data, and this data outlives a
+// configuration and its logger. If logger returns nil, nothing is logged.
 func New(m Methods, logger func() *zap.Logger) *Verifier {
 	if !m.Enabled {
 		return nil
@@ -198,8 +198,8 @@ func (v *Verifier) identify(r Request, addr netip.Addr, id *crawlers.Identities,
 	return policy.Unknown, proof{}
 }
 
-// proven holds the sender of a request that a signature or an address proves, independently of the User-Agent. The zero
-// value means that the sender is not proven.
+// proven holds the sender of a request, if a signature or an address proves the sender's identity independently of the
+// User-Agent. The zero value means that the sender is not proven.
 type proven struct {
 	// crawler is the crawler whose operator signed the request, or the only crawler that uses the request's address. If
 	// several crawlers share the key, crawler is the one that the User-Agent names.
@@ -208,9 +208,9 @@ type proven struct {
 	card    webbotauth.Card   // the signer's description of itself
 }
 
-// recognize returns the sender that a request proves. The proof is an operator's signature, or an address on a list
-// that belongs to only one crawler. named is true if the User-Agent names any crawler. isNamed reports whether the
-// User-Agent names the given crawler.
+// recognize returns the sender of a request, if the request proves who the sender is. The proof is an operator's
+// signature, or an address on a list that belongs to only one crawler. named is true if the User-Agent names any
+// crawler. isNamed reports whether the User-Agent names the given crawler.
 func (v *Verifier) recognize(r Request, id *crawlers.Identities, named bool, isNamed func(*crawlers.Crawler) bool) (p proven) {
 	if v.engine.signatures != nil && webbotauth.Signed(r.Header) {
 		if p = v.recognizeSigner(r, id, isNamed); p != (proven{}) {

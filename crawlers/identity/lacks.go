@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Lack describes a proof of identity that a policy demands. Clients cannot give this proof, or can give it only for a
-// limited time.
+// Lack describes a proof of identity that a policy demands. With the configured methods, the server can never obtain
+// this proof, or can obtain it only until the built-in address lists expire.
 type Lack struct {
 	Why string `json:"why"` // the reason and the remedy
 	// the rules that demand the proof, with their places and hosts; empty if a setting demands the proof
@@ -30,8 +30,8 @@ func (l *Lack) Message() string {
 	return "a rule demands a verified identity, and " + l.Why
 }
 
-// Lacks returns the proofs that a policy demands and that the methods cannot obtain today. name is the name of the
-// policy file.
+// Lacks returns the proofs that a policy demands, but that the methods cannot obtain permanently. name is the name of
+// the policy file.
 func (m Methods) Lacks(name string, spec *policy.Spec, catalog *crawlers.Catalog) (all []Lack) {
 	if spec.Enforcement.Impostors > policy.ModeOff && !m.DetectsImpostors() {
 		all = append(all, Lack{Why: "the policy has enforcement.impostors, but " + NoImpostors})

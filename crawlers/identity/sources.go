@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
 )
 
-// These thresholds determine when a failing DNS resolver is logged. Several lookups in a row must fail, because single
-// addresses have broken name servers. A change of state is logged at most once per dnsLogInterval, because the owner of
-// such addresses could otherwise fill the log.
+// These thresholds determine when a failing DNS resolver is logged. Several lookups in a row must fail, because a
+// single failure may be caused by a broken name server for that address. A change of state is logged at most once per
+// dnsLogInterval, because otherwise someone with a broken name server could fill the log.
 const (
 	dnsFailures    = 5
 	dnsLogInterval = time.Minute

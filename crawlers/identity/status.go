@@ -29,7 +29,7 @@ type ListStatus struct {
 	AsOf      *time.Time `json:"as_of,omitempty"` // absent if there is no list
 	Age       string     `json:"age,omitempty"`
 	Fresh     bool       `json:"fresh"` // true while the list is recent enough to detect impostors
-	// describes what the list cannot prove, now or soon, because of its age
+	// says what the list can no longer prove because of its age, or will soon no longer be able to prove
 	Old        string     `json:"old,omitempty"`
 	Incomplete string     `json:"incomplete,omitempty"` // the reason why the list does not detect impostors even if it is fresh
 	Error      string     `json:"error,omitempty"`      // the error of the last fetch
@@ -123,7 +123,7 @@ type knownList struct {
 }
 
 // listsOf returns the address lists of all engines, ordered by URL and without duplicates. If several engines have the
-// same list, listsOf prefers a refreshed version, and otherwise the newer version.
+// same list, listsOf prefers an engine that fetches the list. If that does not decide, it prefers the newer version.
 func listsOf(inUse []*engine) (all []knownList) {
 	for _, e := range inUse {
 		for _, s := range e.lists.Status() {

@@ -34,16 +34,16 @@ type health struct {
 	period  int       // number of probes that did not receive a correct answer
 }
 
-// now returns the current time and period. Callers store both with an answer that has just arrived. working is false
-// while probes fail.
+// now returns the current time, and the number of probes that have failed so far (the period). Callers store both with
+// an answer that has just arrived. working is false if the last probe failed.
 func (h *health) now() (at time.Time, period int, working bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return time.Now(), h.period, !h.failing
 }
 
-// believes reports whether a negative answer with this time and period may be used. dropped is true if the answer must
-// be discarded.
+// believes reports whether a negative answer may be used. at and period are the values that now returned when the
+// answer arrived. dropped is true if the answer must be discarded, because a probe has failed since then.
 func (h *health) believes(at time.Time, period int) (believed, dropped bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -40,8 +40,8 @@ const (
 // warnAge is the age from which warnings say that a list will soon be too old.
 const warnAge = 180 * 24 * time.Hour
 
-// Old returns a phrase for the end of a sentence that describes what a list cannot prove because of its age, now or
-// soon. It returns "" if the list is recent or does not exist.
+// Old returns a phrase about what a list can no longer prove because of its age, or will soon no longer be able to
+// prove. The phrase belongs at the end of a sentence. Old returns "" if the list is recent or does not exist.
 func (l *ListStatus) Old(now time.Time) string {
 	date, end := l.Date.Format(time.DateOnly), Expires(l.Date).Format(time.DateOnly)
 	switch age := now.Sub(l.Date); {

@@ -148,7 +148,7 @@ func (n *names) believe(e *entry) bool {
 }
 
 // usable reports whether the answer may be used at time now. This is true if the answer has not expired, or if it is
-// positive and has not been refreshed yet.
+// positive and expired less than keepStale ago.
 func (e *entry) usable(now time.Time) bool {
 	return now.Before(e.expires) || e.answer == yes && now.Before(e.at.Add(keepYes+keepStale))
 }
@@ -265,8 +265,8 @@ func (n *names) store(e *entry, a netip.Addr, found entry) {
 	e.expires = now.Add(keep)
 }
 
-// confirm performs forward-confirmed reverse DNS. If there is no answer, err is the reason. A panic caused by a
-// response becomes an error, because in this goroutine a panic would end the program.
+// confirm performs forward-confirmed reverse DNS. If the resolver does not answer, err is the reason. A panic caused by
+// a response becomes an error, because in this goroutine a panic would end the program.
 func confirm(ctx context.Context, r Resolver, patterns []string, a netip.Addr) (found answer, name string, err error) {
 	defer func() {
 		if p := recover(); p != nil {

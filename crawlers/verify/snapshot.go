@@ -103,8 +103,8 @@ func SetSnapshotDate(date time.Time) {
 	}
 }
 
-// SnapshotDate returns the day when the embedded lists were collected. If the days differ, it returns the oldest day,
-// because the list of that day expires first.
+// SnapshotDate returns the day when the embedded lists were collected. If the lists were collected on different days,
+// it returns the earliest day, because the list of that day expires first.
 func SnapshotDate() time.Time { return oldest(snapshot()) }
 
 func oldest(lists map[string]*list) (date time.Time) {

@@ -162,8 +162,8 @@ func (m *message) agentOf(label string, list httpsfv.InnerList) (string, error) 
 	return "", fmt.Errorf("the signature covers several members of signature-agent, none with the key %s", label)
 }
 
-// NamedDirectories returns the key directories in directories that the Signature-Agent field of a request names. It
-// does not check the signature.
+// NamedDirectories returns the elements of directories that the Signature-Agent field of a request names. directories
+// holds the URLs of key directories. NamedDirectories does not check the signature.
 func NamedDirectories(h http.Header, directories []string) (named []string) {
 	m, err := parseMessage(Request{Header: h})
 	if err != nil {

@@ -105,7 +105,7 @@ func Signed(h http.Header) bool {
 
 const (
 	// maxAge limits how long a signature is valid after its creation, even if the signature has a later expiration
-	// time. The draft recommends at most this time to signers.
+	// time. The draft recommends that signers do not choose a longer time.
 	maxAge = 24 * time.Hour
 	// maxSkew limits how far a signer's clock may be ahead.
 	maxSkew      = 30 * time.Second
@@ -131,8 +131,8 @@ var (
 
 // Check checks whether the operator with this key directory signed a request. directory is an origin whose keys are at
 // the well-known path, or the https URL of a JWK Set or a Signature Agent Card. The query of such a URL is sent in
-// fetches, but ignored in comparisons (draft section 5.5). Check waits for keys until ctx is done. If ctx is done
-// already, it uses the cached keys and fetches others in the background.
+// fetches, but ignored in comparisons (draft section 5.5). Check waits for keys until ctx is done. If ctx is already
+// done, Check uses only cached keys, and fetches missing keys in the background.
 //
 // A signature with a nonce is accepted only once (draft section 5.2.3), so call Check only once per request. Anyone who
 // sees a signature without a nonce can send that signature again to the same authority until the signature expires.

@@ -30,7 +30,7 @@ const (
 )
 
 // UnknownMaxAge limits how long clients may cache a robots.txt served while the upstream's robots.txt was unknown. It
-// is short, because that robots.txt may allow more than the merged one.
+// is short, because that robots.txt may allow more than the merged robots.txt.
 const UnknownMaxAge = time.Minute
 
 // Limits of the cache. They are needed because clients can invent hosts. The cache has two generations, and the limits
@@ -178,8 +178,9 @@ func (c *Cache[T]) common() (last *T, known bool) {
 // fetch fetches the file of a site. It continues if the client disconnects, because other requests wait for the file,
 // too.
 func (c *Cache[T]) fetch(r *http.Request, next Next) ([]byte, error) {
-	// Caddy's passive health checks regard a missed deadline as a failure, so a slow file could take the whole upstream
-	// out of service. A canceled request is not a failure for them.
+	// After fetchTimeout, the request is canceled. The context has no deadline, because Caddy's passive health checks
+	// regard a missed deadline as a failure of the upstream, but not a canceled request. With a deadline, a slow file
+	// could take the whole upstream out of service.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	defer time.AfterFunc(fetchTimeout, cancel).Stop()

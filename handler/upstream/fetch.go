@@ -229,8 +229,8 @@ func decode(body []byte, coding string) ([]byte, error) {
 }
 
 // notRobots returns why a body is not a robots.txt, but for example a page that an application serves for every path.
-// The Content-Type is not enough to tell. Without the Content-Type of plain text, a body must contain a User-agent
-// line.
+// The Content-Type alone does not decide, because some servers send a wrong one. But if there is a Content-Type other
+// than plain text, the body must contain the word User-agent.
 func notRobots(contentType string, body []byte) error {
 	if robotstxt.IsPage(body) {
 		return robotstxt.ErrPage

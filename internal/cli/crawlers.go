@@ -89,7 +89,7 @@ func writeTable(out io.Writer, list []described) error {
 	return w.Flush()
 }
 
-// described is a crawler with the strings that announce it.
+// described is a crawler with the strings that identify it in a User-Agent, and with the controls that apply to it.
 type described struct {
 	*crawlers.Crawler
 	UserAgents []string           `json:"user_agents,omitempty"`

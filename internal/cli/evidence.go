@@ -171,7 +171,7 @@ func quoted(note string) string {
 	return " (“" + english.OneLine(note) + "”)"
 }
 
-// inLog returns the name of the log that has an entry, if there are several logs.
+// inLog returns a phrase that names the log with an entry. dir is empty if there is only one log.
 func inLog(dir string) string {
 	if dir == "" {
 		return ""
@@ -206,7 +206,7 @@ func times(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// identityText describes how reliable a crawler's name is.
+// identityText returns the word for a crawler's identity, such as "verified".
 func identityText(i activity.Identity) string {
 	if i == activity.Unverified {
 		return "unverified"

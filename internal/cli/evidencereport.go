@@ -123,7 +123,7 @@ func (r *evidenceReport) To() time.Time {
 	return r.Last
 }
 
-// sure maps identities to texts that say how certain the identity of a crawler is. It does not have unverified
+// sure maps identities to texts that say how certain the identity of a crawler is. Sure has the text for unverified
 // identities.
 var sure = map[activity.Identity]string{
 	activity.Verified: "verified",

@@ -36,7 +36,8 @@ func FreeAddr(t testing.TB) string {
 
 // FreeAddrs returns n different addresses. Their ports are outside the range that systems use for outgoing connections.
 // Within that range, any program could take a port before the test listens on it. Test programs that run at the same
-// time get different ports, because Caddy can listen on a port that another Caddy uses.
+// time get different ports. Otherwise two of them could listen on the same port without an error, because Caddy allows
+// other Caddy processes to share a port.
 func FreeAddrs(t testing.TB, n int) (addrs []string) {
 	t.Helper()
 	first := firstPort()
@@ -61,7 +62,8 @@ var (
 	portLock *flock.Flock // reserved until the program ends
 )
 
-// firstPort returns the first port of this program. It is random if ten programs run at the same time.
+// firstPort returns the first port of this test program. If ten other test programs have already reserved their ports,
+// it returns the first port of a random one of these programs.
 var firstPort = sync.OnceValue(func() int {
 	for i := range 10 {
 		portLock = flock.New(filepath.Join(os.TempDir(), fmt.Sprintf("robots-policy-test-ports-%d", i)))
@@ -103,13 +105,14 @@ func Load(caddyfile string) error {
 	return caddy.Load(config, true)
 }
 
-// If the environment variable asCaddy is set, a test program works as Caddy's command.
+// asCaddy is the name of an environment variable. If the variable is set, a test program behaves like the command
+// caddy.
 const asCaddy = "ROBOTSPOLICY_TEST_AS_CADDY"
 
 // Main runs the tests of a package. If Command started the program, Main instead runs Caddy's command, so that no test
-// has to build Caddy. setup is called first, with the name of the command. Configurations without a storage get an
-// empty one. So a developer's own Caddy storage, for example with a catalog of crawlers, does not affect a test, and no
-// test changes the saved configuration.
+// has to build Caddy. Main first calls setup, with true if it will run Caddy's command. Configurations without a
+// storage get an empty one. So a developer's own Caddy storage, for example with a catalog of crawlers, does not affect
+// a test, and no test changes the saved configuration.
 func Main(m interface{ Run() int }, setup func(asCaddy bool)) {
 	command := os.Getenv(asCaddy) != ""
 	os.Unsetenv(asCaddy)

@@ -24,7 +24,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// Config has the values of the words POLICY, DIR and UPSTREAM in the body of a site, and its environment.
+// Config has the values for the words POLICY, DIR and UPSTREAM in the body of a site, and the logger and Server that
+// the site's handler uses.
 type Config struct {
 	Policy   string // policy file
 	Dir      string

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package auditor audits the site of a running server at intervals. It reports when an audit finds other errors than
-// the previous audit.
+// Package auditor audits the site of a running server at intervals. It reports when an audit does not find the same
+// errors as the previous audit.
 package auditor
 
 import (
@@ -33,7 +33,7 @@ type Config struct {
 
 const (
 	minInterval = 10 * time.Minute
-	firstDelay  = time.Minute // so that the server can start, and short-lived configurations are not audited
+	firstDelay  = time.Minute // gives the server time to start; a configuration that is replaced earlier is not audited
 	event       = "robots_policy.audited"
 )
 

@@ -23,7 +23,8 @@ import (
 // interval is the time between checks for a newer catalog.
 const interval = time.Minute
 
-// Watcher installs the catalog in a configuration's storage. It also installs later versions of that catalog.
+// Watcher reads the catalog from a configuration's storage and installs it. It does this again whenever the storage has
+// a later version of the catalog.
 type Watcher struct {
 	read   func(context.Context) ([]byte, error)
 	logger *zap.Logger
@@ -57,8 +58,8 @@ type Status struct {
 	// Error is the reason why the catalog in the storage is not used. It is absent if that catalog is used, or if
 	// there is none.
 	Error string `json:"error,omitempty"`
-	// Fetched is the time of the last fetch of the released catalog with `catalog auto`. NotTaken is the reason why
-	// it was not installed.
+	// Fetched is the time of the last fetch of the released catalog with `catalog auto`. Rejected is the reason why
+	// that catalog was not installed.
 	Fetched  time.Time `json:"fetched,omitzero"`
 	Rejected string    `json:"rejected,omitempty"`
 	Warning  string    `json:"warning,omitempty"` // set if the catalog is old
@@ -82,8 +83,8 @@ func sourceOf(c *crawlers.Catalog) string {
 	return SourceStorage
 }
 
-// New installs the catalog of a storage before policies are loaded. If the storage cannot be read or hangs, the
-// catalog in use stays. If address is not empty, the released catalog is fetched from it once a day.
+// New installs the catalog of a storage before policies are loaded. If the storage cannot be read or hangs, the catalog
+// in use does not change. If address is not empty, the released catalog is fetched from this address once a day.
 func New(storage certmagic.Storage, address string, logger *zap.Logger) *Watcher {
 	w := &Watcher{
 		read: source.NewReader(storage, source.Catalog), storage: storage, address: address, logger: logger, state: optional.NewState("catalog"),

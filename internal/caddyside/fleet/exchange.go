@@ -32,8 +32,8 @@ type exchange struct {
 	done     chan struct{}
 	busy     *semaphore.Weighted // held while the storage works
 
-	// restored holds what crawlers had read on this server before its last start. It is nil until it was read from the
-	// storage.
+	// restored records which robots.txt crawlers had read on this server before its last start. It is nil until the
+	// storage has been read.
 	restored []site.Reading
 	sequence int64
 	told     map[string]string     // the policies in the last message that this server wrote
@@ -53,10 +53,11 @@ func newExchange(settings func() *Fleet) *exchange {
 	return x
 }
 
-// lastWrite limits the last write when a server stops.
+// lastWrite limits the time of the last write when a server stops.
 const lastWrite = 2 * time.Second
 
-// close writes a last message for the next start. It does not wait for a storage that hangs.
+// close stops the exchange, and writes a last message that this server reads after its next start. It does not wait for
+// a storage that hangs.
 func (x *exchange) close(f *Fleet) {
 	x.cancel()
 	<-x.done
@@ -105,7 +106,7 @@ func (x *exchange) run(ctx context.Context) {
 	}
 }
 
-// storageTimeout limits one operation of the storage.
+// storageTimeout limits the time of one operation of the storage.
 const storageTimeout = 10 * time.Second
 
 var errHangs = errors.New("the storage does not answer")
@@ -124,7 +125,8 @@ func within[T any](ctx context.Context, x *exchange, do func(context.Context) (T
 	})
 }
 
-// write writes to the storage what crawlers have read on this server, so that other servers can read it.
+// write writes this server's message to the storage, so that other servers learn which robots.txt crawlers have read
+// here.
 func (x *exchange) write(ctx context.Context, f *Fleet) error {
 	if x.restored == nil {
 		m, err := x.load(ctx, f.storage, key(f.Node))

@@ -30,8 +30,9 @@ type Fleet struct {
 	// The server's name in the fleet, which must be unique. Default: the name of the host.
 	Node string `json:"name,omitempty"`
 
-	// How often this server writes its message. The time between two readings of the other servers' messages is one
-	// and a half times this interval. In a large fleet, it reads at most one message a second. Default: 20s.
+	// How often this server writes its message. It reads the messages of the other servers less often: the time between
+	// two reads is one and a half times this interval. In a large fleet, it reads at most one message a second.
+	// Default: 20s.
 	Interval caddy.Duration `json:"interval,omitempty"`
 
 	// Divides every rate limit of a policy among the running servers. If a load balancer sends a crawler to only

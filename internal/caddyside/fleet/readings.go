@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// own returns what crawlers have read on this server: the newest text for each crawler and host.
+// own returns the readings of this server: which text of robots.txt each crawler has read last on each host.
 func (x *exchange) own() []site.Reading {
 	all := slices.Clone(x.restored)
 	for _, d := range policies.Pool.Loaded() {
@@ -34,8 +34,8 @@ func (x *exchange) own() []site.Reading {
 // maxPolicies limits the number of policies in a message.
 const maxPolicies = 100
 
-// served returns the hash of each policy that this server serves for all hosts, by name. It is "" for a policy
-// without a version.
+// served returns the hashes of all policies that this server serves, by the policies' names. The hash of a policy that
+// does not have a version yet is "".
 func served() map[string]string {
 	all := map[string]string{}
 	for _, d := range slices.Concat(policies.Pool.Waiting(), policies.Pool.Unavailable()) {
@@ -71,8 +71,8 @@ func newest(all []site.Reading) []site.Reading {
 	})
 }
 
-// learn records in each policy what crawlers have read on other servers. It considers the versions that this server
-// serves or has served, and the versions in the policy's history.
+// learn adds to each policy the readings of other servers, which say what crawlers have read there. It considers the
+// versions that this server serves or has served, and the versions in the policy's history.
 func (x *exchange) learn(ctx context.Context) {
 	all := slices.Clone(x.restored)
 	x.mu.Lock()

@@ -42,8 +42,8 @@ type Funcs[T io.Closer] struct {
 	Open func(o *Opening, before error) (T, error)
 	// Opened is called each time after the part was opened. It may be nil.
 	Opened func()
-	// Configure is called with the open part after Changed. If it returns an error, the part is closed and opened
-	// again. It may be nil.
+	// Configure is called with the open part after each call of Changed. If it returns an error, the part is closed and
+	// opened again. It may be nil.
 	Configure func(T) error
 }
 

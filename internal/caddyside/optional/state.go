@@ -40,7 +40,8 @@ func add(s *State) *State {
 	return s
 }
 
-// Wait waits until each part was opened or has failed to open. It waits at most for the duration d.
+// Wait waits until each part has been opened, or has failed to open for the first time. It waits at most for the
+// duration d.
 func Wait(d time.Duration) {
 	states.Lock()
 	all := slices.Clone(states.all)
@@ -68,8 +69,9 @@ func (s *State) Remove() {
 // errSlow is the error of a part while opening it takes long for an unknown reason.
 var errSlow = errors.New("the part does not answer: its disk, network file system or storage may hang")
 
-// Report sets the state. err is the reason why the part does not work, or nil if it works. After an error was logged,
-// no further errors are logged until the part works again.
+// Report sets the state. err is the reason why the part does not work, or nil if it works. After it has logged an
+// error, it does not log another error until the part works again. The only exception is the first error after errSlow,
+// because it contains the actual reason.
 func (s *State) Report(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,7 +43,7 @@ type Evidence struct {
 
 	// A key in Caddy's storage, such as `storage:robots_policy/evidence/web-1`. Once an hour, the server stores the
 	// number and hash of the log's last line there. If the log is replaced by an older copy, its last line comes before
-	// the stored line, so that the replacement is detected. Each server needs its own key. Default: none.
+	// the stored line, so the server detects the replacement. Each server needs its own key. Default: none.
 	Copy string `json:"copy,omitempty"`
 
 	// Files of the log are deleted after this number of days. Default: 396.

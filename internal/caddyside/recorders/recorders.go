@@ -43,9 +43,9 @@ type ActivityStore interface {
 	Violations(ctx context.Context, since time.Time, skip, limit int) (*Violations, error)
 	// Claims returns claims about the data in the database, such as whether requests are missing.
 	Claims(ctx context.Context) []claim.Claim
-	// CheckReload returns an error if a new version must not replace the served version of a policy. If this cannot
-	// be decided now, the error is a source.UndecidedError. name is the name of the policy's source. Losses of the
-	// search engines in accepted do not matter.
+	// CheckReload returns an error if a new version must not replace the served version of a policy. If this cannot be
+	// decided now, the error is a source.UndecidedError. name is the name of the policy's source. accepted holds the
+	// names of search engines whose losses are accepted, so their losses are not an error.
 	CheckReload(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error
 }
 

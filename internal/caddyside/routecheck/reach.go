@@ -133,7 +133,8 @@ func directive(h caddyhttp.MiddlewareHandler) string {
 	return id.Name()
 }
 
-// match reports whether a request matches. known is false if only a real request can show that.
+// match reports whether the walk's request matches the matchers of a route. known is false if only a real request could
+// show whether it matches.
 func (w *walk) match(sets caddyhttp.MatcherSets) (matches, known bool) {
 	for _, set := range sets {
 		for _, m := range set {

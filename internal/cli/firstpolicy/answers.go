@@ -74,8 +74,8 @@ type Answers struct {
 	Staging []policy.Host
 }
 
-// complete returns a copy with defaults for the missing answers. It does not set a default if an existing robots.txt
-// answers the question.
+// complete returns a copy with defaults for the missing answers. If the policy begins with an existing robots.txt,
+// complete does not set defaults, because the rules of that file apply instead.
 func (a Answers) complete() (Answers, error) {
 	for t, q := range Topics {
 		if q.After == Topic(t) || a.To[t] == Unanswered || a.To[t] == q.Default {
