@@ -61,7 +61,7 @@ type MatchCrawler struct {
 // unknownClients is the word for automated clients that are not in the catalog.
 const unknownClients = activity.CategoryUnlisted
 
-// anyIdentity is the identity that every client has.
+// anyIdentity is the value of identity that matches every client.
 const anyIdentity = "any"
 
 var identityValues = []string{anyIdentity, "verified", "not-impostor", "impostor"}
@@ -73,7 +73,7 @@ func (*MatchCrawler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision resolves the crawlers to rows of the catalog.
+// Provision prepares the matcher. It looks up the configured crawlers in the catalog.
 func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 	if _, err := ctx.App("robots_policy"); err != nil { // the app installs the catalog of crawlers
 		return err

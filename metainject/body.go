@@ -182,7 +182,8 @@ const (
 // packed again as a whole.
 func (c coding) whole() bool { return c == zstdCoding || c == brotliCoding }
 
-// codingOf reads a Content-Encoding field. It returns the unknown coding if the field names more than one.
+// codingOf reads a Content-Encoding field. It returns unknownCoding if the field names several codings, or a coding
+// that is not in codings.
 func codingOf(values []string) coding {
 	if len(values) == 0 {
 		return identity
@@ -254,8 +255,8 @@ func (rw *ResponseWriter) inflateHead(eof bool) (known bool) {
 
 // endsInHead handles a deflate stream that ends inside the head. More bytes may follow the stream, such as another
 // member of gzip. Some clients treat these bytes as part of the page, and others do not. So the new elements are
-// inserted into the first stream, which all clients read. The new elements are left out if they could push a
-// declaration of the encoding in the later bytes too far back.
+// inserted into the first stream, which all clients read. The later bytes may declare the encoding of the page. The new
+// elements are left out if they could move this declaration beyond the bytes in which browsers look for it.
 func (rw *ResponseWriter) endsInHead(eof bool) (known bool) {
 	p := rw.page
 	switch {

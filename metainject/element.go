@@ -43,9 +43,9 @@ type Set struct {
 	html     []byte // all elements as HTML
 	xhtml    []byte
 	mark     string // identifies the elements within entity tags
-	// plain is this set without indexifembedded. It is used for pages where another element has a noindex without
-	// indexifembedded, because readers combine all elements. It is nil if no element for everyone has
-	// indexifembedded.
+	// plain is this set without indexifembedded. It is used for pages in which another element has a noindex without
+	// indexifembedded. Crawlers combine all elements of a page, so this noindex would apply in any case. plain is nil
+	// if no element for everyone has indexifembedded.
 	plain *Set
 	// combinations caches the results of combined, to save time. It grows with the number of different contents in the
 	// site's pages, up to maxCombinations.

@@ -145,8 +145,8 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 	}
 	at := m.HeadAt
 	if m.Charset != "" && m.pushes(es[n:], m.insert.Len()) {
-		// No element can be inserted after the declaration of the encoding. New elements before that declaration may
-		// push it too far back.
+		// The new elements come before the declaration of the encoding, and may push it too far back. So the
+		// declaration is repeated before them.
 		rest := m.insert.String()
 		m.insert.Reset()
 		m.insert.WriteString(`<meta charset="` + html.EscapeString(m.Charset) + `">` + rest)
@@ -243,7 +243,7 @@ func (m *merger) contents(first int) (content string, count int) {
 // have is the parsed content. If the returned set is empty, the caller removes the page's elements. If keep is true,
 // the elements already have the new rules in a spelling that every engine understands.
 //
-// Elements for one crawler need not repeat the rules for everyone, because readers combine both. But two kinds of
+// Elements for one crawler need not repeat the rules for everyone, because crawlers combine both. But two kinds of
 // rules must be removed from them, because some engines let a permission win. One kind is a permission such as "index"
 // that the rules for everyone deny. The other one is indexifembedded, if the rules for everyone have a noindex without
 // indexifembedded.
@@ -269,7 +269,7 @@ func combine(have robotsrule.Set, content string, element *prepared, denied robo
 
 var permissive = [...]string{"all", "index", "follow", "snippet", "archive", "cache", "translate", "imageindex"}
 
-// permits reports whether content has a permissive word that contradicts rules. have is the parsed content.
+// permits reports whether content has a permission, such as "index", that is not in rules. have is the parsed content.
 func permits(content string, have, rules robotsrule.Set) bool {
 	for _, word := range permissive {
 		if have.Has(word) && !rules.Has(word) {

@@ -36,10 +36,10 @@
 //   - property="robots" in place of name="robots";
 //   - http-equiv="X-Robots-Tag". Its content may name one crawler, as in "googlebot: noindex".
 //
-// An element for one crawler need not repeat the rules for everyone, because crawlers combine both. If it permits
-// something that the rules for everyone deny, it is changed to deny it, because some engines let a permission win.
-// If the value of an element cannot be read, the element stays next to the policy's. An element that also declares
-// the encoding keeps that declaration.
+// An element for one crawler need not repeat the rules for everyone, because crawlers combine both. If the element has
+// a permission that contradicts the rules for everyone, these rules replace the permission, because some engines let a
+// permission win. If the value of an element cannot be read, the element stays next to the policy's. An element that
+// also declares the encoding keeps that declaration.
 //
 // Elements without a known rule, elements of another XML namespace, and elements in the body, text, comments,
 // noscript and templates are not changed. Nor is any other byte of the page.

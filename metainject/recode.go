@@ -203,10 +203,10 @@ func (p *page) grow() bool {
 	return true
 }
 
-// narrowed returns the size of the window that a body declares, or 0 if raw is not a compressed body. The window is
-// the memory that unpacking needs for repeated text, and a single byte of the body declares it (RFC 7932 section
-// 9.1, RFC 8878 section 3.1.1.1). narrowed also returns the place of that byte, and its value for a smaller window
-// that is large enough for a text whose length has need bits. Such a text unpacks to the same bytes.
+// narrowed returns the window for unpacking a body, or 0 if raw is not a compressed body. The window is the memory for
+// repeated text, and a single byte of the body declares its size (RFC 7932 section 9.1, RFC 8878 section 3.1.1.1). A
+// text whose length has at most need bits unpacks to the same bytes with a smaller window. at is the index of the byte,
+// and narrow is the value that declares this smaller window, or the present value if the declared window is not larger.
 func narrowed(c coding, raw []byte, need int) (at int, narrow byte, window int) {
 	first := raw[0]
 	if c == brotliCoding {

@@ -45,8 +45,8 @@ type Options struct {
 	Fragments bool
 	// Header is called with the response's header before it is sent. It may be nil.
 	Header HeaderHook
-	// LongHead is called when a head is longer than MaxHead, so that elements after MaxHead bytes are not merged.
-	// It may be nil.
+	// LongHead is called when a head is longer than MaxHead. The elements after MaxHead bytes are not merged in this
+	// case. It may be nil.
 	LongHead func(*http.Request)
 }
 
@@ -77,13 +77,14 @@ type ResponseWriter struct {
 	status int
 	later  http.Header // trailers that were set while the header was held
 	page   *page       // nil unless bytes are held
-	// accepted is the client's Accept-Encoding, while the request has the changed value of narrowCodings.
+	// accepted is the client's Accept-Encoding. It is stored here while the request has the value that narrowCodings
+	// sets.
 	accepted string
 }
 
-// A page is the state of a response while the writer looks for the end of the head and, if the body has a content
-// coding, while it is changed. A held header is copied, because fields that the handler sets after WriteHeader are
-// trailers.
+// A page is the state of a response while the writer looks for the end of the head. If the body has a content coding,
+// the state is kept until the whole body has been sent. A held header is copied, because fields that the handler sets
+// after WriteHeader are trailers.
 type page struct {
 	scan     headscan.Scanner
 	edits    []edit

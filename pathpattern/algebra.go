@@ -38,8 +38,9 @@ func (p Pattern) sample() string {
 // covers p. No request has this path.
 func (p Pattern) Sample() string { return p.sample() }
 
-// Example returns a request path that p matches. Hardly any pattern matches the path unless it covers p, because %01
-// and %02, which real addresses do not contain, replace the variable parts. Patterns such as "/*0*" are an exception.
+// Example returns a request path that p matches. In this path, %01 and %02 replace the variable parts of p. Real
+// addresses do not contain them, so hardly any pattern matches the path unless it covers p. Patterns such as "/*0*" are
+// an exception.
 func (p Pattern) Example() string { return p.example("%02") }
 
 // NarrowExample returns an example like Example, but replaces each "*" with the empty text. Therefore a pattern that
@@ -102,7 +103,8 @@ func (o *overlap) with(literal, rest string) bool {
 	case !o.ends:
 		return true
 	}
-	// Both match a common path, unless both patterns determine the end of the path and the ends differ.
+	// The beginnings of the two patterns are compatible. So the patterns overlap, unless each of them requires a
+	// certain end of the path and these ends are not compatible.
 	end, ends := ending(rest)
 	return !ends || compatible(o.end, end, strings.HasSuffix)
 }
@@ -204,7 +206,8 @@ func (x *crossing) isLive(i, j int) bool {
 
 func star(s string, i int) bool { return i < len(s) && s[i] == '*' }
 
-// survey sets alive for every state. It starts with the last state.
+// survey sets alive for every state. It starts with the end of both texts, because a state is alive if a state after it
+// is alive.
 func (x *crossing) survey() {
 	for i := len(x.a); i >= 0; i-- {
 		for j := len(x.b); j >= 0; j-- {
@@ -242,7 +245,7 @@ func (x *crossing) extend(i, j int, out []byte) bool {
 		if n := len(out); n == 0 || out[n-1] != '*' {
 			out = append(out, '*')
 		}
-		// Either of the two "*" may end first.
+		// Either of the two "*" may be the first to match no further text.
 		return x.extend(i+1, j, out) && x.extend(i, j+1, out)
 	case sa:
 		ok := x.extend(i+1, j, out)
@@ -309,8 +312,8 @@ func (x *Index[V]) Overlapping(p Pattern, yield func(V)) {
 	}
 }
 
-// below calls yield for the overlapping patterns of a node and of all nodes below it. The literals of these nodes must
-// start with the literal of o.
+// below calls yield for those patterns of a node, and of all nodes below it, that overlap o. The literals of these
+// nodes must start with the literal of o.
 func (x *Index[V]) below(nd *node[V], o *overlap, yield func(V)) {
 	x.overlappingAt(nd, o, yield)
 	for i := range nd.first {

@@ -120,7 +120,8 @@ func gramAt(s string, i int) gram {
 }
 
 // gramTable finds the patterns of a gram. It is a hash table with open addressing that is at most half full. A search
-// first looks at a filter: at most one of eight bits is set. The zero value is an empty table.
+// first looks at the filter, in which at most one of eight bits is set. So most grams that are not in the table are
+// found to be missing without a look at the cells. The zero value is an empty table.
 type gramTable struct {
 	filter []uint64
 	cells  []gramCell
@@ -195,7 +196,7 @@ const maxNumbers = 64 * 64
 func (s *numbers) has(i int32) bool { return s[i>>6]>>(i&63)&1 != 0 }
 func (s *numbers) add(i int32)      { s[i>>6] |= 1 << (i & 63) }
 
-// These constants are the Work for comparing a pattern. The number of bytes read is added to them.
+// These constants are the Work that is counted for a pattern, in addition to the number of bytes read.
 const (
 	costOfPattern = 16 // for each compared pattern, and for each match
 	costOfSkipped = 2  // for each pattern skipped without comparing it
@@ -238,7 +239,8 @@ func (w *wilds[V]) matches(path string, at int, f *filter, yield func(*wildcard[
 	}
 }
 
-// matchInside calls yield for each pattern that matches path among the maxNumbers patterns that start at many[from].
+// matchInside tries up to maxNumbers patterns, beginning with many[from], and calls yield for each one that matches
+// path.
 func (w *wilds[V]) matchInside(path string, at int, work *Work, from int32, yield func(*wildcard[V])) {
 	var tried, found numbers
 	any := false

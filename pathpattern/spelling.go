@@ -100,8 +100,9 @@ func (s *Spellings) Prohibition() (texts []string) {
 	return texts
 }
 
-// Like returns the spelling of s that corresponds to the author's spelling of another pattern, such as lower-case
-// digits for both. It returns "" if the other pattern mixes several spellings.
+// Like returns the spelling of s that its author would choose after the example of another pattern. For example, if the
+// other pattern has escapes with lower-case digits, Like returns s with such escapes. It returns "" if the other
+// pattern mixes several spellings.
 func (s *Spellings) Like(other *Spellings) string {
 	switch other.Written {
 	case other.Normal:
@@ -116,8 +117,9 @@ func (s *Spellings) Like(other *Spellings) string {
 	return ""
 }
 
-// BeginningOf returns the normal form of s with the author's spelling of another pattern up to the first "*". If the
-// patterns do not begin alike, it returns the normal form.
+// BeginningOf returns the normal form of s, but spells its beginning as the author of another pattern spelled that
+// pattern up to its first "*". If the normal forms of the two patterns do not begin alike, it returns the normal form
+// of s unchanged.
 func (s *Spellings) BeginningOf(other *Spellings) string {
 	normal, _, _ := strings.Cut(strings.TrimSuffix(other.Normal, "$"), "*")
 	written, _, _ := strings.Cut(strings.TrimSuffix(other.Written, "$"), "*")

@@ -28,7 +28,7 @@ func (r *Rule) condition() condition {
 	return condition{r.Identity, foldedAll(r.UsagePurposes), r.Fallback}
 }
 
-// key returns a string that differs between different conditions.
+// key returns a string that is equal for two conditions only if the conditions are equal.
 func (c *condition) key() string { return fmt.Sprintf("%d %q %t", c.identity, c.purposes, c.fallback) }
 
 type blockSource struct {

@@ -26,8 +26,9 @@ type reached struct {
 }
 
 // Classes groups the crawlers by the rules that reach them on a host. It ignores the identities that rules demand. The
-// first class contains the crawlers that only rules for everyone and everyone-else reach. The other classes are sorted
-// by the first rule of each class that is for a narrower audience.
+// first class contains the crawlers that only rules for everyone and everyone-else reach. For each of the other
+// classes, Classes determines the first rule in the file that reaches the class and is for a narrower audience. It
+// sorts the classes by these rules.
 func (p *Policy) Classes(host string) []Class {
 	hosts := p.hosts.class(host)
 	classes := []Class{p.class(0, hosts)}
@@ -70,8 +71,8 @@ func (p *Policy) public(classes []Class) []Class {
 	return classes[:1+len(others)]
 }
 
-// reachesOn returns the indexes of the elements of p.reaches that, on a host, have rules for an audience narrower than
-// everyone. The indexes are sorted.
+// reachesOn returns the indexes of those elements of p.reaches that contain an audience narrower than everyone with
+// rules on a host. The indexes are sorted.
 func (p *Policy) reachesOn(hosts *hostClass) (all []int32) {
 	for _, h := range hosts.hosts {
 		for _, a := range p.atomsOn[h] {
@@ -261,7 +262,7 @@ func (c *Class) Query(host string, u Usage, purpose string) Query {
 	return q
 }
 
-// Rules lists the rules that reach the class in a tier, in the order of the file.
+// Rules lists the rules that reach the class through an audience of the tier t, in the order of the file.
 func (p *Policy) Rules(c *Class, t Tier) []*Rule {
 	return p.rulesOf(c, t, func(int32) bool { return true })
 }
@@ -284,9 +285,9 @@ func (p *Policy) rulesOf(c *Class, t Tier, keep func(int32) bool) []*Rule {
 }
 
 // Statements lists the policy's statements to a class about a usage, in the order of the file. For a verified client,
-// Decide considers these statements and, for paths that none of them matches, the statements about Other. If purpose
-// is not "", the list also includes the statements of rules that are only for this purpose. purpose must be in lower
-// case.
+// Decide considers these statements. On paths that none of them matches, it considers the statements about the usage
+// Other. If purpose is not "", the list also includes the statements of rules that are only for this purpose. purpose
+// must be in lower case.
 func (p *Policy) Statements(c *Class, u Usage, purpose string) []Applied {
 	q := Query{Identity: Verified}
 	if purpose != "" {
@@ -295,12 +296,12 @@ func (p *Policy) Statements(c *Class, u Usage, purpose string) []Applied {
 	return p.applied(c, &q, u)
 }
 
-// AllStatements lists the statements that Statements lists for a client without a purpose, and those of rules with usage
-// purposes.
+// AllStatements lists the policy's statements to a class about a usage, whatever the identities and purposes of the
+// rules.
 func (p *Policy) AllStatements(c *Class, u Usage) []Applied { return p.applied(c, nil, u) }
 
 // applied lists the policy's statements about a usage for a class and a query, in the order of the file. It ignores the
-// path of the query. If q is nil, all conditions of rules hold.
+// path of the query. If q is nil, rules apply whatever their conditions.
 func (p *Policy) applied(c *Class, q *Query, u Usage) (all []Applied) {
 	usages := []Usage{u}
 	if fallback, ok := u.fallback(); ok {

@@ -13,8 +13,8 @@ import (
 // Controlled lists the crawlers with a Control.
 func (p *Policy) Controlled() []CrawlerID { return p.table.controlled }
 
-// PageTokens lists the tokens that no client sends in its User-Agent, but that the operator looks for in the pages that
-// the crawler fetches.
+// PageTokens lists tokens that no client sends in its User-Agent. When the given crawler fetches a page, its operator
+// looks for rules for these tokens in the page.
 func (p *Policy) PageTokens(fetches CrawlerID) (tokens []CrawlerID) {
 	for _, id := range p.table.pageTokens {
 		if p.Family(id) == fetches {
@@ -54,8 +54,9 @@ func (p *Policy) StaysOut(q Query) bool {
 }
 
 // ControlWhere returns the rules of a crawler's Control if disallowed returns true for all usages of the Control. If
-// the policy sets rules for the Control, one disallowed rights usage is enough. If too few usages are disallowed, or
-// the policy sets the Control to NoControl, ControlWhere returns an empty set.
+// the policy has a setting for the Control, it is enough that one of these usages is disallowed and is a rights usage
+// (see Usage.IsRight). If too few usages are disallowed, or the policy sets the Control to NoControl, ControlWhere
+// returns an empty set.
 func (p *Policy) ControlWhere(id CrawlerID, disallowed func(Usage) bool) robotsrule.Set {
 	info := p.crawler(id)
 	if info.Control == nil {

@@ -42,8 +42,8 @@ func (p *Policy) decideOdd(q Query) Decision {
 	return p.decide(&q, unsafe.String(&path[0], len(path))) // path is never empty, and decide does not keep it
 }
 
-// decide decides about a query whose path is path. The path is a separate argument, because the query may escape to the
-// heap.
+// decide returns the decision about q for a path in normal form, and ignores the path of q. The path is a separate
+// argument, because the query may escape to the heap.
 func (p *Policy) decide(q *Query, path string) Decision {
 	if q.Usage == Crawl && path == robotsTxt && !q.AnyPath {
 		return Decision{Verdict: Allowed}
@@ -235,8 +235,8 @@ func (s *search) bar(d *scope, prohibition bool) bar {
 	return b
 }
 
-// contained reports whether a matching permission lies within a wildcard restriction w and overrides w for this reason.
-// That depends on the scopes of both.
+// contained reports whether a matching permission overrides the wildcard restriction w because the permission's pattern
+// lies within the pattern of w. Between some scopes, this is not a reason to override (see relation).
 func (s *search) contained(w *matched, prohibition bool) bool {
 	s.work -= pathpattern.Work(s.inner.n)
 	for i := 0; i < s.inner.n && s.work >= 0; i++ {

@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// placed is a block with the scope in which a query reaches it.
+// placed is a block that applies to a query, with the scope of the rules in the block.
 type placed struct {
 	scope
 	*block

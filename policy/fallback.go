@@ -20,8 +20,8 @@ func PlaceInFallback(line int) string {
 
 // WithFallback returns a policy that consists of p and rules from the site's own robots.txt. These rules apply only to
 // paths where p does not state whether a crawler may crawl. They must be for all hosts and contain only entries about
-// crawling and crawl-delays. The server never enforces them. The crawlers of p keep their numbers. readAs has details of
-// crawlers that only the rules name, by token in lower case.
+// crawling and crawl-delays. The server never enforces them. The crawlers of p keep their numbers. readAs describes the
+// crawlers that these rules name, but p does not know. Its keys are the tokens of the crawlers in lower case.
 func (p *Policy) WithFallback(rules []Rule, readAs map[string]Crawler) *Policy {
 	spec := *p.spec
 	spec.Table, spec.readAs = p.table, readAs

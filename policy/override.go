@@ -10,8 +10,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// Applied is a statement that reaches the crawlers of a Class on a host, with the way in which it reaches them. If a
-// rule reaches them through two audiences or hosts, each of its statements has two Applied.
+// Applied is a statement that reaches the crawlers of a Class on a host, with the audience and the host of the rule
+// through which it reaches them. If a rule reaches them through two audiences or hosts, each of its statements has two
+// Applied.
 type Applied struct {
 	Rule      *Rule
 	Statement *Statement
@@ -111,8 +112,8 @@ const (
 	byPattern                 // if its pattern lies within the pattern of the other statement
 )
 
-// against returns the relation of a permission of scope a to a statement of scope d. prohibition is whether this
-// statement is a prohibition or another permission. If the relation is never, against also returns the reason.
+// against returns the relation of a permission of scope a to a statement of scope d. prohibition reports whether this
+// statement is a prohibition. Otherwise, it is a permission. If the relation is never, against also returns the reason.
 func (a *scope) against(d *scope, prohibition bool) (relation, Obstacle) {
 	switch {
 	case d.fallback && !a.fallback:
@@ -208,7 +209,7 @@ func (s *Statement) passed(now time.Time) bool {
 	return s.Allow && s.Qualifiers != nil && s.Qualifiers.TimeLimit.Passed(now)
 }
 
-// Query is a question to a Policy: may a client make a usage of a path?
+// Query is a question to a Policy: may a client use a path in a certain way?
 type Query struct {
 	Crawler  CrawlerID
 	Identity Identity

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package policy defines a site's policy. The content of every channel is generated from the policy. A policy has rules
-// about the usages that crawlers may make of the parts of a site, and Decide answers questions about these rules. The
-// package does not do any input or output, and does not use the clock or a log.
+// about how crawlers may use the parts of a site, and Decide answers questions about these rules. The package does not
+// do any input or output, and does not use the clock or a log.
 package policy
 
 import (
@@ -69,8 +69,8 @@ func (p *Policy) Crawler(token string) CrawlerID {
 // CrawlerInfo returns the description of a crawler.
 func (p *Policy) CrawlerInfo(id CrawlerID) Crawler { return *p.crawler(id) }
 
-// Family returns the crawler of the same operator whose robots.txt group the crawler id is documented to follow, or 0
-// if there is none. Rules for the returned crawler also reach the crawler id.
+// Family returns the crawler of the same operator whose group in robots.txt the crawler id follows according to its
+// operator. It returns 0 if there is no such crawler. Rules for the returned crawler also reach the crawler id.
 func (p *Policy) Family(id CrawlerID) CrawlerID { return p.families[id] }
 
 // reachesOf returns the audiences of rules that include a crawler, the closest first.
@@ -146,7 +146,7 @@ func appendLower(b []byte, s string) []byte {
 	return b
 }
 
-// Severity is the severity of a problem.
+// Severity classifies a Problem as an error, a warning or a hint.
 type Severity uint8
 
 // The severities, mildest first. A policy with an error does not load.

@@ -357,7 +357,7 @@ func (c Crawler) Shown() string {
 // pages, and for control tokens with a documented meaning in meta tags.
 func (c *Crawler) ReadsPages() bool { return !c.RobotsOnly || c.ReadsMeta }
 
-// InTags reports whether the crawler is documented to read meta tags with its name.
+// InTags reports whether, according to its operator, the crawler reads meta tags with its name.
 func (c *Crawler) InTags() bool { return c.ReadsMeta || c.Control != nil }
 
 // A Control is a set of robots control rules that, according to a crawler's operator, forbid some usages. The server

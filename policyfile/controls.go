@@ -35,7 +35,8 @@ func readControls(p *parser, n *yaml.Node, b *policy.Publish) {
 }
 
 // controlValues returns the valid values for a key under "controls". The key is a control token, or a crawler whose
-// operator offers rules as controls. For other names, it returns nil.
+// operator documents a rule that serves as a control (crawlers.ControlRule). For other names, controlValues returns
+// nil.
 func controlValues(token string, controls []crawlers.Control) (words []string) {
 	for _, x := range controls {
 		switch {
@@ -75,7 +76,7 @@ func (p *parser) controlled() (tokens []string) {
 	return tokens
 }
 
-// addControls adds the catalog's facts about the controls of a crawler's operator.
+// addControls sets the fields of c that depend on the controls of its operator in the catalog.
 func addControls(c *policy.Crawler, catalog *crawlers.Catalog) {
 	for _, x := range catalog.ControlsOf(c.Token) {
 		switch {

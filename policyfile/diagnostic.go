@@ -67,12 +67,12 @@ func (d Diagnostic) MarshalJSON() ([]byte, error) {
 	}{d.File, d.Pos.Line, d.Pos.Column, d.Severity.String(), d.Code, d.Message, d.DidYouMean, d.Line, explanation(d.Code)})
 }
 
-// explanation returns the address of the explanation of a code.
+// explanation returns the address of the page that explains the problems with a code.
 func explanation(code string) string {
 	return "https://github.com/robotspolicy/caddy-robots-policy/blob/main/docs/reference/messages.md#" + code
 }
 
-// WriteLinks writes the address of the explanation of each code.
+// WriteLinks writes, for each code in the list, the address of the page that explains the problems with this code.
 func (ds Diagnostics) WriteLinks(w io.Writer) error {
 	seen := map[string]bool{}
 	for _, d := range ds.Sorted() {
@@ -90,7 +90,7 @@ func (ds Diagnostics) WriteLinks(w io.Writer) error {
 // Diagnostics is a list of problems. It is an error if HasErrors returns true.
 type Diagnostics []Diagnostic
 
-// HasErrors reports whether any problem is an error, so that the policy cannot be loaded.
+// HasErrors reports whether at least one problem is an error. The policy cannot be loaded then.
 func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == policy.Error })
 }

@@ -92,7 +92,7 @@ func readRobotsTag(p *parser, n *yaml.Node, r *ruleReader) {
 	})
 }
 
-// engineRules groups rules by their names. It keeps an exception to noindex together with the noindex.
+// engineRules groups rules by their names. It keeps noindex and its exception indexifembedded together.
 func engineRules(set robotsrule.Set) (rules []policy.EngineRule) {
 	for text := range strings.SplitSeq(set.String(), ", ") {
 		name, _, _ := strings.Cut(text, ":")

@@ -13,7 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Enforced lists the rules that disallow crawling, by what the server does about it. Rules are given by their lines.
+// Enforced lists the rules that disallow crawling in three groups: the server blocks the disallowed requests, only logs
+// them, or does neither. A rule is listed with the number of its line in the policy file.
 type Enforced struct {
 	Blocked []int `json:"blocked_by_lines,omitempty"` // the server blocks the request
 	Logged  []int `json:"logged_by_lines,omitempty"`  // the server only logs that it would block the request

@@ -229,7 +229,8 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 					return nil
 				}
 				a := x.effect.Answer(policy.Query{Crawler: m.id, Identity: identity, Purposes: m.purposes, Host: host, Path: e.Path, Usage: e.Usage, Now: x.now})
-				// In a set of many crawlers, a few may not read robots.txt.
+				// A test of a single crawler fails if the crawler is never told that the path is disallowed. A test of
+				// a set of crawlers does not, because a few crawlers of the set may not read robots.txt.
 				a.Untold = a.Untold && e.Agent.Kind == policy.ForToken
 				if disallowed := a.Disallowed && (e.Allowed || !a.Untold); disallowed != e.Allowed {
 					continue

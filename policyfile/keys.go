@@ -16,7 +16,7 @@ import (
 // Keys holds the values of the keys of a policy file, such as enforcement.status, in the form that [File.Print] writes.
 type Keys map[string][]string
 
-// RuleKeys holds the keys of a rule that no decision depends on.
+// RuleKeys holds the keys of a rule that have no influence on decisions. Its first two fields describe the rule.
 type RuleKeys struct {
 	Scope   string // the rule's audiences, hosts and conditions
 	Decides string // the rule's other keys, as a text

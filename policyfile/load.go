@@ -46,8 +46,8 @@ type Options struct {
 	Below    *robotstxt.File   // the site's own robots.txt, the fallback for crawling; nil if there is none
 }
 
-// Load parses, checks, compiles and tests a policy file. name is the name in messages. The diagnostics are sorted.
-// If any of them is an error, the File is nil.
+// Load parses, checks, compiles and tests a policy file. name is the name in messages. The diagnostics are sorted. If
+// at least one diagnostic is an error, the File is nil.
 func Load(name string, data []byte) (*File, Diagnostics) {
 	return LoadWith(name, data, Options{})
 }
@@ -192,8 +192,8 @@ func (p *parser) read(root *yaml.Node) {
 	}
 }
 
-// browsers adds crawlers for names in rules that are also in the User-Agents of browsers. Rules for such a crawler
-// have an effect only in robots.txt.
+// browsers finds the names in rules that are also in the User-Agents of browsers. It adds a crawler for each of these
+// names. Rules for such a crawler have an effect only in robots.txt.
 func (p *parser) browsers() {
 	yes, seen := true, map[string]bool{}
 	var rows []crawlers.Row
@@ -268,7 +268,8 @@ func convert(c *crawlers.Catalog) *policy.CrawlerTable {
 	return build()
 }
 
-// converted is the catalog in use, converted once for all policies.
+// converted holds the crawlers of the catalog in use, converted to the type of package policy. All policies share this
+// table.
 var converted crawlers.Derived[*policy.CrawlerTable]
 
 // productName matches a product token of RFC 9309 section 2.2.1, or one with digits, which most readers accept.
@@ -279,7 +280,7 @@ func documentsToken(c *crawlers.Crawler) bool {
 	return slices.Contains(c.Sources, "operator") || slices.Contains(c.Sources, "ai.robots.txt")
 }
 
-// convertOne converts a crawler. For a crawler that does not read robots.txt, IgnoresStar is not set.
+// convertOne converts a crawler. It does not set IgnoresStar for a crawler that does not read robots.txt.
 func convertOne(c *crawlers.Crawler) policy.Crawler {
 	reads := c.Honors != crawlers.HonorsNo && c.Honors != crawlers.HonorsUserTriggered
 	return policy.Crawler{

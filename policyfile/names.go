@@ -26,7 +26,7 @@ func (p *parser) known() *nameIndex {
 	p.names = &nameIndex{operators: map[string]string{}}
 	for i := range p.catalog.Len() {
 		c := p.catalog.At(i)
-		// Crawlers without a category are rarely meant, and their names resemble many other names.
+		// Authors rarely mean a crawler without a category, and the names of these crawlers resemble many other names.
 		if c.Category != crawlers.CategoryNone {
 			low := strings.ToLower(c.Token)
 			p.names.tokens = append(p.names.tokens, low)

@@ -60,7 +60,8 @@ func initCommand() *cobra.Command {
 	return cmd
 }
 
-// ask asks the user for the answers. It shows the resulting policy before a file is written.
+// ask asks the user the questions about the site in the terminal. It shows the resulting policy before a file is
+// written.
 func ask(cmd *cobra.Command, file string, open func(string) ([]byte, error)) (firstpolicy.Answers, error) {
 	out := cmd.ErrOrStderr()
 	if _, err := os.Lstat(file); err == nil {
@@ -80,14 +81,14 @@ func ask(cmd *cobra.Command, file string, open func(string) ([]byte, error)) (fi
 	})
 }
 
-// answersGiven reports whether a flag on the command line answers a question.
+// answersGiven reports whether the command line has flags that answer questions about the site.
 func answersGiven(cmd *cobra.Command) bool {
 	given := false
 	cmd.Flags().Visit(func(f *pflag.Flag) { given = given || f.Name != "output" })
 	return given
 }
 
-// answers returns the answers that the flags give.
+// answers converts the values of the flags to answers.
 func (f *initFlags) answers(open func(string) ([]byte, error)) (a firstpolicy.Answers, err error) {
 	for i, value := range f.topics {
 		if a.To[i], err = firstpolicy.ParseAnswer(value); err != nil {
@@ -117,7 +118,7 @@ func (f *initFlags) answers(open func(string) ([]byte, error)) (a firstpolicy.An
 	return a, nil
 }
 
-// runInit writes the policy for the answers. If show is true, it also prints the meaning of the policy.
+// runInit writes the policy that results from the answers a. If show is true, it also prints the meaning of the policy.
 func runInit(cmd *cobra.Command, a firstpolicy.Answers, file string, show bool) error {
 	b, err := firstpolicy.Build(a)
 	switch {

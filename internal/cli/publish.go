@@ -254,8 +254,8 @@ func (p *publication) saveDraft(ctx context.Context, s *storage, people int) err
 	return fmt.Errorf("not published, because approval %d is set; saved as a draft for %s, which other people can approve in the console", people, s.place(p.key))
 }
 
-// undoElsewhere prints how to undo a change of a policy outside Caddy's storage. The returned error shows that the
-// command did not write anything.
+// undoElsewhere prints how to undo a change of a policy outside Caddy's storage. It always returns an error, because
+// the command did not write anything.
 func (p *publication) undoElsewhere(cmd *cobra.Command, name string) error {
 	which := "the text that was served directly before"
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})

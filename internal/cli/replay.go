@@ -167,7 +167,7 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// errUndecided is the exit code for a result that may be wrong because some data was not known.
+// errUndecided sets the exit code for a result that may be wrong because some data is missing.
 const errUndecided = exitError(3)
 
 // Store reads an activity database. It is an interface because activity/store links SQLite, so only the package console

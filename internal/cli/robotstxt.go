@@ -24,7 +24,8 @@ func mergeFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "merge", "", "for everything that the policy neither allows nor disallows, apply the site's own robots.txt from this `FILE|URL`, like the option \"robots_txt merge\"")
 }
 
-// readBelow reads the robots.txt that --merge names. It returns nil if the flag is not set.
+// readBelow reads the robots.txt whose file or address is the value of the flag --merge. It returns nil if the flag is
+// not set.
 func readBelow(cmd *cobra.Command, name string) (*robotstxt.File, error) {
 	if name == "" {
 		return nil, nil
@@ -54,7 +55,8 @@ func rejectFlags(cmd *cobra.Command, robots string, names ...string) error {
 	return nil
 }
 
-// belowOf returns a function that returns file as the robots.txt of every host. It returns nil if file is nil.
+// belowOf returns a function that returns file for every host. If file is nil, belowOf returns nil instead of a
+// function.
 func belowOf(file *robotstxt.File) site.Below {
 	if file == nil {
 		return nil
@@ -72,7 +74,7 @@ type checkedRobots struct {
 	unread error // why crawlers find no lines in the file, or nil
 }
 
-// checkRobots checks a robots.txt. Its notes are the notes of an import of the file.
+// checkRobots checks a robots.txt. If the file can be converted to a policy, the notes are those of the conversion.
 func checkRobots(raw *policyinput.Raw) *checkedRobots {
 	f := robotstxt.Parse(raw.Data)
 	c := &checkedRobots{File: raw.Name, Groups: []string{}, unread: f.Unreadable()}

@@ -74,7 +74,7 @@ func (p *publication) check(ctx context.Context, cmd *cobra.Command) error {
 	return g.ask(cmd, "not published. To publish the policy anyway, add --yes; to judge the losses from real traffic, add --if-replay")
 }
 
-// judgeSearch returns the claim that search engines do not lose more than the limit.
+// judgeSearch judges the claim that search engines lose no more than max_search_loss allows.
 func (p *publication) judgeSearch(ctx context.Context) (claim.Claim, error) {
 	g := &p.guard
 	switch {

@@ -24,7 +24,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// verifyFlags holds the values of the flags that name keys. A log must be signed with these keys.
+// verifyFlags holds the files in the flags --key and --authority. A log must be signed with the key, and its time
+// stamps must be from the authority.
 type verifyFlags struct{ key, authority string }
 
 func (v *verifyFlags) add(flags *pflag.FlagSet) {
@@ -75,7 +76,7 @@ func (v *verifyFlags) excerpt(dir string) (c claim.Claim, ok bool, err error) {
 	return evidence.VerifyExcerpt(dir, key)
 }
 
-// wholes returns one claim for each log: the log is complete and signed.
+// wholes returns, for each log, the claim that the log is complete and signed.
 func wholes(logs []evidence.Checked) (all []claim.Claim) {
 	for _, l := range logs {
 		all = append(all, l.Check.Whole())

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// The limits for reading input from outside, such as a file or a response, if the input is within its size limit.
+// The limits of Budget. Code that reads input from outside, such as a file or a response, must not need more memory or
+// processor time for any input within the size limit.
 const (
 	BudgetMemory = 64 << 20
 	BudgetCPU    = 2 * time.Second
@@ -50,8 +51,8 @@ func Within(t *testing.T, limit int64, most time.Duration, f func()) {
 	}
 }
 
-// memory returns the maximum number of heap bytes in use while f runs. This includes garbage, which garbage limits to
-// a percentage of the memory in use.
+// memory returns the maximum number of heap bytes in use while f runs. The heap also contains values that are no longer
+// used. The argument garbage limits them to a percentage of the values in use, like GOGC.
 func memory(f func(), garbage int) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	runtime.GC()

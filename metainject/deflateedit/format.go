@@ -188,7 +188,7 @@ func appendToken(text []byte, t token) []byte {
 	return text
 }
 
-// A sumChange holds how edits change the checksum of a text. It is computed from the edited beginning alone,
+// A sumChange describes how the edits change the checksum of the text. It is computed from the edited beginning alone,
 // because both checksums are linear.
 type sumChange struct {
 	crc            uint32 // XOR of the CRC-32 of the old and of the new beginning
@@ -235,7 +235,8 @@ func (s *sumChange) crc32(old uint32, n int64) uint32 {
 	return old ^ crcShift(s.crc, uint64(n)-uint64(s.textEnd))
 }
 
-// adler32 does the same as crc32 for an Adler-32 checksum. It returns an impossible checksum unchanged.
+// adler32 does the same as crc32 for an Adler-32 checksum. If old cannot be a checksum of any text, adler32 returns it
+// unchanged.
 func (s *sumChange) adler32(old uint32, n int64) uint32 {
 	if old&0xFFFF >= adlerMod || old>>16 >= adlerMod {
 		return old
@@ -265,7 +266,7 @@ func crcShift(crc uint32, n uint64) uint32 {
 	return crc
 }
 
-// crcMul multiplies two polynomials. Their highest bit is the coefficient of the lowest power.
+// crcMul multiplies two polynomials. The highest bit of each number is the coefficient of the lowest power.
 func crcMul(x, y uint32) (r uint32) {
 	for m := uint32(1) << 31; m != 0; m >>= 1 {
 		if x&m != 0 {

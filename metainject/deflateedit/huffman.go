@@ -63,8 +63,8 @@ type huffman struct {
 }
 
 // build makes the decoder for the code with the given lengths, and reports whether such a code exists. If entries is
-// not empty, build fills the table. loose means that the incomplete codes of zlib are allowed, which have no symbol
-// or one symbol of one bit.
+// not empty, build fills the table. If loose is true, the code may be incomplete in the two ways that zlib accepts: it
+// has no symbols, or a single symbol of one bit.
 func (h *huffman) build(lengths []uint8, entries []entry, loose bool) bool {
 	h.count = [16]uint16{}
 	for _, l := range lengths {

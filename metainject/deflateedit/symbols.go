@@ -106,7 +106,8 @@ func (d *inflater) symbol(hold uint64, left uint) (took uint, t token, ev event)
 	return took + n + x, match(length, int(distBase[sym])+int(hold>>n&(1<<x-1))), gotSome
 }
 
-// short returns the event if no code was found and left bits are available.
+// short returns the reason why no code was found in the next bits, of which only left are available: the stream is
+// corrupt, or more input is needed.
 func short(left uint) event {
 	if left < 15 {
 		return needMore
@@ -127,8 +128,8 @@ func (d *inflater) skipStored() event {
 // maxSkip is the maximum number of bytes that skip reads beyond its limit: two literals and a match.
 const maxSkip = 2 + maxMatch
 
-// skip reads symbols until the text has limit bytes. It stops before a match that copies text from before the position
-// back.
+// skip reads symbols until the text has limit bytes. It stops before a match whose copied text begins before the
+// position in the argument back.
 func (d *inflater) skip(back, limit int64) (ev event) {
 	r, text := d.bitReader, d.text
 	for ev == gotSome {

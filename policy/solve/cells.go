@@ -27,7 +27,8 @@ type Form[V any] struct {
 	Same  func(a, b V) bool // whether two values are the same
 	Alike func(a, b V) bool // whether two values also have the same reason; nil means Same
 	// Matters returns a function that reports whether a given pattern can change the value of the paths that both this
-	// pattern and the cell match. The function is nil if no pattern can. If Matters is nil, every given pattern can.
+	// pattern and the cell match. The function is nil if no pattern can. If Matters is nil, Cells assumes that every
+	// given pattern can.
 	Matters func(c *Cell[V]) func(given pathpattern.Pattern) bool
 	// Beats reports whether every reader uses x, and not y, for the paths that both match. If Beats is nil, readers use
 	// the longer pattern.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package solve translates the decisions of a policy into patterns for other formats. The formats differ in which of
-// several matching patterns decides: in robots.txt the longest one, in other records the narrowest one, and in a
+// several matching patterns decides: in robots.txt the longest one, in some other formats the narrowest one, and in a
 // policy the rule that overrides the others.
 //
 // For example, in a policy everyone may not crawl /*? and Googlebot may crawl /shop/. Googlebot may crawl these paths:

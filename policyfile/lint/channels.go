@@ -99,7 +99,8 @@ func (l *linter) timeLimits() {
 	})
 }
 
-// lostQualifiers reports qualifiers that only the records of a group can express.
+// lostQualifiers reports qualifiers that can only be expressed by special records in robots.txt, which search engines
+// do not read.
 func (l *linter) lostQualifiers() {
 	only := channels.Only()
 	l.eachQualified(func(_ int, s *policy.Statement) {

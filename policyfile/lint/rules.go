@@ -110,9 +110,10 @@ func (l *linter) searchLimits() {
 	}
 }
 
-// purposes reports, for each rule for a purpose, which crawlers get it. These are the crawlers that the server knows
-// to declare the purpose. If User-Agent-Purpose lines are published, other crawlers that read these lines in
-// robots.txt also get the rule (draft-illyes-rep-purpose-00). purposes also reports rules that no crawler gets.
+// purposes reports, for each rule for a purpose, the crawlers that the rule applies to. These are the crawlers that
+// declare the purpose according to the catalog or the policy file. If User-Agent-Purpose lines are published, the rule
+// also applies to other crawlers that read these lines in robots.txt (draft-illyes-rep-purpose-00). purposes also
+// reports rules that do not apply to any crawler.
 func (l *linter) purposes() {
 	published := l.Policy.Spec().Publish.UserAgentPurpose == policy.On
 	for i := range l.rules {

@@ -63,7 +63,7 @@ func (l *linter) guards() {
 	}
 }
 
-// mayClose reports whether a statement of a rule may take the first page of a host away from a crawler.
+// mayClose reports whether a statement or engine rule of r may restrict the usage u of a host's first page.
 func mayClose(r *policy.Rule, u policy.Usage, engineRules ...string) bool {
 	return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
 		return s.Usage.Covers(u) && (!s.Allow || s.Qualifiers != nil) && s.Pattern.Match(effect.FirstPage)
@@ -185,7 +185,8 @@ func yamlList(texts []string) string {
 	return "[" + join(texts) + "]"
 }
 
-// closed reports whether a client loses nearly the whole host because of a rule.
+// closed reports whether the client of a query loses nearly the whole host because of a rule. loss says what is lost,
+// such as crawling.
 func (l *linter) closed(r *policy.Rule, loss effect.Loss, q policy.Query) (effect.Cause, bool) {
 	q.Now = l.Now
 	if len(r.UsagePurposes) > 0 {
@@ -294,8 +295,9 @@ func (l *linter) harm(ids []policy.CrawlerID) string {
 	return english.List(all, "and")
 }
 
-// searchers lists the search engines and link previews that a rule may apply to. The rule names them, they follow the
-// group of a crawler that the rule names, or the server recognizes their requests as such a crawler's.
+// searchers lists the search engines and link previews that a rule may apply to. There are three reasons why it may
+// apply to one of them: the rule names it, it follows the group of a crawler that the rule names, or the server
+// recognizes its requests as requests by a crawler that the rule names.
 func (l *linter) searchers(rule int) (ids []policy.CrawlerID) {
 	if l.searching == nil {
 		l.findSearchers()
@@ -340,8 +342,9 @@ func (l *linter) onlyFollows(r *policy.Rule, id policy.CrawlerID) bool {
 	return tier == policy.NotNamed && l.caughtBy(r, []policy.CrawlerID{id}) == ""
 }
 
-// caughtBy returns the token of a crawler that the rule names, if the server recognizes the requests of the crawlers
-// in shut as requests by that crawler. It returns "" if the rule names a crawler in shut itself.
+// caughtBy explains why a rule applies to the crawlers in shut although it does not name them: the server recognizes
+// their requests as requests by a crawler that the rule names. caughtBy returns the token of this crawler. If the rule
+// names a crawler in shut itself, caughtBy returns "".
 func (l *linter) caughtBy(r *policy.Rule, shut []policy.CrawlerID) (by string) {
 	for _, id := range shut {
 		if tier, _ := l.Policy.NamedBy(r, id); tier < policy.NotNamed {

@@ -60,7 +60,7 @@ func isForAI(a policy.Audience) bool {
 	return a.Kind == policy.ForAI || a.Kind == policy.ForCategory && a.NarrowsAI()
 }
 
-// firstDisallowed returns the first disallow entry about crawling or, if there is none, about anything.
+// firstDisallowed returns the first disallow entry about crawling or, if there is none, the first one about any usage.
 func firstDisallowed(r *policy.Rule) (first *policy.Statement) {
 	for j := range r.Statements {
 		if s := &r.Statements[j]; !s.Allow && (first == nil || s.Usage == policy.Crawl && first.Usage != policy.Crawl) {
@@ -160,15 +160,15 @@ func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []polic
 	return open
 }
 
-// controlsOf lists the controls of a kind that take a usage away from a crawler's operator.
+// controlsOf lists the controls of a kind by which a site can disallow a usage to a crawler's operator.
 func (l *linter) controlsOf(token string, u policy.Usage, kind crawlers.ControlKind) []crawlers.Control {
 	return slices.DeleteFunc(l.Catalog.ControlsOf(token), func(x crawlers.Control) bool {
 		return x.Kind != kind || !slices.Contains(x.Takes, u.String())
 	})
 }
 
-// controls describes the controls of some crawlers' operators. Some controls are sent if the policy disallows the
-// usages. For the others, the text tells the author what to do.
+// controls returns a text about the controls that the operators of some crawlers offer for the usages. The server sends
+// some of these controls if the policy disallows the usages. For the others, the text tells the author what to do.
 func (l *linter) controls(usages []policy.Usage, ids []policy.CrawlerID) (text string) {
 	var tokens, sent, more []string
 	add := func(to *[]string, text string) {
@@ -267,7 +267,8 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 		use.refrain, l.someTokens(may), what, use.usage, yamlList(Audiences(&policy.Rule{For: use.categories})), crawl, hosts))
 }
 
-// isSettled reports whether a rule for the categories or a test states whether their crawlers may crawl the paths.
+// isSettled reports whether the author has decided about crawling: a rule for the categories, or a test of the policy
+// file, states whether crawlers of these categories may crawl the paths.
 func (l *linter) isSettled(categories []policy.Audience, p pathpattern.Pattern) bool {
 	asked := policy.Rule{For: categories}
 	for i := range l.rules {

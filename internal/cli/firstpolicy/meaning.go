@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// place is a host and a path. It is a column of the table that shows the meaning of a policy.
+// place is a host and a path. The table that shows the meaning of a policy has a column for each place.
 type place struct{ host, path string }
 
 // places returns the columns of the table: the home page, the paths that crawlers may not read, and the staging hosts.
@@ -32,7 +32,7 @@ func (a Answers) places() []place {
 	return all
 }
 
-// tableRows are the questions in the table.
+// tableRows holds the rows of the table. Each row asks whether some crawlers may do something, such as read a page.
 var tableRows = []struct {
 	text  string
 	kind  crawlers.Category // "" for a single crawler
@@ -91,9 +91,10 @@ func (b *Built) WriteMeaning(w io.Writer, now time.Time) error {
 	return err
 }
 
-// meaning returns whether the crawlers of a kind may do something. The result is "yes", "no", "no (403)" if the
-// crawlers are blocked, or a text such as "3 of 8" if only some crawlers may do so. For a usage that is neither allowed
-// nor disallowed, it returns "not stated".
+// meaning returns the text of a table cell. It answers q for all crawlers of the category kind or, if kind is "", for
+// the crawler with the token. The text is "yes", "no", "no (403)" if the crawlers are blocked, or a text such as "3 of
+// 8" if only some of the crawlers may do so. For a usage that is neither allowed nor disallowed, it returns "not
+// stated".
 func meaning(s *site.Site, kind crawlers.Category, token string, q policy.Query) string {
 	ids := []policy.CrawlerID{s.Policy.Crawler(token)}
 	if kind != "" {

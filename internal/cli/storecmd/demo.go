@@ -105,7 +105,7 @@ its Caddyfile, and --policy is the server's policy file.`
 	return cmd
 }
 
-// demoName is the folder that the command creates if no argument is given.
+// demoName is the name of the folder that the command creates if no argument is given.
 const demoName = "caddy-demo"
 
 // Demo holds the options for the made-up requests of a demo.
@@ -139,7 +139,7 @@ type demoVersion struct {
 	robots      map[string]*robotsserve.File // by host
 }
 
-// reading records that a crawler read the robots.txt of a version.
+// reading records when a crawler read robots.txt, and which version of the policy was in force then.
 type reading struct {
 	at      time.Time
 	version *demoVersion
@@ -176,14 +176,15 @@ func (o Demo) Fill(ctx context.Context, dir string) (int64, error) {
 	return d.visits, err
 }
 
-// most returns an upper limit for the number of requests. The store's queue has this size, so it is never full.
+// most returns an upper limit for the number of requests that Fill makes. The queue of the activity database has this
+// size, so it is never full.
 func (d *demo) most() int {
 	var daily float64
 	for _, c := range d.clients {
 		daily += c.daily
 	}
-	// In an hour, the busiest host has at most 1.35*1.2 times the usual requests, and all hosts together fewer than
-	// 4/3 of the busiest. In addition, each crawler reads robots.txt once on each host.
+	// In an hour, the busiest host receives at most 1.35*1.2 times its average number of requests. All hosts together
+	// receive less than 4/3 of this number. In addition, each crawler reads robots.txt on each host.
 	hosts, hours := float64(len(d.Hosts)), float64(24*d.Days)
 	return max(0, int(hours*(daily/24*cmp.Or(d.Share, 1)*1.35*1.2*4/3+2*hosts*float64(len(d.clients)))))
 }

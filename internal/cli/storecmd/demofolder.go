@@ -22,7 +22,8 @@ type demoFolder struct {
 	own           bool   // true if the policy is the demo's own
 }
 
-// newDemoFolder prepares the folder. It uses the policy file of this name, or the demo's own policy.
+// newDemoFolder prepares the folder. policy is the name of a policy file. If it is "", the demo uses its built-in
+// policy.
 func newDemoFolder(dir, policy string) (f *demoFolder, err error) {
 	f = &demoFolder{own: policy == ""}
 	if f.dir, err = filepath.Abs(dir); err != nil {

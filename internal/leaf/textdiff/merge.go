@@ -15,9 +15,9 @@ type Clash struct {
 	Choice               string // mine, theirs or, before the choice, empty
 }
 
-// Merge applies two changes of base, which are mine and theirs. If both change the same lines in different ways, Merge
-// calls choice, which returns "mine" or "theirs" for the clash. The result of Merge is false if the texts are too
-// long.
+// Merge combines the changes of two texts, mine and theirs, which were both made from base. If both change the same
+// lines in different ways, Merge calls choice, which returns "mine" or "theirs" for the clash. The result of Merge is
+// false if the texts are too long.
 func Merge(base, mine, theirs string, choice func(name string) string) (string, []Clash, bool) {
 	b, m, t := lines(base), lines(mine), lines(theirs)
 	inMine, ok := matches(base, mine)

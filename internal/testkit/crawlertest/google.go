@@ -4,9 +4,9 @@ package crawlertest
 
 import "strings"
 
-// Google reads robots.txt like Google's parser (github.com/google/robotstxt). It was written from the behavior of that
-// parser. If GoogleCheckout names a checkout, tests compare both. Unlike RobotsTxt, Google accepts the same mistakes
-// as that parser, and does not convert paths to the normal form of RFC 9309.
+// Google reads robots.txt like Google's parser (github.com/google/robotstxt). It imitates the observed behavior of that
+// parser, and shares no code with it. If GoogleCheckout names a checkout, tests compare both. Unlike RobotsTxt, Google
+// accepts the same mistakes as that parser, and does not convert paths to the normal form of RFC 9309.
 type Google struct{ lines []googleLine }
 
 type googleLine struct{ key, value, pattern string }

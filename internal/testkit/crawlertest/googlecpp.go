@@ -75,8 +75,9 @@ const googleProbe = googleLoad
 // Costs holds the time and memory that one call of a parser takes.
 type Costs struct{ Nanoseconds, Allocations, Bytes float64 }
 
-// GoogleCosts measures how long Google's parser takes to read a file and decide about a URL. It repeats the call for
-// the time took in a separate process, whose start is not measured. If no checkout is configured, it returns nil.
+// GoogleCosts measures how long Google's parser takes to read a file and decide about a URL. It repeats the call in a
+// separate process for as long as took. The start of the process is not measured. If no checkout is configured, it
+// returns nil.
 func GoogleCosts(body, token, url string, took time.Duration) (*Costs, error) {
 	if os.Getenv(GoogleCheckout) == "" {
 		return nil, nil

@@ -25,8 +25,8 @@ func NormalPath(p string) string {
 	return name
 }
 
-// respell decodes plain characters and encodes all others. It leaves a separator as it is unless the separator is
-// encoded.
+// respell decodes plain characters and encodes all others. Separators are not changed: one that is encoded is still
+// encoded in the result.
 func respell(p, separators string) string {
 	var b strings.Builder
 	for i := 0; i < len(p); i++ {
@@ -143,8 +143,8 @@ const inNoHost = " \"%';<>^`{|}"
 
 var hostAndRest = regexp.MustCompile(`^[/\\]{2,}((?:[^/\\#]*@)?)([^/\\#]*)(.*)$`)
 
-// afterHost returns the part of a path after a host, if the path begins with a host that one of the bytes in ends
-// ends. This byte belongs to the result. Otherwise, afterHost returns the path itself.
+// afterHost removes a host from the beginning of a path. The host ends before the first byte that is in ends. If the
+// path does not begin with a host, afterHost returns the path unchanged.
 func afterHost(path, ends string) string {
 	m := hostAndRest.FindStringSubmatch(path)
 	if m == nil {
@@ -157,7 +157,8 @@ func afterHost(path, ends string) string {
 	return NormalPath(m[2][end:] + m[3])
 }
 
-// closure adds the results of the steps to names, and the results of the steps for these, up to 64 names.
+// closure applies each step to each name and adds the results to names, until there are no new names. It stops at 64
+// names.
 func closure(names []string, steps []func(string) string) []string {
 	for i := 0; i < len(names) && len(names) < 64; i++ {
 		for _, step := range steps {

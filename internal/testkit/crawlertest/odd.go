@@ -55,8 +55,9 @@ type Reader struct {
 	Read func(lines []string, agent string) Rights
 }
 
-// XReaders read X-Robots-Tag. For everyone, they also read the content of meta tags. The first reader follows the
-// search engines' documents, the second one splits the text at each delimiter, and the third one only looks for words.
+// XReaders read X-Robots-Tag. They can also read the content of a robots meta tag, which looks like a field without
+// agents. The first reader follows the search engines' documents, the second one splits the text at each delimiter, and
+// the third one only looks for words.
 var XReaders = []Reader{
 	{"document", EvaluateX},
 	{"splitter", func(lines []string, agent string) Rights {
@@ -240,7 +241,7 @@ var (
 	usageWords       = regexp.MustCompile(`(train-ai|search)["' :=()]*[:=]["' :=(]*no?\b`)
 )
 
-// Words returns the rules in the lines that have no field in Rights, each once.
+// Words returns the names of the rules, such as noai, that Rights has no field for. It returns each name once.
 func Words(lines []string) (words []string) {
 	for _, r := range wordRules(lines) {
 		if slices.Contains([]string{"noai", "noimageai", "noodp", "nositelinkssearchbox"}, r[0]) {

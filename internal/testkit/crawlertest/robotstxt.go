@@ -159,9 +159,9 @@ func MatchPath(pattern, path string) bool {
 	return re.MatchString(path)
 }
 
-// ForPurposes returns the file for a client that names purposes (draft-illyes-rep-purpose-00 section 2.1). If a group
-// names the client itself, the client obeys that group. Otherwise, it obeys the groups of all its purposes together
-// or, if there are none, the group of "*". names lists the purposes whose groups apply.
+// ForPurposes returns the file as a client with these purposes reads it (draft-illyes-rep-purpose-00 section 2.1). If a
+// group names the client itself, the client obeys that group. Otherwise, it obeys the groups of all its purposes
+// together or, if there are none, the group of "*". names lists the purposes whose groups apply.
 func (f *RobotsTxt) ForPurposes(token string, purposes []string) (read *RobotsTxt, names []string) {
 	if _, named := f.Groups[strings.ToLower(token)]; named {
 		return f, nil

@@ -43,7 +43,8 @@ func MayTrain(spec *policy.Spec, q Question) bool {
 	return near == byToken || near < closestOf(spec, main, theirs.Statement)
 }
 
-// closestOf returns a number that is smaller the more closely the rule of a statement names the crawler of a question.
+// closestOf returns how closely the rule of a statement names the crawler of a question. The numbers are those of
+// matching.closeness, so a smaller number is closer.
 func closestOf(spec *policy.Spec, q Question, s *policy.Statement) int {
 	best := byEveryone
 	for i := range spec.Rules {
@@ -61,8 +62,8 @@ func closestOf(spec *policy.Spec, q Question, s *policy.Statement) int {
 	return best
 }
 
-// controlled reports whether the operator's control rules are sent to the crawler of a question, for the question's
-// identity.
+// controlled reports whether a page has the rules by which the operator of the question's crawler lets sites disallow
+// usages (see crawlers.Control). It decides for the question's identity.
 func controlled(spec *policy.Spec, q Question) bool {
 	control := crawler(spec, q.Token).Control
 	if control == nil || spec.Publish.Controls == policy.Off {

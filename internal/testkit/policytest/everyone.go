@@ -10,15 +10,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Everyone asks a policy for all crawlers, purposes and identities at once, like a rights
-// document that addresses everyone.
+// Everyone combines the verdicts of a policy for all crawlers, purposes and identities into one, like a rights document
+// that addresses everyone.
 type Everyone struct {
 	spec   *policy.Spec
 	askers []Question
 }
 
-// NewEveryone returns an Everyone for a policy. If rules about rights treat several crawlers alike, it asks about only
-// one of them. It asks about each of these crawlers with each purpose of the policy, and without a purpose.
+// NewEveryone returns an Everyone for a policy. If the rules about rights treat several crawlers alike, the Everyone
+// asks the policy about only one of them. It asks with each purpose of the policy, and without a purpose.
 func NewEveryone(full *policy.Spec) *Everyone {
 	e := &Everyone{}
 	spec := *full

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// PatternKind is the kind of the patterns in a policy that Full makes.
+// PatternKind selects the patterns in a policy that Full makes.
 type PatternKind string
 
 // The kinds of patterns.
@@ -67,7 +67,7 @@ func Full(r *rand.Rand) (*policy.Spec, PatternKind) {
 
 func oneOf[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// dress adds the parts to a rule that Random does not make.
+// dress completes a rule that Random has made: it adds the parts that rules of Random never have, such as a name.
 func dress(r *rand.Rand, kind PatternKind, rule *policy.Rule) {
 	if r.IntN(4) == 0 {
 		rule.For = append(rule.For, policy.Audience{Kind: policy.ForToken, Name: oneOf(r, RealTokens...)})
@@ -235,7 +235,7 @@ func AddLifts(kind PatternKind, spec *policy.Spec) {
 var UsageTokens = policy.UsageTokens{"No-Training-Token", "No-Answers-Token", "No-Search-Token"}
 
 // finishRights switches rights documents and signals on and off. It derives its random numbers from the rest of the
-// policy, so that the other parts of a seed's policy do not change.
+// policy instead of r in Full, so that Full still makes the same rules from a seed when this function changes.
 func finishRights(spec *policy.Spec) {
 	h := fnv.New64a()
 	fmt.Fprint(h, spec.Publish, spec.Enforcement, spec.SitemapsOf(""), len(spec.Rules))

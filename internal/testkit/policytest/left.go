@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Lost returns what a search engine loses on one page when the first policy is replaced by the second. The keys are
-// the names of rows in the table of losses. Lost only uses the rules. texts return the robots.txt of a host under each
-// policy, and ends are the times when dates in the policies pass.
+// Lost returns what a search engine loses on one page when the first policy is replaced by the second. The keys are the
+// names of rows in the table of losses. The argument texts has a function for each policy, which returns the robots.txt
+// of a host. ends lists the times at which dates in the policies pass.
 func Lost(specs [2]*policy.Spec, texts [2]func(host string) string, q Question, ends ...time.Time) map[string]bool {
 	lost := map[string]bool{}
 	for i, at := range append([]time.Time{q.Now}, ends...) {
@@ -36,7 +36,8 @@ func Lost(specs [2]*policy.Spec, texts [2]func(host string) string, q Question, 
 	return lost
 }
 
-// left returns the remaining value of each row. It leaves out rows in which nothing is lost.
+// left returns, for each row of the table that the policy restricts, how much the search engine may still use: 0 for
+// nothing, or a limit such as the length of a snippet.
 func left(spec *policy.Spec, q Question, text func(host string) string) map[string]int64 {
 	rest := map[string]int64{}
 	lower := func(word string, n int64) {
@@ -101,7 +102,7 @@ func left(spec *policy.Spec, q Question, text func(host string) string) map[stri
 	return rest
 }
 
-// shown lists the rows that are lost when a page states that a usage is disallowed.
+// shown lists the rows of the table that a search engine loses when a page disallows a usage.
 var shown = map[policy.Usage][]string{
 	policy.Index: {"index"}, policy.Follow: {"follow"}, policy.Preserve: {"copy"}, policy.PresentLink: {"link"}, policy.PresentSnippet: {"snippet"},
 	policy.PresentThumbnail: {"preview", "video"}, policy.PresentCurrentCopy: {"copy"}, policy.PresentOldCopy: {"copy"}, policy.PresentOldSnippet: {"copy"},
@@ -149,8 +150,9 @@ func engineRule(text string, now time.Time, lower func(string, int64)) {
 	}
 }
 
-// followsClosed reports whether a crawler may crawl a page by the policy's rules, but follows a group in robots.txt
-// that disallows the page because of another crawler.
+// followsClosed reports whether robots.txt disallows a page for a crawler because the crawler follows the group of
+// another crawler that may not crawl the page. The caller has checked that the policy's rules do not disallow crawling
+// for the crawler itself.
 func followsClosed(spec *policy.Spec, q Question, text func(host string) string) bool {
 	follows := crawlerOf(spec, q.Token).Follows
 	closed := slices.ContainsFunc(follows, func(token string) bool {

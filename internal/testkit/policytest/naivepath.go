@@ -54,9 +54,8 @@ func automaton(pattern string) string {
 	return pattern + "*"
 }
 
-// escapes reports whether there is a path, which begins with "/", that inner matches and outer does not. It reads
-// possible paths byte by byte. For each of them, it keeps the place in inner and the set of all possible places in
-// outer.
+// escapes reports whether inner matches a path beginning with "/" that outer does not match. It reads possible paths
+// byte by byte. For each of them, it keeps the place in inner and the set of all possible places in outer.
 func escapes(inner, outer string) bool {
 	alphabet := "/\x01"
 	for _, c := range []byte(inner + outer) {

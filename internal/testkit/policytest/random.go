@@ -35,11 +35,11 @@ var Crawlers = []policy.Crawler{
 	{Token: "IotaBot", Operator: "Beta", Category: "search", AI: true, Purposes: []string{"news"}},
 }
 
-// Tokens lists the crawlers to ask about for a policy that Random makes. EpsilonBot is not in the catalog, and "" is
-// an unlisted client.
+// Tokens lists the crawlers in the questions about a policy that Random makes. EpsilonBot is not in the catalog, and ""
+// is an unlisted client.
 var Tokens = []string{"AlphaBot", "alphabot-image", "BetaBot", "Beta-Extended", "GammaBot", "DELTABOT", "EpsilonBot", "ZetaBot", "IotaBot", ""}
 
-// Hosts lists the hosts to ask about.
+// Hosts lists the hosts in the questions about the policies.
 var Hosts = []string{"www.example.com", "WWW.Example.Com:8080", "a.b.example.com", "b.example.com", "example.com", "example.org", ""}
 
 var audiences = []policy.Audience{
@@ -63,7 +63,7 @@ var audiences = []policy.Audience{
 
 var ruleHosts = []policy.Host{"www.example.com", "*.example.com", "*.b.example.com", "b.example.com", "example.org"}
 
-// Now is the time to ask about. The time limits of the policies are around this time.
+// Now is the time in the questions about the policies. The time limits of the policies are around this time.
 var Now = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
 // Random makes a policy with few different names and patterns, so that its rules often match the same questions.

@@ -38,7 +38,7 @@ func Rights(spec *policy.Spec, q Question) crawlertest.Rights {
 	return r
 }
 
-// without returns the rights for a page if a usage is disallowed.
+// without returns the rights for a page if the usage u is the only disallowed one.
 func without(u policy.Usage) crawlertest.Rights {
 	r := crawlertest.AllRights()
 	switch u {
@@ -57,7 +57,7 @@ func without(u policy.Usage) crawlertest.Rights {
 	return r
 }
 
-// within returns the rights for a page if a usage is allowed with qualifiers.
+// within returns the rights for a page if the qualifiers q of an allow entry for the usage u are the only limits.
 func within(u policy.Usage, q *policy.Qualifiers) crawlertest.Rights {
 	r := crawlertest.AllRights()
 	if u == policy.Index && q.TimeLimit.Kind == policy.UntilDate {
@@ -98,7 +98,8 @@ func Preference(spec *policy.Spec, q Question, u policy.Usage) string {
 	return u.String() + "=y"
 }
 
-// speaking is a rule that applies to a question because of one audience and one host.
+// speaking is a rule that applies to a question, together with the audience and the host of the rule that match the
+// question.
 type speaking struct {
 	scope matching // the fields statement and usage are not set
 	rule  *policy.Rule

@@ -139,7 +139,8 @@ func walk(b []byte, i int, m *metaAttributes) int {
 			i++
 			continue
 		}
-		// Bit 6 is not set in a byte that ends a name, but it is set in nearly all other bytes of names.
+		// Eight bytes are checked at once. Bit 6 is set in letters, and not in any byte that ends a name, so the first
+		// byte without bit 6 probably ends the name.
 		const bit6 = 0x4040404040404040
 		word := binary.LittleEndian.Uint64(b[i:])
 		n := bits.TrailingZeros64(^word&bit6) / 8

@@ -48,8 +48,9 @@ type Scanner struct {
 	Done    bool // the end of the head has been found
 	HeadAt  int  // start of the head's content, or -1 if it has not been found
 	Implied bool // the head has no start tag, and the content at HeadAt opened it
-	// Headless means that an XHTML page needs a head, in one of two cases. Either it has no head, and HeadAt is the
-	// place for one. Or its head is empty, and "/>" is at HeadAt to HeadEnd.
+	// Headless means that an XHTML page needs a head. If HeadAt and HeadEnd are equal, the page has no head, and HeadAt
+	// is the place for a new one. Otherwise, its head is an empty-element tag, and HeadAt and HeadEnd are the start and
+	// end of the "/>" of this tag.
 	Headless bool
 	HeadEnd  int
 	// AMP means that the declaration of the encoding must stay the first child of the head
@@ -130,8 +131,8 @@ func (s *Scanner) Metas() []Meta {
 	return s.metas
 }
 
-// BehindHead reports whether the end tag of the head has been read and nothing after it is incomplete. It also
-// returns true while the Scanner only looks for evidence of a document.
+// BehindHead reports whether the Scanner has read the end tag of the head, and is not inside a tag or comment after it.
+// It also returns true while the Scanner only looks for evidence of a document.
 func (s *Scanner) BehindHead() bool {
 	return s.mode == modeAfterHead && s.state == stateData || s.mode == modeEvidence || s.Done
 }

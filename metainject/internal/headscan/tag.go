@@ -185,8 +185,9 @@ func (s *Scanner) startTagNamed() {
 }
 
 // inTemplate handles a start tag in a template. After svg, math, select and col in a template, browsers differ, and
-// only a tree builder could follow. After these tags, the scan accepts only markup that all browsers parse in the
-// same way. It does not accept nested templates, or a '<' in the text of scripts, styles and titles.
+// only a complete tree builder could determine how they parse the rest. So the scan then accepts only markup that all
+// browsers parse in the same way. It does not accept nested templates, or a '<' in the text of scripts, styles and
+// titles.
 func (s *Scanner) inTemplate() {
 	switch {
 	case s.tag == tagEmbeds:
@@ -212,7 +213,7 @@ func (s *Scanner) endTagNamed() {
 	}
 }
 
-// attrState is the state of the scan among a tag's attributes.
+// attrState is the state of the scan within the attributes of a tag.
 type attrState uint8
 
 const (
@@ -244,7 +245,8 @@ func (s *Scanner) attributes(b []byte) bool {
 	return false
 }
 
-// attrStep makes one step in a tag's attributes. It stops at the final '>' in the state beforeAttr.
+// attrStep reads the next bytes of a tag's attributes. It returns the new position and state. It stops at the final '>'
+// in the state beforeAttr.
 func attrStep(b []byte, i int, st attrState) (int, attrState) {
 	c := b[i]
 	switch st {
