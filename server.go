@@ -48,9 +48,10 @@ func (server) InErrorRoute(r *http.Request) bool {
 	return r.Context().Value(caddyhttp.ErrorCtxKey) != nil
 }
 
-// IsInclude implements handler.Server. For a page with httpInclude, Caddy's directive templates sends a request for a
-// part of the page, with the header of the crawler that requested the page. IsInclude recognizes such a request because
-// the request has no target. A client can send the same header, but cannot send a request without a target.
+// IsInclude implements handler.Server. If a page uses httpInclude of Caddy's "templates" directive, Caddy sends itself
+// a request for the included part, with the header of the crawler that requested the page. IsInclude recognizes such a
+// request because the request has no target. A client can send the same header, but cannot send a request without a
+// target.
 func (server) IsInclude(r *http.Request) bool {
 	if r.Header["Caddy-Templates-Include"] == nil {
 		return false
@@ -81,8 +82,8 @@ func (server) ErrorStatus(err error) int {
 	return http.StatusInternalServerError
 }
 
-// Publisher implements handler.Server. The returned function sets the placeholders {http.robots_policy.*} and the field
-// "robots_policy" of the access log.
+// Publisher implements handler.Server. The function that it returns sets the placeholders {http.robots_policy.*} of a
+// request and the field "robots_policy" in its access log line.
 func (server) Publisher(d *handler.Decision) func(*http.Request) {
 	if d == nil {
 		return func(r *http.Request) {
@@ -135,8 +136,8 @@ func placeholder(d *handler.Decision, key string) (value any, ok bool) {
 	return nil, false
 }
 
-// emptyPlaceholders returns the values of the placeholders for requests that are not from known crawlers. All these
-// requests share one function, so that no memory is allocated for them.
+// emptyPlaceholders returns the value of a placeholder for a request that is not from a known crawler. It is a function
+// without captured variables, so that no memory is allocated for such requests.
 func emptyPlaceholders(key string) (any, bool) { return placeholder(nil, key) }
 
 // fields writes a decision to an access log line.

@@ -18,8 +18,8 @@ import (
 // PrintOptions configures how a policy is printed.
 type PrintOptions struct {
 	Header string
-	// Comments holds the comments before rules, by index in Spec.Rules. LineComments holds the comments before
-	// statements, by line. The comments do not have "#".
+	// Comments maps the index of a rule in Spec.Rules to the comment that is printed before the rule. LineComments maps
+	// the line of a statement to the comment that is printed before the statement. Comments are written without "#".
 	Comments     map[int]string
 	LineComments map[int]string
 	KeyComments  map[string]string // comments before the keys of the file, such as "publish"
@@ -77,7 +77,7 @@ func (w *printer) line(text string) {
 	w.out.WriteByte('\n')
 }
 
-// section writes an empty line and a section of the file. It writes nothing if the section is empty.
+// section writes an empty line and a section of the file. If the section is empty, nothing is written.
 func (w *printer) section(write func()) {
 	w.out.WriteByte('\n')
 	n := w.out.Len()
@@ -100,7 +100,7 @@ func (w *printer) under(key string, write func()) (written bool) {
 	return written
 }
 
-// item writes a map as an element of a list.
+// item writes the lines of a map as one element of a list, with "- " before the first line.
 func (w *printer) item(write func()) {
 	start := w.out.Len() + w.indent*len(indentation)
 	w.indent++
@@ -118,7 +118,8 @@ func (w *printer) comment(text string) {
 	}
 }
 
-// commented writes a comment before the text that write writes. It writes nothing if that text is empty.
+// commented calls write, and puts a comment before the text that write adds. If write does not add any text, the
+// comment is left out, too.
 func (w *printer) commented(text string, write func()) {
 	start := w.out.Len()
 	w.comment(text)

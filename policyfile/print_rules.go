@@ -29,7 +29,7 @@ func printRules(w *printer, spec *policy.Spec) {
 	})
 }
 
-// mention is an element of a list of paths in a policy file.
+// mention is a path or the name of a set in a list of paths, with the settings that are printed next to it.
 type mention struct {
 	text       string
 	comment    string
@@ -37,7 +37,7 @@ type mention struct {
 	overSite   bool
 }
 
-// isPlain reports whether the mention is only a path.
+// isPlain reports whether the mention has only a text, without settings.
 func (m *mention) isPlain() bool { return m.qualifiers == nil && !m.overSite }
 
 type group struct {
@@ -75,8 +75,8 @@ func printStatements(w *printer, r *ruleReader) {
 	}
 }
 
-// mention returns the path or set that the first statements of a list were parsed from. used is the number of these
-// statements.
+// mention returns the path or set that is printed for the first statements of a list. used is the number of statements
+// that it stands for, because a set or a combined usage produces several statements.
 func (w *printer) mention(list []policy.Statement) (key string, m mention, used int) {
 	s := &list[0]
 	parts, key := []policy.UsagePart{{Usage: s.Usage, Qualifiers: s.Qualifiers}}, s.Usage.String()
@@ -101,7 +101,8 @@ func (w *printer) mention(list []policy.Statement) (key string, m mention, used 
 	return key, m, len(parts)
 }
 
-// written reports whether a list begins with the statements that the parts of a usage produce for a pattern.
+// written reports whether a list begins with the statements that parsing a pattern produces: one statement for each
+// part of its usage.
 func written(list []policy.Statement, pattern pathpattern.Pattern, parts []policy.UsagePart, s *policy.Statement) bool {
 	if len(list) < len(parts) {
 		return false

@@ -18,7 +18,8 @@ import (
 // UnknownCrawler is the code of a rule for a name that no crawler has.
 const UnknownCrawler = "unknown-crawler"
 
-// maxDiagnostics limits the number of errors of a file, and the number of warnings and hints.
+// maxDiagnostics is the maximum number of errors reported for a file. It is also the maximum number of warnings and
+// hints together.
 const maxDiagnostics = 10_000
 
 type reporter struct {
@@ -54,7 +55,7 @@ func (r *reporter) reportChoice(at policy.Pos, code, didYouMean, problem string,
 	r.reportAdvice(at, code, didYouMean, problem, "must be "+english.List(words, "or"))
 }
 
-// reportAdvice reports a problem. Its message consists of problem, the suggestion, and advice.
+// reportAdvice reports a problem. In the message, the suggestion didYouMean comes between problem and advice.
 func (r *reporter) reportAdvice(at policy.Pos, code, didYouMean, problem, advice string) {
 	n := len(r.list)
 	if r.report(at, code, didYouMean, "%s: %s", problem, advice); len(r.list) > n {
@@ -78,7 +79,7 @@ func (r *reporter) diagnostic(p policy.Problem, didYouMean string) Diagnostic {
 
 const maxQuoted = 60
 
-// quote returns a value of the file in the form for messages.
+// quote returns a value of the file for use in a message: in quotation marks, and shortened if it is long.
 func quote(s string) string {
 	short := []rune(s)
 	if len(short) > maxQuoted {
@@ -87,7 +88,7 @@ func quote(s string) string {
 	return `"` + string(short) + `"`
 }
 
-// lineBreaks are the line breaks of YAML 1.1, which the parser uses.
+// lineBreaks replaces each line break of YAML 1.1 with "\n". The YAML parser counts the lines in the same way.
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 func splitLines(s string) []string {

@@ -100,8 +100,8 @@ func readRules(p *parser, n *yaml.Node, _ *policy.Spec) {
 	})
 }
 
-// checkOverSite reports entries that remove a site's own restriction for some clients only. That is not possible,
-// because all readers obey the restrictions that a page states for everyone.
+// checkOverSite reports an error for an entry that removes a site's own restriction only for some clients. That is not
+// possible, because all readers obey the restrictions that a page states for everyone.
 func (p *parser) checkOverSite(r *policy.Rule) {
 	i := slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.OverSite })
 	everyone := slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == policy.ForEveryone })

@@ -176,8 +176,8 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-// notIndented reports usages that are on the same level as allow or disallow, instead of below them. Its message is
-// clearer than one about unknown keys.
+// notIndented reports an error for usages that are on the same level as allow or disallow, although they belong below
+// these keys. Its message is clearer than one about unknown keys.
 func (p *parser) notIndented(rest []*yaml.Node) (found bool) {
 	if rest[0].Value != "allow" && rest[0].Value != "disallow" {
 		return false

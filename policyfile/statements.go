@@ -278,7 +278,8 @@ var hostAndPath = regexp.MustCompile(`^(?i:www\.[^/ ]+|[a-z0-9-]+(?:\.[a-z0-9-]+
 
 var yesAndNo = []string{"false", "no", "off", "true", "yes", "on"}
 
-// severalPaths matches the text that YAML reads from several lines with paths but without hyphens.
+// severalPaths matches several paths in one text. YAML joins lines into one text if the author left out the hyphens of
+// a list.
 var severalPaths = regexp.MustCompile(`^-?[/*]\S*(?:,? -? ?|,)[/*]`)
 
 // resource is an element of the paths of an entry: a path or the name of a set.
@@ -315,7 +316,7 @@ func (p *parser) resource(n *yaml.Node, text string) (resource, bool) {
 // maxPattern is the maximum length of a path in bytes. Longer addresses and lines do not work everywhere.
 const maxPattern = 2048
 
-// pattern parses a path. If setsToo is true, it also accepts the name of a set.
+// pattern parses a path. setsToo means that the name of a set would be valid, too, so that an error mentions sets.
 func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.Pattern, bool) {
 	if len(text) > maxPattern {
 		return pathpattern.Pattern{}, p.refuse(n, "bad-path", "", "a path can have up to %d characters, and this one has %d; write only its beginning, which matches everything below it", maxPattern, len(text))

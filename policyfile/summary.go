@@ -55,13 +55,13 @@ type CategoryCount struct {
 	Names    []string `json:"names,omitempty"` // at most ten; empty for a whole category of the catalog
 }
 
-// PathSummary lists who may use the paths of a pattern, where the answer differs from the answer for a page that no
-// rule mentions.
+// PathSummary lists who may use the paths of a pattern. A summary only has a PathSummary if the answer differs from the
+// answer for a page that no rule mentions.
 type PathSummary struct {
 	Path  string `json:"path"`  // a pattern of the policy, or of the site's own robots.txt
 	Usage string `json:"usage"` // such as "crawl"
-	// Gained and Lost tell whether some clients may use these paths, or may not use them, unlike a page that no rule
-	// mentions.
+	// Gained is true if some clients may use these paths, but not a page that no rule mentions. Lost is true if some
+	// clients may use such a page, but not these paths.
 	Gained bool `json:"gained,omitempty"`
 	Lost   bool `json:"lost,omitempty"`
 	Answers
@@ -81,13 +81,13 @@ type Shown struct {
 const (
 	maxSummaryHosts = 50
 
-	// maxSummaryWork limits the number of decisions about the paths of all hosts together, plus the number of counted
-	// crawlers. This is about two seconds of work.
+	// maxSummaryWork limits the work for the paths of all hosts together to about two seconds. Each decision and each
+	// counted crawler is one step of work.
 	maxSummaryWork = 5_000_000
 )
 
-// Summary returns a summary for each host that rules name, and for all other hosts. Hosts with the same answers are
-// together.
+// Summary returns a summary for each host that rules name, and one for all other hosts. Hosts with the same answers
+// share a summary.
 func (f *File) Summary(now time.Time) []HostSummary {
 	var hosts []policy.Host
 	for i := range f.Spec.Rules {
@@ -184,7 +184,7 @@ func (x *summarizer) host(h policy.Host) (s HostSummary) {
 	return s
 }
 
-// pathsOf summarizes the paths that rules mention. plain are the answers for a page that no rule mentions.
+// pathsOf adds a summary of each path that rules mention. plain holds the answers for a page that no rule mentions.
 func (x *summarizer) pathsOf(s *HostSummary, host string, rules []*policy.Rule, plain map[policy.Usage][]bool) {
 	seen := map[pathUsage]bool{}
 	for _, r := range rules {
@@ -220,7 +220,8 @@ type pathUsage struct {
 	usage policy.Usage
 }
 
-// shownOf finds what Google's search may show: of a page that no rule mentions, and of paths where that differs.
+// shownOf finds the rules that limit what Google's search may show of a page: first for a page that no rule mentions,
+// then for each path with different rules.
 func (x *summarizer) shownOf(s *HostSummary, host string, rules []*policy.Rule) {
 	plain := x.shown(host, plainPage)
 	s.Google = []Shown{plain}
@@ -257,8 +258,8 @@ func (x *summarizer) shown(host, path string) Shown {
 	return Shown{Rules: rules.String()}
 }
 
-// answers asks about every crawler. may has the answer for each set of crawlers that the same rules apply to. On a host,
-// the crawlers are counted once for all questions with the same answers.
+// answers decides for every crawler whether it may use a path. may has one answer for each set of crawlers that the
+// same rules apply to. If another question about the host had the same answers, the crawlers are not counted again.
 func (x *summarizer) answers(host, path string, u policy.Usage) (a Answers, may []bool) {
 	members := x.ask(policy.Audience{Kind: policy.ForEveryone}, host)
 	may = make([]bool, len(members))
@@ -276,7 +277,8 @@ func (x *summarizer) answers(host, path string, u policy.Usage) (a Answers, may 
 	return a, may
 }
 
-// count counts the crawlers by category, where may tells for each member whether it may do something.
+// count counts the crawlers that may do something and those that may not, by category. may has the answer for each
+// member.
 func (x *summarizer) count(members []member, may []bool) (s Answers) {
 	total := map[string]int{}
 	names := map[bool]map[string][]string{true: {}, false: {}}
@@ -324,8 +326,8 @@ func counts(names map[string][]string, total map[string]int) []CategoryCount {
 	return counts
 }
 
-// crawlersThat returns the crawlers of a category for which the function "is" returns true. may tells whether the
-// crawler may crawl a page that no rule mentions.
+// crawlersThat returns the crawlers of a category for which the function "is" returns true. The argument may of "is"
+// tells whether the crawler may crawl a page that no rule mentions.
 func (x *summarizer) crawlersThat(k crawlers.Category, host string, is func(c *crawlers.Crawler, may bool) bool) (names []string) {
 	for _, c := range x.catalog.OfCategory(k) {
 		q := policy.Query{Crawler: x.policy.Crawler(c.Token), Identity: policy.Verified, Host: host, Path: plainPage, Usage: policy.Crawl, Now: x.now}

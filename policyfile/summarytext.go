@@ -20,10 +20,10 @@ type SummaryRow struct {
 	path bool // the row is about a path, and is left out if there are too many of them
 }
 
-// SummaryText returns a summary as the command "check" prints it. If there are several sets of hosts, each has a section
-// with its own rows, followed by a section with the rows that all of them share. common are more rows for this last
-// section. If brief is true, lists are abbreviated: each section has one path for each label, and only the first two
-// sets of hosts with own rows are shown.
+// SummaryText returns a summary as the command "check" prints it. If there are several sets of hosts, each has a
+// section with its own rows, followed by a section with the rows that all of them share. The rows in common are added
+// to this last section. If brief is true, lists are abbreviated: each section has one path for each label, and only the
+// first two sets of hosts with own rows are shown.
 func SummaryText(all []HostSummary, common []SummaryRow, brief bool) string {
 	const mostHosts, mostPaths, mostPathsInFull = 2, 1, 50
 	most := mostPathsInFull
@@ -64,8 +64,8 @@ func SummaryText(all []HostSummary, common []SummaryRow, brief bool) string {
 	return b.String()
 }
 
-// writeSection writes rows for some hosts, with at most a number of paths for each label. A repeated label is left out.
-// Without rows, writeSection writes nothing.
+// writeSection writes the rows for some hosts, with at most "most" paths for each label. If consecutive rows have the
+// same label, only the first one shows it. Without rows, writeSection writes nothing.
 func writeSection(b *strings.Builder, hosts string, rows []SummaryRow, most int) {
 	if len(rows) > 0 {
 		fmt.Fprintf(b, "%s:\n", hosts)
@@ -135,7 +135,7 @@ func (s *HostSummary) rows(brief, alone bool) (rows []SummaryRow) {
 	return rows
 }
 
-// addPaths adds the paths that some clients may use, or may not use, unlike a page that no rule mentions.
+// addPaths adds the paths for which some clients have a different answer than for a page that no rule mentions.
 func (s *HostSummary) addPaths(q *question, not bool, add func(label, text string, path bool)) {
 	for i := range s.Paths {
 		if p := &s.Paths[i]; p.about == q && (not && p.Lost || !not && p.Gained) {

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// syntax reports the error of a file that is not valid YAML. The YAML library stops at the first mistake, and often
-// names the start of the block instead. So syntax first searches the lines for common mistakes, and uses the library's
+// syntax reports the error of a file that is not valid YAML. The YAML library often reports the start of the block
+// instead of the line with the mistake. So syntax first searches the lines for common mistakes, and uses the library's
 // message only if it finds none.
 func (p *parser) syntax(data string, err error) {
 	line := p.errorLine(data, err)
@@ -107,7 +107,7 @@ func (o *byteReader) Read(b []byte) (int, error) {
 	return 1, nil
 }
 
-// explanations for messages of the library. The first match is used.
+// explanations maps parts of the YAML library's messages to clearer messages. The first matching part is used.
 var explanations = []struct{ part, message string }{
 	{"unexpected end of stream", unclosed},
 	{"unexpected document indicator", unclosed},

@@ -11,13 +11,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// These are the codes of a failing test: the first one in a new text, the second one in a previously accepted text.
+// These are the codes for a failing test. The first code is for a new policy text, and the second code is for a text
+// that was accepted before.
 const (
 	codeTestFails    = "expectation-failed"
 	codeTestFailsNow = "expectation-no-longer-holds"
 )
 
-// notRun holds the codes of tests that did not run: first in a new text, then in a previously accepted text.
+// notRun holds the codes for tests that did not run. The first code is for a new policy text, and the second code is
+// for a text that was accepted before.
 var notRun = []string{"too-many-rules", "more-than-allowed"}
 
 // IsFailedTest reports whether a diagnostic is about a failing test of the policy.
@@ -25,7 +27,7 @@ func (d *Diagnostic) IsFailedTest() bool {
 	return d.Code == codeTestFails || d.Code == codeTestFailsNow
 }
 
-// testsSubject is the subject of [testsPass].
+// testsSubject holds the facts that [testsPass] judges.
 type testsSubject struct {
 	Failing claim.Known[int] `gap:"tests-not-run" what:"the tests were not run"`
 	Tests   int
@@ -41,7 +43,7 @@ var testsPass = claim.Register("tests-pass", func(s testsSubject) claim.Finding 
 	return f
 })
 
-// TestResult is a test of a policy with its result. A test that did not run cannot be judged.
+// TestResult is a test of a policy with its result. If the test did not run, it is not known whether it passes.
 type TestResult struct {
 	policy.Expectation
 	Outcome claim.Outcome

@@ -19,13 +19,13 @@ import (
 
 // The words in these tables are squashed (see squash).
 var (
-	// everyoneWords are words for everyone, and elseWords for everyone-else.
+	// everyoneWords are words that authors may write instead of "everyone". elseWords are words for "everyone-else".
 	everyoneWords = wordSet(`all any every everybody everything anyone anybody default
 		bots robots crawlers spiders allbots allrobots allcrawlers allspiders wildcard star
 		alle jeder tous tout todos todas tutti tutte iedereen alla wszyscy`)
 	elseWords = wordSet(`others rest therest everybodyelse everyother allothers anyoneelse unknown unknownbots unknowncrawlers unlisted`)
 
-	// groupWords are words for a category, in addition to its name.
+	// groupWords are words that authors may write instead of the name of a category.
 	groupWords = wordMap(map[crawlers.Category]string{
 		crawlers.CategoryAI:          "ai aibots aibot aicrawlers aicrawler aiscrapers genai llm llms",
 		crawlers.CategoryAITraining:  "training aitrain",
@@ -57,7 +57,7 @@ var (
 	// audienceKeys are the keys of other formats that correspond to "for".
 	audienceKeys = wordSet(`useragent useragents agent agents bot bots robot robots crawlers who audience`)
 
-	// usageWords are words for a usage, or for disallowing it.
+	// usageWords are words that authors may write instead of the name of a usage, or to disallow the usage.
 	usageWords = wordMap(map[string]string{
 		"train-ai":          "aitrain training aitraining train ai traingenai genai noai noimageai noml tdm textanddatamining datamining tdmreservation",
 		"ai-use":            "aioutput aiinput aianswers aisearch answers summarize summary grounding rag",
@@ -128,13 +128,13 @@ func squash(s string) string {
 	}, strings.ToLower(strings.ReplaceAll(s, "&", "and")))
 }
 
-// These texts are advice about keys that a line of a rule cannot replace.
+// These texts are advice about keys that no single line in a rule can replace.
 const (
 	endless = `rules do not expire; delete this line now, and the rule on that day. You can write the date in a comment, after "#"`
 	apart   = `names of crawlers belong under "for", and paths under a usage, as in "allow: {crawl: /a/}"`
 )
 
-// These are the names of maps whose misplaced keys have an explanation.
+// These are the names of the maps for which misplaced returns advice.
 const (
 	theFile = "the file"
 	aRule   = "a rule"
@@ -189,7 +189,8 @@ func (p *parser) misplaced(within, key, value *yaml.Node, what string) string {
 	return ""
 }
 
-// onlyIndexes reports whether a rule with an end date is only about indexing. Only such a rule can have an end date.
+// onlyIndexes reports whether a rule only allows indexing. Only then does its end date have an equivalent in a policy
+// file.
 func onlyIndexes(rule *yaml.Node) bool {
 	for i := 0; i+1 < len(rule.Content); i += 2 {
 		key, value := rule.Content[i].Value, rule.Content[i+1]
@@ -223,7 +224,8 @@ func writeInstead(line, where string) string {
 	return "write " + quoteWhole(line) + where
 }
 
-// ruleLine returns the line of a rule with the same meaning as a key of another tool, or "".
+// ruleLine returns a line with the same meaning as a key of another tool. The author can write this line in a rule. If
+// there is no such line, ruleLine returns "".
 func ruleLine(key string, value *yaml.Node) string {
 	word, text := squash(key), value.Value
 	paths, verb := pathsIn(value), "disallow"
@@ -268,7 +270,7 @@ func limitIn(text string) string {
 	return m[1] + "/" + strings.ToLower(m[2])
 }
 
-// namesIn returns the text of a scalar, or the values of a list in brackets.
+// namesIn returns the names in a value: the text of a scalar, or the items of a list as a text in brackets.
 func namesIn(value *yaml.Node) string {
 	names := make([]string, len(value.Content))
 	for i, n := range value.Content {
@@ -283,12 +285,13 @@ func namesIn(value *yaml.Node) string {
 	return "[" + strings.Join(names, ", ") + "]"
 }
 
-// ownRule returns advice on how to exempt crawlers from a rule.
+// ownRule returns the advice to exempt crawlers from a rule by writing another rule for them.
 func ownRule(names string) string {
 	return writeInstead("{for: "+names+", allow: {crawl: /}}", " under \"rules\", with the path that is disallowed")
 }
 
-// pathsIn returns the paths in a value, as written, or "".
+// pathsIn returns the paths in a value, as they are written in the file. If the value contains anything else, pathsIn
+// returns "".
 func pathsIn(value *yaml.Node) string {
 	if isPath(value.Value) {
 		return lint.AsWritten(value.Value)
@@ -338,7 +341,8 @@ func (p *parser) ruleInFile(key, value *yaml.Node) string {
 	return ""
 }
 
-// settingLine returns the line for a key of publish, rights or enforcement, or "".
+// settingLine returns the line to write for a key that belongs in the section publish, rights or enforcement. For other
+// keys it returns "".
 func (p *parser) settingLine(key string, value *yaml.Node) string {
 	text := lint.AsWritten(value.Value)
 	switch key {
@@ -366,7 +370,8 @@ func withScheme(contact string) string {
 	return contact
 }
 
-// unknownUsage reports a word that is not a usage. whole returns the correction with the right word.
+// unknownUsage reports a word that is not a usage. If a usage has a similar name, whole returns the complete correction
+// with that name.
 func (p *parser) unknownUsage(n, value *yaml.Node, text string, localToo bool, whole func(string) string) {
 	if whole == nil {
 		whole = func(near string) string { return near }

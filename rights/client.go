@@ -29,8 +29,8 @@ func NewClient(p *policy.Policy, c *policy.Class, host, purpose string) *Client 
 	return client
 }
 
-// At returns the decision about a usage on paths that match the pattern at. Patterns of the policy that do
-// not cover all these paths are ignored.
+// At returns the decision about a usage on the paths that a pattern matches. It ignores statements of the policy that
+// do not apply to all of these paths.
 func (c *Client) At(u policy.Usage, at pathpattern.Pattern) policy.Decision {
 	q := c.query
 	q.Usage = u

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rights returns a policy's decisions about the use of content by AI and search, for the channels that publish
-// them. The usages are train-ai, ai-use and search from the AIPREF vocabulary.
+// them. It deals with three usages of the AIPREF vocabulary: train-ai, ai-use and search.
 //
-// A Client has the decisions for channels that can address one crawler, such as the groups of robots.txt. A View has
-// the decisions for channels that address everyone, such as documents, usage tokens and control tokens. These
-// channels cannot exempt a crawler. So a View disallows a usage if the policy disallows it for any crawler, purpose
-// or identity.
+// A Client has the decisions about one crawler, for channels that can address single crawlers, such as robots.txt with
+// its groups. A View has the decisions for channels that address everyone, such as documents, usage tokens and control
+// tokens. These channels cannot exempt a crawler. So a View disallows a usage if the policy disallows it for any
+// crawler, purpose or identity.
 package rights
 
 import (

@@ -101,15 +101,15 @@ func keyOf(p *policy.Policy, c *policy.Class, purpose string) string {
 
 var policyUsages = func() []policy.Usage { u := policy.RightsUsages(); return u[:] }()
 
-// Answer holds the decision for everyone about each usage. If several clients have the strictest verdict, the
-// decision is the decision for the first of these clients.
+// Answer holds the strictest decision about each usage. If the strictest verdict is the same for several clients,
+// Decisions has the decision about the first of them.
 type Answer struct {
 	Decisions Preferences
 	Clients   [3]int
 }
 
-// At returns the decisions about paths that match a pattern. Patterns of the policy that do not cover all these
-// paths are ignored.
+// At returns the decisions about the paths that a pattern matches. It ignores statements of the policy that do not
+// apply to all of these paths.
 func (v *View) At(pattern pathpattern.Pattern) (all Answer) {
 	all.Decisions = v.clients[0].Preferences(pattern)
 	for i, c := range v.clients[1:] {
@@ -133,7 +133,8 @@ func (a Answer) alike(b Answer) bool {
 	return true
 }
 
-// Statements lists each client's statements about a usage. usage is an index of policy.RightsUsages.
+// Statements lists the policy's statements about a usage, separately for each client of the view. usage is an index of
+// policy.RightsUsages.
 func (v *View) Statements(usage int) [][]policy.Applied {
 	all := make([][]policy.Applied, len(v.clients))
 	for i, c := range v.clients {

@@ -14,17 +14,17 @@ type Vocabulary struct {
 	Key    string // key of the setting under "publish"
 	Field  string // canonical name of the header field
 	Labels []Label
-	// Crossing is empty if the vocabulary's lines apply to all paths. Otherwise lines have paths, and readers use the
-	// line with the longest path. Crossing is the code of the problem that is reported if this line has the wrong
-	// value for overlapping paths.
+	// Crossing is "" for a vocabulary whose lines always apply to all paths. In other vocabularies, a line can have a
+	// path, and readers use the matching line with the longest path. If that line has the wrong value where two paths
+	// overlap, a problem with the code Crossing is reported.
 	Crossing string
 	// Lenient means that readers accept names and words in any case, and spaces around the equals sign.
 	Lenient bool
-	// On reports whether a policy publishes the vocabulary. Switch makes a policy publish it.
+	// On reports whether the publish section of a policy switches the vocabulary on. Switch switches it on.
 	On     func(*policy.Publish) bool
 	Switch func(*policy.Publish)
-	// Use returns how far content may be used according to the policy's publish section. Use is nil if the
-	// vocabulary cannot state it.
+	// Use returns the policy's setting of how far content may be used. Use is nil if the vocabulary has no word for
+	// such a setting.
 	Use func(*policy.Publish) string
 }
 

@@ -2,9 +2,9 @@
 
 package robotsrule
 
-// Limit returns the limit that a set puts on max-snippet, max-video-preview or max-image-preview. n is in
-// characters for max-snippet and in seconds for max-video-preview. For max-image-preview, 0 means "none" and 1 means
-// "standard". limited is false if there is no limit. The values "large" and -1 are not limits.
+// Limit returns the value of the rule max-snippet, max-video-preview or max-image-preview in a set. n is a number of
+// characters for max-snippet and of seconds for max-video-preview. For max-image-preview, 0 means "none" and 1 means
+// "standard". limited is false if the set has no such limit. The values "large" and -1 are not limits.
 func (s Set) Limit(name string) (n int64, limited bool) {
 	switch {
 	case name == "max-image-preview":

@@ -15,13 +15,13 @@ import (
 )
 
 // Params returns the rules as Parameters of Robots-Tag members (draft-illyes-repext-03). Rules without a value are
-// true, numbers are Integers, and the value of max-image-preview is a Token. The date is a String in ISO 8601 form.
-// It is not a Date, because the draft refers to RFC 8941, which has no Date, so that a parser would discard the whole
-// field.
+// true, numbers are Integers, and the value of max-image-preview is a Token. The date is a String in ISO 8601 form. It
+// is not a Date, because the draft refers to RFC 8941, which does not have Dates. A parser for RFC 8941 would discard
+// the whole field.
 //
-// Usually there is one member, or none. If a rule has several values, such as one that cannot be read, each further
-// value needs its own member. These members come first, because readers of draft -02 read the field as a Dictionary
-// and use only the last member.
+// Usually there is one member, or none. If a rule has several values, because some of them cannot be read, each further
+// value needs its own member. These members come first, because readers of draft -02 read the field as a Dictionary and
+// use only the last member.
 //
 // Permissive words are left out, because in the draft all rules are restrictive. Unknown rules that RFC 8941 cannot
 // express are left out, too. The order is always the same.
@@ -195,7 +195,8 @@ func paramWord(name string, v any) string {
 		}
 		v = strings.TrimSuffix(strings.TrimPrefix(text, `%"`), `"`)
 	}
-	// "name:value" is preferred, so that the word is the same for a rule from X-Robots-Tag.
+	// If possible, the word has the form "name:value", because it then equals the word of the same rule in
+	// X-Robots-Tag.
 	word := fmt.Sprint(name, ":", v)
 	if _, back, ok := wordItem(word); ok && back == v && Parse(word).other == word {
 		return word

@@ -68,7 +68,7 @@ func (e element) word() string {
 	return e.name + ":" + e.value
 }
 
-// nextElement splits off the first member of a list. The name of e is empty if the text between two commas is empty.
+// nextElement splits off the first member of a list. If there is no text before the next comma, the name of e is empty.
 func nextElement(s string) (e element, rest string) {
 	s = strings.TrimLeftFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r == ':' || r == '=' })
 	first, rest, _ := strings.Cut(s, ",")
@@ -163,8 +163,8 @@ func (s *Set) add(e element) bool {
 	return true
 }
 
-// noindex adds the rule noindex of a list. The method embedded adds indexifembedded. The order of the two words
-// does not matter.
+// noindex adds the rule noindex to s, as part of parsing a list. The method embedded adds indexifembedded. These two
+// methods may be called in any order.
 func (s *Set) noindex() {
 	switch s.index {
 	case embeddedOnlyWord:

@@ -44,8 +44,8 @@ const (
 
 var flagNames = [numFlags]string{"nofollow", "nosnippet", "noarchive", "nocache", "notranslate", "noimageindex", "noodp"}
 
-// The values of Set.index, from the least to the most strict. indexifembedded without noindex has no effect. It is
-// kept, because a page may have the noindex in another element or header.
+// The values of Set.index, from the least to the most strict. An indexifembedded without noindex has no effect, but it
+// is kept, because the page may have the noindex in another meta tag or header.
 const (
 	indexUnsaid uint8 = iota
 	embeddedOnlyWord
@@ -63,8 +63,8 @@ const (
 
 var imageNames = [...]string{imageLarge: "large", imageStandard: "standard", imageNone: "none"}
 
-// Values of Set.snippet and Set.video. The value is 0 if there is no rule, 1 for the rule -1 ("no limit"), and
-// otherwise the number of the rule plus 2.
+// Values of Set.snippet and Set.video. Without a rule, the value is 0. For a rule with the number -1 ("no limit"), it
+// is 1. For other rules, it is the number plus 2.
 const (
 	limitUnsaid    = 0
 	limitUnlimited = 1
@@ -130,8 +130,8 @@ func UnionAll(sets []Set) Set {
 	}
 }
 
-// canonical removes rules that have no effect, because s also has a stricter rule. If canonical removes a rule from
-// s, it also removes this rule from every Union of s. For this reason, Union is associative.
+// canonical removes rules that have no effect because s also has a stricter rule. A rule that canonical removes from s
+// is also removed from every Union of s with another set. For this reason, Union is associative.
 func (s Set) canonical() Set {
 	if s.snippet == limitZero {
 		s.flags |= nosnippet
@@ -159,9 +159,9 @@ func (s Set) mayNoindex() bool {
 // understand as such a noindex.
 func (s Set) PlainNoindex() bool { return s.index == noindexPlain || s.mayNoindex() }
 
-// contradicts reports whether the word w has no meaning in s. w is one of the sorted words. It has no meaning if it
-// is a permissive word and s has the opposite rule, or if it is a known rule without the required value. A malformed
-// value is kept next to a valid one, because a reader may understand it.
+// contradicts reports whether the word w, which is one of the sorted words, has no effect in s. This is the case for a permissive
+// word if s has the opposite rule, and for a name without a value if s has the rule with a value. A malformed value is
+// kept next to a valid one, because a reader may understand it.
 func (s Set) contradicts(w string, words []string) bool {
 	name, valued := wordName(w)
 	switch {
@@ -345,7 +345,8 @@ func (s Set) WithoutEmbedding() Set {
 	return s
 }
 
-// Beyond returns the smallest set r for which the Union of r and t equals the Union of s and t.
+// Beyond returns the rules of s that add something to t. It is the smallest set r for which the Union of r and t equals
+// the Union of s and t.
 func (s Set) Beyond(t Set) Set {
 	d := s.Union(t)
 	d.flags &^= t.flags

@@ -71,7 +71,7 @@ func xRobotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 func readable(rules robotsrule.Set) (text string, lost []string) {
 	text = rules.Without(func(rule string) bool {
 		name, value, _ := strings.Cut(rule, ":")
-		// Readers would treat the quotes of a parameter as part of its value.
+		// Such a rule would need quotation marks, which readers of X-Robots-Tag would treat as part of the value.
 		bad := strings.Contains(name, "=") || strings.Contains(value, ",")
 		if bad {
 			lost = append(lost, rule)
@@ -101,9 +101,9 @@ type member struct {
 }
 
 // compose returns the lines of the field with the members of v and of the upstream. The member for everyone comes
-// first, then the other members of v sorted by token, then the upstream's members. compose
-// reports members that do not fit in Limit. It moves the rules of such a member of v into the member for everyone, and
-// leaves out such a member of the upstream.
+// first, then the other members of v sorted by token, then the upstream's members. compose reports members that do not
+// fit in Limit. If a member of v does not fit, compose moves its rules into the member for everyone. If a member of the
+// upstream does not fit, compose leaves it out.
 func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 	star := v.star.Union(upstream[Everyone]).Restrictive()
 	ours, theirs := f.tokens(v, upstream)
@@ -134,8 +134,8 @@ func (f *field) write(star *robotsrule.Set, ours []Member) writer {
 	return w
 }
 
-// tokens returns the audiences besides everyone that the field can name. ours are v's members, including the
-// upstream's rules for the same tokens. theirs are the upstream's other members.
+// tokens returns the members for single crawlers whose tokens the field can contain. ours are v's members, including
+// the upstream's rules for the same tokens. theirs are the upstream's other members.
 func (f *field) tokens(v *Values, upstream audiences) (ours, theirs []Member) {
 	ours = make([]Member, 0, len(v.members))
 	for _, m := range v.members {
@@ -232,8 +232,8 @@ func (w *writer) lines() []string {
 // maxLines limits the lines of X-Robots-Tag, because some clients give up at 100 header lines.
 const maxLines = 32
 
-// ownLine has the beginnings of the user agents of large engines. Members for these user agents get separate lines,
-// because some readers recognize a name only at the start of a line.
+// ownLine has the beginnings of the names of large engines' crawlers. The members for these crawlers get separate
+// lines, because some readers recognize a name only at the start of a line.
 var ownLine = []string{
 	"google", "adsbot-google", "bingbot", "msnbot", "yandex", "baiduspider", "slurp", "applebot",
 	"duckduck", "seznam", "yeti", "petal", "qwant",
@@ -255,7 +255,7 @@ func packLines(members []member, texts []string) []string {
 // Channels is a set of header fields that Apply may change.
 type Channels uint8
 
-// The fields, which can be combined with |. The fields of preferences have the bits after these.
+// The fields, which can be combined with |. The fields of rights.Vocabularies have the bits from firstPreference on.
 const (
 	RobotsTag Channels = 1 << iota
 	XRobotsTag
@@ -300,11 +300,11 @@ func ParseChannel(name string) Channels {
 // dropped. If a field of preferences is not published but the upstream sends it, Apply only adds the usages that v
 // disallows.
 //
-// Each field is merged only with itself, because its readers may not read the others. There is one exception: if v
-// has Robots-Tag, it also gets the rules of X-Robots-Tag in h, because readers of the new name may then ignore the
-// old one.
+// Each field is merged only with the same field in h, because its readers may not read the other fields. There is one
+// exception: if v has Robots-Tag, the rules of X-Robots-Tag in h are also added to Robots-Tag, because readers of
+// Robots-Tag may ignore X-Robots-Tag.
 //
-// The problems are usually nil. There are at most 32 for each field.
+// Usually, Apply returns no problems. It returns at most 32 problems for each field.
 func Apply(h http.Header, v *Values, channels Channels) []Problem {
 	if v == nil {
 		return nil
@@ -345,8 +345,8 @@ func (a *applier) set(name string, lines []string) {
 	a.header[name], a.spare = a.spare[:n:n], a.spare[n:]
 }
 
-// unmerged reports whether a field does not need merging. If the response does not have the field yet, unmerged sets
-// it to ours.
+// unmerged reports whether nothing is left to merge for a field. If the response does not have the field yet, unmerged
+// sets the field to the lines in ours, and returns true.
 func (a *applier) unmerged(name string, ours []string) bool {
 	theirs := a.header[name]
 	if len(ours) == 0 || slices.Equal(theirs, ours) {
@@ -403,7 +403,8 @@ func isUnknown(rule string) bool {
 	return !robotsrule.IsRule(name)
 }
 
-// olderName returns the rules of the response's X-Robots-Tag that Robots-Tag must repeat, or nil.
+// olderName returns the rules of the response's X-Robots-Tag, the older name of Robots-Tag, if f is Robots-Tag and must
+// repeat them. Otherwise it returns nil.
 func (a *applier) olderName(f *field) audiences {
 	lines := a.header[XRobotsTagField]
 	if f != &robotsTag || len(lines) == 0 || slices.Equal(lines, a.values.XRobotsTag) {

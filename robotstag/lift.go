@@ -10,7 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// lifts lists the usages for which an allow entry can lift the site's own restriction, with that restriction.
+// lifts lists the usages for which an allow entry can lift the site's own restriction. rules names the robots control
+// rules of that restriction.
 var lifts = []struct {
 	usage policy.Usage
 	lift  robotsrule.Lift
@@ -20,7 +21,7 @@ var lifts = []struct {
 	{policy.PresentSnippet, robotsrule.LiftSnippet, "nosnippet and max-snippet"},
 }
 
-// Lifts yields the usages whose restrictions are lifted, each with the names of these rules.
+// Lifts yields the usages whose restrictions lift removes, each with the names of the removed robots control rules.
 func Lifts(lift robotsrule.Lift) iter.Seq2[policy.Usage, string] {
 	return func(yield func(policy.Usage, string) bool) {
 		for _, l := range lifts {

@@ -88,7 +88,8 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 }
 
 // OfOne returns the rules that the member for one crawler must have in addition to the rules for everyone. It leaves
-// out the words of other channels, because the readers of these words do not look for members with their names.
+// out words that belong to the vocabularies of other channels, because the readers of these words only look at the
+// rules for everyone.
 func OfOne(rules, everyone robotsrule.Set) robotsrule.Set {
 	return rules.Without(channels.Words().Has).Beyond(everyone)
 }
@@ -133,7 +134,7 @@ func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Tim
 	return sources, until
 }
 
-// stated returns the results of Sources without the operators' own controls.
+// stated returns the reasons that Sources returns, except for operators' own controls.
 func stated(p *policy.Policy, q policy.Query) (sources []Source, until time.Time) {
 	for _, q.Identity = range p.Identities() {
 		for _, u := range policy.Usages() {

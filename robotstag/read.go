@@ -20,9 +20,10 @@ const (
 	Malformed Kind = "malformed"
 	// Repaired means that a malformed line was read in its most likely meaning.
 	Repaired Kind = "repaired"
-	// TooLong means that a member, or its unknown rules, did not fit in the field.
+	// TooLong means that a member was left out completely, or without its unknown rules, because the field would have
+	// become too long.
 	TooLong Kind = "too-long"
-	// Unread means that an upstream's field is longer than the part that is read.
+	// Unread means that an upstream's field is too long, so that the end of the field was not read.
 	Unread Kind = "unread"
 	// BadToken means that the token of an audience cannot be written in any field.
 	BadToken Kind = "bad-token"

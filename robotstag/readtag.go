@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// A reading tells how well a line or member of Robots-Tag could be read. The values are sorted from best to worst.
+// A reading tells how reliably a line or member of Robots-Tag was understood. The values are sorted from best to worst.
 type reading int
 
 const (
@@ -54,8 +54,8 @@ func readRobotsTag(lines []string) (audiences, []Problem) {
 	return found, problems
 }
 
-// addressed returns m for everyone if the token of m cannot be the token of a crawler, such as 42 or noindex|nosnippet.
-// Otherwise it returns m unchanged.
+// addressed returns a member for everyone with the rules of m if the token of m cannot be the token of a crawler.
+// Examples of such tokens are 42 and noindex|nosnippet. Otherwise it returns m unchanged.
 func addressed(m Member) Member {
 	if m.Token == Everyone || isKey(m.Token) && !strings.Contains(m.Token, ".") && !robotsrule.IsRule(m.Token) {
 		return m // the token is valid
@@ -70,8 +70,8 @@ func addressed(m Member) Member {
 	return m
 }
 
-// wordByWord replaces rules that the field cannot express, such as "noindex nosnippet", by the known rules among
-// their words.
+// wordByWord replaces each rule that the field cannot express with the known rules among its words. For example, it
+// replaces "noindex nosnippet" with the two rules noindex and nosnippet.
 func wordByWord(rules robotsrule.Set) robotsrule.Set {
 	if rules.WithoutUnknown() == rules {
 		return rules

@@ -33,7 +33,8 @@ func (u *Usage) IsEmpty() bool {
 	return !u.Stated() && (u.Publish == nil || !rights.StatesUse(u.Publish))
 }
 
-// published reports whether the policy sends the vocabulary's field even if the upstream does not.
+// published reports whether the policy switches the vocabulary on, so that its field is sent even if the upstream does
+// not send it.
 func (u *Usage) published(f *rights.Vocabulary) bool { return u.Publish != nil && f.On(u.Publish) }
 
 // text returns the value of the vocabulary's field, or "".
@@ -87,7 +88,8 @@ func (f preferenceField) read(lines []string) (upstreamUsage, []Problem) {
 		if err == nil && len(texts) == len(whole.Names()) {
 			return p
 		}
-		// There are two cases: the line is malformed, or a key occurs twice and the Dictionary has only its last value.
+		// This is necessary in two cases: the line is malformed, or a key occurs twice and the parsed Dictionary has
+		// only its last value.
 		least := unstated
 		if err != nil {
 			least = laxest + 1

@@ -126,7 +126,7 @@ func isAgent(name string) bool {
 		!robotsrule.IsRule(name)
 }
 
-// isScope reports whether a name in lower case before a colon in X-Robots-Tag is an audience.
+// isScope reports whether a name in lower case is Everyone or a user agent if it comes before a colon in X-Robots-Tag.
 func isScope(name string) bool { return name == Everyone || isAgent(name) }
 
 // isKey reports whether a token is also a Token and a key of RFC 8941. Only such a token can be written in both

@@ -18,13 +18,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// maxElements is the maximum number of meta tags on a page without a warning.
+// maxElements is the largest number of meta tags that a page can get without a warning.
 const maxElements = 20
 
-// maxNames is the maximum number of crawlers in a header without a warning.
+// maxNames is the largest number of crawlers that a header can name without a warning.
 const maxNames = 50
 
-// maxSamples limits how many paths have their headers checked, in total for all hosts.
+// maxSamples is the maximum number of paths, on all hosts together, for which headers are checked.
 const maxSamples = 1000
 
 // check reports the parts of the policy that channels cannot express, for every host with different rules.
@@ -41,14 +41,15 @@ func (s *Site) check() []policy.Problem {
 	return append(problems, s.checkRights()...)
 }
 
-// sample is a path for a check. It was made from a pattern, and has the pattern's place in the policy.
+// sample is an example path for which the headers are checked. It was made from a pattern, and has the pattern's place
+// in the policy.
 type sample struct {
 	path string
 	pos  policy.Pos
 }
 
-// samples returns a path for each pattern whose rules headers can show. It also returns paths that match two such
-// patterns, because the rules of both apply to them.
+// samples returns an example path for each pattern whose rules can appear in headers. It also returns paths that match
+// two such patterns, because the rules of both patterns apply to them.
 func (s *Site) samples() (all []sample) {
 	var patterns []pathpattern.Pattern
 	var places []policy.Pos
@@ -159,7 +160,7 @@ func publicRegisters(p *policy.Publish) string {
 	return strings.Join(names, ", ")
 }
 
-// maxRegisterHosts limits how many hosts have their rights documents and signals checked.
+// maxRegisterHosts is the maximum number of hosts for which rights documents and signals are checked.
 const maxRegisterHosts = 50
 
 // checkRights reports where rights documents and signals are stricter than the policy, and where two of them differ. It

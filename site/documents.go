@@ -34,8 +34,8 @@ const (
 )
 
 // Documents returns the documents that the policy publishes, for each host in the rules. Hosts with the same rules
-// share a document, which has the name of the first of them. A wildcard means all of its subdomains that no rule names.
-// leftOut is the number of hosts that are left out because of the limit.
+// share a document, which has the first of these hosts as its Host. A wildcard means all of its subdomains that no rule
+// names. leftOut is the number of hosts that are left out because of the limit.
 func (s *Site) Documents() (all []Document, leftOut int) {
 	size := 0
 	done := map[int]bool{}

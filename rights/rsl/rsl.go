@@ -129,7 +129,8 @@ func licenses(verdicts rights.Verdicts, offers []policy.Offer) (all []license) {
 	return all
 }
 
-// Describe returns the licenses for verdicts and offers as a text for people.
+// Describe describes the licenses that New would write for these verdicts and offers, for example for the output of a
+// command.
 func Describe(verdicts rights.Verdicts, offers []policy.Offer) string {
 	var parts []string
 	for _, l := range licenses(verdicts, offers) {

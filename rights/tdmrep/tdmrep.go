@@ -31,8 +31,8 @@ const (
 // Reservation is a value of tdm-reservation.
 type Reservation uint8
 
-// The values, from the least to the most strict. The value 0 has the same legal effect as an unset value, because
-// only a reservation changes the law that applies.
+// The values, from the least to the most strict. NotReserved has the same legal effect as Unset, because only a
+// reservation has legal consequences.
 const (
 	Unset       Reservation = iota
 	NotReserved             // 0

@@ -31,15 +31,16 @@ func (u *Unread) gap() claim.Gap {
 	return g
 }
 
-// maxFiles limits the number of different robots.txt of sites that a comparison uses as fallbacks of the policies.
+// maxFiles is the maximum number of different robots.txt files that a comparison uses as the policies' fallbacks on
+// different hosts.
 const maxFiles = 20
 
 // closed is the strictest robots.txt that a site can have.
 var closed = robotstxt.Parse([]byte("User-agent: *\nDisallow: /\n"))
 
-// over compares the policies with the robots.txt of each host as their fallback. It compares all hosts with the same
-// file together. For a host whose file is not known, it compares the policies alone, and also finds the losses that the
-// strictest file could cause.
+// over compares both policies, each with the host's own robots.txt as its fallback. Hosts with the same file are
+// compared together. If the file of a host is not known, over compares the policies without a fallback, and also finds
+// the losses that the strictest file could cause.
 func over(old, now *site.Site, o Options) *Diff {
 	below, of := o.Below, map[[sha256.Size]byte][]policy.Host{}
 	var files []*robotstxt.File
@@ -84,8 +85,9 @@ func (d *Diff) join(o *Diff) {
 	l.Complete = l.Complete && o.Losses.Complete
 }
 
-// unread adds host h to l.Unread if some search engines lose something there only with the strictest robots.txt. These
-// search engines are the Crawlers of the entry. strictest is the comparison of the policies with that robots.txt.
+// unread adds an entry for host h to l.Unread if there are search engines that lose something on h only if the host's
+// own robots.txt is the strictest one. Crawlers in the entry lists these search engines. strictest is the result of
+// comparing the policies with the strictest robots.txt as their fallback.
 func (l *Losses) unread(h policy.Host, strictest *Diff) {
 	u := Unread{Host: h}
 	for _, f := range strictest.Losses.Found {

@@ -12,15 +12,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// states are the decisions of both policies about the paths of a pattern. The zero value means that all statements
-// about the paths are in both policies.
+// states are the decisions of both policies about the paths of a pattern. The zero value means that the decisions do
+// not differ, because both policies have the same statements about the paths.
 type states struct{ old, now state }
 
 func (x states) differs() bool { return !x.old.same(x.now) }
 
 func (x states) same(y states) bool { return x.old.same(y.old) && x.now.same(y.now) }
 
-// alike reports whether the states are the same for the same reasons. Other reasons may have other exceptions.
+// alike reports whether the states are the same, and their paths are disallowed by the same rules. Different rules may
+// have different exceptions.
 func (x states) alike(y states) bool {
 	return x.same(y) && (!x.old.closed() || x.old.by == y.old.by) && (!x.now.closed() || x.now.by == y.now.by)
 }
@@ -28,7 +29,8 @@ func (x states) alike(y states) bool {
 // cell is a pattern with states. The states apply to the paths that no narrower cell matches.
 type cell = solve.Cell[states]
 
-// cells returns the decisions of both policies, where a statement that only one of them has can change the decision.
+// cells divides the paths into cells with the decisions of both policies. It only looks at paths where a statement that
+// only one policy has can change the decision.
 func (c *comparison) cells(a, b *side) []cell {
 	var changed solve.Set
 	given := union(a.index(b), b.index(a))
@@ -74,14 +76,16 @@ func (c *comparison) cells(a, b *side) []cell {
 // maxExceptions limits the number of exceptions from changes. Further exceptions are reported as if they changed, too.
 const maxExceptions = 2000
 
-// said is a type that holds the answers of both policies about the paths of a pattern.
+// said is the constraint for types that hold what both policies say about the paths of a pattern: decisions (see
+// states) or lines (see values).
 type said[V any] interface {
 	differs() bool
 	same(V) bool
 	alike(V) bool
 }
 
-// solved returns cells for the values of patterns. For each path, the narrowest cell that matches decides.
+// solved divides the paths of patterns into cells with equal values. A path belongs to the narrowest cell that matches
+// it.
 func solved[V said[V]](c *comparison, given []pathpattern.Pattern, value func(pathpattern.Pattern) V, matters func(*solve.Cell[V]) func(pathpattern.Pattern) bool) []solve.Cell[V] {
 	cells, ok := (&solve.Form[V]{
 		Value: value, Matters: matters, Budget: c.budget, Added: 10 * maxExceptions,
@@ -139,8 +143,8 @@ func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
 	return s
 }
 
-// index fills s.at, which the methods matters and adds read, and returns the patterns of all statements. The methods
-// key of both sides must have been called.
+// index fills s.at, which the methods matters and adds use, and returns the patterns of all statements. The method key
+// of both sides must be called before.
 func (s *side) index(other *side) (patterns []pathpattern.Pattern) {
 	s.at = map[pathpattern.Pattern][]*statement{}
 	for i := range s.statements {
@@ -154,7 +158,7 @@ func (s *side) index(other *side) (patterns []pathpattern.Pattern) {
 	return patterns
 }
 
-// added lists the allow entries with a pattern that only the side s has.
+// added lists the allow entries with the pattern p that are only in the policy of s.
 func (s *side) added(p pathpattern.Pattern) (all []*statement) {
 	for _, a := range s.at[p] {
 		if a.only && s.allows(a.Statement) {
@@ -164,7 +168,7 @@ func (s *side) added(p pathpattern.Pattern) (all []*statement) {
 	return all
 }
 
-// adds reports whether one of the added allow entries can change the effect of a statement with the pattern given.
+// adds reports whether one of the added allow entries can change the effect of a statement whose pattern is given.
 // Other statements that only one side has are compared with allowed paths in their own cells.
 func (s *side) adds(added []*statement, given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(added, func(a *statement) bool {
@@ -177,7 +181,7 @@ func (s *side) adds(added []*statement, given pathpattern.Pattern) bool {
 	})
 }
 
-// matters reports whether a statement about a pattern can change a state.
+// matters reports whether a statement whose pattern is given can change the state is.
 func (s *side) matters(is state, given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(s.at[given], func(st *statement) bool {
 		allows := s.allows(st.Statement)

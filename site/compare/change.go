@@ -25,7 +25,7 @@ const (
 	Line   Effect = "line"     // other statements in robots.txt or headers change
 )
 
-// These names in Change.Crawlers mean crawlers that are not listed.
+// These entries in Change.Crawlers stand for crawlers that the list does not name.
 const (
 	Everyone     = "(all crawlers)"       // every crawler, known or not
 	EveryoneElse = "(all other crawlers)" // crawlers that both policies treat like unlisted clients
@@ -53,8 +53,8 @@ type Change struct {
 	// "unverified or impostor", "verified or impostor" or "not-impostor".
 	Identity string `json:"identity,omitempty"`
 	Purpose  string `json:"purpose,omitempty"` // the change only affects clients that name this purpose
-	// Hosts are the affected hosts. "" means all hosts that neither policy names. If Hosts is nil, all hosts are
-	// affected.
+	// Hosts are the affected hosts. "" means all hosts that neither policy names. If Hosts is nil, the change affects
+	// all hosts.
 	Hosts []string `json:"hosts,omitempty"`
 	// Paths are patterns, the shortest first. Except are patterns within Paths where this change does not happen.
 	Paths   []string `json:"paths,omitempty"`
@@ -76,8 +76,8 @@ type Kind struct {
 // Empty reports whether the comparison found no difference in the effects of the policies.
 func (d *Diff) Empty() bool { return len(d.Changes)+len(d.Settings) == 0 }
 
-// changes converts records to changes. It merges records that only differ in the usage, then in the identity, in the
-// crawlers, and in the host.
+// changes converts records to changes. Records that only differ in one property are merged: first the ones that only
+// differ in the usage, then in the identity, then in the crawlers, and then in the host.
 func (c *comparison) changes(records []record, hosts int) []Change {
 	who := func(r *record) string {
 		s := r.subjects[0]
@@ -139,8 +139,8 @@ func last(b bool) int {
 	return 0
 }
 
-// kept returns a key that prevents merging of some records with different usages: records about lines with different
-// names, and losses of AI crawlers with losses of search engines.
+// kept returns a part of the merge key that keeps some records with different usages separate. Lines with different
+// names are not merged. Losses of usages for AI are not merged with other losses.
 func kept(r *record) string {
 	switch {
 	case r.effect == Line:
@@ -169,7 +169,7 @@ func (c *comparison) change(r *record) Change {
 			byKind[c.kinds[t]] = append(byKind[c.kinds[t]], t)
 		}
 	}
-	// Hosts on which different crawlers share their rules must not differ in the order of the names.
+	// Sort the names, because records of different hosts may list the same crawlers in a different order.
 	slices.SortFunc(change.Crawlers, byName)
 	listed := 0
 	for _, kind := range sortedKeys(byKind) {
@@ -226,8 +226,9 @@ func named(names []string, most int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// everyone describes the crawlers of a record if they are nearly all crawlers, as in "everyone except ai-training
-// crawlers", or "every known crawler" for blocks. It returns "" if listing the crawlers is better.
+// everyone describes the crawlers of a record if nearly all crawlers are affected, as in "everyone except ai-training
+// crawlers". For blocks, it writes "every known crawler" instead of "everyone". If a list of the crawlers is clearer,
+// it returns "".
 func (c *comparison) everyone(r *record, rest bool) string {
 	all := "everyone"
 	if r.effect == Edge {
@@ -271,7 +272,8 @@ func (c *comparison) everyone(r *record, rest bool) string {
 	return ""
 }
 
-// sentOf counts the crawlers of a category. If requests is true, it only counts crawlers that requests can name.
+// sentOf counts the crawlers of a category. If requests is true, it leaves out tokens that only occur in robots.txt and
+// never in requests.
 func (c *comparison) sentOf(kind string, requests bool) (n int) {
 	for _, t := range c.tokens {
 		if c.kinds[t] == kind && (!requests || !c.robotsOnly(t)) {
@@ -281,8 +283,8 @@ func (c *comparison) sentOf(kind string, requests bool) (n int) {
 	return n
 }
 
-// closedAlready reports whether a loss does not change anything for a subject, because the paths were already
-// disallowed for it.
+// closedAlready reports whether a subject does not really lose anything, because the old policy already disallowed the
+// paths for it.
 func (c *comparison) closedAlready(r *record, s *subject) bool {
 	if r.effect != Loss || r.now != disallowed {
 		return false

@@ -32,7 +32,7 @@ const maxHosts = 500
 
 // Decisions returns the decisions that change when the policy old is replaced with the policy now. It compares every
 // class of crawlers, usage, host and set of paths that a policy distinguishes. complete reports whether all of these
-// were compared. Sites also returns other changes.
+// were compared. Use Sites to find other changes as well.
 //
 //	old: disallow /a/        gain  crawl  everyone  /a/  except /a/b/
 //	new: disallow /a/b/   →
@@ -94,7 +94,8 @@ type subject struct {
 	ids      [2]policy.CrawlerID // the IDs of one of the crawlers in both policies
 }
 
-// nameOf returns an example of a host. The rules for h apply to this host, but no rules for a narrower host do.
+// nameOf returns an example of a host that h matches. No host pattern of the policies that is narrower than h matches
+// the example.
 func nameOf(h policy.Host) string { return cmp.Or(h.Example(), "host.invalid") }
 
 func (c *comparison) subjects(host string) []subject {

@@ -13,7 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// values holds the values of a line in both policies. The zero value means that they are equal.
+// values holds the values of a line in the old and in the new policy. The zero value means that the line does not
+// differ.
 type values [2]string
 
 func (v values) differs() bool { return v[0] != v[1] }
@@ -112,8 +113,8 @@ func (c *comparison) patterns(of func(*policy.Rule) []pathpattern.Pattern) (all 
 // noValue is the value of a missing line in a Change.
 const noValue = "none"
 
-// sample returns a path that a pattern matches. Other patterns only match the path if they cover the pattern, because
-// each "*" is replaced by fill, a text that no pattern contains.
+// sample returns a path that a pattern matches. Each "*" is replaced with fill, a text that no pattern contains.
+// Therefore another pattern only matches this path if it matches all paths of the pattern.
 func sample(p pathpattern.Pattern, fill string) string {
 	text := strings.TrimSuffix(p.String(), "$")
 	if !strings.HasPrefix(text, "/") {

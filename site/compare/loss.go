@@ -26,8 +26,9 @@ type Losses struct {
 	Found    []Found
 	AI       []Found // losses of search engines whose results are AI answers; they are reported, but not counted
 	Complete bool    // false if the policies are too large to find all losses
-	// Reverified are search engines that the new policy verifies with other proofs than the old policy. If their
-	// requests fail the verification, the policy blocks or restricts them. The number of such requests is not known.
+	// Reverified are search engines for which the new policy requires other proofs of identity than the old policy. The
+	// new policy blocks or restricts requests that do not have these proofs. It is not known how many requests that
+	// will be.
 	Reverified []string
 	// Unread are the hosts whose own robots.txt is not known, with the search engines that may lose something because
 	// of it.
@@ -96,7 +97,7 @@ type page struct {
 	path    pathpattern.Pattern
 }
 
-// asker finds the losses of search engines, with an example page for each pattern of a change.
+// asker finds the losses of search engines by asking both sites about an example page for each pattern of a change.
 type asker struct {
 	old, now *site.Site
 	at       time.Time
@@ -105,8 +106,8 @@ type asker struct {
 	seen     map[page]*effect.Taken
 }
 
-// ask finds the losses of search engines on the pages of a change. It asks only about the crawlers in tokens, and adds
-// only the kinds of losses in rows to the change.
+// ask finds the losses of search engines on the pages of a change. It only asks about the crawlers in tokens, and only
+// adds losses of the kinds in rows to the change.
 func (a *asker) ask(c *Change, tokens []string, rows effect.Loss) {
 	for _, token := range tokens {
 		if !a.old.Searches(a.old.Policy.Crawler(token)) && !a.now.Searches(a.now.Policy.Crawler(token)) {
@@ -133,8 +134,8 @@ func hostsOf(c *Change) []string {
 	return c.Hosts
 }
 
-// taken returns the losses of a page's search engine on that page. It caches the result. It returns nil if too many
-// pages were asked about.
+// taken returns the losses of a page's search engine on that page. It caches the result. It returns nil if the limit
+// maxLossQueries is reached.
 func (a *asker) taken(p page) *effect.Taken {
 	if t, asked := a.seen[p]; asked || len(a.seen) >= maxLossQueries {
 		return t
@@ -161,8 +162,9 @@ func (a *asker) queries(p page) (was, is policy.Query) {
 	return was, is
 }
 
-// indirect returns changes for search engines because of changes for other crawlers. Such a search engine follows the
-// group of another crawler, or the server recognizes its requests as another crawler's.
+// indirect returns the changes that affect search engines indirectly, through a change for another crawler. This
+// happens if the search engine follows the other crawler's group in robots.txt, or if the server recognizes the search
+// engine's requests as requests of the other crawler.
 func (a *asker) indirect(changes []Change) (all []Change) {
 	for id, info := range a.now.Policy.Crawlers {
 		if !a.now.Searches(id) || len(info.Follows)+len(a.now.Caught(id)) == 0 {
@@ -190,9 +192,9 @@ func (a *asker) indirect(changes []Change) (all []Change) {
 	})
 }
 
-// changesBehind lists the changes that do not include a search engine, but affect a crawler that it depends on. If
-// only the new policy recognizes the engine's requests as requests by some crawler, the result includes all places
-// where rules may disallow something for that crawler.
+// changesBehind lists the changes that do not name a search engine, but affect a crawler that the search engine depends
+// on. If the new policy recognizes the engine's requests as requests of a crawler, but the old policy did not, the
+// result also includes all places where rules may disallow something for that crawler.
 func (a *asker) changesBehind(id policy.CrawlerID, info policy.Crawler, changes []Change) (all []Change) {
 	behind := func(token string, effect Effect) {
 		for i := range changes {
@@ -216,7 +218,7 @@ func (a *asker) changesBehind(id policy.CrawlerID, info policy.Crawler, changes 
 	return all
 }
 
-// closings returns the places where rules may disallow something for a crawler.
+// closings returns the hosts and paths where rules of the new policy may disallow crawling for a crawler.
 func (a *asker) closings(id policy.CrawlerID) (all []Change) {
 	for _, h := range robotsserve.Hosts(a.now.Policy) {
 		class := a.now.Policy.ClassOf(id, nameOf(h))
@@ -233,8 +235,8 @@ func (a *asker) closings(id policy.CrawlerID) (all []Change) {
 	return all
 }
 
-// isSilent reports whether a change of crawling does not reach any crawler, because robots.txt does not address it
-// and the server does not block it.
+// isSilent reports whether a change of crawling has no effect on any of its crawlers. A crawler that ignores the group
+// of "*" only notices the change if robots.txt has a group for it or the server blocks it.
 func (a *asker) isSilent(c *Change) bool {
 	if c.Effect != Loss && c.Effect != Gain || !slices.Equal(c.Usages, []string{policy.Crawl.String()}) || slices.ContainsFunc(c.Crawlers, isElse) {
 		return false
@@ -348,8 +350,8 @@ func (l *Losses) unproven() (all []string) {
 	return all
 }
 
-// Names returns the names that have to be accepted: the search engines that lose something, and the gaps in the
-// comparison that may hide further losses.
+// Names returns the names that an operator has to accept before the new policy is published: the search engines that
+// lose something, and the gaps in the comparison that may hide further losses.
 func (l *Losses) Names() (names []string) {
 	_, c := l.Known().Get()
 	for _, g := range c.Gaps {
@@ -370,7 +372,7 @@ func (l *Losses) Of(crawler, host string) bool {
 	return l.anyOf(crawler, host, func(pathpattern.Pattern) bool { return true })
 }
 
-// WithQuery reports whether a crawler may lose a path with at least one query string.
+// WithQuery reports whether there is any query string with which a crawler may lose the path.
 func (l *Losses) WithQuery(crawler, host, path string) bool {
 	queries, err := pathpattern.Parse(strings.NewReplacer("*", "%2A", "$", "%24").Replace(path) + "?*")
 	return err != nil || l.anyOf(crawler, host, func(p pathpattern.Pattern) bool {

@@ -152,7 +152,7 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 		if !c.budget.Spend(coverCost(o.except, len(o.except)) + coverCost(o.already, len(o.already))) {
 			return nil
 		}
-		// Where an exception crosses a narrower path, the cells show which of the two applies.
+		// Where an exception overlaps a narrower path, the cell for the overlap shows which of the two applies.
 		var outside solve.Set
 		all := slices.Concat(widest(slices.Clone(o.except)), widest(slices.Clone(o.already)))
 		for i, e := range all {
@@ -184,8 +184,8 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 	return apart
 }
 
-// apart splits a record if an exception from one path crosses another path. A reader would think that the exception
-// also applies to that other path, although the paths that match both do change.
+// apart splits a record if an exception from one of its paths overlaps another of its paths. Without the split, people
+// would think that the exception also applies to the other path, although the overlap does change.
 func (c *comparison) apart(r *record) (parts []record) {
 	all := slices.Concat(r.except, r.already)
 	var set solve.Set
@@ -240,8 +240,8 @@ func (c *comparison) apart(r *record) (parts []record) {
 	return parts
 }
 
-// coverCost returns the number of steps for finding the patterns of a list that cover each of n patterns. Only patterns
-// with wildcards are tried one by one.
+// coverCost returns the number of budget steps for a search. For each of n patterns, the search finds the patterns of a
+// list that cover it. Only the list's patterns with wildcards are tried one by one.
 func coverCost(list []pathpattern.Pattern, n int) int {
 	wild := 0
 	for _, p := range list {

@@ -18,8 +18,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Setting is a key of a policy file whose value changes. Changes of decisions do not show this change, or not
-// completely. If both values are lists, a Setting only holds the items that one of them lacks.
+// Setting is a change in the value of a key in the policy file. Diff.Settings has the changes that the changed
+// decisions do not show completely. If both values are lists, Old and New only hold the items that the other list
+// lacks.
 type Setting struct {
 	Key string `json:"key"` // such as enforcement.status or rules[GPTBot].intended
 	Old string `json:"old"` // "" if the key was missing
@@ -95,8 +96,8 @@ func without(a, b []string) (left []string) {
 	return left
 }
 
-// ofRules compares each rule with the rule of the same scope that makes the same decisions. If there is none, it
-// compares the rule with the next rule of the same scope.
+// ofRules compares the keys of each old rule with those of a new rule. It prefers a new rule with the same scope and
+// the same decisions. If there is none, it uses the next new rule with the same scope.
 func ofRules(old, now []policyfile.RuleKeys) (all []Setting) {
 	type identity struct{ scope, decides string }
 	successors := func(of func(*policyfile.RuleKeys) identity) {

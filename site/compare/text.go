@@ -46,7 +46,7 @@ func (d *Diff) Words() []string {
 	return words
 }
 
-// changesSubject is the subject of [nothingChanges].
+// changesSubject holds the facts that [nothingChanges] judges.
 type changesSubject struct {
 	Diff claim.Known[*Diff] `gap:"comparison" what:"the two policies were not compared"`
 }
@@ -236,7 +236,7 @@ func (c *Change) who() string {
 	return who
 }
 
-// before describes the old result for the paths in c.Already.
+// before describes the result that the old policy already had for the paths in c.Already, for use in a sentence.
 func (c *Change) before() string {
 	switch {
 	case c.Effect == Loss && c.New == disallowed:

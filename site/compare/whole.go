@@ -8,8 +8,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Whole returns the losses of search engines that lose nearly a whole host. It leaves out hosts that the old policy
-// already took away from them.
+// Whole returns the losses of search engines that lose nearly all paths of a host. It leaves out hosts that were
+// already disallowed for the search engine in the old policy.
 func (l *Losses) Whole() []Found { return l.whole }
 
 // findWhole finds the losses for Whole among all losses.
