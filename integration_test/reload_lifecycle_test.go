@@ -121,7 +121,7 @@ func TestReloadInJSON(t *testing.T) {
 		}
 	}
 	for fields, want := range map[string]string{
-		`,"reloads":"2s"`: "unknown field", `,"reload":true`: "cannot unmarshal", `,"reload":"often"`: "invalid duration", `,"default":"x"`: "default needs a policy with {host}",
+		`,"reloads":"2s"`: "unknown field", `,"reload":true`: "cannot unmarshal", `,"reload":"often"`: "invalid duration", `,"default":"x"`: "is only for policies whose name has a placeholder",
 	} {
 		if err := caddy.Load(config(fields), true); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", fields, err)
