@@ -200,7 +200,7 @@ func (l *Log) quote(e *Event) {
 	}
 }
 
-// Configure changes the key, the time-stamping authority, and the age in days at which files are deleted.
+// Configure changes the key, the time-stamping authority, and the maximum age of files in days.
 func (l *Log) Configure(o Options) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

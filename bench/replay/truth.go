@@ -22,7 +22,7 @@ type truth struct {
 	cells map[cell]*counted
 }
 
-// cell holds the properties by which requests are counted together.
+// cell identifies requests that are counted together.
 type cell struct {
 	agent   *agent
 	section string

@@ -27,8 +27,8 @@ const ChunkSize = 16 << 10
 const OriginRobots = "User-agent: *\nAllow: /\n"
 
 // Bodies returns a map from the first segment of a path, such as "/pages/", to the body of the response. The key
-// "/robots.txt" has the body of that file. The bodies are made at the first call, so that a measured proxy, which does
-// not call Bodies, does not hold them. A process that holds more memory collects garbage less often.
+// "/robots.txt" has the body of that file. The bodies are made at the first call, so that they do not use the memory of
+// a measured proxy, which does not call Bodies. A process that uses more memory collects garbage less often.
 var Bodies = sync.OnceValue(makeBodies)
 
 // packed is the body of "/packed/" for clients that accept gzip.
