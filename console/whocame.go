@@ -72,8 +72,8 @@ func whoCame(v *view) (*page, error) {
 	return p, v.addPaths(d.Unknown)
 }
 
-// whoCame returns the clients that sent requests in the chosen period. If the URL has the parameter "path", whoCame
-// counts only requests for paths with this prefix.
+// whoCame returns the clients that sent requests in the chosen period. If the URL has the parameter "path", requests
+// for paths without this prefix are ignored.
 func (v *view) whoCame() (all, unknown []*client, err error) {
 	rows, err := v.totals(v.traffic("", v.Param("path")))
 	if err != nil {

@@ -136,7 +136,7 @@ func (r *Recognizer) longest(ua string) (index, length int, foreign bool) {
 
 // RecognizeEach appends to dst the Index of every token in the User-Agent lines, in the order in which the tokens
 // begin, and returns the extended slice. RecognizeEach skips tokens inside longer tokens, and each Index that is
-// already in dst. It allocates memory only if dst is too small.
+// already in dst. For ASCII lines, it allocates memory only if dst is too small.
 func (r *Recognizer) RecognizeEach(dst []int, uas []string) []int {
 	for _, ua := range uas {
 		var foreign bool

@@ -56,7 +56,7 @@ func (e *Engine) answerCrawl(a *Answer, q policy.Query) {
 }
 
 // tagOf returns the robots-tag that disallows the query's usage, or nil if there is none. If only several robots-tags
-// together disallow the usage, it returns the last one that is needed for this.
+// together disallow the usage, it returns the last one needed for this.
 func tagOf(p *policy.Policy, q policy.Query) (by *policy.EngineRule) {
 	var all robotsrule.Set
 	for _, name := range p.EngineRuleNames() {

@@ -9,12 +9,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// IsStale reports whether the list is too old.
+// IsStale reports whether the list is too old or soon will be, or whether its last fetch failed.
 func (l *ListStatus) IsStale() bool {
 	return l.Old != "" || l.Refreshed && (l.Error != "" || !l.Fresh && l.AsOf != nil)
 }
 
-// Stale returns the URLs of the lists and key directories that are too old.
+// Stale returns the URLs of the stale lists (see [ListStatus.IsStale]), and of the key directories whose last fetch
+// failed.
 func (s *Status) Stale() (all []string) {
 	for i := range s.Lists {
 		if s.Lists[i].IsStale() {

@@ -35,11 +35,11 @@ type parsed struct {
 // that Google introduced and draft-illyes-webbotauth-jafar describes. The second is the same JSON inside an HTML page.
 // The others are RFC 8805 geofeed, and lines with one address or prefix.
 //
-// Invalid entries are ignored. draft-illyes-aipref-jafar-00 demands this for JSON prefixes that do not have exactly one
-// of ipv4Prefix and ipv6Prefix. Prefixes that are not public, or too wide, are ignored as well. A list with ignored
-// entries, or inside a web page, is reported as incomplete. In contrast to the draft, formatVersion, synctoken and
-// creationTime are optional, and a single address is a valid prefix. If the list names different services of the
-// operator, the prefixes of all services are used.
+// Invalid entries are ignored. The earlier version of the draft, draft-illyes-aipref-jafar-00, demands this for JSON
+// prefixes that do not have exactly one of ipv4Prefix and ipv6Prefix. Prefixes that are not public, or too wide, are
+// ignored as well. A list with ignored entries, or inside a web page, is reported as incomplete. In contrast to the
+// draft, formatVersion, synctoken and creationTime are optional, and a single address is a valid prefix. If the list
+// names different services of the operator, the prefixes of all services are used.
 //
 // parseList returns an error for a list without a usable prefix. It also returns an error if most of the lines in a
 // list are invalid.

@@ -20,7 +20,8 @@ type Zone map[string]Name
 type Name struct {
 	PTR []string // host names of an address
 	A   string   // address of a host name
-	// Broken selects a faulty response instead of an answer: hang, garbage, servfail or another.
+	// Broken selects a fault instead of an answer: hang (no response), garbage, servfail, or another (a response with
+	// another ID).
 	Broken string
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nethttptest serves the sites of a Caddyfile with package handler and net/http,
-// without Caddy, so that tests can send the same requests through both.
+// Package nethttptest serves the sites of a Caddyfile with package handler and net/http, without Caddy. Tests send the
+// same requests to net/http and to Caddy, and compare the responses.
 package nethttptest
 
 import (

@@ -123,7 +123,7 @@ func answers(addr string) bool {
 }
 
 // Decider returns a Caddyfile for a Caddy that answers other servers at an address, with a protocol (style) and a
-// policy.
+// policy. activity is a part of the global options, or "".
 func Decider(addr, style, policy, activity string) string {
 	return "{\nadmin off\npersist_config off\nauto_https off\nlog {\noutput discard\n}\n" + activity +
 		"servers {\ntrusted_proxies static 127.0.0.1/32\ntrusted_proxies_strict\n}\n}\n" +

@@ -33,7 +33,7 @@ type Config struct {
 
 const (
 	minInterval = 10 * time.Minute
-	firstDelay  = time.Minute // gives the server time to start; a configuration that is replaced earlier is not audited
+	firstDelay  = time.Minute // gives the server time to start; a configuration replaced earlier is not audited
 	event       = "robots_policy.audited"
 )
 

@@ -40,8 +40,8 @@ type Watcher struct {
 	checking sync.Mutex
 }
 
-// started holds the watchers of all configurations that have started and not stopped. There are two while one
-// configuration replaces another.
+// started holds the watchers of all configurations that have started and not stopped. There are two such watchers while
+// one configuration replaces another.
 var started optional.Latest[Watcher]
 
 var last struct {

@@ -204,8 +204,8 @@ func (a *Answers) AddStaging(s string) error {
 }
 
 // SetFrom sets the existing robots.txt that the policy begins with. s is a file, its URL, or the URL or host of the
-// site. open reads the robots.txt, and returns nil if the site does not have one. If s is a URL, its host becomes the
-// site's host.
+// site. open reads the robots.txt, and returns nil if the site does not have one. If s is a URL or a host, and the
+// site's host is not set yet, SetFrom also sets the site's host.
 func (a *Answers) SetFrom(s string, open func(name string) ([]byte, error)) (err error) {
 	name, host := s, ""
 	address := s

@@ -199,7 +199,7 @@ func (b *builder) yes(t Topic) {
 	}
 }
 
-// no appends the rules for a topic with the answer no.
+// no appends the rules and tests for a topic with the answer no.
 func (b *builder) no(t Topic) {
 	mayNot := func(agent string, u policy.Usage) { b.expect(agent, false, u, "", "/") }
 	refuse := func(comment, name string, guard []string, who ...policy.Audience) {
