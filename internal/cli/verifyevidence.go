@@ -24,7 +24,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// verifyFlags holds the files in the flags --key and --authority. A log must be signed with the key, and its time
+// verifyFlags holds the file names in the flags --key and --authority. A log must be signed with the key, and its time
 // stamps must be from the authority.
 type verifyFlags struct{ key, authority string }
 
