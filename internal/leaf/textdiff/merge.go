@@ -65,7 +65,7 @@ func Merge(base, mine, theirs string, choice func(name string) string) (string, 
 }
 
 // both combines two changes of the same lines. It can do so if the changes are equal, if only one of them changes
-// anything, or if one of them only adds lines before or after the lines.
+// anything, or if one of them only adds lines before or after the old lines.
 func both(base, mine, theirs []string) ([]string, bool) {
 	switch n := len(base); {
 	case slices.Equal(mine, theirs), slices.Equal(base, theirs):
