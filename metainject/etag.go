@@ -168,8 +168,8 @@ func (rw *ResponseWriter) rewriteTags(lines []string, only bool) (out []string, 
 	return out, changed
 }
 
-// restoreETag adds the mark to the entity tag of a 304 if the client's request had the mark. It also removes the
-// date.
+// restoreETag adds the mark to the entity tag of a 304 if the client's request had the mark. In this case, it also
+// removes Last-Modified and Accept-Ranges, like changeHeader.
 func (rw *ResponseWriter) restoreETag(h http.Header) {
 	v := h["Etag"]
 	if len(v) != 1 || !rw.marks() || !isETag(v[0]) {

@@ -91,8 +91,9 @@ func (c *compiler) place() {
 	}
 }
 
-// build makes the blocks of a cell. It joins sources with the same condition, so that a decision needs fewer lookups.
-// Joining copies statements, so build stops joining when compiler.copies does not allow more copies.
+// build makes the blocks of a cell from its block sources. It joins sources that have the same condition, so a decision
+// needs fewer lookups. Joining copies statements, so build stops joining when compiler.copies does not allow more
+// copies.
 func (c *compiler) build(sources []*blockSource) []*block {
 	if len(sources) == 1 {
 		return c.join(sources, 0)

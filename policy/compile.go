@@ -47,7 +47,7 @@ type compiler struct {
 	copies int               // the number of statements that joining may still copy
 }
 
-// group sorts the rules by audience, host and condition.
+// group collects the content of all rules with equal audiences, hosts and conditions in one blockSource.
 func (c *compiler) group() {
 	p := c.p
 	for i := range p.spec.Rules {

@@ -10,9 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// Applied is a statement that reaches the crawlers of a Class on a host, with the audience and the host of the rule
-// through which it reaches them. If a rule reaches them through two audiences or hosts, each of its statements has two
-// Applied.
+// Applied is a statement that reaches the crawlers of a Class on a host. Audience and Host describe how its rule
+// reaches them. If a rule reaches them through two audiences or hosts, each of its statements has two Applied.
 type Applied struct {
 	Rule      *Rule
 	Statement *Statement

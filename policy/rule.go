@@ -41,8 +41,8 @@ type Audience struct {
 	Name string // empty for ForEveryone, ForEveryoneElse and ForAI
 }
 
-// tokenPrefix may precede a product token. Without it, the tokens "everyone" and "everyone-else" would mean other
-// crawlers.
+// tokenPrefix may precede a product token. It is necessary for a crawler with the token "everyone" or "everyone-else",
+// because these words alone mean many crawlers.
 const tokenPrefix = "crawler:"
 
 // ParseAudience parses an audience of a policy file. It accepts "everyone" or "*", "everyone-else", "category:ai",
@@ -345,7 +345,8 @@ type Crawler struct {
 // Name returns the crawler's token as a policy file writes it.
 func (c Crawler) Name() string { return Audience{ForToken, c.Token}.String() }
 
-// Shown returns the name for a message. It quotes a name that messages also use for crawlers without a name.
+// Shown returns the crawler's name for messages. It quotes "everyone else" and "unlisted clients", because messages use
+// these words for groups of clients.
 func (c Crawler) Shown() string {
 	if token := strings.ToLower(c.Token); token == "everyone else" || token == "unlisted clients" {
 		return strconv.Quote(c.Token)

@@ -9,7 +9,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// Enforcement is the server's default for rules without their own setting.
+// Enforcement holds the policy's settings for handling disallowed requests. Mode applies to rules that do not set a
+// mode.
 type Enforcement struct {
 	Mode       Mode // ModeUnset means ModeOff
 	Status     int  // the HTTP status of a blocked request; 0 means 403
@@ -19,7 +20,7 @@ type Enforcement struct {
 	Close      bool // close the connection instead of sending a response
 }
 
-// Switch is a setting of Publish.
+// Switch turns a document or a kind of record in Publish on or off.
 type Switch uint8
 
 // The settings. Auto publishes a record only if no other channel expresses its meaning.

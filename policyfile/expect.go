@@ -105,7 +105,8 @@ func inOtherWords(text string) string {
 	return ""
 }
 
-// expectAgent parses the agent of a test. whole returns the test with another agent, for suggestions.
+// expectAgent parses the agent of a test. whole returns the text of the test with another agent, for the suggestions in
+// messages.
 func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) string) (policy.Audience, bool) {
 	a := policy.ParseAudience(text)
 	switch a.Kind {
@@ -229,8 +230,9 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 					return nil
 				}
 				a := x.effect.Answer(policy.Query{Crawler: m.id, Identity: identity, Purposes: m.purposes, Host: host, Path: e.Path, Usage: e.Usage, Now: x.now})
-				// A test of a single crawler fails if the crawler is never told that the path is disallowed. A test of
-				// a set of crawlers does not, because a few crawlers of the set may not read robots.txt.
+				// If neither robots.txt nor the server stops a crawler, a test that it may not crawl fails. This
+				// applies only to tests of a single crawler, because in a set of crawlers, a few may not read
+				// robots.txt.
 				a.Untold = a.Untold && e.Agent.Kind == policy.ForToken
 				if disallowed := a.Disallowed && (e.Allowed || !a.Untold); disallowed != e.Allowed {
 					continue

@@ -167,7 +167,8 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// errUndecided sets the exit code for a result that may be wrong because some data is missing.
+// errUndecided makes the command exit with the code 3. This code means that the result may be wrong because some data
+// is missing.
 const errUndecided = exitError(3)
 
 // Store reads an activity database. It is an interface because activity/store links SQLite, so only the package console

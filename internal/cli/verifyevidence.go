@@ -24,7 +24,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// verifyFlags holds the files in the flags --key and --authority. A log must be signed with the key, and its time
+// verifyFlags holds the file names in the flags --key and --authority. A log must be signed with the key, and its time
 // stamps must be from the authority.
 type verifyFlags struct{ key, authority string }
 
@@ -33,7 +33,8 @@ func (v *verifyFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&v.authority, "authority", "", "the certificate (PEM) of the time-stamping authority")
 }
 
-// areDirectories returns an error for an argument that is a file. A missing directory has its own error.
+// areDirectories returns an error for an argument that is a file. For a missing directory it returns nil, because the
+// command reports an error when it reads the log.
 func areDirectories(args []string) error {
 	for _, dir := range args {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {

@@ -245,7 +245,7 @@ func (e *Editor) block() {
 	}
 }
 
-// startBlock copies the last read block header.
+// startBlock writes the header of the block that begins in the old stream.
 func (e *Editor) startBlock() {
 	d, out := &e.in, &e.w.out
 	e.at, e.loaded = d.bitReader, false

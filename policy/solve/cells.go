@@ -19,22 +19,23 @@ type Cell[V any] struct {
 	Order   int // the index of the pattern; added patterns follow the given patterns
 }
 
-// Form describes a format in which the longest matching pattern decides. Value and Same are required.
+// Form describes a format in which the longest matching pattern decides. The readers of the format are the crawlers and
+// other programs that read it. Value and Same are required.
 type Form[V any] struct {
-	// Value returns the value of the paths that match a pattern but no narrower given pattern. A cell is not needed
-	// for the zero value.
+	// Value returns the value of the paths that match a pattern but no narrower given pattern. Paths with the zero
+	// value do not need a cell.
 	Value func(pathpattern.Pattern) V
 	Same  func(a, b V) bool // whether two values are the same
 	Alike func(a, b V) bool // whether two values also have the same reason; nil means Same
-	// Matters returns a function that reports whether a given pattern can change the value of the paths that both this
-	// pattern and the cell match. The function is nil if no pattern can. If Matters is nil, Cells assumes that every
-	// given pattern can.
+	// Matters returns a function for the cell c. The function reports whether a given pattern can change the value of
+	// the paths that both this pattern and c match. It is nil if no given pattern can do so. If Matters is nil, Cells
+	// assumes that every given pattern can do so.
 	Matters func(c *Cell[V]) func(given pathpattern.Pattern) bool
 	// Beats reports whether every reader uses x, and not y, for the paths that both match. If Beats is nil, readers use
 	// the longer pattern.
 	Beats func(x, y *Cell[V]) bool
-	// Replaces reports whether every reader that uses the given cell y understands x. If Replaces is nil, every reader
-	// does.
+	// Replaces reports whether every reader that uses the given cell y understands x. If Replaces is nil, Cells assumes
+	// that every reader does.
 	Replaces func(x, y *Cell[V]) bool
 	// Unsaid is called if readers use c for some paths that have another value. m is a cell with these paths and their
 	// value, or nil if the paths and the value are unknown. Unsaid reports whether to drop c. If Unsaid is nil, Cells
@@ -47,9 +48,9 @@ type Form[V any] struct {
 }
 
 // Cells returns the fewest cells that give every path its value, for readers that use the longest matching pattern. The
-// cells are sorted by the number of patterns that cover them, the widest first. For example:
-//
-//	no for /, yes for /a/     →  no, /a/ yes
+// cells are sorted by the number of patterns that cover them, the widest first. For example, if the values of the
+// patterns /, /a/ and /a/b/ are 1, 2 and 2, Cells returns / with the value 1 and /a/ with the value 2. A cell for /a/b/
+// is not needed.
 func Cells[V any](patterns []pathpattern.Pattern, value func(pathpattern.Pattern) V, same func(a, b V) bool) ([]Cell[V], bool) {
 	return (&Form[V]{Value: value, Same: same}).Cells(patterns)
 }

@@ -313,7 +313,7 @@ func lineText(lines []string) string {
 	return "lines " + english.Some(lines, shown)
 }
 
-// droppedQualifiers reports permissions without a qualifier that override a wider permission with one.
+// droppedQualifiers reports permissions that have no qualifier, but override a wider permission that has one.
 func (l *linter) droppedQualifiers() {
 	wider := map[policy.Usage]bool{}
 	l.eachQualified(func(_ int, s *policy.Statement) { wider[s.Usage] = true })

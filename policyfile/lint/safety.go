@@ -185,8 +185,8 @@ func yamlList(texts []string) string {
 	return "[" + join(texts) + "]"
 }
 
-// closed reports whether the client of a query loses nearly the whole host because of a rule. loss says what is lost,
-// such as crawling.
+// closed reports whether the client of a query loses nearly the whole host because of a rule. loss is the kind of loss,
+// such as effect.LossCrawl.
 func (l *linter) closed(r *policy.Rule, loss effect.Loss, q policy.Query) (effect.Cause, bool) {
 	q.Now = l.Now
 	if len(r.UsagePurposes) > 0 {
@@ -241,7 +241,7 @@ func (l *linter) includesWWW(rule int) (finding, bool) {
 	return finding{}, false
 }
 
-// safetyLift is the code of the check for pages that the site itself keeps out of search results.
+// safetyLift is the code of the problems that liftsSite reports.
 const safetyLift = "lifts-site"
 
 // liftsSite reports a rule that removes the site's own restrictions from nearly all of its pages.
@@ -262,7 +262,7 @@ func (l *linter) liftsSite(rule int) (finding, bool) {
 	return finding{}, false
 }
 
-// hiddenFrom lists the search engines that no longer have nearly a whole host in their results because of a rule.
+// hiddenFrom lists the search engines whose results lose nearly all pages of a host because of a rule.
 func (l *linter) hiddenFrom(rule int, host string) (hidden []policy.CrawlerID, cause effect.Cause) {
 	r := &l.rules[rule]
 	if !mayClose(r, policy.Index, "noindex", "unavailable_after") {

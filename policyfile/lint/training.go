@@ -160,7 +160,7 @@ func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []polic
 	return open
 }
 
-// controlsOf lists the controls of a kind by which a site can disallow a usage to a crawler's operator.
+// controlsOf lists the controls of a kind that a site can use to disallow a usage to a crawler's operator.
 func (l *linter) controlsOf(token string, u policy.Usage, kind crawlers.ControlKind) []crawlers.Control {
 	return slices.DeleteFunc(l.Catalog.ControlsOf(token), func(x crawlers.Control) bool {
 		return x.Kind != kind || !slices.Contains(x.Takes, u.String())

@@ -64,8 +64,8 @@ func Merge(base, mine, theirs string, choice func(name string) string) (string, 
 	return strings.Join(out, "\n") + "\n", clashes, true
 }
 
-// both combines two changes of the same lines. It can combine them if they are equal, or if one of them only adds lines
-// before or after the other's lines.
+// both combines two changes of the same lines. It can do so if the changes are equal, if only one of them changes
+// anything, or if one of them only adds lines before or after the old lines.
 func both(base, mine, theirs []string) ([]string, bool) {
 	switch n := len(base); {
 	case slices.Equal(mine, theirs), slices.Equal(base, theirs):

@@ -25,7 +25,7 @@ func NormalPath(p string) string {
 	return name
 }
 
-// respell decodes plain characters and encodes all others. Separators are not changed: one that is encoded is still
+// respell decodes plain characters and encodes all others. Separators are not changed, so an encoded separator is still
 // encoded in the result.
 func respell(p, separators string) string {
 	var b strings.Builder

@@ -62,8 +62,8 @@ func closestOf(spec *policy.Spec, q Question, s *policy.Statement) int {
 	return best
 }
 
-// controlled reports whether a page has the rules by which the operator of the question's crawler lets sites disallow
-// usages (see crawlers.Control). It decides for the question's identity.
+// controlled reports whether the server sends the operator's rules for disallowing usages (see crawlers.Control) to the
+// crawler of a question. It decides for the question's identity.
 func controlled(spec *policy.Spec, q Question) bool {
 	control := crawler(spec, q.Token).Control
 	if control == nil || spec.Publish.Controls == policy.Off {

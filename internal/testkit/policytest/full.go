@@ -144,8 +144,9 @@ func qualified(r *rand.Rand, u policy.Usage) *policy.Qualifiers {
 	return q
 }
 
-// repattern gives the statements new patterns of a kind. In a rule, it drops statements with the same usage and
-// pattern as an earlier one, because a policy file must not both allow and disallow the same.
+// repattern gives the statements new patterns of a kind. If two statements of a rule then have the same usage and
+// pattern, repattern drops the second. Otherwise, the rule might both allow and disallow the usage, which a policy file
+// must not do.
 func repattern(r *rand.Rand, kind PatternKind, spec *policy.Spec) {
 	for i := range spec.Rules {
 		seen := map[string]bool{}
