@@ -12,7 +12,8 @@ import (
 // sleep.
 const longestSleep = time.Hour
 
-// shortestSleep is the wait before a date that has passed is handled again, if handling it failed.
+// shortestSleep is the shortest wait of the timer. If the policy could not be compiled after a date has passed, the
+// next attempt follows after this time.
 const shortestSleep = time.Minute
 
 // dates is a timer for the earliest date in all policies of a pool.
