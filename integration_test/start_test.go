@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// faultyStorage is Caddy's file storage. It fails when the policy is read.
+// faultyStorage is Caddy's file storage. Depending on Fault, it fails in different ways when the policy is read.
 type faultyStorage struct {
 	Root  string `json:"root"`
 	Fault string `json:"fault"`

@@ -48,7 +48,7 @@ var analyticsAnswers = []string{
 	"Googlebot|www.example.com|1",
 }
 
-// writeVisits writes the requests like Caddy's JSON encoder.
+// writeVisits writes the requests to a log file, in the format of Caddy's JSON encoder.
 func writeVisits(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
