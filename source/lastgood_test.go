@@ -204,9 +204,9 @@ func TestTextThatWasAcceptedBefore(t *testing.T) {
 	}
 }
 
-// At the start, the source has another text than the last good one. This text is loaded only after the guard was asked,
-// even if several sites use the policy, and even if none of them watches it. A policy without a last good version is
-// loaded at once.
+// When the server starts, the text in the source differs from the last good version. This new text is only loaded after
+// the guard was asked, even if several sites use the policy, and even if none of them watches it. A policy without a
+// last good version is loaded at once.
 func TestStartWaitsForTheGuard(t *testing.T) {
 	const next = fakePolicy + "# next\n"
 	storage := &certmagic.FileStorage{Path: t.TempDir()}

@@ -211,7 +211,8 @@ func (c *comparer) next() error {
 // errReset means that a server has reset a stream without an answer.
 var errReset = errors.New("stream reset")
 
-// ask sends a request, and sends it again on a new connection if the first was closed or its stream reset.
+// ask sends a request. If the connection is closed or the stream is reset, ask sends the request again on a new
+// connection.
 func ask(w *wire, r request) (response, error) {
 	resp, err := w.do(r)
 	if err != nil {
