@@ -332,7 +332,7 @@ func lockedEvidence(t *testing.T, dir string) {
 	t.Cleanup(func() { _ = l.Close() })
 }
 
-// staleSocket makes a socket that no server listens on, as it remains after a server was killed.
+// staleSocket makes a socket file that no server listens on, like the file of a killed server.
 func staleSocket(t *testing.T, dir string) {
 	t.Helper()
 	l := listenUnix(t, dir)

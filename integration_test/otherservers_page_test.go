@@ -19,7 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/otherservers"
 )
 
-// longerThanCaddyMayTake is longer than the two seconds for which the recipes wait for a decision of Caddy. The site's
+// longerThanCaddyMayTake is longer than two seconds, the time that the recipes wait for a decision of Caddy. The site's
 // own pages may take this long.
 const longerThanCaddyMayTake = 2500 * time.Millisecond
 

@@ -224,7 +224,7 @@ func TestKillWhilePublishing(t *testing.T) {
 			}
 			p.publish()
 			p.whole()
-			// A server that is killed and starts again serves this version, too.
+			// A server still serves this version if it is killed and starts again.
 			p.kill()
 			p.run()
 			p.whole()

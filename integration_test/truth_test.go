@@ -433,7 +433,7 @@ robots_policy {
 }
 
 // A client floods the server in the name of a crawler. No record of the verified crawler is lost because of this. The
-// log contains the number of requests of the flood that were not recorded.
+// log contains the number of unrecorded requests of the flood.
 func TestFloodBesideAVerifiedCrawler(t *testing.T) {
 	testkit.Slow(t)
 	s := newServer(t, t.TempDir(), truthBase, nil)

@@ -315,7 +315,7 @@ func (*matrixServer) losers(message string) string {
 }
 
 // elsewhere tests a source, such as a file, that other programs write. If such a program writes the previously served
-// text again, this counts as an undo, so the search-loss limit does not apply.
+// text again, this is treated as an undo, so the search-loss limit does not apply.
 func (m *matrixServer) elsewhere(unlimited bool) {
 	rejected := func(name string) {
 		m.t.Helper()
@@ -347,8 +347,8 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	if code != 1 || !strings.Contains(said, "is not in Caddy's storage, so this command cannot undo it. Put back the text that was served directly before (sha256 "+before[:12]+") by hand; max_search_loss does not apply to that text") {
 		m.t.Errorf("exit %d: %s", code, said)
 	}
-	// For this source, nobody can publish through the admin API or the console. So approval and the restriction to
-	// hosts do not matter.
+	// For this source, publishing through the admin API or the console is not possible. So approval and the restriction
+	// to hosts do not matter.
 	for _, approval := range []int{1, 2} {
 		m.configure(approval)
 		for _, query := range []string{"undo", "version=1", ""} {

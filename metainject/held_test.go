@@ -28,8 +28,8 @@ func TestSniffBeyondBound(t *testing.T) {
 	}
 }
 
-// A handler writes the start of a page, and then fails. The media type that was detected in this discarded text does
-// not remain in the header, where it would describe the error response.
+// A handler writes the start of a page, and then fails. The media type of this discarded text does not remain in the
+// header, where it would describe the error response.
 func TestSniffBeforeError(t *testing.T) {
 	r := newRecorder()
 	rw := wrapped(t, r, Options{Set: testSet(t, "robots=noindex")})

@@ -74,8 +74,8 @@ func TestHostileHeads(t *testing.T) {
 	}
 }
 
-// No more than MaxHead bytes of a page are held. The part of the page that is changed ends at the same place for all
-// sizes of chunks.
+// No more than MaxHead bytes of a page are held. The changed part of the page ends at the same place for all sizes of
+// chunks.
 func TestTooLongToHold(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	long := strings.Repeat("noai, x>'", 10<<10)

@@ -65,8 +65,7 @@ func TestWindowsOfBrotli(t *testing.T) {
 }
 
 // When the package makes the window of compressed data smaller, it keeps the window large enough for the text, even if
-// the end of the text repeats its start. A later zstd frame cannot use a larger window than the one for which memory
-// was reserved.
+// the end of the text repeats its start. A later zstd frame cannot use a larger window than the reserved memory allows.
 func TestNarrowedWindows(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	rnd := rand.New(rand.NewPCG(3, 4))

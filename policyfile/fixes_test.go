@@ -262,8 +262,8 @@ enforcement: block`,
 	},
 }
 
-// TestClosedHostIsHintedOnce has a rule with several paths for a host that is disallowed completely. There is one hint
-// for the rule, not one for each path.
+// TestClosedHostIsHintedOnce has a rule with several paths for a completely disallowed host. There is one hint for the
+// rule, not one for each path.
 func TestClosedHostIsHintedOnce(t *testing.T) {
 	t.Parallel()
 	_, ds := Load("policy.yaml", []byte(`version: 1

@@ -19,7 +19,7 @@ const (
 )
 
 // notRun holds the codes for tests that did not run. The first code is for a new policy text, and the second code is
-// for a text that was accepted before.
+// for a previously accepted text.
 var notRun = []string{"too-many-rules", "more-than-allowed"}
 
 // IsFailedTest reports whether a diagnostic is about a failing test of the policy.

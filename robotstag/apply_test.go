@@ -304,8 +304,8 @@ func TestUnknownRuleIsNoUserAgent(t *testing.T) {
 // contentUsageField is the name of the first field with preferences.
 var contentUsageField = rights.ContentUsage.Field
 
-// preferences returns preferences that are published as Content-Usage. The three letters stand for train-ai, ai-use and
-// search. Each is y (allowed), n (disallowed) or a space (unstated).
+// preferences returns preferences for the field Content-Usage. The three letters stand for train-ai, ai-use and search.
+// Each is y (allowed), n (disallowed) or a space (unstated).
 func preferences(letters string) Usage {
 	u := Usage{Publish: &policy.Publish{ContentUsage: policy.On}}
 	for i, c := range letters {

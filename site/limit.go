@@ -92,8 +92,8 @@ func (s *Site) LimitTexts(now time.Time) (all []string) {
 var limitedNames = map[policy.AudienceKind]string{policy.ForEveryone: "known crawlers", policy.ForEveryoneElse: "other known crawlers"}
 
 // limitedBy describes the crawlers and hosts that a rule limits, and the search engines of its audiences that it does
-// not limit. It returns "" if the rule does not limit any crawler. queries counts the decisions that were needed.
-// limitedBy stops when it reaches maxLimitQueries.
+// not limit. It returns "" if the rule does not limit any crawler. queries counts the necessary decisions. limitedBy
+// stops when it reaches maxLimitQueries.
 func (s *Site) limitedBy(r *policy.Rule, delay bool, now time.Time, queries *int) string {
 	hosts := r.Hosts
 	if len(hosts) == 0 {

@@ -108,7 +108,7 @@ func TestLimiterConcurrently(t *testing.T) {
 	if n := allowed.Load(); n != 60 {
 		t.Errorf("%d allowed", n)
 	}
-	// The 3,940 requests that were denied above do not make the crawler wait longer.
+	// The 3,940 denied requests above do not make the crawler wait longer.
 	if _, wait, ok := l.allow(start.Add(time.Second), 1, limitKey{Crawler: "GPTBot", Limit: sixty}); !ok {
 		t.Errorf("a second later it has to wait %v more", wait)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// withoutExample lists the codes for which the page does not have an example file, each with the reason.
+// withoutExample lists the codes without an example file on the page, each with the reason.
 var withoutExample = map[string]string{
 	"file-too-large": "a file of more than 1 MiB", "too-many-rules": "thousands of rules", "robots-txt-too-large": "500 KiB of paths",
 	"line-too-long": "a path of 16 KiB", "hosts-not-rendered": "hundreds of hosts", "more-than-allowed": "needs a policy that was served before",

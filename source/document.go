@@ -250,7 +250,7 @@ func (d *Document) poll(ctx context.Context) (wait time.Duration) {
 
 const (
 	idlePoll = time.Minute
-	// unavailableRetry is the longest wait between two reads of a source from which no version was loaded since the
+	// unavailableRetry is the longest wait between two reads of a source if no version of it was loaded since the
 	// server started.
 	unavailableRetry = 30 * time.Second
 )

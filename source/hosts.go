@@ -247,7 +247,7 @@ func (h *Hosts) add(name string, d *Document) {
 	h.files[name] = d
 }
 
-// few is the number of cache entries that are compared when one of them must be dropped.
+// few is the number of cache entries to compare when one of them must be dropped.
 const few = 16
 
 // evict drops the least recently used of a few files. It prefers files without an error, because the last good
@@ -272,7 +272,7 @@ func (h *Hosts) evict() {
 }
 
 // miss remembers for a while that a file does not exist. If too many missing files are remembered, it forgets some of
-// them, preferably files that were not requested again.
+// them, preferably files without another request.
 func (h *Hosts) miss(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -121,7 +121,7 @@ rules:
 	}
 }
 
-// A policy that was loaded for a configuration is only listed as running when the configuration runs.
+// The policy of a loaded configuration is only listed as running when the configuration runs.
 func TestRunning(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "site.yaml")

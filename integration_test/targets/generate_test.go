@@ -17,8 +17,8 @@ var closed = []string{
 	"/st*r/", "/do$lar/", "/br[a]ck/", "/{id}/", "/a%b/", "/.hidden/", "/dash-~_.x/",
 }
 
-// closedFile is a place that is disallowed by two patterns. One ends in "$", for the path without a query, and the
-// other one ends in "?", for the path with a query.
+// closedFile is a place that the policies disallow with two patterns. One ends in "$", for the path without a query,
+// and the other one ends in "?", for the path with a query.
 const closedFile = "/only.html"
 
 // isClosed reports whether a decoded path without dot segments is disallowed.

@@ -94,8 +94,8 @@ func sameStatus(q request, without, with response) string {
 // judge compares the answers without and with the policy, and returns the problem, or "".
 type judge func(q request, without, with response) string
 
-// whereClosed returns a judge. The returned function ignores requests for which the server does not serve a disallowed
-// place without the policy.
+// whereClosed returns a judge. The returned function ignores a request if the server, without the policy, does not
+// serve a disallowed place.
 func whereClosed(problem func(request, response) string) judge {
 	return func(q request, without, with response) string {
 		if !strings.Contains(without.body, mark) {

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// A change of the policy only counts as a loss of search engines if some channel takes something away from them. It
-// does not matter which part of the policy causes this.
+// The comparison reports a loss of search engines only if some channel takes something away from them. It does not
+// matter which part of the policy causes this.
 func TestLossesByTheTable(t *testing.T) {
 	t.Parallel()
 	const (

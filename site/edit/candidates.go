@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// candidates returns the texts that result from different edits, each of which may be enough to make the choice.
+// candidates returns the texts that result from different edits. Each edit may be enough to make the choice.
 func (e *editor) candidates(text string) (all []string) {
 	add := func(text string, ok bool) {
 		if ok && !slices.Contains(all, text) {

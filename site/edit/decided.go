@@ -15,8 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Unmet lists chosen crawlers for which, on one host, the chosen decision does not apply. Usually another rule decides
-// there.
+// Unmet lists chosen crawlers that the chosen decision does not apply to on a host. Usually another rule decides there.
 type Unmet struct {
 	Crawlers []string     // product tokens, and "" for unknown crawlers
 	Host     string       // "" for any host that the policy does not name
@@ -82,8 +81,8 @@ func (e *editor) hosts(p *policy.Policy) []policy.Host {
 	return all
 }
 
-// unmet returns the crawlers and hosts for which the chosen decision does not apply. asked is the number of
-// combinations of a chosen crawler and a host. Crawlers with the same rules are checked together.
+// unmet returns the crawlers and hosts that the chosen decision does not apply to. asked is the number of combinations
+// of a chosen crawler and a host. Crawlers with the same rules are checked together.
 func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 	identities := []policy.Identity{policy.Verified}
 	if p.DemandsIdentity() {
@@ -124,7 +123,7 @@ func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.Crawler
 }
 
 // byClass groups the chosen crawlers by the rules that apply to them on a host. The first group also contains the
-// crawlers to which only rules for everyone apply.
+// crawlers that only rules for everyone apply to.
 func (e *editor) byClass(p *policy.Policy, host string) [][]policy.CrawlerID {
 	classes, of := compare.ClassesOf(p, host)
 	members := make([][]policy.CrawlerID, len(classes))

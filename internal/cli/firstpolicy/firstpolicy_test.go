@@ -168,8 +168,9 @@ func meansTheAnswers(t *testing.T, b *Built, place [2]string) {
 	}
 }
 
-// TestDependentAnswers answers a question that is only asked after a certain answer to another question. If the other
-// question is not answered, that answer is assumed. If it has a different answer, both answers contradict each other.
+// Init asks some questions only after a certain answer to another question. TestDependentAnswers answers such a
+// question. If the other question is not answered, that answer is assumed. If it has a different answer, both answers
+// contradict each other.
 func TestDependentAnswers(t *testing.T) {
 	t.Parallel()
 	for flag, of := range map[Topic]Topic{AISearch: AIAnswers, Rights: Training} {

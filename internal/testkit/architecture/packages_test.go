@@ -24,8 +24,8 @@ const (
 )
 
 // layers lists the packages of the repository, the highest layer first. A package may import only packages of lower
-// layers. An entry of the list also stands for the folders below it that are not in the list themselves. Packages for
-// which the same entry stands may import each other.
+// layers. An entry of the list also stands for the folders below it that are not in the list themselves. Packages with
+// the same entry may import each other.
 var layers = []struct {
 	about    string
 	packages []string
