@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// These are the codes for a failing test. The first code is for a new policy text, and the second code is for a text
-// that was accepted before.
+// These are the codes for a failing test. The first code is for a new policy text, and the second code is for a
+// previously accepted text.
 const (
 	codeTestFails    = "expectation-failed"
 	codeTestFailsNow = "expectation-no-longer-holds"

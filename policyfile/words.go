@@ -189,8 +189,8 @@ func (p *parser) misplaced(within, key, value *yaml.Node, what string) string {
 	return ""
 }
 
-// onlyIndexes reports whether a rule only allows indexing. Only then does its end date have an equivalent in a policy
-// file.
+// onlyIndexes reports whether a rule only allows indexing. If so, its end date can be written as a time limit of this
+// entry.
 func onlyIndexes(rule *yaml.Node) bool {
 	for i := 0; i+1 < len(rule.Content); i += 2 {
 		key, value := rule.Content[i].Value, rule.Content[i+1]

@@ -12,8 +12,7 @@ import (
 // sleep.
 const longestSleep = time.Hour
 
-// shortestSleep is the shortest wait of the timer. If the policy could not be compiled after a date has passed, the
-// next attempt follows after this time.
+// shortestSleep is the wait before the next attempt if a date has passed, but the policy could not be compiled.
 const shortestSleep = time.Minute
 
 // dates is a timer for the earliest date in all policies of a pool.

@@ -272,7 +272,7 @@ func (h *Hosts) evict() {
 }
 
 // miss remembers for a while that a file does not exist. If too many missing files are remembered, it forgets some of
-// them, preferably files without another request.
+// them, preferably files that had no second request.
 func (h *Hosts) miss(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

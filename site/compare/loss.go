@@ -372,7 +372,7 @@ func (l *Losses) Of(crawler, host string) bool {
 	return l.anyOf(crawler, host, func(pathpattern.Pattern) bool { return true })
 }
 
-// WithQuery reports whether a crawler may lose the path together with any query string.
+// WithQuery reports whether a crawler may lose the path when some query string is appended to it.
 func (l *Losses) WithQuery(crawler, host, path string) bool {
 	queries, err := pathpattern.Parse(strings.NewReplacer("*", "%2A", "$", "%24").Replace(path) + "?*")
 	return err != nil || l.anyOf(crawler, host, func(p pathpattern.Pattern) bool {
