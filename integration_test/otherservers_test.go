@@ -208,8 +208,8 @@ func TestOtherServersSetTheFields(t *testing.T) {
 	}
 }
 
-// A server does not get a decision if it is not trusted, omits a header field, or lets clients add lines to its header
-// fields.
+// Caddy rejects a server's question if the server is not trusted, if a header field is missing, or if a field occurs
+// twice, because a client may have added one of the two.
 func TestDecideRefusesOthers(t *testing.T) {
 	for _, c := range []struct{ style, fields, want string }{
 		{"nginx", "", "X-Original-Uri is missing"},

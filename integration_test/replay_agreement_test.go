@@ -85,8 +85,8 @@ func (l *loggedVisit) String() string {
 	return fmt.Sprintf("%s %s %s %s", l.Policy.Crawler, l.Policy.Identity, l.decision(), l.Policy.Rule)
 }
 
-// TestReplayAgreesWithCaddy sends random requests to a Caddy under random policies. It compares the decisions of Caddy
-// with the results of replay for each line of the access log, with and without the fields of this module, and for the
+// TestReplayAgreesWithCaddy sends random requests to a Caddy under random policies. It compares Caddy's decisions with
+// the results of replaying each line of the access log, with and without the fields of this module. It also replays the
 // activity database. Use -replay.visits 10000 to send 10,000 requests.
 func TestReplayAgreesWithCaddy(t *testing.T) {
 	testkit.Slow(t)

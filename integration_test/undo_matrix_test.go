@@ -152,7 +152,8 @@ func (m *matrixServer) result(name string, served bool, out response) {
 	}
 }
 
-// publishes sends a text to the admin API, or requests the change that the query describes.
+// publishes asks the admin API to publish a text or, depending on the query, to undo a version or publish an older one
+// again.
 func (m *matrixServer) publishes(text, query string) response {
 	m.t.Helper()
 	r, err := http.NewRequest(http.MethodPost, "http://"+m.admin+"/robots_policy/publish?author=ann&"+query, strings.NewReader(text))
@@ -282,7 +283,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 		m.says(out.body, "This draft cannot be published: ", `Fails</span><span>the draft changes rules for hosts other than other.example.com`)
 	}
 
-	// So does approval: if one person publishes a text, it becomes a draft.
+	// Approval also applies to undo: if approval is required and only one person publishes a text, it becomes a draft.
 	m.configure(2)
 	if m.serves() != "mistake" {
 		t.Fatalf("%s is served", m.serves())

@@ -114,7 +114,8 @@ func TestLimiterConcurrently(t *testing.T) {
 	}
 }
 
-// If one bucket is empty, the request does not take anything from the other buckets.
+// If a request has several limits and the bucket of one of them is empty, the request does not take anything from the
+// buckets of the others.
 func TestLimiterTakesFromAllOrNone(t *testing.T) {
 	t.Parallel()
 	var l Limiter

@@ -73,8 +73,8 @@ func TestLastGood(t *testing.T) {
 	}
 }
 
-// The saved policies of deleted files are kept for some time. If there are too many, they are deleted before any policy
-// that is in use.
+// The saved policies of deleted files are kept for some time. If there are too many saved policies, these are deleted
+// first, and never a policy in use.
 func TestLastGoodIsBounded(t *testing.T) {
 	n := savingOptions(t)
 	used := newFileSource("/srv/used.yaml")

@@ -91,8 +91,8 @@ type fleet struct {
 	quic          map[string]string // addresses for HTTP/3, keyed by the addresses above; nil if the server has only HTTP/1.1
 }
 
-// files returns the files of a site and, in the same directory, files, policy.yaml and a list
-// of the disallowed places, closed.json.
+// files creates a directory with the files of a site, the policy in policy.yaml, and a list of the disallowed places in
+// closed.json. It returns the directory.
 func files(t *testing.T, policy string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -111,7 +111,7 @@ func checkAnswers(t *testing.T, tool string, answers []string) {
 	}
 }
 
-// node runs a script with an npm package, or skips the test.
+// node runs a script that uses an npm package in Node.js. If the package is not installed, it skips the test.
 func node(t *testing.T, module, script string, args ...string) string {
 	t.Helper()
 	if exec.Command("node", "-e", "require.resolve("+fmt.Sprintf("%q", module)+")").Run() != nil {
