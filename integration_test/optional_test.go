@@ -118,8 +118,8 @@ func startCases() []startCase {
 	}
 }
 
-// In whatever way an optional part fails, the sites are served as quickly as without it, one error gives the reason,
-// and a metric shows the failure. `caddy validate` reports the problems that can be known before the start.
+// However an optional part fails, the sites are served as quickly as without that part. One logged error gives the
+// reason, and a metric shows the failure. `caddy validate` reports the problems that can be known before the start.
 func TestOptionalPartsDoNotStopTheSites(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -186,7 +186,8 @@ func startOne(t *testing.T, c startCase, usual time.Duration) time.Duration {
 		return resp.Body.Close() == nil
 	})
 	took := time.Since(began)
-	// A hanging part hangs for at least ten seconds. The limit is shorter, but long enough for a busy machine.
+	// A site that waits for a hanging part needs at least ten seconds more. The limit is below this time, but long
+	// enough for a busy machine.
 	if usual > 0 && took > 2*usual+2*time.Second {
 		t.Errorf("the site answered after %s; usually after %s", took, usual)
 	}
@@ -331,7 +332,7 @@ func lockedEvidence(t *testing.T, dir string) {
 	t.Cleanup(func() { _ = l.Close() })
 }
 
-// staleSocket makes a socket like a killed server leaves it.
+// staleSocket makes a socket file that no server listens on, like the file of a killed server.
 func staleSocket(t *testing.T, dir string) {
 	t.Helper()
 	l := listenUnix(t, dir)

@@ -19,8 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/otherservers"
 )
 
-// longerThanCaddyMayTake is longer than the two seconds that the recipes wait for Caddy. Pages of the site may take
-// longer than that.
+// longerThanCaddyMayTake is longer than two seconds, the time that the recipes wait for a decision of Caddy. The site's
+// own pages may take this long.
 const longerThanCaddyMayTake = 2500 * time.Millisecond
 
 // pagesServer is a server of a Linux distribution that runs with a copy of its files in a folder.
@@ -30,8 +30,7 @@ type pagesServer struct {
 	front, decider, plain, app string
 }
 
-// here replaces the paths and addresses of the recipes and of the distribution with the paths and addresses of the
-// test.
+// here adapts a text of a recipe or of the distribution to this test: it replaces the paths and addresses in the text.
 func (s *pagesServer) here(text string) string {
 	port := func(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
 	text = strings.NewReplacer("/etc/"+s.kind, s.dir+"/etc/"+s.kind, "/etc/default", s.dir+"/etc/default", "/var/cache/", s.dir+"/",

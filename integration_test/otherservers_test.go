@@ -40,7 +40,7 @@ enforcement: STATUS
 publish: {tdmrep: on, license: https://www.example.com/license.xml}
 `
 
-// asker sends requests to a server that asks a Caddy for decisions.
+// asker sends requests to a server, such as nginx, that asks Caddy for decisions.
 type asker struct {
 	t              *testing.T
 	server         *server // address of the Caddy
@@ -208,8 +208,8 @@ func TestOtherServersSetTheFields(t *testing.T) {
 	}
 }
 
-// A server does not get a decision if it is not trusted, omits a header field, or lets clients add lines to its header
-// fields.
+// Caddy rejects a server's question if the server is not trusted, if a header field is missing, or if a field occurs
+// twice, because a client may have added one of the two.
 func TestDecideRefusesOthers(t *testing.T) {
 	for _, c := range []struct{ style, fields, want string }{
 		{"nginx", "", "X-Original-Uri is missing"},
@@ -278,7 +278,7 @@ func TestOtherServersWithoutCaddy(t *testing.T) {
 	}
 }
 
-// If a block should close the connection, nginx closes it, and HAProxy answers with 403.
+// With "action: close" in the policy, nginx closes the connection of a blocked crawler, but HAProxy answers with 403.
 func TestOtherServersClose(t *testing.T) {
 	for kind, want := range map[string]string{"nginx": "EOF", "haproxy": "403 Forbidden"} {
 		t.Run(kind, func(t *testing.T) {
@@ -303,7 +303,8 @@ func TestDecideForEnvoy(t *testing.T) {
 	}
 }
 
-// robots.txt names every crawler, because the Caddy itself does not block any requests.
+// Caddy only decides here, and other servers block the requests. So robots.txt cannot leave out any crawler because it
+// is blocked.
 func TestDecideNamesEveryCrawler(t *testing.T) {
 	const policy = "version: 1\nrules:\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n"
 	s := newServer(t, t.TempDir(), policy, nil)
@@ -314,7 +315,7 @@ func TestDecideNamesEveryCrawler(t *testing.T) {
 	}
 }
 
-// render returns the output of the command render for a policy.
+// render returns the output of the command "render" for a policy.
 func render(t *testing.T, policy string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "policy.yaml")

@@ -21,8 +21,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// A release is made only from known inputs: its container images are based on an empty image, or on an image with a
-// digest.
+// The container images of a release are only based on an empty image, or on an image with a digest. So it is always
+// known what a release was made from.
 func TestReleaseImagesHaveDigests(t *testing.T) {
 	var release struct {
 		Images []struct{ Dockerfile string } `yaml:"dockers_v2"`

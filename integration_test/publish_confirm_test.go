@@ -108,7 +108,8 @@ func TestUndoCommand(t *testing.T) {
 			t.Errorf("%s: wrong message about publishing, or exit code %d: %s", step.name, code, out)
 		}
 	}
-	// If the text has errors, losses cannot be judged.
+	// If the published text has errors, a new text cannot be compared with it, so possible losses of search engines are
+	// not known.
 	s.file("storage/site/policy.yaml", "version: 1\nrulez: 1\n")
 	if out, code := s.publishes("storage", "--version", "6"); code != 1 || !strings.Contains(out, "the published policy has errors, so the new one cannot be compared with it") {
 		t.Errorf("exit %d: %s", code, out)
@@ -118,8 +119,8 @@ func TestUndoCommand(t *testing.T) {
 	}
 }
 
-// If no server reads the place where the text was written, the text is not reported as published. The message says what
-// to do.
+// If the command wrote the text to a place where no server reads it, the text is not reported as published. The message
+// says what to do.
 func TestPublishedWhereNoServerLooks(t *testing.T) {
 	s := startStored(t, "", disallowing("/a"))
 	s.write("new.yaml", disallowing("/b"))
@@ -159,7 +160,7 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 	if out, code := caddyExits(t, "robots-policy", "publish", file, "--yes", "--to", storedPolicy, "--config", filepath.Join(s.dir, "remote.json")); code != 3 || !strings.Contains(out, "remote admin needs a client certificate, which this command does not send; run the command on the server") {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	// The key belongs to another policy.
+	// The text is published to a key that no site uses as its policy.
 	s.write("publish.caddyfile", "{\nstorage file_system "+filepath.Join(s.dir, "storage")+"\n}\n")
 	out, code = caddyExits(t, "robots-policy", "publish", file, "--to", "storage:other.yaml", "--address", s.admin, "--config", filepath.Join(s.dir, "publish.caddyfile"), "--adapter", "caddyfile")
 	if code != 3 || !strings.Contains(out, "no site uses the policy storage:other.yaml; the policies in use are: "+storedPolicy) {
@@ -202,7 +203,7 @@ func TestPublishIntoTheStorageOfAnotherUser(t *testing.T) {
 	if found, err := os.ReadDir(filepath.Join(s.dir, "storage")); err != nil || len(found) > 0 {
 		t.Errorf("the storage was changed: %v, %v", found, err)
 	}
-	// It is enough if a part of the storage belongs to another user.
+	// The command also stops if only a part of the storage belongs to another user.
 	if err := os.Chown(filepath.Join(s.dir, "storage"), 0, -1); err != nil {
 		t.Fatal(err)
 	}
@@ -222,8 +223,8 @@ func TestPublishIntoTheStorageOfAnotherUser(t *testing.T) {
 	}
 }
 
-// A version is only reported as published if the other servers of a fleet have loaded it, too. Servers that have been
-// silent for a while do not count.
+// A version is only reported as published if the other servers of a fleet have loaded it, too. Servers that have not
+// written a message for a while are ignored.
 func TestPublishWaitsForTheFleet(t *testing.T) {
 	s := startStored(t, "robots_policy {\nfleet a {\ninterval 1s\n}\n}", disallowing("/a"))
 	other := func(sum string, wrote time.Time) {
@@ -258,8 +259,8 @@ func TestPublishWaitsForTheFleet(t *testing.T) {
 	}
 }
 
-// The admin API publishes texts of clients on this machine. It rejects requests of pages in a browser, and requests
-// with a foreign host name.
+// Programs on this machine can publish a text through the admin API. The API rejects requests of web pages in a
+// browser, and requests with the name of another host.
 func TestPublishThroughTheAdminAPI(t *testing.T) {
 	s := startStored(t, "", disallowing("/a"))
 	send := func(method, query, text string, header ...string) response {

@@ -161,7 +161,8 @@ func TestAdminAPIRefuses(t *testing.T) {
 	if r := s.ask("GET", "/robots_policy/robots.txt", nil); r.StatusCode != 400 || !strings.Contains(r.body, "other.yaml") {
 		t.Errorf("of two policies: %s %s", r.Status, r.body)
 	}
-	// A page in a browser must not reach the admin API. Caddy's admin API itself prevents this, for these paths, too.
+	// A web page in a browser must not be able to use the admin API. Caddy's protection against such requests must also
+	// cover the paths of this module.
 	req, _ := http.NewRequest(http.MethodPost, "http://"+s.admin+"/robots_policy/reload", nil)
 	req.Header.Set("Origin", "https://evil.example")
 	resp, err := client.Do(req)
@@ -174,7 +175,7 @@ func TestAdminAPIRefuses(t *testing.T) {
 	}
 }
 
-// metric returns the value of a metric of the test's policy. label is one more label, or "".
+// metric returns the value of a metric for the test's policy. label selects the series by one more label, or is "".
 func (s *reloading) metric(name, label string) float64 {
 	s.t.Helper()
 	text := s.ask(http.MethodGet, "/metrics", nil).body
@@ -300,7 +301,7 @@ func TestEventThatReloads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The server of the previous configuration can still accept one connection.
+	// Repeat the request, because the server of the previous configuration can still accept one connection.
 	eventually(t, "the configuration that the handler loaded", func() bool { return s.get("/", "Connection", "close").Header.Get("X") == "y" })
 	if !s.disallows("/b") {
 		t.Error(s.get("/robots.txt").body)

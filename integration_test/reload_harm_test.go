@@ -84,7 +84,7 @@ func (s *reloading) damageStore(t *testing.T) {
 	}
 }
 
-// readPages requests pages of the console and the metrics, like people and Prometheus.
+// readPages requests pages of the console, as people do, and the metrics, as Prometheus does.
 func (s *reloading) readPages(t *testing.T, console string) {
 	addr := strings.Replace(console, "127.0.0.1", "localhost", 1)
 	for _, page := range []string{addr + "/", addr + "/who-came", addr + "/who-may", addr + "/health", addr + "/published", s.admin + "/metrics", s.admin + "/robots_policy/verification"} {

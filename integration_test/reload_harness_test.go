@@ -23,8 +23,8 @@ type reloading struct {
 	body   string // body of the site
 }
 
-// startReloading does the same as start, for tests of events other than requests. global has global options that every
-// configuration of the test needs.
+// startReloading starts a server like the function start, but for tests that do more than send requests, such as
+// changing the policy file. global has global options that every configuration of the test needs.
 func startReloading(t *testing.T, global, policy string, upstream http.Handler, body string) *reloading {
 	t.Helper()
 	dir := busyDir(t)

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// hostOnly sends a request with the given Host header, unchanged. The status is 0 if Caddy closes the connection more
-// than twice. The listener of the previous configuration does so.
+// hostOnly sends a request with the given Host header, unchanged. The listener of the previous configuration may close
+// the connection, so hostOnly tries three times. If all attempts fail, the status is 0.
 func (s *reloading) hostOnly(host string) (status int, robots string) {
 	s.t.Helper()
 	justLoaded.Store(false)

@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// caddyProcess is a Caddy in another process.
+// caddyProcess runs Caddy in a process that the test can kill.
 type caddyProcess struct {
 	*server
 	cmd  *exec.Cmd
@@ -114,7 +114,8 @@ func TestKillWithABrokenFile(t *testing.T) {
 		if err != nil || len(stored) != 1 {
 			t.Errorf("%s: the saved files are %q; %v", name, stored, err)
 		}
-		// But caddy validate rejects the configuration, and a running Caddy does not load it.
+		// Although Caddy starts with the invalid policy file, caddy validate rejects the configuration, and a running
+		// Caddy does not load it.
 		if out, err := asCaddyCommand(p.dir, "validate", "--config", filepath.Join(p.dir, "Caddyfile")).CombinedOutput(); err == nil {
 			t.Errorf("%s is valid:\n%s", name, out)
 		}
@@ -160,7 +161,7 @@ func TestKillWhileReloading(t *testing.T) {
 	}
 }
 
-// First the web server with the policy is killed, and then Caddy. After the start, Caddy still serves the policy.
+// First the web server with the policy is killed, and then Caddy. When Caddy starts again, it still serves the policy.
 func TestKillOfThePolicyServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -190,8 +191,8 @@ func TestKillOfThePolicyServer(t *testing.T) {
 	eventually(t, "the server is back", func() bool { return p.disallows("/c") })
 }
 
-// Two Caddys share a storage. A published policy reaches both. Both still serve it after the storage was killed, even
-// if they are restarted without it.
+// Two Caddys share a storage. A published policy reaches both. Both still serve the policy after the storage was
+// killed, even if they are restarted while the storage is down.
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	for name, storage := range map[string]func(t *testing.T, dir string) (global string, kill func(), restart func()){

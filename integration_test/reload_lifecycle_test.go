@@ -70,8 +70,8 @@ func TestConfigurationsLeaveNothingBehind(t *testing.T) {
 	eventually(t, "what is left still follows", func() bool { return s.disallows("/b") })
 }
 
-// Validating a configuration only reads the policy. If a last good policy is saved, it does not use the network. It
-// does not leave a goroutine or send a notification.
+// Validating a configuration has no effect other than reading the policy. If a last good policy is saved, not even the
+// network is used. No goroutine is left, and no notification is sent.
 func TestValidateIsQuiet(t *testing.T) {
 	p := newPolicyServer(t, disallowing("/a"))
 	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
@@ -128,7 +128,7 @@ func TestReloadInJSON(t *testing.T) {
 		}
 	}
 	client.CloseIdleConnections()
-	// With an unchanged configuration, caddy reload has no effect. With --force, it reads the policy again.
+	// If the configuration has not changed, caddy reload does not read the policy again. With --force, it does.
 	if err := caddy.Load(config(`,"reload":-1`), true); err != nil {
 		t.Fatal(err)
 	}

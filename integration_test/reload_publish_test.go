@@ -23,7 +23,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// dyingStorage is Caddy's file storage. At one of its steps, the process kills itself, like with kill -9.
+// dyingStorage is Caddy's file storage, except that it kills its own process at a selected step, like kill -9.
 type dyingStorage struct {
 	Root string `json:"root"`
 	At   string `json:"at"`
@@ -104,8 +104,8 @@ func (f dyingFiles) Store(ctx context.Context, key string, value []byte) error {
 	return nil
 }
 
-// longPolicy returns a policy of some hundred kilobytes, with one rule at the beginning and one at the end. Its first
-// half is a valid policy, but with another effect.
+// longPolicy returns a policy of some hundred kilobytes, with one rule at the beginning and one at the end. If only the
+// first half was written, the result is also a valid policy, so the test must detect the missing rule at the end.
 func longPolicy(version int) string {
 	rule := func(where string) string {
 		return fmt.Sprintf("  - name: %s\n    for: everyone\n    disallow:\n      crawl: /%s%d/\n", where, where, version)
@@ -149,14 +149,15 @@ func (p *publishing) publish() {
 	p.version++
 }
 
-// written reports whether a command has written a version. No server needs to have confirmed it.
+// written reports whether a publishing command has written the version to the storage, even if no server has confirmed
+// it.
 func written(err error) bool {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	return err == nil || ok && exit.ExitCode() == 3
 }
 
-// whole checks that a complete version is published, and that the server serves this version. It may be the last good
-// version, or the version that should be published.
+// whole checks that the storage contains a complete version, and that the server serves this version. Either the
+// version before the killed command or the version that the command should publish is correct.
 func (p *publishing) whole() {
 	p.t.Helper()
 	stored, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(p.key)))
@@ -180,8 +181,8 @@ func (p *publishing) whole() {
 	eventually(p.t, fmt.Sprintf("version %d is served", p.version), func() bool { return served(p.version) })
 }
 
-// The publishing process is killed at each step of its work. The servers continue with the last good version, or load
-// the complete new version. The next version can be published.
+// The publishing process is killed at each step of its work. After each kill, the servers still serve the last good
+// version, or have loaded the complete new version. The next version can always be published.
 func TestKillWhilePublishing(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -223,7 +224,7 @@ func TestKillWhilePublishing(t *testing.T) {
 			}
 			p.publish()
 			p.whole()
-			// A server that starts now serves this version, too.
+			// A server still serves this version if it is killed and starts again.
 			p.kill()
 			p.run()
 			p.whole()
@@ -231,8 +232,8 @@ func TestKillWhilePublishing(t *testing.T) {
 	}
 }
 
-// expireLocks sets the times of the locks so far back that no process can still hold them. Otherwise, storages would
-// wait ten seconds for this.
+// expireLocks sets the times of the lock files so far back that the storage treats the locks as abandoned. Otherwise,
+// the storage would wait ten seconds before it does so.
 func (p *publishing) expireLocks() {
 	p.t.Helper()
 	locks, err := filepath.Glob(filepath.Join(p.root, "locks", "*.lock"))
@@ -246,7 +247,8 @@ func (p *publishing) expireLocks() {
 	}
 }
 
-// left returns the number of files that match a pattern and were left by the killed process.
+// left returns the number of incomplete files that the killed process has left behind, among the files that match a
+// pattern.
 func (p *publishing) left(pattern string) (found int) {
 	p.t.Helper()
 	names, err := filepath.Glob(filepath.Join(p.root, pattern))
@@ -310,7 +312,7 @@ func TestKillWhilePublishingAtRandom(t *testing.T) {
 		time.Sleep(time.Duration(random.Int64N(int64(takes) * 5 / 4)))
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // the process was killed, or has ended before
-		// Otherwise, the next process would wait until the lock of the killed process is too old.
+		// Delete the lock of the killed process. Otherwise, the next process would wait until the lock is too old.
 		_ = os.RemoveAll(filepath.Join(p.root, "locks"))
 		p.whole()
 	}
@@ -352,7 +354,8 @@ func TestPublishCommandIsOvertaken(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// The process prints the changes when it has read the published version, and then waits for the lock.
+	// When the process prints the first line, it has read the published version, and will then wait for the lock that
+	// the test holds.
 	printed := bufio.NewReader(stdout)
 	if _, err := printed.ReadString('\n'); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// redisStorage is a Caddy storage in a real Redis. It has only the methods that the tests need, which are about single
+// redisStorage is a Caddy storage in a real Redis. It supports only what the tests need: reading and writing single
 // values.
 type redisStorage struct {
 	Address string `json:"address"`

@@ -102,7 +102,7 @@ func TestPolicyFromTheWeb(t *testing.T) {
 	}
 }
 
-// A policy server that hangs does not delay any request or the loading of a configuration.
+// If the web server with the policy hangs, neither requests nor the loading of a configuration are delayed.
 func TestPolicyServerThatHangs(t *testing.T) {
 	testkit.Nightly(t)
 	p := newPolicyServer(t, disallowing("/a"))
@@ -165,7 +165,7 @@ func TestWebPoliciesThatAreRefused(t *testing.T) {
 func TestPolicyFromTheStorage(t *testing.T) {
 	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
 	const body = "robots_policy storage:site/policy.yaml {\nreload 100ms\n}\nrespond hello"
-	// Before the first version, the directive does nothing.
+	// Until the first version of the policy exists, the directive does nothing.
 	if err := s.reconfigure(body); err != nil {
 		t.Fatal(err)
 	}
@@ -245,8 +245,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// The published versions can be listed. Without a server that has served a version, there is none to return
-// to.
+// The command lists the published versions. As long as no server has served any of them, there is no version that an
+// undo could return to.
 func TestHistoryCommand(t *testing.T) {
 	t.Parallel()
 	s := notRunning(t)

@@ -223,14 +223,14 @@ func (s *reloading) edit(t *testing.T, written int, d time.Duration) int {
 		if err := os.Rename(s.dir+"/policy.new", s.dir+"/policy.yaml"); err != nil {
 			t.Error(err)
 		}
-		// Changes follow each other faster than the time during which a file must be stable. So the test requests each
-		// reload, while the file is watched as well.
+		// The test changes the file so often that it is never stable for long enough to be loaded by the watcher. So
+		// the test also requests a reload after each change.
 		s.ask(http.MethodPost, "/robots_policy/reload", nil)
 	}
 	return written
 }
 
-// resources are the resources that the process holds.
+// resources holds measurements of the process that would grow if something leaked.
 type resources struct {
 	goroutines, descriptors int
 	heap                    uint64

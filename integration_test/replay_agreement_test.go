@@ -85,8 +85,8 @@ func (l *loggedVisit) String() string {
 	return fmt.Sprintf("%s %s %s %s", l.Policy.Crawler, l.Policy.Identity, l.decision(), l.Policy.Rule)
 }
 
-// TestReplayAgreesWithCaddy sends random requests to a Caddy under random policies. It compares the decisions of Caddy
-// with the results of replay for each line of the access log, with and without the fields of this module, and for the
+// TestReplayAgreesWithCaddy sends random requests to a Caddy under random policies. It compares Caddy's decisions with
+// the results of replaying each line of the access log, with and without the fields of this module. It also replays the
 // activity database. Use -replay.visits 10000 to send 10,000 requests.
 func TestReplayAgreesWithCaddy(t *testing.T) {
 	testkit.Slow(t)
@@ -206,7 +206,8 @@ func sendAndForget(addr, request string) error {
 	return err
 }
 
-// withoutFields returns the log that a Caddy without this module would write.
+// withoutFields removes the fields of this module from log lines, so that the log looks as if Caddy did not have this
+// module.
 func withoutFields(t *testing.T, lines []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -247,8 +248,9 @@ func compareReplay(t *testing.T, what string, s *site.Site, dir string, lines []
 	}
 }
 
-// compareStore compares the sums of a replay of the activity database with the sums of the log. The database does not
-// have the purposes that User-Agents name.
+// compareStore compares the totals from replaying the activity database with the totals from replaying the log.
+// Policies with rules for purposes are not compared, because the database does not store the purposes that a User-Agent
+// names.
 func compareStore(t *testing.T, s *site.Site, dir string, logged []loggedVisit, policy []byte) {
 	t.Helper()
 	r, err := store.OpenReader(t.Context(), filepath.Join(dir, "activity"))

@@ -40,9 +40,9 @@ func reportTraffic() string {
 	return log.String() + "damaged\n"
 }
 
-// The report of replay is a single page. It must not request other files, the browser must not report problems, and
-// nothing may be cut off on a desktop or a phone, in light or dark colors. If ROBOTSPOLICY_SHOTS names a folder,
-// pictures are saved there.
+// The command replay writes its report as a single HTML page. When a browser opens the page, it must not request other
+// files or report problems. Nothing may be cut off on a desktop or a phone, in light or dark colors. If
+// ROBOTSPOLICY_SHOTS names a folder, pictures are saved there.
 func TestReplayReportInABrowser(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()

@@ -14,8 +14,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// A crawler has read a robots.txt only if a GET was answered with the file. A request whose connection was closed
-// without an answer has no status.
+// Some requests for robots.txt do not mean that the crawler has read the file: only a GET request with the file as the
+// answer does. If the server closes the connection without an answer, the recorded request has no status.
 func TestVisitsThatReadNothing(t *testing.T) {
 	s, _ := startRecordingWith(t, strings.Replace(visitsPolicy, "{mode: block}", "{mode: block, action: close}", 1), http.NotFoundHandler())
 	ask := func(method, path string) {

@@ -30,7 +30,8 @@ rights:
   tdm-policy: https://www.example.com/tdm.json
 `
 
-// rightsUpstream has its own tdmrep.json, headers and meta tags. Most of them are laxer than the policy.
+// rightsUpstream is an upstream with its own tdmrep.json, headers and meta tags. Most of them are less strict than the
+// policy.
 func rightsUpstream(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/.well-known/tdmrep.json":

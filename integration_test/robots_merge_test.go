@@ -34,7 +34,7 @@ rules:
 
 const upstreamRobots = "# of the site\nUser-agent: *\nDisallow: /cart/\nAllow: /admin/\n\nUser-agent: SiteBot\nDisallow: /nothing-for-site-bot/\n\nSitemap: https://www.example.com/site.xml\n"
 
-// everybodys returns the group of "*", up to the next empty line.
+// everybodys returns the lines of the group of "*", up to the next empty line.
 func everybodys(body string) string {
 	_, g, _ := strings.Cut(lines(body), "User-agent: *\n")
 	g, _, _ = strings.Cut(g, "\n\n")
@@ -192,7 +192,7 @@ func TestRobotsMergeWithoutAnUpstream(t *testing.T) {
 	}
 }
 
-// If the upstream never answers, the answer for robots.txt waits only for the allowed time.
+// If the upstream never answers, a request for robots.txt waits only for the configured time.
 func TestRobotsMergeWithAnUpstreamThatHangs(t *testing.T) {
 	testkit.Slow(t)
 	var asked atomic.Int32
@@ -259,8 +259,8 @@ func TestRobotsMergeAsksOnce(t *testing.T) {
 	}
 }
 
-// The file is requested through the handlers that follow in the route of the client's request, wherever the directive
-// is in the Caddyfile.
+// To get the site's own robots.txt, the server runs the handlers that come after robots_policy in the route of the
+// client's request. This works wherever the directive is in the Caddyfile.
 func TestRobotsMergeOnRoutes(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"files", "robots_policy POLICY {\nrobots_txt merge\n}\nroot DIR/site\nfile_server", bothStar},
@@ -295,7 +295,8 @@ func TestRobotsMergeOnRoutes(t *testing.T) {
 	}
 }
 
-// The admin API shows the served robots.txt. While the upstream's file is not known, it says that lines will be added.
+// The admin API shows the served robots.txt. As long as the upstream's file is not known, the answer says that lines
+// will be added.
 func TestRobotsMergeInTheAdminAPI(t *testing.T) {
 	s := startReloading(t, "", mergePolicy, nil, "robots_policy DIR/policy.yaml {\nrobots_txt merge\n}\nrespond \"User-agent: *\nDisallow: /cart/\n\"")
 	const path = "/robots_policy/robots.txt?host=127.0.0.1"

@@ -75,9 +75,9 @@ robots_policy {
 	}
 }
 
-// If the server merges the site's own robots.txt, the search-loss limit includes that file. A draft no longer has a
-// rule for search engines, so the site's file would disallow everything for them. The draft is not loaded. It is not
-// loaded while the site's file is unknown, either.
+// If the server merges the site's own robots.txt, the search-loss limit takes that file into account. Here, a new
+// policy text no longer has a rule for search engines, and the site's file disallows everything. The new text is not
+// loaded, because search engines would then lose the site. It is not loaded while the site's file is unknown, either.
 func TestSearchLossLimitOverTheSitesFile(t *testing.T) {
 	const (
 		allow  = "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n"

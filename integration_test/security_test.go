@@ -88,8 +88,8 @@ rules:
     enforce: block
 `
 
-// No text from a client's request is ever printed in a response. Only a blocked crawler gets another answer than all
-// other clients, and no cache may store that answer.
+// No text from a client's request is ever printed in a response. All clients get the same answer, except blocked
+// crawlers. No cache may store the answer for a blocked crawler.
 func TestAnswersDoNotDependOnTheClient(t *testing.T) {
 	s := start(t, securityPolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	for _, path := range []string{"/robots.txt", "/drafts/x", "/news/x", "/premium/x"} {

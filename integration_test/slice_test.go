@@ -105,7 +105,7 @@ rules:
 	if got := s.raw("http://"+s.addr+"/admin/", "Scraper/1.0"); got != 403 {
 		t.Errorf("absolute form: %d", got)
 	}
-	// Caddy would forward the text after the colon.
+	// Such targets are rejected, because Caddy would forward the text after the colon as the path.
 	for _, target := range []string{"x:admin/x", "x:http://www.example.com/admin/x", "x:public/x"} {
 		if got := s.raw(target, "Scraper/1.0"); got != 400 {
 			t.Errorf("%s: %d", target, got)
@@ -173,7 +173,8 @@ func TestEdgeSeveralTokens(t *testing.T) {
 	}
 }
 
-// "respond" and many upstreams treat CONNECT with a path after the host as a request for that path.
+// A CONNECT request with a path after the host is judged like a request for that path, because Caddy's "respond"
+// directive and many upstreams answer it in this way.
 func TestEdgeConnectWithAPath(t *testing.T) {
 	s := start(t, "version: 1\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /premium/\n    enforce: block\n", nil, "robots_policy POLICY\nrespond /premium/* secret")
 	for target, want := range map[string]int{"example.com/premium/x": 403, "example.com:80/premium/x": 403, "example.com/news/x": 200, "example.com:443": 200} {
@@ -205,7 +206,8 @@ func TestEdgeMethods(t *testing.T) {
 	}
 }
 
-// Rewrites do not hide what the client asked for.
+// The policy is applied to the path that the client requested, even if a directive has rewritten the path before
+// robots_policy runs.
 func TestOriginalRequest(t *testing.T) {
 	s := start(t, slicePolicy, htmlUpstream(page("")), `
 	handle_path /app/* {

@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// faultyStorage is Caddy's file storage. It fails when the policy is read.
+// faultyStorage is Caddy's file storage. Depending on Fault, it fails in different ways when the policy is read.
 type faultyStorage struct {
 	Root  string `json:"root"`
 	Fault string `json:"fault"`
@@ -169,7 +169,8 @@ func TestStarts(t *testing.T) {
 	faultNow.Store(nil)
 }
 
-// written returns the name of a file with the configuration, changed to log to the standard error.
+// written writes the configuration to a file and returns the file's name. In the file, the log goes to the standard
+// error.
 func (s *reloading) written(config string) string {
 	s.t.Helper()
 	head, rest, _ := strings.Cut(config, "log {\noutput file ")
@@ -178,7 +179,8 @@ func (s *reloading) written(config string) string {
 	return filepath.Join(s.dir, "validate.caddyfile")
 }
 
-// alerts checks the places that show that there is no policy, or why the newest policy is not served.
+// alerts checks that the admin API, the metrics and the log show why there is no policy, or why the newest policy is
+// not served. robots is the status of robots.txt.
 func (s *reloading) alerts(robots int, problem string) {
 	s.t.Helper()
 	var status struct {
@@ -209,8 +211,8 @@ func (s *reloading) alerts(robots int, problem string) {
 	}
 }
 
-// A configuration should replace a running one. It is rejected if its policy cannot be read from the storage and there
-// is no last good policy.
+// While Caddy runs, a new configuration is loaded. It is rejected if its policy cannot be read from the storage and no
+// last good policy is saved.
 func TestReloadReportsTheStorage(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, "robots_policy POLICY\nrespond hello")
 	s.global = strings.Replace(s.global, "file_system DIR/storage", "test_faulty DIR/storage unreadable", 1)
@@ -290,8 +292,8 @@ func TestRestartAsksTheSearchLossLimit(t *testing.T) {
 				if p := s.policies().Policies[0]; p.Error != "" || status() != 200 {
 					t.Errorf("after the undo: %+v", p)
 				}
-				// At the start, a text is loaded if search engines lose nothing because of it, or if there was no
-				// policy before it.
+				// When the server starts, a new text is loaded in two cases: search engines do not lose anything
+				// because of it, or there was no policy before.
 				write(openPolicy + "  - for: GPTBot\n    disallow: {crawl: /shop/}\n")
 				restart()
 				eventually(t, "the new text is served", func() bool { return s.disallows("/shop/") })

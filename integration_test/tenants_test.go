@@ -93,8 +93,8 @@ func TestHostileTenant(t *testing.T) {
 	if r := s.get("/x", "Host", "good.example", "User-Agent", "Googlebot/2.1", "X-Forwarded-For", "66.249.66.1"); r.StatusCode != http.StatusOK {
 		t.Errorf("Googlebot: %s", r.Status)
 	}
-	// The crawler has violated the robots.txt of the good tenant, which it had read. The many hosts of the evil tenant
-	// did not make the server forget this.
+	// The crawler has violated the version of the good tenant's robots.txt that it had read. Requests for many hosts of
+	// the evil tenant did not make the server forget that the crawler had read this version.
 	if got := ask("good.example", "/good/x"); got.StatusCode != http.StatusOK {
 		t.Errorf("a rule that was removed: %s", got.Status)
 	}

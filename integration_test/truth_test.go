@@ -64,7 +64,8 @@ var truthCrawlers = []struct {
 	{"Googlebot", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "198.18.0.4", activity.Unverified},
 }
 
-// truth holds the requests sent and the correct statements about them.
+// truth holds the test's own counts of the requests that it has sent. Each output of the server must agree with these
+// counts.
 type truth struct {
 	requests, unread, violations, reads, bytes int64
 	by                                         map[string]int64 // host, crawler, identity, decision
@@ -74,8 +75,8 @@ type truth struct {
 	news                                       int64            // requests of verified Googlebot for /news/
 }
 
-// send sends a request and adds it to the truth. version is the policy in force. had maps crawlers and hosts to the
-// version that the crawler had read, or -1 for none.
+// send sends a request and adds it to the truth. version is the version of the policy in force. had has the version of
+// robots.txt that each crawler has read on each host, or -1 for none.
 func (tr *truth) send(s *server, version int, had map[string]int, host string, crawler int, path string) {
 	c := truthCrawlers[crawler]
 	answer := s.get(path, "Host", host, "User-Agent", c.agent, "X-Forwarded-For", c.address)
@@ -346,8 +347,8 @@ func (tr *truth) checkEvidence(t *testing.T, dir string) {
 	}
 }
 
-// The evidence log contains the beginning and the end of a version at once, without waiting for a request, with the
-// texts of all rights documents. It also contains the crawlers that have read one of these documents.
+// When a version begins or ends, the evidence log records this at once, even if there are no requests. The record has
+// the texts of all rights documents. The log also records the crawlers that have read one of these documents.
 func TestPublicationsWithoutTraffic(t *testing.T) {
 	const registers = "publish: {tdmrep: on, rsl: /license.xml}\n"
 	rights := truthBase + "  - {for: everyone, disallow: {train-ai: /}}\n" + registers
@@ -405,7 +406,8 @@ robots_policy {
 			t.Errorf("%+v", r)
 		}
 	}
-	// A restart is not recorded as a publication, and no text is written again.
+	// After a restart with the same policy, the evidence log does not record a new publication, and does not repeat any
+	// text.
 	stopped = true
 	if err := caddy.Stop(); err != nil {
 		t.Fatal(err)
@@ -431,7 +433,7 @@ robots_policy {
 }
 
 // A client floods the server in the name of a crawler. No record of the verified crawler is lost because of this. The
-// log says how many requests of the flood it left out.
+// log contains the number of unrecorded requests of the flood.
 func TestFloodBesideAVerifiedCrawler(t *testing.T) {
 	testkit.Slow(t)
 	s := newServer(t, t.TempDir(), truthBase, nil)

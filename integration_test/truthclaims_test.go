@@ -17,15 +17,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// saidClaims compares claims in outputs with the facts that follow from the sent requests.
+// saidClaims compares the claims that pages and commands state with the facts that follow from the requests sent by the
+// test.
 type saidClaims struct {
 	t      *testing.T
 	counts map[string]int // counts, keyed by the claim and its outcome
 	health string         // the text of the page Health, which is later compared with the evidence log of the stopped server
 }
 
-// judged compares the outcome in an output with the truth. The output must also contain a sentence with the true
-// number.
+// judged checks that an output states the correct outcome of a claim, and contains a sentence with the correct number.
 func (s *saidClaims) judged(where, name string, got, want claim.Outcome, text, sentence string) {
 	s.t.Helper()
 	how := "right: " + want.String()
@@ -44,8 +44,8 @@ func (s *saidClaims) judged(where, name string, got, want claim.Outcome, text, s
 	}
 }
 
-// outcomeOf returns the outcome of a claim that a text states. Each claim has different sentences for the outcomes that
-// it holds, fails, or cannot be judged.
+// outcomeOf returns the outcome of a claim that a text states. Each claim has a different sentence for each outcome:
+// the claim is true, is false, or cannot be judged.
 func outcomeOf(text, holds, fails string) claim.Outcome {
 	switch {
 	case regexp.MustCompile(fails).MatchString(text):

@@ -142,8 +142,8 @@ func (m *matrixServer) puts(name string, served bool) string {
 	return out.body
 }
 
-// result checks that an answer reports a success only if the version is served, and that the version is served if it
-// should be.
+// result checks that an answer reports a success if and only if the server now serves the version. served says whether
+// it should serve that version.
 func (m *matrixServer) result(name string, served bool, out response) {
 	m.t.Helper()
 	now := m.serves()
@@ -152,7 +152,8 @@ func (m *matrixServer) result(name string, served bool, out response) {
 	}
 }
 
-// publishes sends a text to the admin API, or requests the change that the query describes.
+// publishes asks the admin API to publish a text or, depending on the query, to undo a version or publish an older one
+// again.
 func (m *matrixServer) publishes(text, query string) response {
 	m.t.Helper()
 	r, err := http.NewRequest(http.MethodPost, "http://"+m.admin+"/robots_policy/publish?author=ann&"+query, strings.NewReader(text))
@@ -165,7 +166,7 @@ func (m *matrixServer) publishes(text, query string) response {
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="([a-z]+)" value="([^"]*)">`)
 
-// ofOthers tries to publish a version as ann, from the console pages of another host.
+// ofOthers tries to publish a version in the console as the user ann, who may only change the rules of another host.
 func (m *matrixServer) ofOthers(name string) response {
 	m.t.Helper()
 	const path = "/crawlers/change"
@@ -234,7 +235,7 @@ func (m *matrixServer) says(out string, words ...string) {
 
 func (m *matrixServer) inStorage(unlimited bool) {
 	t := m.t
-	// A loss of search engines does not prevent an undo, but causes an alert.
+	// An undo is possible even if search engines lose something because of it, but it causes an alert.
 	out := m.publishes("", "undo")
 	m.result("before", true, out)
 	m.says(out.body, `"undo": true`, `"undo_cost":`, "/news/ is now blocked", "for Googlebot")
@@ -253,7 +254,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 		t.Errorf("%+v", s)
 	}
 
-	// To publish an older version again, its losses must be accepted by name.
+	// To publish an older version again, a person must name each search engine that may lose something because of it.
 	out = m.publishes("", "version=1")
 	m.result("older", false, out)
 	m.says(out.body, "accept it by name:", "Googlebot")
@@ -275,14 +276,14 @@ func (m *matrixServer) inStorage(unlimited bool) {
 		m.says(out.body, "Search engines lose 20 requests")
 	}
 
-	// The restriction to some hosts applies to undo as well as to other changes.
+	// A person who may only change the rules of some hosts cannot use an undo to change the rules of other hosts.
 	for _, name := range []string{"older", "before", "never"} {
 		out := m.ofOthers(name)
 		m.result(name, false, out)
 		m.says(out.body, "This draft cannot be published: ", `Fails</span><span>the draft changes rules for hosts other than other.example.com`)
 	}
 
-	// So does approval: if one person publishes a text, it becomes a draft.
+	// Approval also applies to undo: if approval is required and only one person publishes a text, it becomes a draft.
 	m.configure(2)
 	if m.serves() != "mistake" {
 		t.Fatalf("%s is served", m.serves())
@@ -314,8 +315,8 @@ func (*matrixServer) losers(message string) string {
 	return url.QueryEscape(names)
 }
 
-// elsewhere tests a source that other programs write. If such a program writes the previously served text again, the
-// limit does not apply.
+// elsewhere tests a source, such as a file, that other programs write. If such a program writes the previously served
+// text again, this is treated as an undo, so the search-loss limit does not apply.
 func (m *matrixServer) elsewhere(unlimited bool) {
 	rejected := func(name string) {
 		m.t.Helper()
@@ -347,8 +348,8 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	if code != 1 || !strings.Contains(said, "is not in Caddy's storage, so this command cannot undo it. Put back the text that was served directly before (sha256 "+before[:12]+") by hand. max_search_loss does not stop Caddy from loading it.") {
 		m.t.Errorf("exit %d: %s", code, said)
 	}
-	// Nothing can be published through the admin API or from pages, so approval and the restriction to hosts do not
-	// apply to this source.
+	// For this source, publishing through the admin API or the console is not possible. So approval and the restriction
+	// to hosts do not matter.
 	for _, approval := range []int{1, 2} {
 		m.configure(approval)
 		for _, query := range []string{"undo", "version=1", ""} {

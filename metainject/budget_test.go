@@ -121,9 +121,9 @@ func TestRecodingMemory(t *testing.T) {
 	}
 }
 
-// Heads that arrive slowly use no more memory than headsBudget, even if there are many. When the budget is used up, a
-// page is sent at once, and only the part that has arrived is changed. It has no entity tag, because the tag would
-// belong to the completely changed page.
+// Heads that arrive slowly use no more memory than headsBudget, even if there are many. When the budget is used up, the
+// part of a page that has arrived is changed and sent at once, and the rest is sent unchanged. The response has no
+// entity tag, because the tag would be the one of the completely changed page.
 func TestHeadsMemory(t *testing.T) {
 	testkit.Nightly(t)
 	set := testSet(t, "robots=noindex")

@@ -22,7 +22,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// testCodings compress and decompress with other code than the package, where such code exists.
+// testCodings holds functions that compress and decompress pages. If possible, they use other libraries than the
+// package itself.
 var testCodings = []struct {
 	name   string
 	pack   func(b []byte, level int, flushAt int) []byte
@@ -288,7 +289,7 @@ func TestCodedHandlerError(t *testing.T) {
 
 var fuzzText = naturalPage(90<<10, "", 9)
 
-// FuzzCoded compresses a page in any coding, cuts it into pieces, and may damage it. The resulting text must equal the
+// FuzzCoded compresses a page in any coding, cuts it into pieces, and may damage it. The unpacked output must equal the
 // changed page. If a page needs no change, or is damaged before its head ends, it must be sent unchanged. A damaged
 // page must never become valid.
 func FuzzCoded(f *testing.F) {
@@ -367,7 +368,8 @@ func checkCoded(t *testing.T, choice []byte, seed uint64, broken bool) {
 		return
 	}
 	if !bytes.Equal(got, sent) && err == nil {
-		// The output must be damaged like the input, or unpack to the text of the damaged page.
+		// If the damaged input cannot be unpacked, it must not be possible to unpack the output. Otherwise the output
+		// may unpack only to the changed text of the damaged page.
 		text, uerr := c.unpack(got)
 		in, serr := c.unpack(sent)
 		if serr != nil && serr.Error() == "brotli: excessive input" {

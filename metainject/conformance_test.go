@@ -109,7 +109,7 @@ var writings = []struct {
 }
 
 // TestConformance combines methods, statuses, types, header sets and ways of writing. It compares each response with
-// the result that the row of the table demands.
+// the expected result in a row of the table.
 func TestConformance(t *testing.T) {
 	set := testSet(t, "robots=noindex", "googlebot=nosnippet")
 	plain := benchPage(9000, "")

@@ -27,7 +27,8 @@ func TestTemplatesAreSkipped(t *testing.T) {
 		head := "<!DOCTYPE html><head><template>" + content + "</template><title>t</title>"
 		inEveryCoding(t, o, "text/html", head+`<meta name=robots content="nosnippet"></head><body>x`, head+`<meta name=robots content="noindex, nosnippet"></head><body>x`)
 	}
-	// Here parsers differ, or only a tree builder could continue. So the scan treats this place as the end of the head.
+	// Parsers disagree about how such a template continues, or have to build a tree to know it. So the scan treats this
+	// place as the end of the head.
 	for _, content := range []string{
 		"<plaintext>", "<svg><template></template></svg>", "<svg><![CDATA[</template>]]></svg>", "<svg><style>a<b></style></svg>", "<svg><title/></svg>", "<select><textarea></select>",
 		"<col><noscript>", "<math><iframe></math>",
@@ -75,7 +76,7 @@ func TestXHTMLWithoutHead(t *testing.T) {
 }
 
 // The first member of a gzip body ends inside the head. Clients differ on whether the next member belongs to the page.
-// All clients must find the policy's elements.
+// The policy's elements must be where all clients find them.
 func TestSeveralMembers(t *testing.T) {
 	o := Options{Set: testSet(t, "robots=noindex")}
 	for _, parts := range [][2]string{

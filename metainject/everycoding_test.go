@@ -79,9 +79,9 @@ func TestJSON(t *testing.T) {
 	inEveryCoding(t, o, "text/html", "x{<html><head></head>", o.Set.HTML()+"x{<html><head></head>")
 }
 
-// A thousand documents like the ones in tests of HTML parsers are sent in a coding and in chunks of one byte. Each
-// result must equal the result for the complete document. To read the documents of html5lib's tests too, name a folder
-// with its *.dat files:
+// A thousand documents like the ones in tests of HTML parsers are sent one byte at a time, in different codings. Each
+// result must equal the result for the document in one piece. To read the documents of html5lib's tests too, name a
+// folder with its *.dat files:
 //
 //	ROBOTSPOLICY_HTML5LIB=$(go list -m -f {{.Dir}} golang.org/x/net)/html/testdata/html5lib-tests/tree-construction go test ./metainject -run ByteByByte
 func TestDocumentsByteByByte(t *testing.T) {

@@ -95,8 +95,8 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// The policy has only a TDM declaration. In mode Replace, the page's robots elements are not replaced by it, because
-// this would only remove restrictions.
+// The policy has a TDM declaration, but no robots control rules. In mode Replace, the page's robots elements are not
+// removed, because the policy has nothing to replace them with.
 func TestReplaceLeavesWhatThePolicyDoesNotMention(t *testing.T) {
 	reservation := Element{Name: "tdm-reservation", Content: "0", Combine: func(theirs string) string { return theirs }}
 	set := NewSet([]Element{reservation}, testTokens)
@@ -121,8 +121,8 @@ func TestNewSet(t *testing.T) {
 	}
 }
 
-// If browsers do not understand the first declaration of the encoding, the second declaration must remain within the
-// first bytes.
+// If browsers do not understand the first declaration of the encoding, the second one must remain within the first
+// 1,024 bytes, where they look for it.
 func TestSecondCharset(t *testing.T) {
 	for _, first := range []string{"<meta charset=bogus>", `<meta http-equiv=content-type content="text/html; charset">`, `<meta charset="">`} {
 		head := "<!DOCTYPE html><html><head>" + first + "<!--"

@@ -28,7 +28,8 @@ func TestSniffBeyondBound(t *testing.T) {
 	}
 }
 
-// The type detected in a discarded body does not change the header of the response that replaces it.
+// A handler writes the start of a page, and then fails. The media type of this discarded text does not remain in the
+// header, where it would describe the error response.
 func TestSniffBeforeError(t *testing.T) {
 	r := newRecorder()
 	rw := wrapped(t, r, Options{Set: testSet(t, "robots=noindex")})

@@ -74,7 +74,7 @@ func TestHostileHeads(t *testing.T) {
 	}
 }
 
-// No more than MaxHead bytes of a page are held. The page is changed up to the same place, whatever the sizes of the
+// No more than MaxHead bytes of a page are held. The changed part of the page ends at the same place for all sizes of
 // chunks.
 func TestTooLongToHold(t *testing.T) {
 	set := testSet(t, "robots=noindex")

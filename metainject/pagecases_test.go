@@ -43,8 +43,8 @@ func inHead(t *testing.T, page string, scripting bool) (found []string) {
 	return found
 }
 
-// Caddy adds a rule of the policy to a page unless the page has the rule in its canonical spelling. Engines ignore the
-// spellings in this test, or read them in another way.
+// Caddy adds a rule of the policy to a page unless the page has the rule in its canonical spelling. Caddy also adds the
+// rule to the pages in this test, because engines ignore their spellings or understand them in another way.
 func TestMisreadWords(t *testing.T) {
 	for _, c := range []struct{ rules, content string }{
 		{"noindex", "noindex=false"},

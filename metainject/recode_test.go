@@ -51,7 +51,8 @@ func TestWritesFromLockedThreads(t *testing.T) {
 	}
 }
 
-// In br, one bit of the first byte does not belong to the window size.
+// For some values of the first byte of br data, the highest bit does not belong to the window size. Changing this bit
+// must not change the window size that narrowed finds.
 func TestWindowsOfBrotli(t *testing.T) {
 	for first := range 256 {
 		b := []byte{byte(first), 0, 0}
@@ -63,8 +64,8 @@ func TestWindowsOfBrotli(t *testing.T) {
 	}
 }
 
-// A window is never made smaller than the text needs, even if the end of the text repeats its start. A later zstd frame
-// cannot use a larger window than the one whose memory was reserved.
+// When the package makes the window of compressed data smaller, it keeps the window large enough for the text, even if
+// the end of the text repeats its start. A later zstd frame cannot use a larger window than the reserved memory allows.
 func TestNarrowedWindows(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	rnd := rand.New(rand.NewPCG(3, 4))

@@ -144,8 +144,9 @@ func noscriptEndsHead(n *html.Node) bool {
 }
 
 // naiveEdit makes the intended change in the parsed tree. If late is true, the new elements are after the element that
-// declares the encoding. lateToo also moves existing elements there. If noscript is not negative, the noscript element
-// with this number ends the head whatever it contains, because the scanner may treat a harmless one in this way.
+// declares the encoding. lateToo also moves existing elements there. If ends is not negative, the noscript element with
+// this number ends the head, whatever it contains. The scanner may treat even a harmless noscript element as the end of
+// the head.
 func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool, ends int) bool {
 	head := child(child(doc, "html"), "head")
 	var charset *html.Node
@@ -253,9 +254,8 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool, ends int
 	return true
 }
 
-// dump writes a tree so that two trees give equal text only if they are equal. White space
-// directly in html or head is written as one space, because a removal between CR and LF joins
-// them.
+// dump writes a tree as a text, so that different trees have different texts. White space directly in html or head is
+// written as one space, because removing an element between CR and LF turns them into one line break.
 func dump(b *strings.Builder, n *html.Node) {
 	loose := n.Type == html.ElementNode && n.Namespace == "" && (n.Data == "html" || n.Data == "head")
 	fmt.Fprintf(b, "(%d %q %q", n.Type, n.Namespace, n.Data)

@@ -167,8 +167,8 @@ func TestIntersectBounds(t *testing.T) {
 	}
 }
 
-// A pattern q matches the example of a pattern p if and only if q covers p. Patterns that contain the filler of
-// examples are an exception.
+// A pattern q matches the example of a pattern p if and only if q covers p. Patterns are an exception if they contain
+// the text that replaces a "*" in examples.
 func TestExample(t *testing.T) {
 	t.Parallel()
 	var all []Pattern

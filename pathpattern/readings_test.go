@@ -159,7 +159,8 @@ func TestReadingsAreBounded(t *testing.T) {
 	}
 }
 
-// The readings of a target include all paths that Go's own packages read in it.
+// The readings of a target include each path that a Go program gets when it parses the target with Go's standard
+// packages.
 func FuzzReadings(f *testing.F) {
 	for _, target := range []string{"/a/../b//c/./d?x", "/a;b%2F..;/%5c", "/%2e%2e;%2f//?%2F", "x:a//b", `/\..//../a/..`, "/a/b%3B%2f;x", "/a%252f..%25252E/b", "/..///", "//x/a", "//u@h:1/../a", "/a#b"} {
 		f.Add(target)

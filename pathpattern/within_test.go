@@ -39,7 +39,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// If a pattern has "*" or "$", it covers another pattern if and only if it matches the samples of that pattern.
+// A pattern with "*" or "$" covers another pattern if and only if it matches that pattern's samples.
 func TestSamplesAgreeWithWithin(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// ClassesOf leaves out crawlers for which all decisions, except decisions about crawling, are the same as for everyone.
-// This is true for every identity. The other classes are the same as in Classes.
+// ClassesOf leaves out a crawler if its decisions are the same as for everyone with every identity. Decisions about
+// crawling may differ. The other classes are the same as in Classes.
 func TestClassesOf(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	left, kept, rounds := 0, 0, testkit.Rounds(60, 300)

@@ -9,7 +9,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// "crawl-delay: none" removes a wider rule's delay, and not one of its own audience.
+// A rule with "crawl-delay: none" removes the delay that a rule for a wider audience sets. It does not remove a delay
+// that another rule for the same audience sets.
 func TestNoCrawlDelay(t *testing.T) {
 	token := func(name string) []policy.Audience {
 		return []policy.Audience{{Kind: policy.ForToken, Name: name}}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Policies can share their crawlers, whatever tokens their rules add.
+// Policies can share a table of crawlers, even if their rules name further tokens.
 func TestCrawlerTableIsShared(t *testing.T) {
 	crawlers := []Crawler{{Token: "OneBot", Operator: "One", Category: "search"}, {Token: "OneBot-Image", Operator: "One", Follows: []string{"OneBot"}}, {Token: "ONEBOT", Operator: "Two"}}
 	table := NewCrawlerTable(crawlers)

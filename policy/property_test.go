@@ -159,7 +159,7 @@ func checkStatements(t *testing.T, p *policy.Policy, q policytest.Question, want
 	}
 }
 
-// outcome returns the verdict of statements, using only the definitions of Overrides and SetsAside.
+// outcome computes the verdict of statements directly from the methods Overrides and SetsAside.
 func outcome(p *policy.Policy, all []policy.Applied, now time.Time) (verdict policy.Verdict, limits []*policy.Qualifiers) {
 	permits := func(a *policy.Applied) bool {
 		return a.Statement.Allow && (a.Statement.Qualifiers == nil || !a.Statement.Qualifiers.TimeLimit.Passed(now))

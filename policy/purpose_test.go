@@ -9,7 +9,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A usage purpose must match the whole name of a purpose. A "$" at its end makes no difference.
+// The pattern of a usage purpose must match the complete name of a purpose, not only its beginning. So a "$" at the end
+// of the pattern makes no difference.
 func TestUsagePurposes(t *testing.T) {
 	for pattern, want := range map[string]map[string]bool{
 		"news":    {"news": true, "newsletter": false, "old-news": false},

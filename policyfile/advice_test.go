@@ -23,7 +23,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// advice is a kind of message with the change that the message suggests. The change must not affect any decision.
+// advice is a kind of message that suggests a change of the file. follow makes this change, which must not affect any
+// decision.
 type advice struct {
 	code   string
 	says   *regexp.Regexp // matches the message; a group, if any, is the line that the author should change

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A policy file can list a crawler with each name that CanBeListed accepts, and name it in rules and tests. This is true
-// even if the name alone would mean other crawlers.
+// If CanBeListed accepts a name, a policy file can list a crawler with this name, and use the name in rules and tests.
+// This is true even for a name that would mean other crawlers if no crawler with this name was listed.
 func TestCanBeListed(t *testing.T) {
 	for name, valid := range map[string]bool{
 		"GPTBot": true, "HouseBot": true, "AI2000Bot": true, "Some Crawler": true,

@@ -108,7 +108,7 @@ rules:
 	}
 }
 
-// TestExpectationAsWritten checks that parsing the output of String gives the same test.
+// TestExpectationAsWritten checks that the String method of a test returns the line that the test was parsed from.
 func TestExpectationAsWritten(t *testing.T) {
 	for _, line := range []string{
 		"Googlebot may crawl /news/", "everyone may not index /", "verified category:search may not present-snippet https://www.example.com/?a=b",

@@ -262,7 +262,8 @@ enforcement: block`,
 	},
 }
 
-// TestClosedHostIsHintedOnce checks that the paths of one rule get one hint, if a host disallows all of them.
+// TestClosedHostIsHintedOnce has a rule with several paths for a completely disallowed host. There is one hint for the
+// rule, not one for each path.
 func TestClosedHostIsHintedOnce(t *testing.T) {
 	t.Parallel()
 	_, ds := Load("policy.yaml", []byte(`version: 1
@@ -335,7 +336,7 @@ func TestFixesWork(t *testing.T) {
 }
 
 // TestNoindexThatCanBeRead checks that the warning hidden-noindex appears only if search engines may not fetch the
-// page. For a whole host, another check already has a message.
+// page. The warning is not needed if a whole host is disallowed, because another check reports this.
 func TestNoindexThatCanBeRead(t *testing.T) {
 	t.Parallel()
 	for name, file := range map[string]string{

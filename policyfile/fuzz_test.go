@@ -122,8 +122,8 @@ var templates = []string{
 	"for: everyone\n    allow: {present: {paths: /a/, must-use-resource: X}}",
 }
 
-// TestHostileFiles loads files that need the most work for each byte. It does not measure time. If loading does not
-// end, the time limit of the test stops it.
+// TestHostileFiles loads files that need the most work for each byte. It does not measure the time, but fails at the
+// time limit of the test program if loading does not end.
 func TestHostileFiles(t *testing.T) {
 	size := MaxSize - 64
 	if !testkit.Long() {
@@ -163,7 +163,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// wildFile returns rules that use the same set of wildcard patterns many times.
+// wildFile returns a policy file with a named set of wildcard patterns, and with rules that use this set many times.
 func wildFile(paths, disallow, allow int) []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\nresources:\n  many:\n")

@@ -118,8 +118,8 @@ func TestLengthOfPaths(t *testing.T) {
 	}
 }
 
-// TestErrorsAmongManyWarnings checks that an error is reported even if many warnings precede it. Only the text output
-// sums up the warnings.
+// TestErrorsAmongManyWarnings checks that an error is reported even if many warnings precede it. Load returns every
+// diagnostic; only the text output summarizes the warnings.
 func TestErrorsAmongManyWarnings(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n  - for:\n")

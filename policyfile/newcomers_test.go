@@ -8,7 +8,7 @@ import (
 )
 
 // newcomers are goals in plain words, with the rules that people write if they have read only the README. The tests
-// define what the words mean. If the rules do not have this meaning, a message must say what to write instead.
+// define the goal exactly. If the rules do not achieve the goal, a message must say what to write instead.
 var newcomers = []struct {
 	words, rules string
 	tests        []string
@@ -320,7 +320,8 @@ func TestNewcomers(t *testing.T) {
 				f, ds := LoadWith("policy.yaml", []byte(file), Options{Now: testNow})
 				said := ds.Text()
 				if f == nil {
-					// The messages must not depend on the tests, because a newcomer does not write any.
+					// Load the rules without the tests, because a newcomer does not write tests, and the messages must
+					// not depend on them.
 					_, ds = LoadWith("policy.yaml", []byte("version: 1\nrules:\n"+rules), Options{Now: testNow})
 					said = ds.Text()
 				}

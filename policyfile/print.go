@@ -18,8 +18,8 @@ import (
 // PrintOptions configures how a policy is printed.
 type PrintOptions struct {
 	Header string
-	// Comments maps the index of a rule in Spec.Rules to the comment that is printed before the rule. LineComments maps
-	// the line of a statement to the comment that is printed before the statement. Comments are written without "#".
+	// Comments maps the index of a rule in Spec.Rules to the comment to print before the rule. LineComments maps the
+	// line of a statement to the comment to print before the statement. Comments are written without "#".
 	Comments     map[int]string
 	LineComments map[int]string
 	KeyComments  map[string]string // comments before the keys of the file, such as "publish"

@@ -20,7 +20,8 @@ type grammar struct {
 	n    int             // a counter that makes names different
 }
 
-// object returns a map. It always has the first keys, whose number is always, and each of the other keys at random.
+// object returns a map made from pairs of a key and a value. The first pairs, up to the number always, are always in
+// the map. Each of the other pairs is added at random.
 func (g *grammar) object(always int, pairs ...any) map[string]any {
 	m := map[string]any{}
 	for i := 0; i < len(pairs); i += 2 {

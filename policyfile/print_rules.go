@@ -29,7 +29,7 @@ func printRules(w *printer, spec *policy.Spec) {
 	})
 }
 
-// mention is a path or the name of a set in a list of paths, with the settings that are printed next to it.
+// mention is a path or the name of a set in a list of paths, with the settings to print next to it.
 type mention struct {
 	text       string
 	comment    string
@@ -75,8 +75,8 @@ func printStatements(w *printer, r *ruleReader) {
 	}
 }
 
-// mention returns the path or set that is printed for the first statements of a list. used is the number of statements
-// that it stands for, because a set or a combined usage produces several statements.
+// mention returns the path or set to print for the first statements of a list. used is the number of statements that it
+// stands for, because a set or a combined usage produces several statements.
 func (w *printer) mention(list []policy.Statement) (key string, m mention, used int) {
 	s := &list[0]
 	parts, key := []policy.UsagePart{{Usage: s.Usage, Qualifiers: s.Qualifiers}}, s.Usage.String()

@@ -4,7 +4,7 @@ package policyfile
 
 import "testing"
 
-// Each file is almost the same as a file that gets a warning, but does not get the warning itself.
+// Each entry has a file that must not get the message with the code, and a similar file, near, that gets it.
 var silent = []struct{ name, code, file, near string }{
 	{"everyone-else is disallowed on another host", "only-disallowed", `
   - for: everyone-else

@@ -116,7 +116,7 @@ func TestSummaryOfPreferences(t *testing.T) {
 	}
 }
 
-// Numbers of crawlers change with the catalog, so the test replaces them with N.
+// The test replaces the numbers of crawlers in a summary with N, because they change with the catalog.
 func TestSummaryText(t *testing.T) {
 	t.Parallel()
 	number := regexp.MustCompile(`\d+`)
@@ -267,7 +267,8 @@ func TestSummaryOfMergedRobotsTxt(t *testing.T) {
 	}
 }
 
-// The text has the number of hosts without a summary, even if no row differs between the other hosts.
+// If there are too many hosts to summarize, the text contains the number of the remaining hosts. This is true even if
+// all summarized hosts have the same rows.
 func TestSummaryOfHostsThatAreNotLookedAt(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -135,7 +135,7 @@ func (s *HostSummary) rows(brief, alone bool) (rows []SummaryRow) {
 	return rows
 }
 
-// addPaths adds the paths for which some clients have a different answer than for a page that no rule mentions.
+// addPaths adds a path if the answer for some clients differs from the answer for a page that no rule mentions.
 func (s *HostSummary) addPaths(q *question, not bool, add func(label, text string, path bool)) {
 	for i := range s.Paths {
 		if p := &s.Paths[i]; p.about == q && (not && p.Lost || !not && p.Gained) {

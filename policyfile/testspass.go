@@ -11,15 +11,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// These are the codes for a failing test. The first code is for a new policy text, and the second code is for a text
-// that was accepted before.
+// These are the codes for a failing test. The first code is for a new policy text, and the second code is for a
+// previously accepted text.
 const (
 	codeTestFails    = "expectation-failed"
 	codeTestFailsNow = "expectation-no-longer-holds"
 )
 
 // notRun holds the codes for tests that did not run. The first code is for a new policy text, and the second code is
-// for a text that was accepted before.
+// for a previously accepted text.
 var notRun = []string{"too-many-rules", "more-than-allowed"}
 
 // IsFailedTest reports whether a diagnostic is about a failing test of the policy.

@@ -134,7 +134,7 @@ const (
 	apart   = `names of crawlers belong under "for", and paths under a usage, as in "allow: {crawl: /a/}"`
 )
 
-// These are the names of the maps for which misplaced returns advice.
+// These names are arguments of misplaced, which returns advice about the keys of these maps.
 const (
 	theFile = "the file"
 	aRule   = "a rule"
@@ -189,8 +189,8 @@ func (p *parser) misplaced(within, key, value *yaml.Node, what string) string {
 	return ""
 }
 
-// onlyIndexes reports whether a rule only allows indexing. Only then does its end date have an equivalent in a policy
-// file.
+// onlyIndexes reports whether a rule only allows indexing. If so, its end date can be written as a time limit of this
+// entry.
 func onlyIndexes(rule *yaml.Node) bool {
 	for i := 0; i+1 < len(rule.Content); i += 2 {
 		key, value := rule.Content[i].Value, rule.Content[i+1]
@@ -290,7 +290,7 @@ func ownRule(names string) string {
 	return writeInstead("{for: "+names+", allow: {crawl: /}}", " under \"rules\", with the path that is disallowed")
 }
 
-// pathsIn returns the paths in a value, as they are written in the file. If the value contains anything else, pathsIn
+// pathsIn returns the paths in a value, in the spelling of the file. If the value contains anything else, pathsIn
 // returns "".
 func pathsIn(value *yaml.Node) string {
 	if isPath(value.Value) {
@@ -341,7 +341,7 @@ func (p *parser) ruleInFile(key, value *yaml.Node) string {
 	return ""
 }
 
-// settingLine returns the line to write for a key that belongs in the section publish, rights or enforcement. For other
+// settingLine returns the line to write for a misplaced key of the section publish, rights or enforcement. For other
 // keys it returns "".
 func (p *parser) settingLine(key string, value *yaml.Node) string {
 	text := lint.AsWritten(value.Value)

@@ -169,8 +169,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestWordsThatSayTheOpposite has words that remove a restriction or allow something. The message must not suggest a
-// line that disallows something.
+// TestWordsThatSayTheOpposite loads files with unknown words that remove a restriction or allow something, such as
+// "noindex: false". The message about such a word must not suggest a line that disallows something.
 func TestWordsThatSayTheOpposite(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][2]string{
@@ -236,8 +236,8 @@ func TestWordsWithoutALine(t *testing.T) {
 	}
 }
 
-// fileWith returns a file with a line at a place. If the line begins with a key that belongs elsewhere, fileWith puts
-// it there.
+// fileWith returns a policy file that contains a line at the given place. If the line begins with a key that belongs in
+// another place, fileWith puts the line in that place instead.
 func fileWith(place, line string) (file string, ok bool) {
 	const rule = "version: 1\nrules:\n  - for: everyone\n    intended: [disallows-search, site-not-indexed]\n"
 	key, _, _ := strings.Cut(line, ":")

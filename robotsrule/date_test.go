@@ -40,8 +40,8 @@ func TestDateForms(t *testing.T) {
 				at = at.UTC()
 			}
 			text := at.Format(f)
-			// If the text has no zone, both parsers use UTC. The names of other zones than UTC are replaced by numbers,
-			// because time.Parse does not know the names.
+			// If the text has no zone, both parsers use UTC. For the comparison with time.Parse, the names of zones are
+			// replaced with numeric offsets, because time.Parse does not know the offsets of all names.
 			want, err := time.Parse(strings.ReplaceAll(f, "MST", "-0700"), at.Format(strings.ReplaceAll(f, "MST", "-0700")))
 			if err != nil {
 				t.Fatalf("%q does not read its own %q: %v", f, text, err)

@@ -19,9 +19,9 @@ import (
 // is not a Date, because the draft refers to RFC 8941, which does not have Dates. A parser for RFC 8941 would discard
 // the whole field.
 //
-// Usually there is one member, or none. If a rule has several values, because some of them cannot be read, each further
-// value needs its own member. These members come first, because readers of draft -02 read the field as a Dictionary and
-// use only the last member.
+// Usually there is one member, or none. If a rule has several values, for example a valid and a malformed one, each
+// further value needs its own member. These members come first, because readers of draft -02 read the field as a
+// Dictionary and use only the last member.
 //
 // Permissive words are left out, because in the draft all rules are restrictive. Unknown rules that RFC 8941 cannot
 // express are left out, too. The order is always the same.

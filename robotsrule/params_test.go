@@ -40,9 +40,9 @@ func unmarshal(t *testing.T, text string) (members []*httpsfv.Params) {
 	return members
 }
 
-// checkParams checks that s can be written as valid Robots-Tag members of one audience. The text must be readable as a
-// List and, except for further values of a rule, as a Dictionary. Reading and writing it again must not change it. It
-// must not have permissive words.
+// checkParams checks that s can be written as valid Robots-Tag members of one audience. The written text must be a
+// valid List, and also a valid Dictionary if no rule has several values. Reading and writing the text again must not
+// change it. The text must not contain permissive words.
 func checkParams(t *testing.T, s Set) {
 	t.Helper()
 	text := marshal(t, s.Params())
@@ -73,7 +73,7 @@ func checkParams(t *testing.T, s Set) {
 	}
 }
 
-// plainIndex returns the part of s about indexing that Robots-Tag can express.
+// plainIndex returns the value of s.index as it is after s was written as Robots-Tag and read again.
 func plainIndex(s Set) uint8 {
 	if s.Has("noindex") {
 		return noindexPlain

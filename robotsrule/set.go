@@ -159,9 +159,9 @@ func (s Set) mayNoindex() bool {
 // understand as such a noindex.
 func (s Set) PlainNoindex() bool { return s.index == noindexPlain || s.mayNoindex() }
 
-// contradicts reports whether the word w, which is one of the sorted words, has no effect in s. This is the case for a permissive
-// word if s has the opposite rule, and for a name without a value if s has the rule with a value. A malformed value is
-// kept next to a valid one, because a reader may understand it.
+// contradicts reports whether w, one of the sorted words, has no effect in s. This is the case for a permissive word if
+// s has the opposite rule, and for a name without a value if s has the rule with a value. A malformed value is kept
+// next to a valid one, because a reader may understand it.
 func (s Set) contradicts(w string, words []string) bool {
 	name, valued := wordName(w)
 	switch {

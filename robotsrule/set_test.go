@@ -92,8 +92,8 @@ func TestUnionLaws(t *testing.T) {
 	}
 }
 
-// naive is an independent interpretation of a list of rules: the uses that it allows to a search engine. It only
-// compares words and numbers.
+// naive holds what a list of rules allows a search engine to do. It is computed by a second, simple implementation that
+// only compares words and numbers.
 type naive struct {
 	index, embed, follow, archive, cache, translate, images bool
 	snippet, video, image                                   int64

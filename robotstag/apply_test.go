@@ -256,8 +256,8 @@ func TestMergeLimits(t *testing.T) {
 	if got, problems := apply(ours, Usage{}, RobotsTagField, append(slices.Repeat([]string{"*;a=\"" + strings.Repeat("x", 200) + `"`}, 300), "*;nosnippet")...); strings.Contains(got[0], "nosnippet") || !slices.Contains(problems, Unread) {
 		t.Errorf("more than %d bytes are read: %q, %v", readLimit, got, problems)
 	}
-	// The rules for everyone already include the rule of ourbot, so ourbot does not get a member. This is true even
-	// though the rules for everyone need two members.
+	// The merged rules for everyone include the rule for ourbot, so ourbot does not need a member. The rules for
+	// everyone need two members here, because the rule foo has two values.
 	if got, problems := apply(list("*", "noindex", "ourbot", "foo:2"), Usage{}, RobotsTagField, "*;foo=1, *;foo=2"); !slices.Equal(got, []string{"*;foo=2, *;noindex;foo=1"}) || problems != nil {
 		t.Errorf("%q, %v", got, problems)
 	}
@@ -290,7 +290,7 @@ func TestUnknownRuleIsNoUserAgent(t *testing.T) {
 	for theirs, want := range map[string]string{
 		"max-snippet:z:1, z=1": "noarchive, max-snippet:z:1, z=1",
 		`"z=1;nosnippet`:       `noarchive, "z=1;nosnippet`,
-		// The text after the comma belongs to the date.
+		// The text after the comma is part of the malformed date, and not a rule for a user agent.
 		"unavailable_after:0000000, 00!a:1": "noarchive, unavailable_after:0000000, 00!a:1",
 	} {
 		h := http.Header{XRobotsTagField: {theirs}}
@@ -304,8 +304,8 @@ func TestUnknownRuleIsNoUserAgent(t *testing.T) {
 // contentUsageField is the name of the first field with preferences.
 var contentUsageField = rights.ContentUsage.Field
 
-// preferences returns preferences that are published as Content-Usage. The three letters are for train-ai, ai-use and
-// search: y, n, or a space for unknown.
+// preferences returns preferences for the field Content-Usage. The three letters stand for train-ai, ai-use and search.
+// Each is y (allowed), n (disallowed) or a space (unstated).
 func preferences(letters string) Usage {
 	u := Usage{Publish: &policy.Publish{ContentUsage: policy.On}}
 	for i, c := range letters {
@@ -314,7 +314,8 @@ func preferences(letters string) Usage {
 	return u
 }
 
-// For each usage, the preference of either side applies (draft-ietf-aipref-vocab section 5.1).
+// If only the policy or only the upstream has a preference for a usage, it applies. If both have one, they are combined
+// (draft-ietf-aipref-vocab section 5.1).
 func TestCombine(t *testing.T) {
 	for _, c := range []struct{ a, b, want string }{
 		{"nny", "   ", "nny"}, {"   ", "nny", "nny"}, {"n  ", " n ", "nn "}, {"yyy", "n n", "nyn"}, {"  y", "  n", "  n"}, {" y ", "   ", " y "},

@@ -21,8 +21,8 @@ func benchValues(crawlers int) *Values {
 	return v
 }
 
-// TestApplyAllocations checks the allocations of Apply. It allocates one array if the response has no fields yet, and
-// nothing if the fields already have the final values.
+// TestApplyAllocations checks the allocations of Apply. If the response has no fields yet, Apply allocates one array.
+// If the fields already have the final values, Apply does not allocate anything.
 func TestApplyAllocations(t *testing.T) {
 	v := benchValues(3)
 	h := http.Header{RobotsTagField: nil, XRobotsTagField: nil, contentUsageField: nil}

@@ -11,7 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 )
 
-// oddPolicies returns policies with weaker limits and later dates than the odd values in the tests.
+// oddPolicies returns the header fields of several policies. Their limits are weaker and their dates later than in the
+// odd values of the tests, so merging must keep the odd values.
 func oddPolicies(t *testing.T) (all []*Values) {
 	t.Helper()
 	for _, members := range [][]Member{
@@ -50,8 +51,8 @@ func checkOdd(t *testing.T, readers []crawlertest.Reader, theirs, ours, merged [
 	}
 }
 
-// An odd value must not make a valid value ineffective. If some reader finds a restriction in an upstream's field, it
-// also finds the restriction in the merged field.
+// An odd value in one field must not make a valid value in the other one ineffective. If some reader finds a
+// restriction in an upstream's field, it also finds the restriction in the merged field.
 func TestOddValues(t *testing.T) {
 	tests := []struct {
 		field   string

@@ -41,7 +41,8 @@ func compile(t *testing.T, rules ...policy.Rule) *policy.Policy {
 	return p
 }
 
-// The test has the rules for each decision, and decisions without rules.
+// Each case has a statement of a policy, and the robots control rules that it leads to. Some statements do not lead to
+// any rules.
 func TestRules(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -122,7 +123,8 @@ func TestPreferences(t *testing.T) {
 	}
 }
 
-// Preferences only appear in the fields that the policy publishes, as in robots.txt.
+// A preference only appears in header fields of vocabularies that the policy publishes. This is the same as for the
+// lines of robots.txt.
 func TestPreferencesAreSwitchedOff(t *testing.T) {
 	rules := []policy.Rule{{Statements: []policy.Statement{say(false, policy.TrainAI, "/")}, For: []policy.Audience{everyone}}}
 	p := policy.Compile(&policy.Spec{Rules: rules, Publish: policy.Publish{ContentSignal: policy.On}})
@@ -154,8 +156,8 @@ func TestNoAI(t *testing.T) {
 	}
 }
 
-// Control tokens do not have a member, because they do not read headers. A rule for a category has a member for each of
-// its crawlers.
+// Control tokens do not get a member, because no client with such a name reads headers. A rule for a category has a
+// member for each of its crawlers.
 func TestMembers(t *testing.T) {
 	p := compile(t,
 		policy.Rule{For: []policy.Audience{everyone}, Statements: []policy.Statement{say(false, policy.PresentSnippet, "/")}},

@@ -103,8 +103,8 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 	}
 }
 
-// ACAP calls some qualifiers not ready. If the publisher switches action-requests on, these qualifiers are published
-// without a warning.
+// ACAP describes some qualifiers as "not ready". If the policy switches action-requests on, these qualifiers are
+// published without a warning.
 func TestUnreadyQualifiersWhereAsked(t *testing.T) {
 	s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    allow:\n      present: {paths: /news/, must-include-resource: /credit.html}\n"+
 		"publish: {acap: full, action-requests: on}\n"))

@@ -34,8 +34,8 @@ func fieldsOf(p *site.Page) http.Header {
 	return h
 }
 
-// If a target is not compared with patterns, its page gets the restrictions of all paths on the host. The page does not
-// get anything else.
+// Some targets need too much work to be compared with patterns. Their pages get all restrictions that any path on the
+// host has, and nothing else.
 func TestUnreadTargets(t *testing.T) {
 	s := load(t, `version: 1
 publish: {tdmrep: on}
@@ -136,7 +136,7 @@ func TestUnreadTargetsAreStrictest(t *testing.T) {
 	}
 }
 
-// laxer returns the rules in some fields that are not in all, or "" if there is none.
+// laxer returns a restriction that the header some has and the header all lacks, or "" if there is none.
 func laxer(t *testing.T, all, some http.Header) string {
 	t.Helper()
 	for _, agent := range []string{"otherbot", "alphabot", "alphabot-image", "betabot", "gammabot", "deltabot", "epsilonbot", "zetabot", "gptbot", "googlebot", "ccbot"} {

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// BenchmarkLoad loads files of 1 MiB that are expensive to load. Some of the files have twice as many rules as the
-// previous file, so their time should be about twice as long. Peak-MB is the maximum heap size.
+// BenchmarkLoad loads files of 1 MiB that are expensive to load. In the series of files with many rules, each file has
+// twice as many rules as the previous one, and should take about twice as long. Peak-MB is the maximum heap size.
 func BenchmarkLoad(b *testing.B) {
 	files := policytest.Hostile(policyfile.MaxSize)
 	files["1200-rules"] = policytest.ManyRules(1200)

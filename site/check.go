@@ -24,7 +24,7 @@ const maxElements = 20
 // maxNames is the largest number of crawlers that a header can name without a warning.
 const maxNames = 50
 
-// maxSamples is the maximum number of paths, on all hosts together, for which headers are checked.
+// maxSamples is the maximum number of checked paths on all hosts together.
 const maxSamples = 1000
 
 // check reports the parts of the policy that channels cannot express, for every host with different rules.
@@ -41,8 +41,8 @@ func (s *Site) check() []policy.Problem {
 	return append(problems, s.checkRights()...)
 }
 
-// sample is an example path for which the headers are checked. It was made from a pattern, and has the pattern's place
-// in the policy.
+// sample is an example path whose headers are checked. It was made from a pattern, and has the pattern's place in the
+// policy.
 type sample struct {
 	path string
 	pos  policy.Pos
@@ -160,7 +160,7 @@ func publicRegisters(p *policy.Publish) string {
 	return strings.Join(names, ", ")
 }
 
-// maxRegisterHosts is the maximum number of hosts for which rights documents and signals are checked.
+// maxRegisterHosts is the maximum number of hosts whose rights documents and signals are checked.
 const maxRegisterHosts = 50
 
 // checkRights reports where rights documents and signals are stricter than the policy, and where two of them differ. It

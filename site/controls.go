@@ -102,8 +102,8 @@ func (s *Site) controlState(x crawlers.Control, u policy.Usage, in ControlScope,
 // maxControlHosts limits how many hosts of a rule have their controls shown.
 const maxControlHosts = 100
 
-// controlQueries yields the queries for which a rule makes the control x necessary. Each comes with a text that names
-// its path or host for people. If q has a path, only q itself can be yielded. Otherwise, controlQueries yields a query
+// controlQueries yields the queries for which a rule makes the control x necessary. Each query comes with a text that
+// describes its path and host. If q has a path, only q itself can be yielded. Otherwise, controlQueries yields a query
 // for an example of each pattern, on the host of q or on each host of the rule.
 func (s *Site) controlQueries(x crawlers.Control, q policy.Query) iter.Seq2[policy.Query, string] {
 	return func(yield func(policy.Query, string) bool) {
@@ -172,8 +172,7 @@ func (s *Site) decides(r *policy.Rule, x crawlers.Control, q policy.Query) bool 
 	})
 }
 
-// controlSent reports whether the site sends a control that its operator will read, whatever the reason for sending it
-// is.
+// controlSent reports whether the site sends a control to its operator. The reason for sending it does not matter.
 func (s *Site) controlSent(x crawlers.Control, q policy.Query) bool {
 	switch x.Kind {
 	case crawlers.ControlToken:

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 )
 
-// told says which of their controls the operators find. For each operator, a separate reader follows only the
-// documentation of this operator.
+// told holds which operators find their own control in what a site sends. For each operator, the test has a reader that
+// only follows the documentation of this operator.
 type told struct {
 	google, apple   bool // the token's group in robots.txt disallows the page
 	bing, amazon    bool // noarchive reaches the crawler by its header or by a meta tag with its name
@@ -91,7 +91,7 @@ func TestOperatorsControls(t *testing.T) {
 	}
 }
 
-// A path that is too long to compare gets the controls of all paths.
+// If a path is too long to compare with patterns, its response has the controls that any path on the host has.
 func TestControlsOfLongPaths(t *testing.T) {
 	s, _ := Load("policy.yaml", []byte("version: 1\nrules: [{for: everyone, disallow: {train-ai: /archive/}}]\n"))
 	sent := s.Page("www.example.com", "/"+strings.Repeat("a%2f", 9000), time.Now()).header()["X-Robots-Tag"]

@@ -86,8 +86,8 @@ func costlyPaths() map[string]string {
 	}
 }
 
-// For any policy, deciding about a path of 16 KB takes at most fifty times as long as for the example policy. If
-// comparing the path would need more work, the path is disallowed.
+// Deciding about a path of 16 KB takes at most fifty times as long with an expensive policy as with the example policy.
+// This is possible because a path that needs too much work is disallowed without comparing it.
 func TestCostOfAPath(t *testing.T) {
 	testkit.Slow(t)
 	if testing.Short() {

@@ -37,23 +37,23 @@ type Explanation struct {
 	URL     string   `json:"url"`
 	Agent   string   `json:"agent"`
 	Crawler *Crawler `json:"crawler"` // nil if neither the policy nor the catalog has the crawler
-	// Others holds the tokens of other crawlers that Agent names. The server applies the strictest decision about any
-	// of these crawlers. Crawler is the crawler with this decision.
+	// Others holds the tokens of further crawlers that Agent names. The server applies the strictest decision about any
+	// of the named crawlers. Crawler is the crawler that this decision is about.
 	Others []string `json:"also_names,omitempty"`
 	Meant  string   `json:"did_you_mean,omitempty"` // if Crawler is nil, a crawler with a similar name
-	// MayCrawl is false if the policy disallows crawling for any of the paths that servers may read the URL as (see
-	// Target). However, the server never blocks an unrecognized client.
+	// MayCrawl is false if the policy disallows crawling for any of the paths that servers may understand the URL as
+	// (see Target). It can be false for an unrecognized client, too, although the server never blocks such a client.
 	MayCrawl bool `json:"may_crawl"`
 	// Unread is true if the site's own robots.txt would decide, but is not known. See May.
 	Unread bool    `json:"site_robots_txt_not_read,omitempty"`
 	Reason *Reason `json:"reason,omitempty"` // the reason for MayCrawl; nil if no rule decides
-	// MayNotIndex is the reason why pages and headers tell the crawler not to index the page. It is nil if they do not
-	// tell it so.
+	// MayNotIndex is the reason why pages and headers tell the crawler not to index the page. It is nil if the crawler
+	// may index the page.
 	MayNotIndex *Reason   `json:"may_not_index,omitempty"`
 	Despite     []Despite `json:"despite,omitempty"` // permissions that do not override Reason
 	ReadAs      string    `json:"read_as,omitempty"` // the path that decided, if it differs from the sent path
-	// AnyCase is true if the path is only disallowed in another letter case. A permission for the path in the sent
-	// letter case allows it.
+	// AnyCase is true if the path is allowed in the letter case in which the client sent it, but disallowed in another
+	// letter case.
 	AnyCase  bool       `json:"any_case,omitempty"`
 	Open     bool       `json:"always_allowed"`   // the server never blocks requests for this file
 	Expect   string     `json:"expect,omitempty"` // a line for the policy's expect section that states MayCrawl
@@ -186,13 +186,13 @@ func (s *Site) evaluate(q policy.Query, e *Explanation) (below bool) {
 }
 
 // Crawling returns the decision about crawling for a request. Unlike the server's verdict, it also decides for crawlers
-// that the policy does not know. These are never blocked, but they may not crawl everything.
+// that the policy does not know. The server never blocks such crawlers, but the policy can disallow paths for them.
 func (s *Site) Crawling(q policy.Query) policy.Decision {
 	d, _ := s.crawling(q)
 	return d
 }
 
-// reading is the reading of a request's target that decided.
+// reading is a way in which servers may read a request's target, with the query that it leads to.
 type reading struct {
 	effect.Reader
 	query  policy.Query
@@ -200,7 +200,7 @@ type reading struct {
 }
 
 // crawling returns the decision about the first disallowed reading of a target. If no reading is disallowed, it returns
-// the decision about the target as sent. by is the disallowed reading, or empty.
+// the decision about the target as sent. If a reading is disallowed, by is this reading.
 func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	t := s.TargetOf(q.Host, q.Path)
 	if name, _, _ := strings.Cut(t.Path, "?"); t.More == nil && name == "/robots.txt" {
@@ -210,7 +210,8 @@ func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	first := true
 	for p, q := range s.Queries(t, q) {
 		found := p.Decide(q)
-		// The site's own file is for readers of robots.txt, which compare the path as sent.
+		// Lines of the site's own robots.txt only apply to the path as sent, because crawlers compare this path with
+		// robots.txt.
 		ofSite := found.Rule != nil && found.Rule.Fallback
 		if found.Verdict == policy.Disallowed && (first || !ofSite) {
 			return found, reading{p, q, q.Path == t.Path}
@@ -228,8 +229,8 @@ func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	return d, by
 }
 
-// who sets the recognized crawler. ids are the crawlers that the agent means, and decides is the crawler that the
-// strictest decision is about.
+// who sets the fields of e about the crawler. ids are the crawlers that the agent may mean. decides is the one with the
+// strictest decision, or 0 if no crawler was recognized.
 func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.CrawlerID) {
 	if decides == 0 {
 		e.Meant = s.meant(e.Agent)
@@ -252,8 +253,8 @@ func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.Crawle
 	}
 }
 
-// mayNotIndex returns the reason why headers and meta tags tell a crawler not to index a page. It returns nil if they
-// do not tell it so, or if the crawler does not read pages.
+// mayNotIndex returns the reason why headers and meta tags tell a crawler not to index a page. It returns nil if the
+// crawler may index the page or does not read pages.
 func (s *Site) mayNotIndex(q policy.Query) *Reason {
 	if info := s.Policy.CrawlerInfo(q.Crawler); !info.ReadsPages() {
 		return nil

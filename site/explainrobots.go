@@ -60,7 +60,8 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	return c
 }
 
-// leavesOpen reports whether robots.txt leaves the crawler out, and allows it the path.
+// leavesOpen reports whether robots.txt does not name the crawler because it is rare, and therefore allows it to crawl
+// the path.
 func leavesOpen(read robotsserve.Explanation) bool {
 	return read.LeftOut && (len(read.Lines) == 0 || !strings.HasPrefix(read.Lines[0].Text, "Disallow: "))
 }
@@ -116,7 +117,7 @@ func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) stri
 		"Crawlers only compare the lengths of its patterns, so robots.txt has the stricter rule", d.Verdict)
 }
 
-// byEdge describes whether the server blocks a request that robots.txt does not disallow.
+// byEdge describes whether the server blocks a request although robots.txt does not disallow the path.
 func (s *Site) byEdge(d policy.Decision) string {
 	if d.Verdict == policy.Disallowed && s.Policy.Mode(d) == policy.ModeBlock {
 		return "the server blocks it"

@@ -68,8 +68,8 @@ func (id *Identity) write(b *strings.Builder) {
 	}
 }
 
-// quoted returns a line in the form for a list in YAML. It only needs quotes if it ends in a colon, which is possible
-// at the end of a path.
+// quoted returns a line as it must be written in a YAML list. It only needs quotes if it ends in a colon, which is
+// possible at the end of a path.
 func quoted(line string) string {
 	if !strings.HasSuffix(line, ":") {
 		return line

@@ -60,7 +60,8 @@ func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID)
 const maxLimitQueries = 2_000_000
 
 // LimitTexts describes the rate limits of the server. It returns a text for each limit and each enforced crawl-delay
-// that applies to any crawler. If the policy is too large, the last text has the number of limits without a text.
+// that applies to any crawler. If the policy is too large, some limits are not described. In this case, the last text
+// contains the number of these limits.
 func (s *Site) LimitTexts(now time.Time) (all []string) {
 	dryRun := map[policy.Mode]string{policy.ModeBlock: "", policy.ModeLog: " (in dry run)"}
 	queries, left := 0, 0
@@ -86,12 +87,13 @@ func (s *Site) LimitTexts(now time.Time) (all []string) {
 	return all
 }
 
-// limitedNames names the audiences of everyone without unlisted clients, which are never limited.
+// limitedNames has the names for the audiences "everyone" and "everyone-else" in texts about rate limits. They mention
+// only known crawlers, because unlisted clients are never limited.
 var limitedNames = map[policy.AudienceKind]string{policy.ForEveryone: "known crawlers", policy.ForEveryoneElse: "other known crawlers"}
 
 // limitedBy describes the crawlers and hosts that a rule limits, and the search engines of its audiences that it does
-// not limit. It returns "" if the rule does not limit any crawler. queries counts the questions. If there are too many,
-// limitedBy stops.
+// not limit. It returns "" if the rule does not limit any crawler. queries counts the necessary decisions. limitedBy
+// stops when it reaches maxLimitQueries.
 func (s *Site) limitedBy(r *policy.Rule, delay bool, now time.Time, queries *int) string {
 	hosts := r.Hosts
 	if len(hosts) == 0 {

@@ -38,8 +38,8 @@ func share(l policy.Limit, servers int) (burst int, interval time.Duration) {
 }
 
 // Take counts a request against its limits under the policy p. Each limit is divided by the number of servers. If the
-// request is over a limit, Take returns the limit, the mode, which is at most maxMode, and the time to wait. In that
-// case, the request is not counted against any limit with the same mode.
+// request is over a limit, Take returns the limit, its mode, and the time to wait. The mode is at most maxMode. A
+// request over a limit is not counted against any limit with the same mode.
 func (l *Limiter) Take(p *policy.Policy, now time.Time, servers int, maxMode policy.Mode, limits []Limit) (over *Limit, mode policy.Mode, wait time.Duration) {
 	for _, mode := range [...]policy.Mode{policy.ModeBlock, policy.ModeLog} {
 		var keyBuf [4]limitKey

@@ -108,13 +108,14 @@ func TestLimiterConcurrently(t *testing.T) {
 	if n := allowed.Load(); n != 60 {
 		t.Errorf("%d allowed", n)
 	}
-	// The 3,940 denied requests do not increase the time to wait.
+	// The 3,940 denied requests above do not make the crawler wait longer.
 	if _, wait, ok := l.allow(start.Add(time.Second), 1, limitKey{Crawler: "GPTBot", Limit: sixty}); !ok {
 		t.Errorf("a second later it has to wait %v more", wait)
 	}
 }
 
-// If one bucket is empty, the request does not take anything from the other buckets.
+// If a request has several limits and the bucket of one of them is empty, the request does not take anything from the
+// buckets of the others.
 func TestLimiterTakesFromAllOrNone(t *testing.T) {
 	t.Parallel()
 	var l Limiter

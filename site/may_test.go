@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// The claim cannot be judged as long as the site's own robots.txt may change the answer. It does not say "may" if the
-// server blocks the client.
+// As long as the site's own robots.txt is not known and may change the answer, it cannot be judged whether the crawler
+// may crawl the page. If the server blocks the client, the answer is never that it may.
 func TestMayCrawl(t *testing.T) {
 	t.Parallel()
 	s, ds := Load("p.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /a/}\n  - for: Bytespider\n    identity: verified\n    allow: {crawl: /}\n  - for: Bytespider\n    disallow: {crawl: /}\n    enforce: block\n  - for: Bingbot\n    disallow: {index: /}\n"))

@@ -9,8 +9,8 @@ type Memory struct {
 	Readings Readings // the versions of robots.txt that crawlers have fetched
 }
 
-// NewMemory returns an empty memory. It is smaller if ofOneHost is true, which means that the policy is only for one
-// host.
+// NewMemory returns an empty memory. Set ofOneHost for a policy that is only for one host. The memory then remembers
+// less, because there can be thousands of such policies.
 func NewMemory(ofOneHost bool) *Memory {
 	m := &Memory{Readings: Readings{maxReaders: maxReaders, maxSites: maxReadSites}}
 	if ofOneHost {

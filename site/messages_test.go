@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// withoutExample maps codes to the reason why the page does not have an example file for them.
+// withoutExample lists the codes without an example file on the page, each with the reason.
 var withoutExample = map[string]string{
 	"file-too-large": "a file of more than 1 MiB", "too-many-rules": "thousands of rules", "robots-txt-too-large": "500 KiB of paths",
 	"line-too-long": "a path of 16 KiB", "hosts-not-rendered": "hundreds of hosts", "more-than-allowed": "needs a policy that was served before",
@@ -80,8 +80,8 @@ func TestChannelCodesAreReported(t *testing.T) {
 	}
 }
 
-// TestMessagesPage compares docs/reference/messages.md with the code. Each code has a heading. Below the heading there
-// is a file with its message, and a file that does not get the message.
+// TestMessagesPage compares docs/reference/messages.md with the code. Each code has a heading. Below the heading, the
+// page has an example file with its message, and a corrected file that does not get the message.
 func TestMessagesPage(t *testing.T) {
 	const name = "../docs/reference/messages.md"
 	page, err := os.ReadFile(name)
@@ -127,7 +127,7 @@ func TestMessagesPage(t *testing.T) {
 	}
 }
 
-// section returns the section of a code with the present title and message.
+// section returns the page's section about a code, with the title and the message that the code has now.
 func section(t *testing.T, code, text string) string {
 	t.Helper()
 	about, ok := pageCodes()[code]

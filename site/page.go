@@ -30,7 +30,8 @@ type Page struct {
 
 const maxPages = 4096
 
-// maxMatching limits the work of finding the page of a path. If a path needs more work, it gets the page for any path.
+// maxMatching limits the work of finding the page of a path. If a path needs more work, its responses get the Page that
+// applies to any path.
 const maxMatching = 1 << 20
 
 // pages is a cache of the Page of each path. The content of a Page only depends on the patterns that match the path, so
@@ -43,7 +44,7 @@ type pages struct {
 	plain *Page // the page of every path if there is no pattern
 
 	// index holds the number of each pattern whose statements headers or meta tags can show. foldedIndex does the same
-	// for paths in lower case.
+	// for comparisons with paths in lower case.
 	index, foldedIndex *pathpattern.Index[uint32]
 
 	mu    sync.RWMutex
@@ -135,9 +136,9 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, sent *Target, now
 	return page
 }
 
-// appendTarget appends the part of a key that distinguishes the page of a target from other pages of the host. The
-// part has at least one byte. If the page does not depend on letter case, appendTarget removes from t.More the paths
-// that do not change the page. If there is too much to compare, it sets t.Long.
+// appendTarget appends the part of a key that distinguishes the page of a target from other pages of the host. The part
+// has at least one byte. If the page does not depend on letter case, appendTarget also removes the paths from t.More
+// that do not change the page. If comparing would take too much work, it sets t.Long.
 func (ps *pages) appendTarget(key []byte, t *effect.PolicyTarget) []byte {
 	begin := len(key)
 	work := pathpattern.Work(maxMatching)
@@ -153,8 +154,8 @@ func (ps *pages) appendTarget(key []byte, t *effect.PolicyTarget) []byte {
 	return key
 }
 
-// appendMatches appends the numbers of the patterns that match a path, and a zero byte, to a key of the cache of pages.
-// These bytes are a section of the key.
+// appendMatches appends a section to a key of the cache of pages: the numbers of the patterns that match a path, and a
+// zero byte.
 func appendMatches(key []byte, index *pathpattern.Index[uint32], path string, work *pathpattern.Work) []byte {
 	index.MatchesWithin(path, work, func(id uint32) {
 		key = binary.AppendUvarint(key, uint64(id)+1)
@@ -162,8 +163,9 @@ func appendMatches(key []byte, index *pathpattern.Index[uint32], path string, wo
 	return append(key, 0)
 }
 
-// appendFolded appends a section for each reading of a target in lower case. It reports whether any of these sections
-// differs from the sections of the key from begin on.
+// appendFolded appends a section for each reading of a target in lower case. If the policies ps.Exact and ps.Folded are
+// the same, it leaves out sections that the key already has at begin or later. It reports whether it appended any
+// section.
 func (ps *pages) appendFolded(key []byte, begin int, folded string, more []string, work *pathpattern.Work) (_ []byte, adds bool) {
 	exact := len(key)
 	key = append(key, 0x80, 0) // not the end of a section, because the last byte of a longer number is not 0
@@ -185,8 +187,8 @@ func (ps *pages) appendFolded(key []byte, begin int, folded string, more []strin
 	return key, adds
 }
 
-// appendMore appends a section for each further reading of a target. It leaves out a reading if the key from begin on
-// already has its section. It returns the other readings.
+// appendMore appends a section for each further reading of a target. It leaves out sections that the key already has at
+// begin or later. rest are the readings whose sections were appended.
 func (ps *pages) appendMore(key []byte, begin int, more []string, work *pathpattern.Work) (_ []byte, rest []string) {
 	for _, path := range more {
 		end := len(key)
@@ -247,7 +249,8 @@ func (ps *pages) elements(members []robotstag.Member, declared []Declared, lift 
 	return metainject.NewLiftingSet(all, ps.tokens, lift)
 }
 
-// usage returns the usages for AI and search that pages state even without rules.
+// usage returns the preferences that every page starts with, before the decisions about its usages are added. They
+// contain only the settings of the policy's publish section.
 func (ps *pages) usage() robotstag.Usage {
 	return robotstag.Usage{Publish: &ps.Exact.Spec().Publish}
 }
@@ -273,8 +276,8 @@ func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Pa
 		pg.until = earlier(pg.until, earlier(until, change))
 	}
 	if len(all) > 0 || !usage.IsEmpty() || lift != 0 {
-		// Ignore the problems: loading has already reported rules that cannot be written, and rules that do not fit are
-		// written for everyone.
+		// The problems are ignored, because they were handled before. Rules that cannot be written were reported when
+		// the policy was loaded. Rules that do not fit are written into the member for everyone.
 		pg.Values, _ = robotstag.Build(all, usage, q.Now)
 		pg.Values.Lift = lift
 	}

@@ -45,16 +45,16 @@ func NewToken(name string) Token {
 // maxHostname is the maximum length of a DNS name. A longer name is not a host, so it is not remembered.
 const maxHostname = 253
 
-// These constants limit the remembered readings and policies of a policy. A policy for one host has lower limits,
-// because there can be thousands of such policies.
+// These constants limit how many readings are remembered for a policy, and how many versions of the policy are kept for
+// them. A policy for one host has lower limits, because there can be thousands of such policies.
 const (
 	maxReaders, maxReadSites               = 4096, 32
 	maxReadersOfOneHost, maxSitesOfOneHost = 64, 8
 )
 
 // readerOf identifies a crawler on a host. It does not contain an address, because crawlers fetch robots.txt from one
-// address and pages from others. Verified and unverified clients differ, because the requests of an unverified client
-// do not show what the real crawler has read.
+// address and pages from others. Verified and unverified clients are separate readers, because an unverified client
+// that fetches robots.txt may not be the real crawler.
 type readerOf struct {
 	crawler, host string
 	verified      bool
@@ -143,11 +143,12 @@ func (l *Readings) lastHere(who readerOf) Reading {
 	return l.earlier[who]
 }
 
-// Violation reports whether a request violates the version of robots.txt that a crawler has fetched, and returns the
-// decision. q is a query about the crawler in the policy s. An impostor never violates anything, because it has not
-// fetched the file. robots.txt addresses every client with the token, so rules for verified clients apply, and the
-// query's purposes are ignored. It is not a violation if the path is only disallowed in another letter case, because
-// readers of robots.txt distinguish letter case. It is not a violation, either, if robots.txt leaves out the crawler.
+// Violation reports whether a request violates the version of robots.txt that the crawler last fetched, and returns the
+// decision of that version. q is a query about the crawler in the policy s. An impostor never violates anything,
+// because it has not fetched the file. robots.txt addresses every client with the token, so rules for verified clients
+// apply, and the query's purposes are ignored. It is not a violation if the path is only disallowed in another letter
+// case, because readers of robots.txt distinguish letter case. It is not a violation, either, if robots.txt leaves out
+// the crawler.
 func (r *Reading) Violation(c Token, s *Site, t *Target, q policy.Query) (policy.Decision, bool) {
 	if r.Site == nil || q.Identity == policy.Impostor {
 		return policy.Decision{}, false

@@ -78,8 +78,8 @@ func TestViolation(t *testing.T) {
 	check(second, "/second/x", "4", false)
 }
 
-// If a crawler has fetched robots.txt from another server, this reading is used if it is newer than the reading from
-// this server, and if its policy is known.
+// A crawler may have fetched robots.txt from another server of the fleet. This reading is used if it is newer than the
+// last reading on this server, and if this server knows the policy of that robots.txt.
 func TestFetchesElsewhere(t *testing.T) {
 	t.Parallel()
 	old, now := disallowing(t, "/old/", ""), disallowing(t, "/new/", "")
@@ -130,7 +130,8 @@ func TestFetchesElsewhere(t *testing.T) {
 	}
 }
 
-// The server blocks a crawler that robots.txt does not name. Its requests violate only the rules for everyone.
+// robots.txt does not name a crawler, because the server blocks it. The crawler only violates robots.txt if it requests
+// a path that the policy disallows for everyone.
 func TestNoViolationOfAFileThatNamesOthers(t *testing.T) {
 	t.Parallel()
 	s := loaded(t, "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /admin/}\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n")

@@ -26,7 +26,8 @@ var allRegisters = policy.Publish{
 	UsageTokens: policytest.UsageTokens, TDMRep: policy.On, RSL: "/license.xml",
 }
 
-// registerFile is the robots.txt of one policy, without rights documents and signals and with all of them.
+// registerFile holds two versions of a policy's robots.txt: one without rights documents and signals, and one with all
+// of them.
 type registerFile struct {
 	without, with string
 	asks          [][2]string // product token and path

@@ -100,7 +100,7 @@ func (s *Site) OverOf(below Below, host string) (*Site, bool) {
 	return over, true
 }
 
-// overFile caches the result of Over for the file with a sum.
+// overFile caches the result of Over. sum identifies the content of the robots.txt that it was made with.
 type overFile struct {
 	*Site
 

@@ -393,7 +393,7 @@ rules:
 	}
 }
 
-// A policy does not load if its headers would be too large for the receivers.
+// A policy does not load if the headers of its responses would be too large for the programs that receive them.
 func TestHeadersTooLarge(t *testing.T) {
 	named := func(says func(i int) string) string {
 		var b strings.Builder

@@ -8,8 +8,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Some spellings of a host may mean another host. The restrictions of both hosts apply to requests and pages. An allow
-// entry for only one of them has no effect.
+// Some spellings of a host may mean another host. The restrictions of both hosts apply to requests and pages. If an
+// allow entry applies to only one of the two hosts, it has no effect.
 func TestOtherHostRestricts(t *testing.T) {
 	s := load(t, `version: 1
 rules:

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// If the policy does not publish a channel, the server does not add anything to this channel. But if the site itself
-// uses the channel, the server makes its statements as strict as the policy.
+// If the policy does not publish a channel, such as a header field, the server does not add it to responses. But if the
+// site itself sends the field, the server makes its content as strict as the policy.
 func TestUnpublished(t *testing.T) {
 	t.Parallel()
 	s := load(t, `version: 1

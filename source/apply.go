@@ -80,8 +80,9 @@ func (d *Document) settling(src *source, found content, err error) bool {
 // undecidedRetry is the wait before Options.Guard is asked again after it could not decide.
 const undecidedRetry = time.Minute
 
-// apply applies a state of the source. It compiles a new text and gives the version to the stores that watch or, if
-// all is set, to every store. If there is no text, or the text has an error, the stores keep their version.
+// apply applies a state of the source. It compiles a new text, and gives the resulting version to the stores that watch
+// the source. If all is set, every store gets the version. If there is no text, or the text has an error, the stores
+// keep their version.
 func (d *Document) apply(o *Options, src *source, found content, err error, all bool) Outcome {
 	before := d.Current()
 	state := src.state(found, err)
@@ -120,9 +121,9 @@ func (d *Document) apply(o *Options, src *source, found content, err error, all 
 	return out
 }
 
-// returned determines whether a new text was served before. If it is an earlier version, returned also returns the
-// search engines whose losses were accepted with that version. It uses both this server's record and the history in the
-// storage, because the server may have missed versions.
+// returned determines whether a new text was served before. If the text is an earlier version, returned also returns
+// the search engines whose losses were accepted when the text was published again. It uses both this server's record
+// and the history in the storage, because the server may have missed versions.
 func (d *Document) returned(src *source, sum string) (Return, []string) {
 	d.mu.RLock()
 	previous := d.previous
@@ -144,8 +145,9 @@ func (d *Document) returned(src *source, sum string) (Return, []string) {
 	return r, nil
 }
 
-// reject records that a state of the source is not served. known means that the same state was reported before. In that
-// case only the stored error is updated, because its wording may have changed.
+// reject records that a state of the source is not served. known means that this state of the source was reported
+// before. In that case, it is not reported again. Only the stored error is updated, because its wording may have
+// changed.
 func (d *Document) reject(src *source, state string, found content, err error, known bool) Outcome {
 	d.rejected, d.validator = state, found.validator
 	if !d.undecided.IsZero() {

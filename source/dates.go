@@ -12,7 +12,7 @@ import (
 // sleep.
 const longestSleep = time.Hour
 
-// shortestSleep is the wait before a date that has passed is handled again, if handling it failed.
+// shortestSleep is the wait before the next attempt if a date has passed, but the policy could not be compiled.
 const shortestSleep = time.Minute
 
 // dates is a timer for the earliest date in all policies of a pool.

@@ -64,8 +64,8 @@ expect:
 	})
 }
 
-// If a version cannot be compiled after a date, this is tried only once. While no configuration runs, the timer does
-// not check the date continuously.
+// If a version cannot be compiled after a date has passed, the server does not try again for this date. While no
+// configuration is running, the timer must not run again and again without a pause.
 func TestDatesThatCannotBeAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const text = "version: 1\nrules:\n  - {for: everyone, allow: {index: [{paths: /events/, time-limit: until-2000-01-02}]}}\n"

@@ -24,8 +24,8 @@ type Document struct {
 	Name   string // name of the source
 	counts *counters
 
-	// file is the file of a host, which Hosts polls. It is nil if the document applies to all hosts. In this case, the
-	// source is in users.
+	// file is a host's own policy file, which Hosts polls. It is nil if the document applies to all hosts, because the
+	// source is in users then.
 	file *source
 	used atomic.Int64 // time of the last request that used the document, in Unix seconds
 
@@ -120,9 +120,9 @@ func (d *Document) open(ctx context.Context, u *user) error {
 		d.rejected = state
 		return nil
 	}
-	// When the server starts, serving the last good policy is better than not starting. If a storage or web server
-	// does not answer, starting without a policy is better, too. If a configuration is already running with a policy,
-	// open returns an error, and that configuration keeps running.
+	// When the server starts, serving the last good policy is better than not starting. If the policy is in a storage
+	// or on a web server that does not answer, starting without a policy is better, too. If a configuration is already
+	// running with a policy, open returns an error, and that configuration keeps running.
 	if !u.Strict && d.startLastGood(u) || u.src.remote && !u.ReadOnly && (!u.Strict || d.unavailable() != nil) {
 		d.noteRejected(u, state, err)
 		return nil
@@ -250,8 +250,8 @@ func (d *Document) poll(ctx context.Context) (wait time.Duration) {
 
 const (
 	idlePoll = time.Minute
-	// unavailableRetry is the longest wait between two reads of a source while no version of it has been loaded since
-	// the start.
+	// unavailableRetry is the longest wait between two reads of a source if no version of it was loaded since the
+	// server started.
 	unavailableRetry = 30 * time.Second
 )
 

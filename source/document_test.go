@@ -75,7 +75,7 @@ func testOptions(core zapcore.Core) *Options {
 	return &Options{Logger: zap.New(core), Reload: ReloadOff, pool: new(Pool)}
 }
 
-// newTestUser returns a user that does not watch.
+// newTestUser returns a user that does not watch its source for changes.
 func newTestUser(t *testing.T, o *Options, src *source) *user {
 	t.Helper()
 	u, err := newUser(o, src)

@@ -169,8 +169,8 @@ func TestPublishWithAFaultyLock(t *testing.T) {
 	s.holds(t, fakePolicy)
 }
 
-// If another program wrote a version to the storage and it was rejected, a version based on the served one can replace
-// it.
+// Another program has written a text to the storage, and the server has rejected it. A new version based on the served
+// version can replace the rejected text.
 func TestPublishReplacesARejectedVersion(t *testing.T) {
 	d, _, s := openStored(t)
 	if err := s.Store(t.Context(), s.key, []byte("version: 1\nrulez: 1\n")); err != nil {

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// A policy has one draft. A person who saves it must have seen the previous one, approvals
-// included.
+// A policy has one draft. Saving a new draft fails if the person has not seen the latest state of the saved draft,
+// including its approvals.
 func TestDrafts(t *testing.T) {
 	d, _, _ := openStored(t)
 	base := sumOf([]byte(fakePolicy))

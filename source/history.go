@@ -40,7 +40,7 @@ func (p *Published) Label() string { return fmt.Sprintf("v%d", p.Number) }
 // History lists the texts published at a key of a storage and the texts they replaced, newest first.
 type History []Published
 
-// Limits of the history that is kept in the storage.
+// The storage key's suffix for the history, and the limits for the number of versions in it and their total size.
 const (
 	historySuffix  = ".history"
 	maxHistory     = 20
@@ -128,8 +128,9 @@ func (s *Standing) Returns(sum string) Return {
 	return Earlier
 }
 
-// returned reports whether servers have served the text in the storage before, and when. A server calls it before it
-// loads that text. If a text is not marked as an undo, the server's own records may still show that it is one.
+// returned reports whether servers served the text in the storage at an earlier time: never, directly before the
+// present text (an undo), or before that. A server calls it before it loads that text. Even if the text is not marked
+// as an undo, the server's own records may show that it is one.
 func (s *Standing) returned() Return {
 	switch {
 	case !s.top(s.SHA256) || !s.History[1:].served(s.SHA256):
@@ -176,7 +177,7 @@ func (s *storedPolicy) history(ctx context.Context) (History, error) {
 	return loadBeside[History](ctx, s, historySuffix, "history")
 }
 
-// following gives a version the next number, and puts it first in a history.
+// following returns a history in which p is the first entry. p gets the next number.
 func following(history History, p Published) History {
 	p.Number = 1
 	if len(history) > 0 {
@@ -214,8 +215,8 @@ const (
 	maxServed    = 4 * maxHistory
 )
 
-// servedMarks returns the marks, oldest first. They have their own key, and are written without a lock. If the storage
-// failed while a server held a lock, that lock would block the next publication. Damaged marks must not block a
+// servedMarks returns the marks, oldest first. They have their own storage key, and are written without a lock, because
+// a lock would block the next publication if the storage failed while a server held it. Damaged marks must not block a
 // publication either, so servedMarks ignores them. In that case, no version can be undone until servers load other
 // versions.
 func (s *storedPolicy) servedMarks(ctx context.Context) ([]servedMark, error) {

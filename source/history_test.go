@@ -14,8 +14,9 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// standingOf returns a history in which each letter of versions is a text, the newest last. Servers have served the
-// texts in upper case. stored is the text in the storage.
+// standingOf returns the Standing for a history. Each letter in versions stands for a version with this text, and the
+// last letter is the newest version. An upper-case letter means that servers have served the version. stored is the
+// text in the storage.
 func standingOf(versions, stored string) *Standing {
 	st := &Standing{SHA256: stored}
 	for _, v := range versions {
@@ -158,8 +159,8 @@ func TestUndoWithATestThatNoLongerHolds(t *testing.T) {
 	}
 }
 
-// An undo does not return to a version that no server has loaded, even if the same text was served under an earlier
-// number. The search-loss limit may have rejected the later version.
+// A text was served under one version number, and later published again under another number, but no server has loaded
+// it again, for example because of the search-loss limit. An undo does not return to this second version.
 func TestUndoSkipsAVersionThatWasNotLoaded(t *testing.T) {
 	t.Parallel()
 	s := &storedPolicy{&certmagic.FileStorage{Path: t.TempDir()}, "site.yaml"}

@@ -247,7 +247,7 @@ func (h *Hosts) add(name string, d *Document) {
 	h.files[name] = d
 }
 
-// few limits how many entries are compared to find the one to drop.
+// few is the number of cache entries to compare when one of them must be dropped.
 const few = 16
 
 // evict drops the least recently used of a few files. It prefers files without an error, because the last good
@@ -272,7 +272,7 @@ func (h *Hosts) evict() {
 }
 
 // miss remembers for a while that a file does not exist. If too many missing files are remembered, it forgets some of
-// them, preferably unrequested ones.
+// them, preferably files that had no second request.
 func (h *Hosts) miss(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

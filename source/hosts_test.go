@@ -260,7 +260,8 @@ func BenchmarkHosts(b *testing.B) {
 	})
 }
 
-// A lookup that begins after another lookup of the same file has ended gets the same result.
+// Two lookups of the same file follow each other. The second one returns the result of the first one, although the file
+// has changed in between.
 func TestLookupsOneAfterTheOther(t *testing.T) {
 	dir := t.TempDir()
 	h := newTestSet(t, dir+"/{host}.yaml")

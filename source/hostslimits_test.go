@@ -34,7 +34,8 @@ func TestHostsAreBounded(t *testing.T) {
 	if len(s.misses) > maxMisses || len(s.files) != 0 {
 		t.Errorf("%d misses, %d entries", len(s.misses), len(s.files))
 	}
-	// The loaded files are added directly, because loading them takes too long.
+	// The test adds made-up documents to the list of loaded files, because really loading that many files takes too
+	// long.
 	for i := range maxFiles {
 		s.add(fmt.Sprintf("h%d.example.yaml", i), newDocument("made up"))
 	}
@@ -146,7 +147,7 @@ func TestHostsThatHang(t *testing.T) {
 		if err := find("b.example"); err != nil {
 			t.Error(err)
 		}
-		// A reload does not wait for such files, either.
+		// A reload does not wait for files that hang, either.
 		_ = s.sweeping.Acquire(context.Background(), 1)
 		if s.Reload(context.Background()) {
 			t.Error("a second sweep started while the first one hangs")
@@ -283,8 +284,8 @@ func TestASlowFileDelaysNoOtherHost(t *testing.T) {
 	close(src.hang)
 }
 
-// One file that takes a minute to read does not delay a reload of all for longer than a reload
-// may take. It does not delay any other file for longer than that file takes.
+// Reading one of the files takes a minute. A reload of all files nevertheless ends within its time limit, and the
+// changes in the other files are applied without waiting for the slow one.
 func TestReloadBesideASlowFile(t *testing.T) {
 	const hosts = 40
 	dir := t.TempDir()

@@ -15,7 +15,7 @@ import (
 )
 
 // A small policy file uses little memory, and a host that a client invented uses almost none. The test has 500 files.
-// With ROBOTSPOLICY_LONG, it has as many files as the limit on the total memory is made for.
+// With ROBOTSPOLICY_LONG, it has 10,000 files. The limit on the total memory is meant for this number.
 func TestMemoryOfHosts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")

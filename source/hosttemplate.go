@@ -69,8 +69,8 @@ func parseHostTemplate(name string) (*hostTemplate, error) {
 	return t, nil
 }
 
-// appendFile appends the name of a host's file, relative to dir. host must be a result of cleanHost. It returns
-// false if the host has too few labels.
+// appendFile appends the name of a host's file, relative to dir, to name. host must be a result of cleanHost. ok is
+// false if the host has fewer labels than the template needs.
 func (t *hostTemplate) appendFile(name []byte, host string) (file []byte, ok bool) {
 	start := len(name)
 	for _, p := range t.parts {

@@ -73,8 +73,8 @@ func TestLastGood(t *testing.T) {
 	}
 }
 
-// The saved policies of deleted files are kept for some time. If there are too many, they are deleted before any policy
-// that is in use.
+// The saved policies of deleted files are kept for some time. If there are too many saved policies, these are deleted
+// first, and never a policy in use.
 func TestLastGoodIsBounded(t *testing.T) {
 	n := savingOptions(t)
 	used := newFileSource("/srv/used.yaml")
@@ -204,9 +204,9 @@ func TestTextThatWasAcceptedBefore(t *testing.T) {
 	}
 }
 
-// At the start, the source has another text than the last good one. This text is loaded only after the guard was asked,
-// even if several sites use the policy, and even if none of them watches it. A policy without a last good version is
-// loaded at once.
+// When the server starts, the text in the source differs from the last good version. This new text is only loaded after
+// the guard was asked, even if several sites use the policy, and even if none of them watches it. A policy without a
+// last good version is loaded at once.
 func TestStartWaitsForTheGuard(t *testing.T) {
 	const next = fakePolicy + "# next\n"
 	storage := &certmagic.FileStorage{Path: t.TempDir()}

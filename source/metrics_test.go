@@ -11,8 +11,9 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// While a configuration with another storage takes over, two documents have the same name. The metrics have one series
-// for both, with the values of the running configuration. File names need not be valid UTF-8.
+// While a configuration with another storage takes over, two documents have the same name. For both together, the
+// metrics have one series, with the values of the running configuration. The test also uses a file name that is not
+// valid UTF-8.
 func TestMetricsOfOneName(t *testing.T) {
 	for _, name := range []string{"storage:site.yaml", "/srv/\xff.yaml"} {
 		pool := new(Pool)

@@ -44,7 +44,7 @@ func (p *Pool) Unavailable() []*Document {
 	return p.without(func(d *Document) bool { return d.unavailable() != nil })
 }
 
-// without returns the documents that have no version, if among returns true for them.
+// without returns the documents in use that do not have a version yet, if the function among returns true for them.
 func (p *Pool) without(among func(*Document) bool) []*Document {
 	all := slices.DeleteFunc(p.inUse(), func(d *Document) bool { return d.Current() != nil || !among(d) })
 	slices.SortFunc(all, func(a, b *Document) int { return cmp.Compare(a.Name, b.Name) })

@@ -33,8 +33,9 @@ func (c *counted) String() string {
 
 // count gives a version its number. For a policy in a storage, it takes the number and the author from the newest
 // version in the history if that version has the same text. Otherwise the version gets the next number, and its author
-// is unknown. The history is read only if ask is set. Versions of other sources are numbered in the order in which they
-// are loaded. If only the program or the catalog has changed, count adds a number after a dot.
+// is unknown. The history is only read from the storage if ask is set. Versions of other sources are numbered in the
+// order in which they are loaded. If the text is the same, but the program or the catalog has changed, count keeps the
+// number and counts up a second number after a dot.
 func (o *Options) count(src *source, s *Snapshot, ask bool) (c counted) {
 	if o.lastGoodFile(src) == "" {
 		return c // numbers are not saved

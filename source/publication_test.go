@@ -121,7 +121,7 @@ rules:
 	}
 }
 
-// A text loaded for a configuration that does not run yet is not applied by the server.
+// The policy of a loaded configuration is only listed as running when the configuration runs.
 func TestRunning(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "site.yaml")

@@ -156,10 +156,10 @@ func (d *Document) stored() *storedPolicy {
 // Writable reports whether texts can be published to the document's source.
 func (d *Document) Writable() bool { return d.stored() != nil }
 
-// Publish writes a text to the policy's storage and serves it. The storage must have the version that the text should
-// replace, or one that this server has rejected. Options.Guard must allow the text, unless it is an undo. If the text
-// is an earlier version, only the search engines in c.Accept may lose something. The caller must have run the policy's
-// tests.
+// Publish writes a text to the policy's storage and serves it. The storage must contain the version that the text
+// should replace, or a text that this server has rejected. Options.Guard must allow the text, unless it is an undo. If
+// the text is an earlier version, only the search engines in c.Accept may lose something. The caller must have run the
+// policy's tests.
 func (d *Document) Publish(ctx context.Context, c Change) (Outcome, error) {
 	u, _ := d.active()
 	if u == nil {

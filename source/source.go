@@ -58,8 +58,8 @@ func (src *source) state(found content, err error) string {
 }
 
 // bounded returns a read function that returns after readTimeout, even if read blocks. A file on a dead network mount
-// can block forever, and some storages ignore their context. No other read begins while a blocked read is running, so
-// only one goroutine is lost.
+// can block forever, and some storages ignore their context. While a blocked read is running, no other read begins. So
+// at most one goroutine is blocked for each source.
 func bounded(read func(context.Context, any) (content, error)) func(context.Context, any) (content, error) {
 	running := semaphore.NewWeighted(1)
 	return func(ctx context.Context, last any) (content, error) {

@@ -48,8 +48,8 @@ func TestFileMarks(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		// The text changes, but date and size remain the same, as if the clock had stopped. Caddy then concludes from
-		// the unchanged date that the file has not changed, but only if the date is old, and only for a limited time.
+		// The text changes, but date and size remain the same, as if the clock had stopped. The source may then treat
+		// the file as unchanged, but only if its date is old, and only for a limited time.
 		write("b\n")
 		again, err := src.read(context.Background(), found.validator)
 		if believed := errors.Is(err, errUnchanged); believed != (time.Since(date) > coarseClock) || !believed && string(again.data) != "b\n" {

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// A pipe or another file that is not regular is rejected. The source does not open it or wait for it.
+// A pipe or another file that is not regular is rejected. The source does not open such a file, because opening or
+// reading it may never end.
 func TestIrregularFiles(t *testing.T) {
 	dir := t.TempDir()
 	fifo, loop := filepath.Join(dir, "fifo"), filepath.Join(dir, "loop")

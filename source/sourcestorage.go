@@ -88,9 +88,9 @@ func NewReader(storage Storage, key string) func(context.Context) ([]byte, error
 	}
 }
 
-// locked calls write while it holds a lock. Once write has begun, it is not canceled if the caller stops waiting. After
-// the limit, locked needs some time to release the lock. A storage that ignores its context may write even later; the
-// watcher then finds the new text.
+// locked calls write while it holds a lock. Once write has begun, it is not canceled if the caller stops waiting. When
+// the time limit has passed, locked still needs some time to release the lock. A storage that ignores its context may
+// write the text even later. The server then finds the new text when it next polls the storage.
 func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what string, write func(context.Context) error) error {
 	var held atomic.Bool
 	_, err := within(context.WithoutCancel(ctx), limit+2*unlockTimeout, "the storage", func(ctx context.Context) (_ any, err error) {

@@ -65,7 +65,8 @@ type Options struct {
 	OnLoad func(*Snapshot)
 	// Emit, if not nil, is called with the events robots_policy.reloaded and robots_policy.reload_failed.
 	Emit func(event string, data map[string]any)
-	// Running, if not nil, reports whether the store is in use. The source is not watched before that.
+	// Running, if not nil, reports whether the configuration of the store is running. The source is not watched before
+	// it returns true.
 	Running func() bool
 	Logger  *zap.Logger // nil disables logging
 

@@ -46,8 +46,8 @@ type users struct {
 	mu   sync.RWMutex
 	all  []*user // oldest first
 	stop context.CancelFunc
-	// retry is the time between polls if no store watches the policy but its text could not be loaded at the start. If
-	// it is 0, the source is not polled in this case.
+	// retry is the time between polls for a policy that no store watches, but that could not be loaded when the server
+	// started. If retry is 0, such a policy is not polled.
 	retry time.Duration
 }
 

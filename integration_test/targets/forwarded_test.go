@@ -19,8 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// forwards are the handlers that forward requests. before returns the targets that a rewrite may have turned into the
-// forwarded target. If before is nil, there is no rewrite.
+// forwards lists handlers that forward requests. For a forwarded target, before returns the targets that it may have
+// had before a rewrite. If before is nil, there is no rewrite.
 var forwards = []struct {
 	name, body string
 	before     func(string) []string
@@ -52,9 +52,9 @@ func behind(prefix string) func(string) []string {
 	return func(s string) []string { return []string{strings.TrimPrefix(s, prefix)} }
 }
 
-// Every target that Caddy forwards has been judged. Each way in which servers may read the forwarded target must be one
-// of the judged readings of the client's target. A target with too many readings is an exception, because the strictest
-// rules apply to it.
+// Caddy must not forward a target to an upstream that robots_policy has not judged. Each way in which servers may read
+// the forwarded target must be one of the judged readings of the client's target. A target with too many readings is an
+// exception, because the strictest rules apply to it.
 func TestForwardedIsJudged(t *testing.T) {
 	dir := files(t, policyOf("crawl", "    enforce: block\n"))
 	names := strings.NewReplacer("LOGGER", listen(t, logTargets), "FASTCGI", listen(t, logFastCGI), "DIR", filepath.Join(dir, "files"))

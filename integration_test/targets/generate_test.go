@@ -10,14 +10,15 @@ import (
 	"strings"
 )
 
-// closed lists the places that the policies disallow, as decoded paths. All paths that begin with one of them are
-// disallowed. patternOf returns the pattern of a place in a policy.
+// closed lists the decoded paths that the policies of these tests disallow, with all paths that begin with one of them.
+// The tests call them disallowed places. patternOf returns the pattern that disallows a place.
 var closed = []string{
 	"/@private/", "/wiki/Special:", "/p(1)/", "/a,b/", "/a;v=1/", "/admin/", "/tree/deep/closed/", "/two words/", "/caf\u00e9/", "/x+y&z='!'/",
 	"/st*r/", "/do$lar/", "/br[a]ck/", "/{id}/", "/a%b/", "/.hidden/", "/dash-~_.x/",
 }
 
-// closedFile is disallowed by two patterns: one ends in "$", and the other one ends in "?".
+// closedFile is a place that the policies disallow with two patterns. One ends in "$", for the path without a query,
+// and the other one ends in "?", for the path with a query.
 const closedFile = "/only.html"
 
 // isClosed reports whether a decoded path without dot segments is disallowed.
@@ -111,7 +112,7 @@ func (g generator) reference(path string) string {
 	slashes := g.one("//", "//", "///", "////", `/\`, `\/`, "/%2f", "%2F/", "/%5c", "/./", "/.//", "/zz/..//", "/%2e/%2f", "/;//", "//./")
 	authority := g.one("x", "x", "u@h", "u:p@h:1", "h:", "[::1]", "", "%78", "x%5C%23", `x\#`, "a b", "x%2f", "-", "..", "@", "h:99999", "x;p=1", "x,y", "admin", "%e2%82%ac")
 	if path = strings.TrimPrefix(path, "/"); g.r.IntN(3) == 0 && path != "" && path[0] != '%' {
-		// url.parse of Node ends a host at "%".
+		// In url.parse of Node, a "%" ends the host, so the text from there on becomes the path.
 		return g.one("//", "//", slashes) + g.one("x", "u@h", "u:p@h:1") + fmt.Sprintf("%%%02x", path[0]) + path[1:]
 	}
 	return slashes + authority + "/" + path
@@ -177,7 +178,7 @@ func (g generator) distort(t string) string {
 	return t[:i] + strings.ToUpper(t[i:])
 }
 
-// host returns a host that a site or an upstream may mistake for a disallowed one.
+// host returns an unusual spelling of a host that a site or an upstream may understand as a disallowed host.
 func (g generator) host() string {
 	h := g.one(hosts...)
 	for range g.r.IntN(3) {

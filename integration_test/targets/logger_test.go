@@ -36,8 +36,8 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// logTargets answers each HTTP request with the exact target in its first line. forward_auth sends the target in
-// X-Forwarded-Uri. Such a request is denied with this target as the answer.
+// logTargets answers each HTTP request with the exact target in its first line. A request of Caddy's forward_auth has
+// the target in X-Forwarded-Uri. logTargets denies such a request, and answers with that target.
 func logTargets(conn net.Conn) {
 	for in := bufio.NewReader(conn); ; {
 		line, err := in.ReadString('\n')

@@ -53,8 +53,8 @@ func TestBrowsersGetTheSameFromOtherServers(t *testing.T) {
 	}
 }
 
-// If Caddy cannot parse a target, the application answers the request, unless the client is a crawler, and the policy
-// blocks it there.
+// Some targets are so malformed that Caddy cannot parse them. A browser's request for such a target still reaches the
+// application. A crawler's request is blocked if the policy disallows the place that a server may serve for the target.
 func TestUnparsedTargetsThroughHAProxy(t *testing.T) {
 	_, decider, _ := asked(t, "forward")
 	f := haproxy(t, decider, map[string]string{"logger": listen(t, logTargets)})

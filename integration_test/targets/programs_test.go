@@ -13,14 +13,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/otherservers"
 )
 
-// The ways in which the programs of testdata read targets.
+// The programs in testdata can read targets in these different ways.
 var (
 	nodeModes   = []string{"new URL", "new URL", "url.parse", "url.parse of references"}
 	phpModes    = []string{"parse_url", "parse_url", "strtok", "script"}
 	pythonModes = []string{"PATH_INFO", "urlsplit", "RAW_URI"}
 )
 
-// programNames maps programs to the words that stand for them in the bodies of sites.
+// programNames holds the words that stand for the programs in the bodies of sites.
 var programNames = []string{"NODE", "PHPCGI", "NGINXCHAIN", "NGINX", "GUNICORN"}
 
 // programIn returns the program that a site needs, or "" if it needs none.
@@ -61,7 +61,7 @@ func programs(t *testing.T, dir string) map[string]string {
 		config := "server {\nlisten " + free[0] + ";\nroot " + filepath.Join(dir, "files") + ";\n}\n"
 		if node := addrs["NODE"]; node != "" {
 			addrs["NGINXCHAIN"] = free[1]
-			// If proxy_pass has a path, nginx decodes the target and encodes it again.
+			// Because of the path "/" in proxy_pass, nginx decodes the target and encodes it again.
 			config += fmt.Sprintf("server {\nlisten %s;\nmerge_slashes off;\nlocation / {\nproxy_pass http://%s/;\n}\n}\n", free[1], node)
 		} else {
 			free = free[:1]

@@ -21,8 +21,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// site is a tested handler. Its body has DIR for the directory of the site's files, names of programs, such as
-// UPSTREAM, for their addresses, and POLICY for the policy.
+// site is a tested handler. In its body, DIR stands for the directory of the site's files, POLICY for the policy, and
+// the name of a program, such as UPSTREAM, for the program's address.
 type site struct {
 	name, body string
 	modes      []string // modes in which the upstream reads targets; X-Mode selects one, see upstream
@@ -68,7 +68,8 @@ func matchers() string {
 func policyOf(usage, enforce string) string {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n  - for: everyone\n    disallow:\n      " + usage + ":\n")
-	// One of the sites strips "/open" and "/zz" from paths, so each place has three paths there.
+	// One of the sites strips "/open" and "/zz" from paths. There, each place can be requested under three paths, and
+	// the policy must disallow all of them.
 	for _, prefix := range []string{"", "/open", "/zz"} {
 		for i, c := range closed {
 			fmt.Fprintf(&b, "        - %q\n", prefix+patternOf(i, c))
@@ -90,8 +91,8 @@ type fleet struct {
 	quic          map[string]string // addresses for HTTP/3, keyed by the addresses above; nil if the server has only HTTP/1.1
 }
 
-// files returns the files of a site and, in the same directory, files, policy.yaml and a list
-// of the disallowed places, closed.json.
+// files creates a directory with the files of a site, the policy in policy.yaml, and a list of the disallowed places in
+// closed.json. It returns the directory.
 func files(t *testing.T, policy string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -78,9 +78,9 @@ func TestBrowsersGetTheSame(t *testing.T) {
 	compare(t, start(t, policyOf("crawl", "    enforce: block\n")), browser, sameStatus)
 }
 
-// sameStatus returns a problem if a browser gets another status than without a policy. The status may differ for a
-// target with a scheme and no slash after it, because forward_auth sends such a target to another path than the
-// decider's.
+// sameStatus returns a problem if a browser gets another status with the policy than without it. Targets with a scheme
+// and no slash after it are an exception, because forward_auth then sends its request to a wrong path instead of the
+// path where Caddy decides.
 func sameStatus(q request, without, with response) string {
 	switch {
 	case without.status == with.status && !q.isOpaque():
@@ -94,8 +94,8 @@ func sameStatus(q request, without, with response) string {
 // judge compares the answers without and with the policy, and returns the problem, or "".
 type judge func(q request, without, with response) string
 
-// whereClosed returns a judge. It examines a request only if the server would serve a disallowed place without the
-// policy.
+// whereClosed returns a judge. The returned function ignores a request if the server, without the policy, does not
+// serve a disallowed place.
 func whereClosed(problem func(request, response) string) judge {
 	return func(q request, without, with response) string {
 		if !strings.Contains(without.body, mark) {
@@ -211,7 +211,8 @@ func (c *comparer) next() error {
 // errReset means that a server has reset a stream without an answer.
 var errReset = errors.New("stream reset")
 
-// ask sends a request, and sends it again on a new connection if the first was closed or its stream reset.
+// ask sends a request. If the connection is closed or the stream is reset, ask sends the request again on a new
+// connection.
 func ask(w *wire, r request) (response, error) {
 	resp, err := w.do(r)
 	if err != nil {

@@ -78,7 +78,7 @@ func dropParameters(p string) string {
 	return strings.Join(segments, "/")
 }
 
-// hostIsClosed reports whether a host is disallowed, if it is read like by a server with virtual hosts.
+// hostIsClosed reports whether a host is disallowed. It reads the host as servers with virtual hosts do.
 func hostIsClosed(host string) bool {
 	host, _, _ = strings.Cut(strings.ToLower(strings.TrimPrefix(host, "[")), ":")
 	host = strings.TrimRight(host, ".]")

@@ -142,7 +142,8 @@ func dialFramed(addr string) (*framed, error) {
 	return f, f.framer.WriteWindowUpdate(0, 1<<30)
 }
 
-// maxStreams limits the number of requests on a connection. The connection's window then still has room.
+// maxStreams limits the number of requests on a connection, so that they never use up the connection's flow-control
+// window.
 const maxStreams = 20_000
 
 func (w *wire) two(r request) (response, error) {

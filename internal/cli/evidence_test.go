@@ -228,8 +228,8 @@ func TestVerifyEvidence(t *testing.T) {
 	write(evidence.Options{Key: private}, 1)
 	check("<nil>", "The log is intact, and signed up to line 3 of 3; its last line was written at 2026-11-20T12:00:00Z.\nLines after line 3 may be missing.\n")
 	check("<nil>", "Signed by the key SHA256:E545QOZLVJFyIIjZoNdBYo/IJuCUddNBp4Cs3jxLgHA.\nOnly the owner of that key can have changed any of the lines up to line 3.\n", "--key", key)
-	// An older copy of the log replaces the log. It is whole and signed, but a copy of a newer signature shows that
-	// lines are missing.
+	// An older copy replaces the log. This copy is complete and signed, but a copy of a newer signature shows that
+	// lines are missing at its end.
 	older := t.TempDir()
 	if err := os.CopyFS(older, os.DirFS(dir)); err != nil {
 		t.Fatal(err)

@@ -130,8 +130,9 @@ func TestInitFromServer(t *testing.T) {
 	}
 }
 
-// TestInitFromNamesTheDefaultItDrops starts from a robots.txt without the flag --ai-training. AI training then remains
-// allowed, although the default is to disallow it, so init says how to disallow it.
+// TestInitFromNamesTheDefaultItDrops calls init with a robots.txt, but without the flag --ai-training. AI training then
+// remains allowed as in the robots.txt, although the default of init is to disallow it. So init says how to disallow
+// it.
 func TestInitFromNamesTheDefaultItDrops(t *testing.T) {
 	const advice = "run init again with --ai-training no"
 	dir := t.TempDir()

@@ -56,8 +56,8 @@ func TestRobotsTxtInPlaceOfAPolicy(t *testing.T) {
 	}
 }
 
-// A policy treats two spellings of a path as one path, but a robots.txt does not. Explain mentions the other spelling if
-// it has another answer.
+// A policy treats two spellings of a path as one path, but a robots.txt does not. If robots.txt decides differently
+// about the other spelling, the command explain mentions this.
 func TestExplainMentionsOtherSpellings(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "robots.txt")
@@ -75,7 +75,7 @@ func TestExplainMentionsOtherSpellings(t *testing.T) {
 	}
 }
 
-// Check prints the notes of an import, so that both commands agree about a file.
+// For a robots.txt, the command check prints the same notes as the command import.
 func TestCheckPrintsTheNotesOfImport(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

@@ -206,8 +206,8 @@ func TestBrokenStaysBroken(t *testing.T) {
 	}
 }
 
-// The codes of the blocks cannot express any match that reaches back across the edit. Nevertheless, the stream must not
-// become much longer.
+// An edit makes the distances of later matches longer. In this stream, the blocks' codes have no symbols for the longer
+// distances. Nevertheless, the edited stream must not become much longer.
 func TestBlocksOfNoUse(t *testing.T) {
 	m := &streamMaker{rnd: rand.New(rand.NewPCG(1, 2))}
 	head := []byte("0123456789abcdef")
@@ -219,8 +219,8 @@ func TestBlocksOfNoUse(t *testing.T) {
 	m.fixed(0, toks)
 	toks = toks[:0]
 	for len(m.text) < windowSize-1000 {
-		// The matches repeat text before the edit. After the edit, the codes have no symbol for the longer distances,
-		// and none for the literals that could replace the matches.
+		// The matches repeat text before the edit, so the edit makes their distances longer. The codes of the block
+		// have no symbols for the longer distances, or for literals that could replace the matches.
 		next := token('z')
 		dist := len(m.text) - 5
 		for k := 18; k < len(distBase); k += 2 {

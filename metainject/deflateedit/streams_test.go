@@ -54,7 +54,8 @@ func makeStream(rnd *rand.Rand) *streamMaker {
 	return m
 }
 
-// came records the present lengths of the stream and of the text.
+// came records the present length of the stream, together with the length of the text that this part of the stream
+// contains.
 func (m *streamMaker) came(text int) {
 	m.ends = append(m.ends, [2]int{len(m.out.b)*8 + int(m.out.n), text})
 }
@@ -203,8 +204,8 @@ func (m *streamMaker) dynamic(final uint64, toks []token) {
 	m.symbols(s, lit, dist)
 }
 
-// codeLengths assigns a code length to every symbol in use, and to some unused symbols. The code is complete, or has
-// only one symbol of one bit, or no symbol. The result has at least the given number of lengths.
+// codeLengths assigns a code length to every symbol in use, and to some unused symbols. The resulting code is complete,
+// or consists of a single symbol of one bit, or has no symbols. The returned slice has at least atLeast elements.
 func (m *streamMaker) codeLengths(used []uint8, atLeast int) []uint8 {
 	rnd := m.rnd
 	n := 0

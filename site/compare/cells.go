@@ -20,8 +20,8 @@ func (x states) differs() bool { return !x.old.same(x.now) }
 
 func (x states) same(y states) bool { return x.old.same(y.old) && x.now.same(y.now) }
 
-// alike reports whether the states are the same, and their paths are disallowed by the same rules. Different rules may
-// have different exceptions.
+// alike reports whether the states are the same and, if they disallow the paths, come from the same statements.
+// Different statements may have different exceptions.
 func (x states) alike(y states) bool {
 	return x.same(y) && (!x.old.closed() || x.old.by == y.old.by) && (!x.now.closed() || x.now.by == y.now.by)
 }
@@ -181,7 +181,7 @@ func (s *side) adds(added []*statement, given pathpattern.Pattern) bool {
 	})
 }
 
-// matters reports whether a statement whose pattern is given can change the state is.
+// matters reports whether a statement whose pattern is given can change the state in the argument is.
 func (s *side) matters(is state, given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(s.at[given], func(st *statement) bool {
 		allows := s.allows(st.Statement)

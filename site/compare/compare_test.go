@@ -28,7 +28,7 @@ func load(t testing.TB, rules string) *site.Site {
 
 const base = "rules:\n  - for: everyone\n    disallow:\n      crawl: /admin/\n"
 
-// shut has a rule for a category. own has a rule for crawlers by their names.
+// shut is a rule for a category of crawlers. own is a rule that names its crawlers.
 const (
 	shut = "  - for: category:ai-training\n    disallow:\n      crawl: /\n    enforce: block\n"
 	own  = "  - for: [Bingbot, Googlebot, DuckDuckBot, YandexBot, Qwantbot, Mojeekbot, UptimeRobot]\n    allow:\n      crawl: /news/\n"
@@ -323,7 +323,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// No crawler can have a name that stands for unlisted crawlers.
+// A policy cannot list a crawler with one of the texts that stand for groups of crawlers in Change.Crawlers.
 func TestNamesOfEveryone(t *testing.T) {
 	for _, name := range []string{compare.Everyone, compare.EveryoneElse} {
 		if crawlers.CanBeListed(name) {

@@ -26,7 +26,7 @@ type Losses struct {
 	Found    []Found
 	AI       []Found // losses of search engines whose results are AI answers; they are reported, but not counted
 	Complete bool    // false if the policies are too large to find all losses
-	// Reverified are search engines for which the new policy requires other proofs of identity than the old policy. The
+	// Reverified lists a search engine if the new policy requires other proofs of its identity than the old policy. The
 	// new policy blocks or restricts requests that do not have these proofs. It is not known how many requests that
 	// will be.
 	Reverified []string
@@ -193,8 +193,8 @@ func (a *asker) indirect(changes []Change) (all []Change) {
 }
 
 // changesBehind lists the changes that do not name a search engine, but affect a crawler that the search engine depends
-// on. If the new policy recognizes the engine's requests as requests of a crawler, but the old policy did not, the
-// result also includes all places where rules may disallow something for that crawler.
+// on. It may be that only the new policy recognizes the engine's requests as requests of a crawler. Then the result
+// also includes all places where rules may disallow something for that crawler.
 func (a *asker) changesBehind(id policy.CrawlerID, info policy.Crawler, changes []Change) (all []Change) {
 	behind := func(token string, effect Effect) {
 		for i := range changes {
@@ -350,8 +350,8 @@ func (l *Losses) unproven() (all []string) {
 	return all
 }
 
-// Names returns the names that an operator has to accept before the new policy is published: the search engines that
-// lose something, and the gaps in the comparison that may hide further losses.
+// Names returns the names that an operator has to accept before the new policy is published. These are the search
+// engines that lose something, and the gaps in the comparison that may hide further losses.
 func (l *Losses) Names() (names []string) {
 	_, c := l.Known().Get()
 	for _, g := range c.Gaps {
@@ -372,7 +372,7 @@ func (l *Losses) Of(crawler, host string) bool {
 	return l.anyOf(crawler, host, func(pathpattern.Pattern) bool { return true })
 }
 
-// WithQuery reports whether there is any query string with which a crawler may lose the path.
+// WithQuery reports whether a crawler may lose the path when some query string is appended to it.
 func (l *Losses) WithQuery(crawler, host, path string) bool {
 	queries, err := pathpattern.Parse(strings.NewReplacer("*", "%2A", "$", "%24").Replace(path) + "?*")
 	return err != nil || l.anyOf(crawler, host, func(p pathpattern.Pattern) bool {

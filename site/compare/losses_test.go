@@ -18,8 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// If a search engine loses a page, the comparison without traffic finds a loss whose pattern matches this page, and
-// reports a change with this loss.
+// If a search engine loses a page, Sites finds a loss with a pattern that matches this page, and reports a change with
+// this loss. It does not need recorded requests for this.
 func TestEveryLossIsFoundWithoutTraffic(t *testing.T) {
 	t.Parallel()
 	pairs := testkit.Rounds(5, 8)
@@ -110,8 +110,8 @@ func oneSlash(path string) string {
 	return path
 }
 
-// The new policy verifies a search engine with another proof. The real search engine may then be an impostor to the
-// server, and may lose any request. It cannot be judged which requests it loses.
+// The new policy verifies a search engine with another proof than the old policy. If the real search engine does not
+// have this proof, the server treats it as an impostor. It is not known which of its requests would be blocked.
 func TestVerifiedOtherwise(t *testing.T) {
 	t.Parallel()
 	const rules = "rules:\n  - for: everyone\n    disallow: {crawl: /x/}\n"

@@ -41,8 +41,8 @@ func decisions(old, now *policy.Policy) *compare.Diff {
 	return &compare.Diff{Changes: changes, Complete: complete}
 }
 
-// If two random policies give different answers to a question, the comparison reports a change with both answers. The
-// change covers the crawler, identity, host, usage and path of the question.
+// If two random policies give different answers to a question, the comparison reports a change with both answers. This
+// change must apply to the crawler, identity, host, usage and path of the question.
 func TestEveryDifferenceIsReported(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 1))
 	different := 0

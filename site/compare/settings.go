@@ -96,7 +96,7 @@ func without(a, b []string) (left []string) {
 	return left
 }
 
-// ofRules compares the keys of each old rule with those of a new rule. It prefers a new rule with the same scope and
+// ofRules compares the keys of each old rule with the keys of a new rule. It prefers a new rule with the same scope and
 // the same decisions. If there is none, it uses the next new rule with the same scope.
 func ofRules(old, now []policyfile.RuleKeys) (all []Setting) {
 	type identity struct{ scope, decides string }

@@ -63,8 +63,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// examples has two policies for each key of a policy file. They have different values of the key, and the difference
-// has an effect.
+// examples maps each key of a policy file to two policies with different values of the key. The difference must have an
+// effect on the server.
 var examples = map[string][2]string{
 	"version":   {}, // only one value is valid
 	"catalog":   {"rules: RULES\n", "catalog: 2026-01-01\nrules: RULES\n"},
@@ -210,8 +210,8 @@ func ofOffer(old, now string) [2]string {
 	return [2]string{both(old), both(now)}
 }
 
-// keysOf returns the keys that a schema describes. The keys of entries are the same under each usage, so they are
-// listed only once.
+// keysOf returns the keys that a schema describes. The entries of all usages have the same keys, so keysOf lists these
+// keys only for one usage.
 func keysOf(root, schema map[string]any, at string) (keys []string) {
 	if ref, ok := schema["$ref"].(string); ok {
 		return keysOf(root, root["$defs"].(map[string]any)[ref[strings.LastIndexByte(ref, '/')+1:]].(map[string]any), at)

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Search engines lose something only if a channel takes it away from them. The part of the policy that causes this does
-// not matter.
+// The comparison reports a loss of search engines only if some channel takes something away from them. It does not
+// matter which part of the policy causes this.
 func TestLossesByTheTable(t *testing.T) {
 	t.Parallel()
 	const (

@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// candidates returns the text after each edit that may make the choice.
+// candidates returns the texts that result from different edits. Each edit may be enough to make the choice.
 func (e *editor) candidates(text string) (all []string) {
 	add := func(text string, ok bool) {
 		if ok && !slices.Contains(all, text) {
@@ -112,7 +112,7 @@ func (e *editor) exact(d *document, yield func(rule *yaml.Node)) {
 	}
 }
 
-// closings calls add with the text after each edit that adds the chosen entry.
+// closings tries each place where the chosen entry can be added, and calls add with each resulting text.
 func (e *editor) closings(text string, add func(string, bool)) {
 	d, ok := parse(text)
 	if !ok {
@@ -144,11 +144,11 @@ func (e *editor) closings(text string, add func(string, bool)) {
 	add(d.append(e.rule()))
 }
 
-// waive returns false for an edit of an existing rule if the choice has to waive a safety check. Such a waiver belongs
-// in a rule that only makes the choice.
+// waive rejects an edit of an existing rule if the choice has to waive a safety check. A waiver applies to a whole
+// rule, so it must be in a new rule that only makes the choice.
 func (e *editor) waive(text string, ok bool) (string, bool) { return text, ok && e.intended == nil }
 
-// without returns the text after each edit that removes an entry with exactly the opposite meaning. verb is the key of
+// without returns the texts that result from removing one entry with exactly the opposite meaning. verb is the key of
 // such entries.
 func (e *editor) without(d *document, verb string) (all []string) {
 	add := func(text string, ok bool) {
@@ -192,7 +192,8 @@ func keyAt(n *yaml.Node, key string) int {
 	return slices.Index(n.Content, k)
 }
 
-// says returns the number of keys of a rule that have an effect.
+// says returns the number of keys in a rule that decide something. It does not count keys that only restrict or
+// describe the rule.
 func says(r *yaml.Node) (n int) {
 	for i := 0; i+1 < len(r.Content); i += 2 {
 		switch r.Content[i].Value {

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Unmet holds chosen crawlers and a host where the choice does not decide, usually because another rule does.
+// Unmet lists chosen crawlers that the chosen decision does not apply to on a host. Usually another rule decides there.
 type Unmet struct {
 	Crawlers []string     // product tokens, and "" for unknown crawlers
 	Host     string       // "" for any host that the policy does not name
@@ -23,7 +23,7 @@ type Unmet struct {
 	Rule     *policy.Rule // the rule that decides instead, or nil
 }
 
-// count returns the number of pairs of a crawler and a host in all.
+// count returns the number of combinations of a crawler and a host in all.
 func count(all []Unmet) (n int) {
 	for _, u := range all {
 		n += len(u.Crawlers)
@@ -81,8 +81,8 @@ func (e *editor) hosts(p *policy.Policy) []policy.Host {
 	return all
 }
 
-// unmet returns the crawlers and hosts where another rule decides instead of the choice. asked is the number of pairs
-// of a crawler and a host that it checked. It checks crawlers with the same rules only once.
+// unmet returns the crawlers and hosts that the chosen decision does not apply to. asked is the number of combinations
+// of a chosen crawler and a host. Crawlers with the same rules are checked together.
 func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 	identities := []policy.Identity{policy.Verified}
 	if p.DemandsIdentity() {
@@ -108,8 +108,8 @@ func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 	return all, asked
 }
 
-// insteadOf calls instead with each identity and path of the choice. It returns the first result that shows that the
-// choice does not decide.
+// insteadOf calls instead with each identity and with two example paths of the choice. It returns the first result that
+// differs from the chosen decision.
 func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.CrawlerID, identities []policy.Identity) (stays string, _ *policy.Rule) {
 	q := policy.Query{Host: host.Example(), Crawler: id, Usage: e.choice.Usage, Now: e.now}
 	for _, q.Identity = range identities {
@@ -122,8 +122,8 @@ func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.Crawler
 	return "", nil
 }
 
-// byClass returns the chosen crawlers, grouped by the rules that apply to them on a host. The first class also
-// contains the crawlers that only rules for everyone apply to.
+// byClass groups the chosen crawlers by the rules that apply to them on a host. The first group also contains the
+// crawlers that only rules for everyone apply to.
 func (e *editor) byClass(p *policy.Policy, host string) [][]policy.CrawlerID {
 	classes, of := compare.ClassesOf(p, host)
 	members := make([][]policy.CrawlerID, len(classes))

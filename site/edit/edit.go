@@ -45,8 +45,8 @@ func Actions() []Action { return []Action{Allow, Ask, Refuse, Slow, Snippet} }
 type Choice struct {
 	Who policy.Audience // the crawlers: everyone, a crawler, a category, an operator or a purpose
 	Do  Action
-	// Usage is the usage for Allow and Ask; the default is crawling. Usages other than crawling are signals that
-	// all crawlers read.
+	// Usage is the usage for Allow and Ask; the default is crawling. For usages other than crawling, the choice only
+	// changes signals, which all crawlers can read.
 	Usage policy.Usage
 	Path  pathpattern.Pattern // "/" for the whole site, as for Slow
 	Host  policy.Host         // "" for every host
@@ -120,8 +120,9 @@ type Result struct {
 type InvalidError struct{ policyfile.Diagnostics }
 
 // Apply edits the text of a policy file without errors so that the file makes a choice. If the policy already makes
-// this decision, the text does not change. Apply returns an *InvalidError if the file would have errors after the
-// edit. It returns another error if it knows no edit that makes the choice for any crawler.
+// this decision, the text does not change. Apply returns an *InvalidError if the file would have errors after the edit.
+// It returns another error if it does not find any edit that makes the chosen decision apply to at least one more
+// crawler.
 func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true})
 	if before == nil {
@@ -190,7 +191,7 @@ type outcome struct {
 	added, removed int // numbers of lines
 }
 
-// compare sorts better outcomes first. An edit that removes lines is better than an equal one that adds lines.
+// compare sorts better outcomes first. If two edits have the same effect, the one that adds fewer lines is better.
 func (o *outcome) compare(b *outcome) int {
 	return cmp.Or(count(o.Unmet)-count(b.Unmet), o.others-b.others, o.Diagnostics.Count(policy.Warning)-b.Diagnostics.Count(policy.Warning),
 		o.added-b.added, o.removed-b.removed)
@@ -228,7 +229,8 @@ func (e *editor) isKnown(d policyfile.Diagnostic) bool {
 	return slices.ContainsFunc(e.known, func(k policyfile.Diagnostic) bool { return k.Code == d.Code && k.Message == d.Message })
 }
 
-// guards returns the safety checks that fail after an edit.
+// guards returns the codes of the safety checks that fail after an edit, according to the diagnostics of the best
+// outcome. Without a valid outcome, it uses the diagnostics in invalid.
 func guards(best *outcome, invalid policyfile.Diagnostics) (all []string) {
 	if best != nil {
 		invalid = best.Diagnostics
@@ -241,7 +243,7 @@ func guards(best *outcome, invalid policyfile.Diagnostics) (all []string) {
 	return all
 }
 
-// chosen reports whether a change is exactly the chosen one.
+// chosen reports whether a change in the comparison is part of the choice, and not a side effect of the edit.
 func (e *editor) chosen(p *policy.Policy, c *compare.Change) bool {
 	about := e.usage()
 	switch e.choice.Do {
@@ -270,8 +272,7 @@ func (e *editor) chosen(p *policy.Policy, c *compare.Change) bool {
 	})
 }
 
-// differing returns the number of lines in which two texts differ. It does not count the lines of their common start
-// and end.
+// differing returns the numbers of lines that a and b have between their common start and their common end.
 func differing(a, b string) (int, int) {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {

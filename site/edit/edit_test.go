@@ -21,8 +21,8 @@ var update = flag.Bool("update", false, "write the golden files")
 
 var now = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 
-// TestGolden makes the choice in the first line of each file. It compares the edited lines, all changes of decisions,
-// and the messages for the author.
+// The first line of each policy file in testdata contains a choice. TestGolden makes the choice in this file, and
+// compares the edited lines, all changes of decisions and the messages with a golden file.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) < 10 {

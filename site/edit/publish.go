@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Publish switches a channel on or off in the text of a policy file without errors. register is the channel's key in
-// the section "publish". The errors are the same as those of [Apply].
+// Publish switches a channel on or off in the text of a policy file. The file must not have errors. register is the
+// channel's key in the section "publish". The errors are the same as those of [Apply].
 func Publish(name, text, register string, on bool, now time.Time) (*Result, error) {
 	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true})
 	if before == nil {

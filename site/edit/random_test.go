@@ -238,7 +238,7 @@ func (p *pair) lists(q policytest.Question, what string) bool {
 	})
 }
 
-// holds reports whether the choice applies at the chosen place, for one crawler.
+// holds reports whether the chosen decision applies to a crawler at the chosen path and host after the edit.
 func (p *pair) holds(token string) bool {
 	host := "host.invalid"
 	if p.choice.Host != "" {

@@ -56,7 +56,8 @@ func (d *document) start(n *yaml.Node) int {
 
 const bom = "\ufeff"
 
-// end returns the position where the text of a node ends. It returns false for a text with several lines.
+// end returns the position where the text of a node ends. It returns false if the node's text has several lines, or is
+// not written in a form that the editor can locate.
 func (d *document) end(n *yaml.Node) (int, bool) {
 	at := d.start(n)
 	switch {
@@ -144,7 +145,8 @@ func child(n *yaml.Node, key string) (k, v *yaml.Node) {
 	return nil, nil
 }
 
-// items returns the values of a list, or the single value that stands for a list.
+// items returns the values of a list. For a single value, which policy files accept instead of a list with one item, it
+// returns this value.
 func items(n *yaml.Node) []*yaml.Node {
 	switch {
 	case n == nil:
@@ -223,7 +225,7 @@ func (d *document) put(n *yaml.Node, text string) (string, bool) {
 	return d.replace(d.start(n), end, text), true
 }
 
-// extend adds a value to a list, or to the single value that stands for a list.
+// extend adds a value to a list. If there is only a single value instead of a list, extend makes a list of both.
 func (d *document) extend(n *yaml.Node, text string) (string, bool) {
 	end, ok := d.end(n)
 	switch {

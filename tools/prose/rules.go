@@ -12,7 +12,8 @@ import (
 type rule struct {
 	id      string
 	pattern string
-	// true if plain English has the pattern occasionally; the number of matches must not rise, but need not be zero
+	// rare is true if plain English has the pattern occasionally. The number of matches must not rise, but need not be
+	// zero.
 	rare bool
 	only kind // the kind of text where the rule applies; zero means all kinds
 }

@@ -113,7 +113,7 @@ func TestReportsChanges(t *testing.T) {
 	}
 }
 
-// gauges returns the values of the metric of errors.
+// gauges returns the values of the metric for the number of errors.
 func gauges(t *testing.T) (values []float64) {
 	t.Helper()
 	r := prometheus.NewRegistry()

@@ -167,8 +167,8 @@ func TestFutureDates(t *testing.T) {
 	}
 }
 
-// If a configuration is provisioned and then rejected, the running one keeps its catalog, and a requested check still
-// reaches the running one.
+// If a new configuration is provisioned and then rejected, the running configuration keeps its catalog. A check for a
+// new catalog that someone requests is still done by the running configuration.
 func TestRejectedConfiguration(t *testing.T) {
 	t.Cleanup(func() { crawlers.Install(nil) })
 	storageWith := func(token string) *certmagic.FileStorage {

@@ -64,8 +64,8 @@ func TestServersReadEachOther(t *testing.T) {
 	}
 }
 
-// Another server counts a server as running if it has written a message since the other server started. After three
-// reads without a new message, the server is missing.
+// Servers of a fleet read each other's messages. A server treats another one as running if it has seen a new message
+// from it since its own start. After three reads without a new message, it treats the other server as missing.
 func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	x := idle(t)
@@ -95,8 +95,9 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
-// If a server has written nothing for a week by the clock of the storage, its key is deleted, but only after several
-// reads without a new message. The key is kept if a server writes rarely or has come back.
+// The key of a server is deleted if the server has not written a message for a week, according to the clock of the
+// storage. Before that, the other servers must have read the key several times without a new message. The key is kept
+// if the server only writes rarely, or has started again.
 func TestKeysOfServersThatAreGone(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()

@@ -88,7 +88,8 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// Sites do not wait for a part that hangs while it is opened. It is closed when it opens later.
+// Sites do not wait for a part that hangs while it is opened. If the part was closed before it opens, the value that it
+// finally opens is closed at once.
 func TestHanging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release, closed := make(chan struct{}), false

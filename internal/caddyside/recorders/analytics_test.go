@@ -48,7 +48,7 @@ var analyticsAnswers = []string{
 	"Googlebot|www.example.com|1",
 }
 
-// writeVisits writes the requests like Caddy's JSON encoder.
+// writeVisits writes the requests to a log file, in the format of Caddy's JSON encoder.
 func writeVisits(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -111,7 +111,7 @@ func checkAnswers(t *testing.T, tool string, answers []string) {
 	}
 }
 
-// node runs a script with an npm package, or skips the test.
+// node runs a script that uses an npm package in Node.js. If the package is not installed, it skips the test.
 func node(t *testing.T, module, script string, args ...string) string {
 	t.Helper()
 	if exec.Command("node", "-e", "require.resolve("+fmt.Sprintf("%q", module)+")").Run() != nil {

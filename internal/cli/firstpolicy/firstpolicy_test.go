@@ -168,8 +168,9 @@ func meansTheAnswers(t *testing.T, b *Built, place [2]string) {
 	}
 }
 
-// TestDependentAnswers answers a question that depends on another question. If the other question is not answered, its
-// answer is implied. If the other answer does not fit, the answers contradict each other.
+// Init asks some questions only after a certain answer to another question. TestDependentAnswers answers such a
+// question. If the other question is not answered, that answer is assumed. If it has a different answer, both answers
+// contradict each other.
 func TestDependentAnswers(t *testing.T) {
 	t.Parallel()
 	for flag, of := range map[Topic]Topic{AISearch: AIAnswers, Rights: Training} {
@@ -188,8 +189,8 @@ func TestDependentAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswerEngines disallows AI answers. Search engines that feed AI answers are then named if they may still read the
-// site, and blocked if the user asks for that.
+// TestAnswerEngines disallows AI answers. The search engines of AI products, such as PerplexityBot, are only blocked if
+// the user asks for that. Otherwise they may still read the site, and the output names them.
 func TestAnswerEngines(t *testing.T) {
 	t.Parallel()
 	for answer, may := range map[Answer]bool{Unanswered: true, Yes: true, No: false} {

@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// mayName lists the packages that may name every channel. They are the table, the setting under publish in the model
-// and in the file, and the readers of other sites' files. Folders below them are included.
+// mayName lists the packages that may name every channel. They are the table of channels, the packages with the
+// settings of the section publish, and the packages that read the files of other sites. Folders below them are
+// included.
 var mayName = []string{"channels", "policy", "policyfile", "robotstxt", "audit", "internal/rfc9309", "internal/testkit"}
 
 // channelNames lists the channels, with the package that implements the format, and other packages that may name the

@@ -129,8 +129,8 @@ func cycles(edges map[edge][]string) [][]string {
 	return found
 }
 
-// TestRootFilesGoDown checks that no two files of the root package use each other, so that readers can understand one
-// file after the other.
+// TestRootFilesGoDown checks that the files of the root package do not use each other in a cycle. So people can read
+// the files one after the other.
 func TestRootFilesGoDown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles Caddy")

@@ -24,8 +24,8 @@ const (
 )
 
 // layers lists the packages of the repository, the highest layer first. A package may import only packages of lower
-// layers. A name also stands for all folders below it, except for listed ones. Packages with the same name in the list
-// may import each other.
+// layers. An entry of the list also stands for the folders below it that are not in the list themselves. Packages with
+// the same entry may import each other.
 var layers = []struct {
 	about    string
 	packages []string
@@ -141,8 +141,8 @@ func (g graph) below(dir string, seen map[string]bool) {
 // within reports whether dir is the folder name, or a folder below it.
 func within(dir, name string) bool { return dir == name || strings.HasPrefix(dir, name+"/") }
 
-// place finds a package in layers. It returns the number of the layer, and the longest name in the list that stands for
-// the package.
+// place finds the layer of a package. It returns the number of the layer, and the entry that stands for the package. If
+// several entries match, the longest one does.
 func place(dir string) (layer int, name string) {
 	layer = -1
 	for i, l := range layers {

@@ -41,7 +41,7 @@ var retired = []struct{ words, use string }{
 }
 
 // exceptions lists places that may contain a retired word, because another project defines it there. Each place is a
-// file and a part of a line.
+// file, or "*" for every file, and a part of a line.
 var exceptions = []struct{ file, line string }{
 	{"*", "permissions-reference"},
 	{"*", "agent-permissions.json"},
