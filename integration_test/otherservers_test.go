@@ -208,8 +208,8 @@ func TestOtherServersSetTheFields(t *testing.T) {
 	}
 }
 
-// Caddy rejects a server's question if the server is not trusted, if a header field is missing, or if a field occurs
-// twice, because a client may have added one of the two.
+// Caddy rejects a server's question in three cases: the server is not trusted, a header field is missing, or a field
+// occurs twice. A client may have added one of the two.
 func TestDecideRefusesOthers(t *testing.T) {
 	for _, c := range []struct{ style, fields, want string }{
 		{"nginx", "", "X-Original-Uri is missing"},

@@ -91,7 +91,7 @@ func ParseMark(name string, content []byte) (last Mark, err error) {
 		}
 	}
 	if last.Seq == 0 {
-		return last, fmt.Errorf("%s does not contain the number of a line: it must be a copy of a signature file (%s), of a time-stamp file (%s) or of the log's last line", name, SignatureSuffix, TimestampSuffix)
+		return last, fmt.Errorf("%s does not contain the number of a line. It must be a copy of a signature file (%s), of a time-stamp file (%s) or of the log's last line", name, SignatureSuffix, TimestampSuffix)
 	}
 	return last, nil
 }

@@ -295,9 +295,9 @@ func (l *linter) harm(ids []policy.CrawlerID) string {
 	return english.List(all, "and")
 }
 
-// searchers lists the search engines and link previews that a rule may apply to. There are three reasons why it may
-// apply to one of them: the rule names it, it follows the group of a crawler that the rule names, or the server
-// recognizes its requests as requests by a crawler that the rule names.
+// searchers lists the search engines and link previews that a rule may apply to. A rule applies to a
+// crawler that it names, and to a crawler that follows the group of a named crawler. It also applies if the server
+// recognizes the crawler's requests as requests by a named crawler.
 func (l *linter) searchers(rule int) (ids []policy.CrawlerID) {
 	if l.searching == nil {
 		l.findSearchers()
