@@ -42,10 +42,7 @@ func (f *File) BelowClosed(p *policy.Policy) *Below {
 // over converts the file to rules. They let each crawler crawl the same paths as the file. The rules are for the
 // crawlers of a policy, and for crawlers that only the file names. The file in the result has only the converted groups.
 func (f *File) over(p *policy.Policy) *Below {
-	own := f.withGroups(func(g *Group) *Group {
-		clone := *g
-		return &clone
-	})
+	own := f.withTop()
 	own.notes = slices.Clone(f.notes)
 	im := importer{f: own, spec: &policy.Spec{}, known: map[string]bool{}, comments: map[int]string{}, below: true}
 	for _, c := range p.Crawlers {

@@ -44,35 +44,50 @@ var extensionKeys = map[string]string{
 	"request-rate": "Request-rate", "visit-time": "Visit-time",
 }
 
-// topPreferences adds the preferences above the first group to each group that does not state them. By RFC 9309, these
-// lines belong to no group, but their authors mean the whole site.
-func (f *File) topPreferences(top []line) {
-	if len(top) == 0 {
-		return
+// withTop returns the file with the preferences above the first group in each group that does not state them. By RFC
+// 9309, these lines belong to no group, but their authors mean the whole site. So crawlers that no group names read
+// them in a group of "*", and a file without such a group gets one. It has no Allow, Disallow and Crawl-delay lines, so
+// it does not change who may crawl.
+func (f *File) withTop() *File {
+	with := f.withGroups(func(g *Group) *Group {
+		clone := *g
+		clone.lines = f.linesOf(g)
+		return &clone
+	})
+	if len(f.top) > 0 && f.Group("*") == nil {
+		with.add(&Group{Name: "*", written: "*", number: f.top[0].number, lines: f.top})
 	}
-	if f.Group("*") == nil {
-		f.add(&Group{Name: "*", written: "*", number: top[0].number})
+	return with
+}
+
+// linesOf returns the lines of a group that extend RFC 9309, with the preferences above the first group that the group
+// does not state. g may be nil.
+func (f *File) linesOf(g *Group) []line {
+	switch {
+	case g == nil || len(g.lines) == 0:
+		return slices.Clip(f.top)
+	case len(f.top) == 0:
+		return g.lines
 	}
-	for _, g := range f.Groups {
-		if len(g.lines) == 0 {
-			g.lines = slices.Clip(top)
-			continue
-		}
-		stated := map[[3]string]bool{}
-		for _, l := range g.lines {
-			path, members := l.members()
-			for _, m := range members {
-				stated[[3]string{l.key, path, nameOf(m)}] = true
-			}
-		}
-		for _, l := range top {
-			path, members := l.members()
-			members = slices.DeleteFunc(members, func(m string) bool { return stated[[3]string{l.key, path, nameOf(m)}] })
-			if len(members) > 0 {
-				g.lines = append(g.lines, line{l.number, l.key, strings.TrimSpace(path + " " + strings.Join(members, ", "))})
-			}
+	lines := slices.Clone(g.lines)
+	stated := map[[3]string]bool{}
+	for _, l := range g.lines {
+		path, members := l.members()
+		for _, m := range members {
+			stated[[3]string{l.key, path, nameOf(m)}] = true
 		}
 	}
+	for _, l := range f.top {
+		path, members := l.members()
+		all := len(members)
+		members = slices.DeleteFunc(members, func(m string) bool { return stated[[3]string{l.key, path, nameOf(m)}] })
+		if len(members) == all {
+			lines = append(lines, l)
+		} else if len(members) > 0 {
+			lines = append(lines, line{number: l.number, key: l.key, value: strings.TrimSpace(path + " " + strings.Join(members, ", "))})
+		}
+	}
+	return lines
 }
 
 // members splits a line with preferences into its path, which may be "", and members such as "train-ai=n".
@@ -179,8 +194,13 @@ func distinct(texts []string) (all []string) {
 func (f *File) LeftOut(stated Stated) []Note {
 	left := File{Groups: f.Groups, notes: slices.Clone(f.notes)}
 	left.noteSpellings()
+	said := map[int]bool{} // a line may belong to thousands of groups
 	for _, g := range f.Groups {
 		for _, l := range g.lines {
+			if said[l.number] {
+				continue
+			}
+			said[l.number] = true
 			if _, why := l.merged(stated); why != "" {
 				if _, all := l.refused(); all && stated.Preferences && l.isPreferences() {
 					continue // a comment in the merged file already reports this
