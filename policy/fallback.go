@@ -20,11 +20,10 @@ func PlaceInFallback(line int) string {
 
 // WithFallback returns a policy that consists of p and rules from the site's own robots.txt. These rules apply only to
 // paths where p does not state whether a crawler may crawl. They must be for all hosts and contain only entries about
-// crawling and crawl-delays. The server never enforces them. The crawlers of p keep their numbers. readAs has details of
-// crawlers that only the rules name, by token in lower case.
-func (p *Policy) WithFallback(rules []Rule, readAs map[string]Crawler) *Policy {
+// crawling and crawl-delays. The server never enforces them. The crawlers of p keep their numbers.
+func (p *Policy) WithFallback(rules []Rule) *Policy {
 	spec := *p.spec
-	spec.Table, spec.readAs = p.table, readAs
+	spec.Table = p.table
 	spec.Rules = slices.Concat(p.spec.Rules, rules)
 	for i := range rules {
 		spec.Rules[len(p.spec.Rules)+i].Fallback = true

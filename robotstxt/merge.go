@@ -105,6 +105,57 @@ func nameOf(member string) string {
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
+// signals combines the Content-Signal lines of each group that has such a line with a path. By its definition, a
+// Content-Signal line has no path and applies to the whole site. So a usage that a line disallows for a path is
+// disallowed for the whole site, and the other members of this line are left out. An import does the same.
+func (f *File) signals() {
+	noted := map[int]bool{}
+	for _, g := range f.Groups {
+		if !slices.ContainsFunc(g.lines, line.isSignalOfPath) {
+			continue
+		}
+		var lines []line
+		var members []string
+		at := -1
+		for _, l := range g.lines {
+			if l.key != "content-signal" {
+				lines = append(lines, l)
+				continue
+			}
+			if at < 0 {
+				at, lines = len(lines), append(lines, line{number: l.number, key: l.key})
+			}
+			_, own := l.members()
+			for _, m := range own {
+				_, says, _ := strings.Cut(m, "=")
+				no := strings.EqualFold(strings.TrimSpace(says), "no")
+				same := func(other string) bool { return nameOf(other) == nameOf(m) }
+				switch i := slices.IndexFunc(members, same); {
+				case !no && l.isSignalOfPath():
+				case i < 0:
+					members = append(members, m)
+				case no:
+					members[i] = m
+				}
+			}
+			if l.isSignalOfPath() && !noted[l.number] {
+				noted[l.number] = true
+				f.note(l.number, "a Content-Signal line cannot have a path. If %q disallows a usage, the merged robots.txt disallows it for the whole site", l.value)
+			}
+		}
+		if lines[at].value = strings.Join(members, ", "); members == nil {
+			lines = slices.Delete(lines, at, at+1)
+		}
+		g.lines = lines
+	}
+}
+
+// isSignalOfPath reports whether a Content-Signal line has a path other than that of the whole site.
+func (l line) isSignalOfPath() bool {
+	path, _ := l.path()
+	return l.key == "content-signal" && path != "" && path != "/"
+}
+
 // isPreferences reports whether a line states preferences about AI or search.
 func (l line) isPreferences() bool { return l.key == "content-usage" || l.key == "content-signal" }
 
