@@ -10,12 +10,17 @@ import (
 // siteRobots is the name of a site's own robots.txt in explanations.
 const siteRobots = "the site's own robots.txt"
 
-// PlaceInFallback names the site's own robots.txt and a line of it, or only the file if the line is 0.
-func PlaceInFallback(line int) string {
-	if line == 0 {
-		return siteRobots
+// PlaceInFallback names the site's own robots.txt and a line of it, or only the file if the line is 0. It also has the
+// name of the file, if that is known.
+func PlaceInFallback(file string, line int) string {
+	place := siteRobots
+	if line > 0 {
+		place = fmt.Sprintf("%s:%d", siteRobots, line)
 	}
-	return fmt.Sprintf("%s:%d", siteRobots, line)
+	if file != "" {
+		place += " (" + file + ")"
+	}
+	return place
 }
 
 // WithFallback returns a policy that consists of p and rules from the site's own robots.txt. These rules apply only to

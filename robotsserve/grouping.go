@@ -176,8 +176,8 @@ func (g *grouping) assemble(lines []*line, of int, purpose string, c *policy.Cla
 		theirs = append(theirs, *delay)
 	}
 	if below := g.obeyedBelow(c); below != nil {
-		for _, text := range below.Extensions(g.speaks) {
-			theirs = append(theirs, extensionBelow(text))
+		for _, e := range below.Extensions(g.speaks) {
+			theirs = append(theirs, extensionBelow(e))
 		}
 		if g.speaks.Preferences {
 			theirs = append(theirs, refuse(also, below.Disallowed())...)
@@ -196,9 +196,9 @@ func (g *grouping) assemble(lines []*line, of int, purpose string, c *policy.Cla
 
 // extensionBelow returns a line of a merged file that is not about crawling. The result has no key if the path of the
 // line cannot be compared.
-func extensionBelow(text string) Line {
-	l := Line{Text: text, pattern: pathpattern.All}
-	name, value, _ := strings.Cut(text, ": ")
+func extensionBelow(e robotstxt.Extension) Line {
+	l := Line{Text: e.Text, Below: e.Number, pattern: pathpattern.All}
+	name, value, _ := strings.Cut(e.Text, ": ")
 	if startsWithPath(value) {
 		path, _, _ := strings.Cut(value, " ")
 		pattern, err := pathpattern.Parse(path)
@@ -266,6 +266,7 @@ type Line struct {
 	Rule      *policy.Rule // nil if no rule states the line
 	Statement *policy.Statement
 	Pos       policy.Pos
+	Below     int // the number of the line in a merged file, if the line is not about crawling; otherwise 0
 
 	key     string
 	pattern pathpattern.Pattern

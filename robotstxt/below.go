@@ -43,16 +43,9 @@ func (f *File) BelowClosed(p *policy.Policy) *Below {
 // over converts the file to rules. They let each crawler crawl the same paths as the file. The rules are for the
 // crawlers of a policy, and for crawlers that only the file names. The file in the result has only the converted groups.
 func (f *File) over(p *policy.Policy) *Below {
-	own := f.withTop()
-	own.notes = slices.Clone(f.notes)
-	own.signals()
-	im := importer{f: own, spec: &policy.Spec{}, known: map[string]bool{}, comments: map[int]string{}, below: true}
-	for _, c := range p.Crawlers {
-		if !c.Signer {
-			im.crawlers = append(im.crawlers, c)
-			im.known[strings.ToLower(c.Token)] = true
-		}
-	}
+	im := f.importerFor(p)
+	im.below = true
+	im.f.signals()
 	im.dropGroups(func(g *Group) bool {
 		if !slices.ContainsFunc(p.Spec().Publish.UsageTokens[:], func(token string) bool { return strings.EqualFold(token, g.Name) }) {
 			return false
@@ -65,7 +58,20 @@ func (f *File) over(p *policy.Policy) *Below {
 	for i := range im.spec.Rules {
 		im.spec.Rules[i].FallbackFile = f.Name
 	}
-	return &Below{Policy: p.WithFallback(im.spec.Rules), File: own}
+	return &Below{Policy: p.WithFallback(im.spec.Rules), File: im.f}
+}
+
+// importerFor returns an importer of a copy of the file for the crawlers of a policy.
+func (f *File) importerFor(p *policy.Policy) *importer {
+	im := &importer{f: f.withTop(), spec: &policy.Spec{}, known: map[string]bool{}, comments: map[int]string{}}
+	im.f.notes = slices.Clone(f.notes)
+	for _, c := range p.Crawlers {
+		if !c.Signer {
+			im.crawlers = append(im.crawlers, c)
+			im.known[strings.ToLower(c.Token)] = true
+		}
+	}
+	return im
 }
 
 // withGroups returns a copy of the file in which each group is replaced.

@@ -175,11 +175,17 @@ func (l line) merged(stated Stated) (text, why string) {
 	return text, ""
 }
 
+// Extension is a line that extends RFC 9309 and that a merged file takes over.
+type Extension struct {
+	Text   string
+	Number int
+}
+
 // Extensions returns the lines that extend RFC 9309 and that a merged file takes over.
-func (g *Group) Extensions(stated Stated) (lines []string) {
+func (g *Group) Extensions(stated Stated) (lines []Extension) {
 	for _, l := range g.lines {
 		if text, why := l.merged(stated); why == "" {
-			lines = append(lines, text)
+			lines = append(lines, Extension{text, l.number})
 		}
 	}
 	return lines

@@ -26,7 +26,7 @@ func TestContentSignalsWithPaths(t *testing.T) {
 		b := Parse([]byte(text)).Below(policy.Compile(&policy.Spec{}))
 		var got []string
 		for _, l := range b.File.Group("*").Extensions(Stated{}) {
-			got = append(got, strings.TrimPrefix(l, "Content-Signal: "))
+			got = append(got, strings.TrimPrefix(l.Text, "Content-Signal: "))
 		}
 		if strings.Join(got, "; ") != want {
 			t.Errorf("%q: %q, want %q", lines, got, want)

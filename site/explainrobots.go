@@ -40,6 +40,9 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 		if l.Statement != nil {
 			c.add(s.reason(policy.Decision{Rule: l.Rule, Statement: l.Statement}))
 		}
+		if l.Below > 0 {
+			c.add(Reason{Place: policy.PlaceInFallback(s.Below.Name, l.Below), Says: fmt.Sprintf("has the line %q", l.Text)})
+		}
 	}
 	if len(c.Sends) > 0 {
 		c.Sends = slices.Insert(c.Sends, 0, agentLine(read.Agent))
