@@ -38,10 +38,10 @@ func (f *File) Told(p *policy.Policy) *policy.Spec {
 	publish := &spec.Publish
 	publish.ContentUsage = max(publish.ContentUsage, im.spec.Publish.ContentUsage)
 	publish.ContentSignal = max(publish.ContentSignal, im.spec.Publish.ContentSignal)
-	publish.Lines = union(publish.Lines, f.OtherLines())
+	publish.Lines = distinct(slices.Concat(publish.Lines, f.OtherLines()))
 	if spec.Sitemaps = slices.Clone(spec.Sitemaps); len(f.Sitemaps()) > 0 {
 		own := ofAllHosts(&spec.Sitemaps, func(s policy.Sitemaps) policy.Host { return s.Host })
-		own.Addresses = union(own.Addresses, f.Sitemaps())
+		own.Addresses = distinct(slices.Concat(own.Addresses, f.Sitemaps()))
 	}
 	if publish.Preambles = slices.Clone(publish.Preambles); f.Preamble() != "" {
 		own := ofAllHosts(&publish.Preambles, func(a policy.Preamble) policy.Host { return a.Host })
@@ -80,6 +80,3 @@ func (g *Group) told(stated Stated) (lines []line) {
 	}
 	return lines
 }
-
-// union returns the elements of both lists, each once.
-func union(a, b []string) []string { return distinct(slices.Concat(a, b)) }

@@ -48,7 +48,7 @@ func TestCommandsKnowTheFileBelow(t *testing.T) {
 		"diff, a sitemap":           {[]string{"diff", "--merge", others, others, mapped}, false, "No decision changes; these settings do:\n  sitemaps: none → https://a.example/t.xml\n"},
 		"diff, two robots.txt only": {[]string{"diff", others, own}, true, "sitemaps: https://a.example/s.xml → none"},
 		"explain, preferences":      {[]string{"explain", silent, "--merge", others, "--agent", "Foo", "https://a.example/x"}, false, "Content-Signal: ai-train=no"},
-		"explain, their lines":      {[]string{"explain", silent, "--merge", others, "--agent", "Foo", "https://a.example/x"}, false, "the site's own robots.txt:5 (" + others + ") has the line \"Content-Signal: ai-train=no\""},
+		"explain, their lines":      {[]string{"explain", silent, "--merge", others, "--agent", "Foo", "https://a.example/x"}, false, "the site's own robots.txt:5 (" + others + "), group \"User-agent: *\", has the line \"Content-Signal: ai-train=no\""},
 		"render, a test":            {[]string{"render", "--merge", own, tested}, false, "Disallow: /cart/"},
 		"replay, a test":            {[]string{"replay", "--merge", own, tested, log}, false, "1 request"},
 		"check, alone":              {[]string{"check", tested}, true, "Googlebot may not crawl /cart/"},
