@@ -227,9 +227,9 @@ func (d *difference) WriteText(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "No decision and no setting changes, but robots.txt lists other spellings of paths.\nChecked with an independent reader of robots.txt: %s.\n", q.Sentence())
 		return err
 	case q.Differ == q.Spellings:
-		fmt.Fprintln(w, "As policies, both files have the same meaning. But they are too large to compare with an independent reader of robots.txt.")
+		fmt.Fprintln(w, "The decisions for crawlers and paths are the same. But the files are too large to compare with a second reader of robots.txt.")
 	default:
-		fmt.Fprintln(w, "As policies, both files have the same meaning. But an independent reader of robots.txt finds differences between them.")
+		fmt.Fprintln(w, "The decisions for crawlers and paths are the same. But a second reader of robots.txt, which also compares paths as they are written, finds differences.")
 	}
 	return q.WriteText(w)
 }
