@@ -10,8 +10,8 @@ import (
 // siteRobots is the name of a site's own robots.txt in explanations.
 const siteRobots = "the site's own robots.txt"
 
-// PlaceInFallback names the site's own robots.txt and a line of it, or only the file if the line is 0. It also has the
-// name of the file, if that is known.
+// PlaceInFallback names the site's own robots.txt and a line of it, or only the file if the line is 0. It adds the
+// name of the file unless the name is "".
 func PlaceInFallback(file string, line int) string {
 	place := siteRobots
 	if line > 0 {

@@ -150,7 +150,7 @@ func (f *File) signals() {
 	}
 }
 
-// isSignalOfPath reports whether a Content-Signal line has a path other than that of the whole site.
+// isSignalOfPath reports whether a Content-Signal line has a path, and not only "/".
 func (l line) isSignalOfPath() bool {
 	path, _ := l.path()
 	return l.key == "content-signal" && path != "" && path != "/"

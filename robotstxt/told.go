@@ -9,13 +9,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Told returns a copy of a policy's Spec with everything that crawlers are told if the file is merged, apart from the
-// lines about crawling: the preferences and directives of its groups, its sitemaps, its comments and its lines for the
-// whole site. The copy is only for comparisons with other policies, because a server publishes these lines in
-// robots.txt alone. They are converted in the same way as by Import.
+// Told returns a copy of a policy's Spec with the lines that a merge takes over from the file and that are not about
+// crawling, such as preferences and sitemaps. They are converted in the same way as by Import. The copy is only for
+// comparisons with other policies, because a server publishes these lines in robots.txt alone. Below has the notes.
 func (f *File) Told(p *policy.Policy) *policy.Spec {
 	spec := *p.Spec()
-	im := f.importerFor(p) // its notes are those of Below
+	im := f.importerFor(p)
 	stated, follow := StatedBy(p), im.followers()
 	rules := slices.Clone(spec.Rules)
 	for _, g := range im.f.Groups {

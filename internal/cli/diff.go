@@ -176,8 +176,8 @@ type difference struct {
 // inRobots lists the settings that a robots.txt can state.
 var inRobots = []string{"sitemaps", "publish.preamble", "publish.license", "publish.lines"}
 
-// statedSettings returns the settings that differ between two files, of which at least one is a robots.txt. The
-// conversion of a robots.txt adds settings that the file cannot state, such as tests, so their values are removed.
+// statedSettings returns the settings that differ between two files. The conversion of a robots.txt adds settings that
+// the file cannot state, such as tests, so their values are removed.
 func statedSettings(all []compare.Setting, oldRobots, newRobots bool) (stated []compare.Setting) {
 	for _, s := range all {
 		if s.Key == "expect" || strings.HasPrefix(s.Key, "rules[") && strings.HasSuffix(s.Key, "].intended") {
