@@ -12,7 +12,8 @@ import (
 // Told returns a copy of a policy's Spec with the lines that a merge takes over from the file and that are not about
 // crawling, such as preferences and sitemaps. They are converted in the same way as by Import. The copy is only for
 // comparisons with other policies, because a server publishes these lines in robots.txt alone. Below has the notes.
-func (f *File) Told(p *policy.Policy) *policy.Spec {
+// In settings, the preferences are missing, because they are not settings of the policy.
+func (f *File) Told(p *policy.Policy) (told, settings *policy.Spec) {
 	spec := *p.Spec()
 	im := f.importerFor(p)
 	stated, follow := StatedBy(p), im.followers()
@@ -33,10 +34,7 @@ func (f *File) Told(p *policy.Policy) *policy.Spec {
 			rules = append(rules, r)
 		}
 	}
-	spec.Rules = rules
 	publish := &spec.Publish
-	publish.ContentUsage = max(publish.ContentUsage, im.spec.Publish.ContentUsage)
-	publish.ContentSignal = max(publish.ContentSignal, im.spec.Publish.ContentSignal)
 	publish.Lines = distinct(slices.Concat(publish.Lines, f.OtherLines()))
 	if spec.Sitemaps = slices.Clone(spec.Sitemaps); len(f.Sitemaps()) > 0 {
 		own := ofAllHosts(&spec.Sitemaps, func(s policy.Sitemaps) policy.Host { return s.Host })
@@ -46,7 +44,11 @@ func (f *File) Told(p *policy.Policy) *policy.Spec {
 		own := ofAllHosts(&publish.Preambles, func(a policy.Preamble) policy.Host { return a.Host })
 		own.Text = strings.TrimPrefix(strings.TrimRight(own.Text, "\n")+"\n"+f.Preamble(), "\n")
 	}
-	return &spec
+	with := spec
+	with.Rules = rules
+	with.Publish.ContentUsage = max(publish.ContentUsage, im.spec.Publish.ContentUsage)
+	with.Publish.ContentSignal = max(publish.ContentSignal, im.spec.Publish.ContentSignal)
+	return &with, &spec
 }
 
 // ofAllHosts returns the entry for all hosts in a list with entries for hosts. If the list has none, it adds one.

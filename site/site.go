@@ -83,12 +83,10 @@ func (s *Site) Over(below *robotstxt.File) *Site {
 // Told is like Over, but the result also has the other lines of the file, such as sitemaps and preferences, as settings
 // and rules. It is only for comparisons.
 func (s *Site) Told(below *robotstxt.File) *Site {
-	spec := below.Told(s.Policy)
-	engine := effect.New(policy.Compile(spec), s.File.Catalog).Over(below)
+	told, settings := below.Told(s.Policy)
+	engine := effect.New(policy.Compile(told), s.File.Catalog).Over(below)
 	f := *s.File
-	settings := *spec
-	settings.Rules, settings.Publish.ContentUsage, settings.Publish.ContentSignal = f.Spec.Rules, f.Spec.Publish.ContentUsage, f.Spec.Publish.ContentSignal
-	f.Spec, f.Policy, f.Effect = &settings, engine.Policy, engine
+	f.Spec, f.Policy, f.Effect = settings, engine.Policy, engine
 	return newSite(&f)
 }
 
