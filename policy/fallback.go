@@ -10,21 +10,25 @@ import (
 // siteRobots is the name of a site's own robots.txt in explanations.
 const siteRobots = "the site's own robots.txt"
 
-// PlaceInFallback names the site's own robots.txt and a line of it, or only the file if the line is 0.
-func PlaceInFallback(line int) string {
-	if line == 0 {
-		return siteRobots
+// PlaceInFallback names the site's own robots.txt and a line of it, or only the file if the line is 0. It adds the
+// name of the file unless the name is "".
+func PlaceInFallback(file string, line int) string {
+	place := siteRobots
+	if line > 0 {
+		place = fmt.Sprintf("%s:%d", siteRobots, line)
 	}
-	return fmt.Sprintf("%s:%d", siteRobots, line)
+	if file != "" {
+		place += " (" + file + ")"
+	}
+	return place
 }
 
 // WithFallback returns a policy that consists of p and rules from the site's own robots.txt. These rules apply only to
 // paths where p does not state whether a crawler may crawl. They must be for all hosts and contain only entries about
-// crawling and crawl-delays. The server never enforces them. The crawlers of p keep their numbers. readAs describes the
-// crawlers that these rules name, but p does not know. Its keys are the tokens of the crawlers in lower case.
-func (p *Policy) WithFallback(rules []Rule, readAs map[string]Crawler) *Policy {
+// crawling and crawl-delays. The server never enforces them. The crawlers of p keep their numbers.
+func (p *Policy) WithFallback(rules []Rule) *Policy {
 	spec := *p.spec
-	spec.Table, spec.readAs = p.table, readAs
+	spec.Table = p.table
 	spec.Rules = slices.Concat(p.spec.Rules, rules)
 	for i := range rules {
 		spec.Rules[len(p.spec.Rules)+i].Fallback = true

@@ -29,7 +29,7 @@ func TestFallbackDecidesWhereThePolicyIsSilent(t *testing.T) {
 		below.Crawlers = spec.Crawlers
 		above := compile(t, spec)
 		alone := compile(t, &policy.Spec{Crawlers: spec.Crawlers, Rules: slices.Clone(below.Rules)})
-		with := above.WithFallback(below.Rules, nil)
+		with := above.WithFallback(below.Rules)
 		for range 60 {
 			asked := question(r)
 			if r.IntN(2) == 0 {

@@ -208,7 +208,5 @@ func (p *Policy) addOwn(token string) {
 		p.ownByToken = map[string]CrawlerID{}
 	}
 	p.ownByToken[ascii.Lower(token)] = CrawlerID(p.numCrawlers())
-	c := p.spec.readAs[ascii.Lower(token)]
-	c.Token = token
-	p.own = append(p.own, c)
+	p.own = append(p.own, Crawler{Token: token})
 }

@@ -93,9 +93,8 @@ type Spec struct {
 	Resources   []ResourceSet
 	Usages      []LocalUsage
 	Rules       []Rule
-	Crawlers    []Crawler          // the catalog, with the policy's own additions
-	Table       *CrawlerTable      // a table of Crawlers to share with other policies, or nil to make a new one
-	readAs      map[string]Crawler // see Policy.WithFallback
+	Crawlers    []Crawler     // the catalog, with the policy's own additions
+	Table       *CrawlerTable // a table of Crawlers to share with other policies, or nil to make a new one
 	Enforcement Enforcement
 	Publish     Publish
 	Rights      Rights

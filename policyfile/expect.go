@@ -359,10 +359,7 @@ func (f *failure) why() (why, more string) {
 	s, place := d.Statement, ""
 	switch {
 	case s != nil && d.Rule.Fallback:
-		place = policy.PlaceInFallback(s.Pos.Line)
-		if name := d.Rule.FallbackFile; name != "" {
-			place += " (" + name + ")"
-		}
+		place = policy.PlaceInFallback(d.Rule.FallbackFile, s.Pos.Line)
 	case s != nil:
 		place = fmt.Sprintf("line %d", s.Pos.Line)
 	}

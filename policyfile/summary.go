@@ -66,7 +66,8 @@ type PathSummary struct {
 	Lost   bool `json:"lost,omitempty"`
 	Answers
 
-	about *question
+	about   *question
+	changed map[bool][]CategoryCount // the crawlers that may not use these paths, unlike a page that no rule mentions (true), or that may (false)
 }
 
 // Shown holds the robots control rules that headers and meta tags give to Googlebot.
@@ -203,11 +204,13 @@ func (x *summarizer) pathsOf(s *HostSummary, host string, rules []*policy.Rule, 
 			p := PathSummary{Path: at.path, Usage: e.Usage.String(), about: q}
 			var may []bool
 			p.Answers, may = x.answers(host, e.Pattern.Example(), e.Usage)
+			gained, lost := make([]bool, len(may)), make([]bool, len(may))
 			for i, before := range plain[e.Usage] {
-				p.Gained = p.Gained || may[i] && !before
-				p.Lost = p.Lost || before && !may[i]
+				gained[i], lost[i] = may[i] && !before, before && !may[i]
+				p.Gained, p.Lost = p.Gained || gained[i], p.Lost || lost[i]
 			}
 			if p.Gained || p.Lost {
+				p.changed = map[bool][]CategoryCount{false: x.counted(host, gained).May, true: x.counted(host, lost).May}
 				s.Paths = append(s.Paths, p)
 			}
 		}
@@ -268,13 +271,18 @@ func (x *summarizer) answers(host, path string, u policy.Usage) (a Answers, may 
 		may[i] = !x.effect.Answer(q).Disallowed
 	}
 	x.work -= len(members)
+	return x.counted(host, may), may
+}
+
+// counted is like count, but counts the crawlers on a host only once for equal values of may.
+func (x *summarizer) counted(host string, may []bool) Answers {
 	key := fmt.Sprint(host, may)
 	a, ok := x.known[key]
 	if !ok {
-		a = x.count(members, may)
+		a = x.count(x.ask(policy.Audience{Kind: policy.ForEveryone}, host), may)
 		x.known[key] = a
 	}
-	return a, may
+	return a
 }
 
 // count counts the crawlers that may do something and those that may not, by category. may has the answer for each

@@ -100,7 +100,7 @@ func TestSummaryOfPreferences(t *testing.T) {
 	t.Parallel()
 	for rule, want := range map[string]string{
 		"for: everyone, disallow: {train-ai: /}":                                          "  may not train AI:  everyone\n",
-		"for: everyone, disallow: {train-ai: /}}\n  - {for: GPTBot, allow: {train-ai: /}": "  may not train AI:  everyone except ai-training (1 of ",
+		"for: everyone, disallow: {train-ai: /}}\n  - {for: GPTBot, allow: {train-ai: /}": "  may not train AI:  everyone except GPTBot",
 		"for: GPTBot, disallow: {ai-use: /}":                                              "  not in AI answers: ai-training (1 of ",
 		"for: Googlebot, hosts: a.example, disallow: {train-ai: /}":                       "a.example:\n  may not train AI:  search (",
 		"for: GPTBot, disallow: {train-ai: /a/}":                                          "  may not train AI:  /a/, for ai-training (1 of ",
@@ -133,7 +133,7 @@ func TestSummaryText(t *testing.T) {
 		},
 		{
 			"a path for everyone but one", "{for: everyone, disallow: {crawl: /x/}}\n  - {for: GPTBot, allow: {crawl: /x/}}",
-			"every host:\n" + everyone + "  may not crawl:     /x/, for everyone except ai-training (N of N: GPTBot)\n  Google shows:      all of a page\n",
+			"every host:\n" + everyone + "  may not crawl:     /x/, for everyone except GPTBot\n  Google shows:      all of a page\n",
 		},
 		{
 			"a path that every crawler may crawl after all", `{for: everyone, allow: {crawl: "/x**yz"}, disallow: {crawl: ["/x*yz", /secret/]}}`,
@@ -262,8 +262,28 @@ func TestSummaryOfMergedRobotsTxt(t *testing.T) {
 	if f == nil {
 		t.Fatal(ds.Text())
 	}
-	if text := SummaryText(f.Summary(testNow), nil, false); !strings.Contains(text, "  may not crawl:     /theirs/, for everyone except ads (") {
+	if text := SummaryText(f.Summary(testNow), nil, false); !strings.Contains(text, "  may not crawl:     /theirs/, for everyone except ") {
 		t.Error(text)
+	}
+}
+
+// A row about a path does not name crawlers that may not crawl any page, because another row names them. Exceptions
+// are listed without the size of their categories.
+func TestSummaryOfPathsOfFewCrawlers(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"  - {for: GPTBot, disallow: {crawl: /}}\n  - {for: [GPTBot, CCBot], disallow: {crawl: /x/}}\n":                                    "/x/, for ai-training (1 of ",
+		"  - {for: everyone, disallow: {crawl: /x/}}\n  - {for: [Bingbot, GPTBot], allow: {crawl: /x/}}\n":                                 "/x/, for everyone except GPTBot and Bingbot\n",
+		"  - {for: everyone, disallow: {crawl: /x/}}\n  - {for: [GPTBot, CCBot, ClaudeBot, Bytespider, Amazonbot], allow: {crawl: /x/}}\n": "/x/, for everyone except Amazonbot, Bytespider, CCBot and 2 more crawlers\n",
+		"  - {for: everyone, disallow: {crawl: /x/}}\n  - {for: [category:ads, Bingbot], allow: {crawl: /x/}}\n":                           ") and Bingbot\n",
+	} {
+		f, ds := LoadWith("p.yaml", []byte("version: 1\nrules:\n"+text), Options{Now: testNow})
+		if f == nil {
+			t.Fatal(ds.Text())
+		}
+		if got := SummaryText(f.Summary(testNow), nil, false); !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
 	}
 }
 

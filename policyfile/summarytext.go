@@ -135,11 +135,16 @@ func (s *HostSummary) rows(brief, alone bool) (rows []SummaryRow) {
 	return rows
 }
 
-// addPaths adds a path if the answer for some clients differs from the answer for a page that no rule mentions.
+// addPaths adds a path if the answer for some clients differs from the answer for a page that no rule mentions. It names
+// only these clients, because other rows list the clients that may not crawl any page.
 func (s *HostSummary) addPaths(q *question, not bool, add func(label, text string, path bool)) {
 	for i := range s.Paths {
 		if p := &s.Paths[i]; p.about == q && (not && p.Lost || !not && p.Gained) {
-			add(q.label(not), p.Path+", for "+p.of(not).String(), true)
+			who := p.of(not)
+			if !who.unlisted {
+				who.crawlers = p.changed[not]
+			}
+			add(q.label(not), p.Path+", for "+who.String(), true)
 		}
 	}
 }
@@ -192,9 +197,33 @@ func (p party) String() string {
 	case !p.unlisted:
 		return p.list()
 	case len(p.others) > 0:
-		return "everyone except " + party{crawlers: p.others}.list()
+		return "everyone except " + p.exceptions()
 	}
 	return "everyone"
+}
+
+// exceptions names whole categories, and a few of the other crawlers that do not belong to the party.
+func (p party) exceptions() string {
+	const most = 3
+	var whole party
+	var names []string
+	n := 0
+	for _, c := range p.others {
+		if c.Names == nil {
+			whole.crawlers = append(whole.crawlers, c)
+			continue
+		}
+		names, n = append(names, c.Names...), n+c.Count
+	}
+	names = names[:min(len(names), most)]
+	if whole.crawlers != nil {
+		names = slices.Insert(names, 0, whole.list())
+		n++
+	}
+	if n > len(names) {
+		return strings.Join(names, ", ") + " and " + english.Count(n-len(names), "more crawler")
+	}
+	return english.List(names, "and")
 }
 
 // everyoneText names a party that has all clients.

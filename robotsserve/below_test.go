@@ -85,3 +85,40 @@ func TestLongLinesOfTheSite(t *testing.T) {
 		}
 	}
 }
+
+// Several crawlers of the catalog can have names that Google's parser reads as one name. The group of the site's file
+// for this name disallows everything that the policy disallows for any of them.
+func TestNamesThatAreCutAlike(t *testing.T) {
+	entry := func(path string, allow bool) policy.Statement {
+		return policy.Statement{Usage: policy.Crawl, Pattern: pathpattern.MustParse(path), Allow: allow}
+	}
+	p := compile(t, &policy.Spec{
+		Publish:  policy.Publish{AllGroups: true, ContentUsage: policy.On},
+		Crawlers: []policy.Crawler{{Token: "Foo Preview", Category: "preview"}, {Token: "Foo Ads", Category: "ads"}, {Token: "Foo Search", Category: "search"}},
+		Rules: []policy.Rule{
+			{For: []policy.Audience{{}}, Statements: []policy.Statement{entry("/all/", false)}},
+			{For: []policy.Audience{{Kind: policy.ForCategory, Name: "preview"}}, Statements: []policy.Statement{entry("/all/", true), entry("/p/", false)}},
+			{For: []policy.Audience{{Kind: policy.ForToken, Name: "Foo Ads"}}, CrawlDelay: 9e9, Statements: []policy.Statement{
+				entry("/a/", false), entry("/a/x/", true), {Usage: policy.TrainAI, Pattern: pathpattern.MustParse("/t/")}}},
+		},
+	})
+	theirs := "User-agent: Foo\nAllow: /p/1\nAllow: /a/x/\nDisallow: /f/\nAllow: /f/x/\n"
+	f, problems, notes := Merge(p, "", robotstxt.Parse([]byte(theirs)), Options{})
+	if len(problems) > 0 || len(notes) != 1 || !strings.Contains(notes[0].Message, `"Foo" and Foo Preview, Foo Ads and Foo Search as one name`) {
+		t.Errorf("%v, notes %v", problems, notes)
+	}
+	foo := robotstxt.Parse(f.Body).Agent(policy.Crawler{Token: "Foo"})
+	for path, want := range map[string]bool{
+		"/": true, "/f/": false, "/f/x/": true, "/p/": false, "/p/1": false, "/a/": false, "/a/x/": true, "/all/": false,
+	} {
+		if foo.Allowed(path) != want {
+			t.Errorf("Foo may fetch %s: %v in\n%s", path, !want, f.Body)
+		}
+		if joined := (googleReader{rfc9309.Parse(f.Body, nil), "Foo"}); joined.Allowed(path) && !want {
+			t.Errorf("Google's parser lets Foo fetch %s in\n%s", path, f.Body)
+		}
+	}
+	if said := foo.Said("/").ContentUsage; said != "train-ai=n" || foo.CrawlDelay() != 9e9 {
+		t.Errorf("%q, %v in\n%s", said, foo.CrawlDelay(), f.Body)
+	}
+}

@@ -5,6 +5,7 @@ package robotsserve
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -111,9 +112,12 @@ func (g *grouping) bodyOf(u unit, cache map[string]groupBody) (made groupBody) {
 			}
 		}
 	}
+	for _, c := range u.alike {
+		key = fmt.Appendf(key, " %p", c)
+	}
 	made, ok := cache[string(key)]
 	if !ok {
-		made.lines, made.losses = g.body(u.class)
+		made.lines, made.losses = g.body(u.class, u.alike...)
 		made.key = keyOf(made.lines)
 		cache[string(key)] = made
 	}

@@ -70,9 +70,7 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 	}
 	keys := []string{"disallow", keyCrawlDelay}
 	for _, ch := range channels.Groups() {
-		if ch.Group.ByPath {
-			keys = append(keys, ch.Group.Field)
-		}
+		keys = append(keys, ch.Group.Field)
 	}
 	for _, key := range keys {
 		if l := longest[key]; l != nil {

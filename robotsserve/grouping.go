@@ -121,11 +121,12 @@ func (g *grouping) group(body groupBody) *group {
 	return gr
 }
 
-// body returns the lines of a class's group after its User-agent lines.
-func (g *grouping) body(c *policy.Class) ([]Line, []Loss) {
-	all, value := g.crawling(c)
-	lines, losses := g.crawlLines(all, false, value)
-	return g.assemble(lines, 0, c, ""), losses
+// body returns the lines of a class's group after its User-agent lines. The group also disallows everything that the
+// policy disallows for the classes alike.
+func (g *grouping) body(c *policy.Class, alike ...*policy.Class) ([]Line, []Loss) {
+	all, value := g.crawling(c, alike...)
+	lines, losses := g.crawlLines(all, len(alike) > 0, value)
+	return g.assemble(lines, 0, "", c, alike...), losses
 }
 
 func (g *grouping) crawlLines(all []stated, apart bool, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss) {
@@ -135,7 +136,7 @@ func (g *grouping) crawlLines(all []stated, apart bool, value func(pathpattern.P
 }
 
 // assemble returns the lines of a group: first the lines of the policy, then the lines of the merged file.
-func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose string) []Line {
+func (g *grouping) assemble(lines []*line, of int, purpose string, c *policy.Class, alike ...*policy.Class) []Line {
 	var ours, theirs, also []Line
 	// there holds the texts of the lines added so far, because two statements about two spellings of a path can result
 	// in the same line.
@@ -154,6 +155,11 @@ func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose stri
 		}
 	}
 	delay := g.crawlDelay(c, purpose)
+	for _, a := range alike {
+		if longer := g.crawlDelay(a, purpose); longer != nil && (delay == nil || longer.Rule.CrawlDelay > delay.Rule.CrawlDelay) {
+			delay = longer
+		}
+	}
 	if delay != nil && !delay.isBelow() {
 		also = append(also, *delay)
 	}
@@ -161,6 +167,7 @@ func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose stri
 		ex, problems := extensions(rights.NewClient(g.p, c, g.host, purpose))
 		g.problems = append(g.problems, problems...)
 		also = append(also, ex...)
+		also = append(also, refuse(also, g.refusedBy(alike))...)
 	}
 	if len(ours)+len(theirs) == 0 {
 		ours = []Line{{Text: allowAll}}
@@ -169,8 +176,8 @@ func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose stri
 		theirs = append(theirs, *delay)
 	}
 	if below := g.obeyedBelow(c); below != nil {
-		for _, text := range below.Extensions(g.speaks) {
-			theirs = append(theirs, extensionBelow(text))
+		for _, e := range below.Extensions(g.speaks) {
+			theirs = append(theirs, extensionBelow(e))
 		}
 		if g.speaks.Preferences {
 			theirs = append(theirs, refuse(also, below.Disallowed())...)
@@ -189,9 +196,9 @@ func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose stri
 
 // extensionBelow returns a line of a merged file that is not about crawling. The result has no key if the path of the
 // line cannot be compared.
-func extensionBelow(text string) Line {
-	l := Line{Text: text, pattern: pathpattern.All}
-	name, value, _ := strings.Cut(text, ": ")
+func extensionBelow(e robotstxt.Extension) Line {
+	l := Line{Text: e.Text, Below: e.Number, pattern: pathpattern.All}
+	name, value, _ := strings.Cut(e.Text, ": ")
 	if startsWithPath(value) {
 		path, _, _ := strings.Cut(value, " ")
 		pattern, err := pathpattern.Parse(path)
@@ -259,6 +266,7 @@ type Line struct {
 	Rule      *policy.Rule // nil if no rule states the line
 	Statement *policy.Statement
 	Pos       policy.Pos
+	Below     int // the number of the line in a merged file, if the line is not about crawling; otherwise 0
 
 	key     string
 	pattern pathpattern.Pattern

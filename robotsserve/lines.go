@@ -37,10 +37,21 @@ func (g *grouping) verdictOf(d policy.Decision) verdict {
 }
 
 // crawling returns the statements about crawling for a class, and a function that returns the verdict about a pattern.
-func (g *grouping) crawling(c *policy.Class) ([]stated, func(pathpattern.Pattern) []verdict) {
-	q := c.Query(g.host, policy.Crawl, "")
-	return statementsOf(g.p.Statements(c, policy.Crawl, "")), func(at pathpattern.Pattern) []verdict {
-		return []verdict{g.verdictOf(g.p.DecideAt(q, at))}
+// If the policy disallows the pattern for one of the classes alike, this is the verdict.
+func (g *grouping) crawling(c *policy.Class, alike ...*policy.Class) (all []stated, value func(pathpattern.Pattern) []verdict) {
+	var queries []policy.Query
+	for _, c := range append([]*policy.Class{c}, alike...) {
+		all = append(all, statementsOf(g.p.Statements(c, policy.Crawl, ""))...)
+		queries = append(queries, c.Query(g.host, policy.Crawl, ""))
+	}
+	return all, func(at pathpattern.Pattern) []verdict {
+		v := g.verdictOf(g.p.DecideAt(queries[0], at))
+		for i := 1; i < len(queries) && !v.closes; i++ {
+			if other := g.verdictOf(g.p.DecideAt(queries[i], at)); other.closes {
+				v = other
+			}
+		}
+		return []verdict{v}
 	}
 }
 

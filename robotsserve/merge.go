@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
@@ -123,22 +124,74 @@ type unit struct {
 	class *policy.Class
 	infos []*crawler // empty for everyone
 
+	// alike holds the classes of crawlers whose names Google's parser reads as the names in infos. It is only set in a
+	// merged file, for names that only the site's own file has.
+	alike []*policy.Class
+
 	control *policy.ControlToken // set if the crawler is a control token and training is disallowed
 }
 
 // units lists the units of a host, everyone first.
-func (g *grouping) units(classes []policy.Class) []unit {
-	units := make([]unit, len(classes))
-	var infos []*crawler
+func (g *grouping) units(classes []policy.Class) (units []unit) {
+	alike := g.alike(classes)
 	for i := range classes {
-		units[i] = unit{class: &classes[i]}
-		start := len(infos)
-		for _, id := range classes[i].Crawlers {
-			infos = append(infos, g.crawler(id))
+		c := &classes[i]
+		all := []unit{{class: c}}
+		at := map[string]int{} // by the name that Google's parser reads
+		for _, id := range c.Crawlers {
+			info, n := g.crawler(id), 0
+			if read := readAs(info); g.p.OnlyFallback(id) && alike[read] != nil {
+				if n = at[read]; n == 0 {
+					n = len(all)
+					own := *c
+					own.Crawlers = nil
+					at[read], all = n, append(all, unit{class: &own, alike: alike[read]})
+				}
+				all[n].class.Crawlers = append(all[n].class.Crawlers, id)
+			}
+			all[n].infos = append(all[n].infos, info)
 		}
-		units[i].infos = infos[start:len(infos):len(infos)]
+		if i > 0 && all[0].infos == nil {
+			all = all[1:]
+		}
+		units = append(units, all...)
 	}
 	return units
+}
+
+// alike returns the classes of the policy's crawlers by the names that Google's parser reads, in a merged file. It
+// reads "sistrix" in "SISTRIX Crawler", and combines the groups of both names. So if the site's own file has a group for
+// the shorter name, this group must not allow what the policy disallows for any crawler with such a name.
+func (g *grouping) alike(classes []policy.Class) map[string][]*policy.Class {
+	if g.below == nil {
+		return nil
+	}
+	all := map[string][]*policy.Class{}
+	for i := range classes {
+		for _, id := range classes[i].Crawlers {
+			if read := readAs(g.crawler(id)); read != "" && !g.p.OnlyFallback(id) && !slices.Contains(all[read], &classes[i]) {
+				all[read] = append(all[read], &classes[i])
+			}
+		}
+	}
+	return all
+}
+
+func readAs(c *crawler) string { return crawlers.ReadAs(c.lower) }
+
+// refusedBy returns the usages that the policy disallows on any path for some of the classes, by the key of their lines.
+func (g *grouping) refusedBy(classes []*policy.Class) map[string][]string {
+	refused := map[string][]string{}
+	for _, f := range rights.Vocabularies {
+		for _, c := range classes {
+			for member := range strings.SplitSeq(f.StrictLine(rights.NewClient(g.p, c, g.host, "")), ", ") {
+				if name, no := strings.CutSuffix(member, "="+f.No()); no && f.On(&g.p.Spec().Publish) && !slices.Contains(refused[f.LineKey()], name) {
+					refused[f.LineKey()] = append(refused[f.LineKey()], name)
+				}
+			}
+		}
+	}
+	return refused
 }
 
 // obeyedBelow returns the group of a merged file that a class obeys, or nil.

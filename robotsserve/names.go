@@ -51,7 +51,7 @@ func (g *grouping) name(purposes bool) {
 			if info.IgnoresStar && g.p.Spec().Publish.EveryoneNamed {
 				g.star.tokens = append(g.star.tokens, info.Token)
 			}
-		case head != nil && head.key == gr.key && g.isFamily(info) && !g.p.OnlyFallback(g.p.Crawler(token)):
+		case head != nil && head.key == gr.key && g.isFamily(info):
 		default:
 			gr.tokens = append(gr.tokens, info.Token)
 		}

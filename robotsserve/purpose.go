@@ -42,7 +42,7 @@ func (g *grouping) published(everyone *policy.Class) []purpose {
 	lines, losses := g.crawlLines(said, len(all) > 1, value)
 	for i := range all {
 		p := &all[i]
-		p.lines = g.assemble(lines, i, &p.class, p.key())
+		p.lines = g.assemble(lines, i, p.key(), &p.class)
 		for _, l := range losses {
 			l.Purpose = p.key()
 			g.warn(&l)

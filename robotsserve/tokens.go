@@ -63,7 +63,7 @@ func (g *grouping) controlBody(u unit) ([]Line, []Loss) {
 		}
 		return said
 	})
-	return g.assemble(lines, 0, u.class, ""), losses
+	return g.assemble(lines, 0, "", u.class), losses
 }
 
 // addUsageTokens adds a group for each usage token if the policy states something about its usage.

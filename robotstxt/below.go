@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -42,18 +43,9 @@ func (f *File) BelowClosed(p *policy.Policy) *Below {
 // over converts the file to rules. They let each crawler crawl the same paths as the file. The rules are for the
 // crawlers of a policy, and for crawlers that only the file names. The file in the result has only the converted groups.
 func (f *File) over(p *policy.Policy) *Below {
-	own := f.withGroups(func(g *Group) *Group {
-		clone := *g
-		return &clone
-	})
-	own.notes = slices.Clone(f.notes)
-	im := importer{f: own, spec: &policy.Spec{}, known: map[string]bool{}, comments: map[int]string{}, below: true}
-	for _, c := range p.Crawlers {
-		if !c.Signer {
-			im.crawlers = append(im.crawlers, c)
-			im.known[strings.ToLower(c.Token)] = true
-		}
-	}
+	im := f.importerFor(p)
+	im.below = true
+	im.f.signals()
 	im.dropGroups(func(g *Group) bool {
 		if !slices.ContainsFunc(p.Spec().Publish.UsageTokens[:], func(token string) bool { return strings.EqualFold(token, g.Name) }) {
 			return false
@@ -62,10 +54,24 @@ func (f *File) over(p *policy.Policy) *Below {
 		return true
 	})
 	im.groups()
+	im.noteReadAs()
 	for i := range im.spec.Rules {
 		im.spec.Rules[i].FallbackFile = f.Name
 	}
-	return &Below{Policy: p.WithFallback(im.spec.Rules, im.readAs()), File: own}
+	return &Below{Policy: p.WithFallback(im.spec.Rules), File: im.f}
+}
+
+// importerFor returns an importer of a copy of the file for the crawlers of a policy.
+func (f *File) importerFor(p *policy.Policy) *importer {
+	im := &importer{f: f.withTop(), spec: &policy.Spec{}, known: map[string]bool{}, comments: map[int]string{}}
+	im.f.notes = slices.Clone(f.notes)
+	for _, c := range p.Crawlers {
+		if !c.Signer {
+			im.crawlers = append(im.crawlers, c)
+			im.known[strings.ToLower(c.Token)] = true
+		}
+	}
+	return im
 }
 
 // withGroups returns a copy of the file in which each group is replaced.
@@ -89,27 +95,19 @@ func (im *importer) dropGroups(drop func(*Group) bool) {
 	})
 }
 
-// readAs returns details of the crawlers that only the file names, if Google's parser reads their names as the name of
-// a crawler in the catalog. It reads "sistrix" in "SISTRIX Crawler", and "GPTBot" in "GPTBot2". For Google's parser, the
-// groups of both names are one group. So the policy's rules for the crawler in the catalog also apply to the other name,
-// and no line of its group allows what these rules disallow.
-func (im *importer) readAs() map[string]policy.Crawler {
-	of := map[string]policy.Crawler{}
+// noteReadAs adds notes about groups for names that only the file has, if Google's parser reads them as the names of
+// crawlers in the catalog. It reads "sistrix" in "SISTRIX Crawler", and "GPTBot" in "GPTBot2", and combines the groups.
+// So no line of such a group may allow what the policy disallows for these crawlers.
+func (im *importer) noteReadAs() {
+	of := map[string][]string{}
 	for _, c := range im.crawlers {
-		cut := readAs(c.Token)
-		if _, again := of[cut]; !again || strings.EqualFold(cut, c.Token) {
-			of[cut] = c
-		}
+		of[readAs(c.Token)] = append(of[readAs(c.Token)], c.Token)
 	}
-	all := map[string]policy.Crawler{}
 	for _, g := range im.f.Groups {
-		c, ok := of[readAs(g.Name)]
-		if key := strings.ToLower(g.Name); ok && readAs(g.Name) != "" && !im.known[key] {
-			im.f.note(g.number, "Google's parser reads %q and %s as one name, so rules of the policy for %[2]s also apply to this group, if there are any", g.Name, c.Token)
-			all[key] = policy.Crawler{Category: c.Category, AI: c.AI, Operator: c.Operator, Purposes: c.Purposes, Follows: []string{c.Token}}
+		if read := readAs(g.Name); read != "" && of[read] != nil && !im.known[strings.ToLower(g.Name)] {
+			im.f.note(g.number, "Google's parser reads %q and %s as one name, so this group also disallows everything that the policy disallows for them", g.Name, english.Some(of[read], 5))
 		}
 	}
-	return all
 }
 
 // readAs returns the part of a name that Google's parser reads, in lower case.

@@ -7,10 +7,10 @@ package robotstxt
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -33,10 +33,11 @@ type File struct {
 	// Groups holds the group of each product token, and of "*".
 	Groups  []*Group
 	TooLong bool              // the groups had too many lines, so the remaining lines were not read
-	Sum     [sha256.Size]byte // equal for files whose groups are equal
+	Sum     [sha256.Size]byte // equal for files with equal lines, apart from sitemaps and lines for the whole file
 
 	byName   map[string]*Group // groups by their names in lower case
 	purposes []*Group          // groups of User-Agent-Purpose lines
+	top      []line            // preferences above the first group
 	sitemaps []string
 	licenses []line
 	others   []string       // lines for the whole file; see fileKeys
@@ -54,12 +55,11 @@ type File struct {
 type Group struct {
 	Name string
 
-	written   string // the value of the first User-agent line
-	number    int    // the number of the first User-agent line
-	rules     []Rule
-	lines     []line // lines that extend RFC 9309
-	delay     string
-	delayLine int
+	written string // the value of the first User-agent line
+	number  int    // the number of the first User-agent line
+	rules   []Rule
+	lines   []line // lines that extend RFC 9309
+	delay   delay
 }
 
 // Rule is an Allow or Disallow line.
@@ -70,6 +70,7 @@ type Rule struct {
 	Size    int    // the length in bytes that Google's parser compares; see writtenSize
 
 	number int
+	same   int // the number of the first line with this text; see reader.same
 }
 
 func (r *Rule) text() string {
@@ -82,6 +83,14 @@ func (r *Rule) text() string {
 type line struct {
 	number     int
 	key, value string
+	same       int // the number of the first line with this text; see reader.same
+}
+
+// delay is a Crawl-delay line.
+type delay struct {
+	line
+
+	seconds float64 // 0 if the value is not plausible
 }
 
 // Note reports a line that was left out or interpreted while a robots.txt was read.
@@ -95,13 +104,7 @@ type Note struct {
 // Parse reads the first MaxSize bytes of a robots.txt in UTF-8 or, with a byte order mark, UTF-16.
 func Parse(data []byte) *File {
 	f := read(data)
-	h := sha256.New()
-	fmt.Fprintf(h, "%v", f.TooLong)
-	for _, g := range f.Groups {
-		fmt.Fprintf(h, "%q %s", g.Name, g.key())
-	}
-	fmt.Fprintf(h, "%q", f.Preamble())
-	h.Sum(f.Sum[:0])
+	f.Sum = sha256.Sum256(append(f.Sum[:], f.Preamble()...))
 	return f
 }
 
@@ -123,7 +126,7 @@ func (f *File) Unreadable() error {
 
 // hasLines reports whether the file has lines that some crawlers read.
 func (f *File) hasLines() bool {
-	return len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.others)+len(f.licenses)+f.acap > 0
+	return !f.Empty() || len(f.purposes)+len(f.licenses)+f.acap > 0
 }
 
 // IsPage reports whether data is a web page, whatever its media type is. No line of a robots.txt starts with "<".
@@ -132,7 +135,7 @@ func IsPage(data []byte) bool {
 }
 
 // Empty reports whether the file has no lines that a merged file takes over.
-func (f *File) Empty() bool { return len(f.Groups)+len(f.sitemaps)+len(f.others) == 0 }
+func (f *File) Empty() bool { return len(f.Groups)+len(f.top)+len(f.sitemaps)+len(f.others) == 0 }
 
 // Group returns the group of a product token or of "*", or nil if there is none.
 func (f *File) Group(name string) *Group { return f.byName[strings.ToLower(name)] }
@@ -275,25 +278,20 @@ const respelledNote = "%q is left out, because it is another spelling of the pat
 const maxDelay = 24 * time.Hour
 
 // CrawlDelay returns the group's crawl-delay in seconds, or 0 if the group has no plausible value.
-func (g *Group) CrawlDelay() float64 {
-	s, err := strconv.ParseFloat(g.delay, 64)
-	if err != nil || !(s > 0) || s > maxDelay.Seconds() {
-		return 0
-	}
-	return s
-}
+func (g *Group) CrawlDelay() float64 { return g.delay.seconds }
 
-// key returns a text that is equal for groups with equal lines.
+// key returns a text that is equal for groups with equal lines. It does not contain the lines, because thousands of
+// groups may share a line of any length.
 func (g *Group) key() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%q", g.delay)
-	for _, r := range g.rules {
-		fmt.Fprintf(&b, "%v %d %q %q", r.Allow, r.Size, r.Pattern.String(), r.Written)
+	key := binary.AppendUvarint(nil, uint64(g.delay.same))
+	for i := range g.rules {
+		key = binary.AppendUvarint(key, uint64(g.rules[i].same))
 	}
-	for _, l := range g.lines {
-		fmt.Fprintf(&b, "%q %q", l.key, l.value)
+	key = append(key, 0) // between rules and other lines
+	for i := range g.lines {
+		key = binary.AppendUvarint(key, uint64(g.lines[i].same))
 	}
-	return b.String()
+	return string(key)
 }
 
 const maxLinesShown = 10

@@ -55,10 +55,17 @@ const crossing, stated = 4, 16
 func (f *File) crawlWeight() int {
 	const pairs = 100
 	n := f.lines + len(f.Groups)
+	costly := map[int]bool{} // by line, because a line may belong to thousands of groups
 	for _, g := range f.Groups {
 		var wild [2]int // number of Disallow and of Allow lines with wildcards
 		for i := range g.rules {
-			if r := &g.rules[i]; !r.normal() || strings.Contains(r.Pattern.String(), "*") {
+			r := &g.rules[i]
+			is, known := costly[r.number]
+			if !known {
+				is = !r.normal() || strings.Contains(r.Pattern.String(), "*")
+				costly[r.number] = is
+			}
+			if is {
 				n += crossing
 				if r.Allow {
 					wild[1]++
@@ -92,7 +99,7 @@ func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 		known[strings.ToLower(c.Token)] = true
 	}
 	im := importer{
-		f: read(data), spec: &policy.Spec{}, known: known, crawlers: catalog, comments: map[int]string{},
+		f: read(data).withTop(), spec: &policy.Spec{}, known: known, crawlers: catalog, comments: map[int]string{},
 	}
 	if err := im.f.Unreadable(); err == ErrPage || err == ErrNoLines {
 		return nil, err

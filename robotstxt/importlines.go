@@ -74,13 +74,13 @@ func (im *importer) otherLines() {
 }
 
 func (im *importer) delay(r *policy.Rule, g *Group) {
-	seconds := g.CrawlDelay()
-	if zero, err := strconv.ParseFloat(g.delay, 64); seconds == 0 && g.delay != "" && (err != nil || zero != 0) {
-		im.f.note(g.delayLine, "the crawl-delay %q is not a number of seconds up to a day; it is left out", g.delay)
+	seconds, text := g.CrawlDelay(), g.delay.value
+	if zero, err := strconv.ParseFloat(text, 64); seconds == 0 && text != "" && (err != nil || zero != 0) {
+		im.f.note(g.delay.number, "the crawl-delay %q is not a number of seconds up to a day; it is left out", text)
 	}
 	if seconds > 0 {
 		r.CrawlDelay = time.Duration(seconds * float64(time.Second))
-		r.CrawlDelayPos = position(g.delayLine)
+		r.CrawlDelayPos = position(g.delay.number)
 	}
 }
 

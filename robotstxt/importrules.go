@@ -222,7 +222,7 @@ func (im *importer) commentRule(gs []*Group, r *policy.Rule) {
 	}
 	for i, g := range gs {
 		add(g.number)
-		add(g.delayLine)
+		add(g.delay.number)
 		for _, line := range g.rules {
 			if i == 0 && !statement[line.number] || i > 0 && !first[im.f.comments[line.number]] {
 				add(line.number)

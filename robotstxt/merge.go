@@ -44,35 +44,50 @@ var extensionKeys = map[string]string{
 	"request-rate": "Request-rate", "visit-time": "Visit-time",
 }
 
-// topPreferences adds the preferences above the first group to each group that does not state them. By RFC 9309, these
-// lines belong to no group, but their authors mean the whole site.
-func (f *File) topPreferences(top []line) {
-	if len(top) == 0 {
-		return
+// withTop returns the file with the preferences above the first group in each group that does not state them. By RFC
+// 9309, these lines belong to no group, but their authors mean the whole site. So crawlers that no group names read
+// them in a group of "*", and a file without such a group gets one. It has no Allow, Disallow and Crawl-delay lines, so
+// it does not change who may crawl.
+func (f *File) withTop() *File {
+	with := f.withGroups(func(g *Group) *Group {
+		clone := *g
+		clone.lines = f.linesOf(g)
+		return &clone
+	})
+	if len(f.top) > 0 && f.Group("*") == nil {
+		with.add(&Group{Name: "*", written: "*", number: f.top[0].number, lines: f.top})
 	}
-	if f.Group("*") == nil {
-		f.add(&Group{Name: "*", written: "*", number: top[0].number})
+	return with
+}
+
+// linesOf returns the lines of a group that extend RFC 9309, with the preferences above the first group that the group
+// does not state. g may be nil.
+func (f *File) linesOf(g *Group) []line {
+	switch {
+	case g == nil || len(g.lines) == 0:
+		return slices.Clip(f.top)
+	case len(f.top) == 0:
+		return g.lines
 	}
-	for _, g := range f.Groups {
-		if len(g.lines) == 0 {
-			g.lines = slices.Clip(top)
-			continue
-		}
-		stated := map[[3]string]bool{}
-		for _, l := range g.lines {
-			path, members := l.members()
-			for _, m := range members {
-				stated[[3]string{l.key, path, nameOf(m)}] = true
-			}
-		}
-		for _, l := range top {
-			path, members := l.members()
-			members = slices.DeleteFunc(members, func(m string) bool { return stated[[3]string{l.key, path, nameOf(m)}] })
-			if len(members) > 0 {
-				g.lines = append(g.lines, line{l.number, l.key, strings.TrimSpace(path + " " + strings.Join(members, ", "))})
-			}
+	lines := slices.Clone(g.lines)
+	stated := map[[3]string]bool{}
+	for _, l := range g.lines {
+		path, members := l.members()
+		for _, m := range members {
+			stated[[3]string{l.key, path, nameOf(m)}] = true
 		}
 	}
+	for _, l := range f.top {
+		path, members := l.members()
+		all := len(members)
+		members = slices.DeleteFunc(members, func(m string) bool { return stated[[3]string{l.key, path, nameOf(m)}] })
+		if len(members) == all {
+			lines = append(lines, l)
+		} else if len(members) > 0 {
+			lines = append(lines, line{number: l.number, key: l.key, value: strings.TrimSpace(path + " " + strings.Join(members, ", "))})
+		}
+	}
+	return lines
 }
 
 // members splits a line with preferences into its path, which may be "", and members such as "train-ai=n".
@@ -88,6 +103,57 @@ func (l line) members() (path string, members []string) {
 func nameOf(member string) string {
 	name, _, _ := strings.Cut(member, "=")
 	return strings.ToLower(strings.TrimSpace(name))
+}
+
+// signals combines the Content-Signal lines of each group that has such a line with a path. By its definition, a
+// Content-Signal line has no path and applies to the whole site. So a usage that a line disallows for a path is
+// disallowed for the whole site, and the other members of this line are left out. An import does the same.
+func (f *File) signals() {
+	noted := map[int]bool{}
+	for _, g := range f.Groups {
+		if !slices.ContainsFunc(g.lines, line.isSignalOfPath) {
+			continue
+		}
+		var lines []line
+		var members []string
+		at := -1
+		for _, l := range g.lines {
+			if l.key != "content-signal" {
+				lines = append(lines, l)
+				continue
+			}
+			if at < 0 {
+				at, lines = len(lines), append(lines, line{number: l.number, key: l.key})
+			}
+			_, own := l.members()
+			for _, m := range own {
+				_, says, _ := strings.Cut(m, "=")
+				no := strings.EqualFold(strings.TrimSpace(says), "no")
+				same := func(other string) bool { return nameOf(other) == nameOf(m) }
+				switch i := slices.IndexFunc(members, same); {
+				case !no && l.isSignalOfPath():
+				case i < 0:
+					members = append(members, m)
+				case no:
+					members[i] = m
+				}
+			}
+			if l.isSignalOfPath() && !noted[l.number] {
+				noted[l.number] = true
+				f.note(l.number, "a Content-Signal line cannot have a path. If %q disallows a usage, the merged robots.txt disallows it for the whole site", l.value)
+			}
+		}
+		if lines[at].value = strings.Join(members, ", "); members == nil {
+			lines = slices.Delete(lines, at, at+1)
+		}
+		g.lines = lines
+	}
+}
+
+// isSignalOfPath reports whether a Content-Signal line has a path, and not only "/".
+func (l line) isSignalOfPath() bool {
+	path, _ := l.path()
+	return l.key == "content-signal" && path != "" && path != "/"
 }
 
 // isPreferences reports whether a line states preferences about AI or search.
@@ -109,11 +175,17 @@ func (l line) merged(stated Stated) (text, why string) {
 	return text, ""
 }
 
+// Extension is a line that extends RFC 9309 and that a merged file takes over.
+type Extension struct {
+	Text   string
+	Number int
+}
+
 // Extensions returns the lines that extend RFC 9309 and that a merged file takes over.
-func (g *Group) Extensions(stated Stated) (lines []string) {
+func (g *Group) Extensions(stated Stated) (lines []Extension) {
 	for _, l := range g.lines {
 		if text, why := l.merged(stated); why == "" {
-			lines = append(lines, text)
+			lines = append(lines, Extension{text, l.number})
 		}
 	}
 	return lines
@@ -179,8 +251,13 @@ func distinct(texts []string) (all []string) {
 func (f *File) LeftOut(stated Stated) []Note {
 	left := File{Groups: f.Groups, notes: slices.Clone(f.notes)}
 	left.noteSpellings()
+	said := map[int]bool{} // a line may belong to thousands of groups
 	for _, g := range f.Groups {
 		for _, l := range g.lines {
+			if said[l.number] {
+				continue
+			}
+			said[l.number] = true
 			if _, why := l.merged(stated); why != "" {
 				if _, all := l.refused(); all && stated.Preferences && l.isPreferences() {
 					continue // a comment in the merged file already reports this

@@ -5,8 +5,11 @@ package robotstxt
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"fmt"
+	"hash"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -30,19 +33,20 @@ const (
 
 type reader struct {
 	file    *File
-	number  int      // the number of the current line
-	groups  []*Group // groups that the current line belongs to
-	shut    bool     // the file has too many lines, so these groups disallow everything
-	naming  bool     // a User-agent line was read, and no Allow or Disallow since then
-	between bool     // a line with another key followed these User-agent lines
-	started bool     // a line that is not a comment was read
-	pending []string // comments that belong to the next line
-	header  []string // comments above the first line
-	top     []line   // preferences above the first group
+	number  int            // the number of the current line
+	groups  []*Group       // groups that the current line belongs to
+	shut    bool           // the file has too many lines, so these groups disallow everything
+	naming  bool           // a User-agent line was read, and no Allow or Disallow since then
+	between bool           // a line with another key followed these User-agent lines
+	started bool           // a line that is not a comment was read
+	pending []string       // comments that belong to the next line
+	header  []string       // comments above the first line
+	texts   map[string]int // see same
+	sum     hash.Hash      // see File.Sum
 }
 
 func read(data []byte) *File {
-	r := reader{file: &File{byName: map[string]*Group{}, comments: map[int]string{}}}
+	r := reader{file: &File{byName: map[string]*Group{}, comments: map[int]string{}}, texts: map[string]int{}, sum: sha256.New()}
 	f := r.file
 	decoded := acap.Decode(data)
 	if !bytes.HasSuffix(data, decoded) {
@@ -70,7 +74,7 @@ func read(data []byte) *File {
 	}
 	f.read = r.number
 	f.header = strings.TrimLeft(strings.Join(append(r.header, "", strings.Join(r.pending, "\n")), "\n"), "\n")
-	f.topPreferences(r.top)
+	r.sum.Sum(f.Sum[:0])
 	return f
 }
 
@@ -90,6 +94,9 @@ func (r *reader) read(text string) {
 		return
 	}
 	r.started = true
+	if key != "sitemap" && fileKeys[key] == "" {
+		fmt.Fprintf(r.sum, "%s:%s\n", key, value)
+	}
 	switch {
 	case strings.HasPrefix(key, "acap-"):
 		r.file.acap++
@@ -98,7 +105,7 @@ func (r *reader) read(text string) {
 	case fileKeys[key] != "":
 		r.other(fileKeys[key], value)
 	case key == "license" && len(r.groups) == 0:
-		r.file.licenses = append(r.file.licenses, line{r.number, key, value})
+		r.file.licenses = append(r.file.licenses, line{number: r.number, key: key, value: value})
 	case len(r.groups) == 0 && (key == "content-signal" || key == "content-usage"):
 		r.above(key, value)
 	case key == "user-agent", key == "user-agent-purpose":
@@ -115,12 +122,28 @@ func (r *reader) read(text string) {
 // above keeps a line with preferences above the first group.
 func (r *reader) above(key, value string) {
 	text := key + ": " + value
-	if len(r.top) == maxTop || len(text) > maxTopLine {
+	if len(r.file.top) == maxTop || len(text) > maxTopLine {
 		r.note("%q is above the first User-agent line, where crawlers do not read it. It is left out, because there are many such lines or it is long", text)
 		return
 	}
 	r.note("%q is above the first User-agent line, where crawlers do not read it. Import and merge add it to each group that does not state this preference for the same path", text)
-	r.top = append(r.top, line{r.number, key, value})
+	r.file.top = append(r.file.top, r.newLine(key, value))
+}
+
+func (r *reader) newLine(key, value string) line {
+	return line{r.number, key, value, r.same(key, value)}
+}
+
+// same returns the number of the first line with a key and a value, which is the current line if no earlier line has
+// them. So lines of any length can be compared by their numbers.
+func (r *reader) same(key, value string) int {
+	text := key + ":" + value
+	first, ok := r.texts[text]
+	if !ok {
+		first = r.number
+		r.texts[text] = first
+	}
+	return first
 }
 
 // asUTF8 converts a comment to UTF-8. Text that is not valid UTF-8 is read as Windows-1252, which includes Latin-1.
@@ -205,32 +228,43 @@ func (r *reader) line(key, value string) {
 		if rules = r.rules(key == "allow", value); rules == nil {
 			return
 		}
+		for i := range rules {
+			rules[i].same = r.same(key, rules[0].text())
+		}
 	}
+	l := r.newLine(key, value)
+	wait := delay{l, secondsOf(value)}
 	r.comment()
 	for _, g := range r.groups {
 		switch {
 		case rules != nil:
 			g.rules = append(g.rules, rules...)
 		case key == "crawl-delay":
-			r.delay(g, value)
+			r.delay(g, wait)
 		default:
-			g.lines = append(g.lines, line{r.number, key, value})
+			g.lines = append(g.lines, l)
 		}
 	}
 }
 
+// secondsOf returns the value of a Crawl-delay line, or 0 if it is not plausible.
+func secondsOf(value string) float64 {
+	s, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(s > 0) || s > maxDelay.Seconds() {
+		return 0
+	}
+	return s
+}
+
 // delay sets a group's crawl-delay, unless the group already has a longer one.
-func (r *reader) delay(g *Group, value string) {
-	had, line := *g, r.number
-	if g.delay, g.delayLine = value, r.number; had.delay == "" || had.delay == value {
-		return
+func (r *reader) delay(g *Group, wait delay) {
+	left := g.delay
+	if left.seconds > wait.seconds {
+		wait, left = left, wait
 	}
-	if had.CrawlDelay() > g.CrawlDelay() {
-		g.delay, g.delayLine = had.delay, had.delayLine
-	} else {
-		line = had.delayLine
+	if g.delay = wait; left.value != "" && left.same != wait.same {
+		r.file.note(left.number, "the crawl-delay of %s here is left out, because line %d has a longer delay for it", g.Name, wait.number)
 	}
-	r.file.note(line, "the crawl-delay of %s here is left out, because line %d has a longer delay for it", g.Name, g.delayLine)
 }
 
 func (r *reader) comment() {
@@ -423,7 +457,7 @@ func (r *reader) rules(allow bool, value string) []Rule {
 		return nil
 	}
 	rule := func(p pathpattern.Pattern, value string) Rule {
-		return Rule{allow, p, pathpattern.Written(p, value), writtenSize(value), r.number}
+		return Rule{Allow: allow, Pattern: p, Written: pathpattern.Written(p, value), Size: writtenSize(value), number: r.number}
 	}
 	rules := []Rule{rule(p, value)}
 	// Google's parser reads an Allow for an index page as an Allow for its directory, too.

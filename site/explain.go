@@ -305,7 +305,7 @@ func (s *Site) reasonOf(d policy.Decision) *Reason {
 // placeOf returns the place of a part of a rule. The rule may come from the site's own robots.txt.
 func (s *Site) placeOf(r *policy.Rule, at policy.Pos) string {
 	if r.Fallback {
-		return policy.PlaceInFallback(at.Line)
+		return policy.PlaceInFallback(r.FallbackFile, at.Line)
 	}
 	return s.Place(at)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 func (s *Site) explainRobots(q policy.Query) Channel {
@@ -40,6 +41,9 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 		if l.Statement != nil {
 			c.add(s.reason(policy.Decision{Rule: l.Rule, Statement: l.Statement}))
 		}
+		if g := s.groupBelow(q.Crawler); g != nil && l.Below > 0 {
+			c.add(Reason{Place: policy.PlaceInFallback(s.Below.Name, l.Below), Rule: agentLine(g.Name), Says: fmt.Sprintf("has the line %q", l.Text), group: true})
+		}
 	}
 	if len(c.Sends) > 0 {
 		c.Sends = slices.Insert(c.Sends, 0, agentLine(read.Agent))
@@ -58,6 +62,14 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 		c.Differs = append(c.Differs, disobeys[row.Honors])
 	}
 	return c
+}
+
+// groupBelow returns the group of the site's own robots.txt that a crawler obeys, or nil.
+func (s *Site) groupBelow(id policy.CrawlerID) *robotstxt.Group {
+	if s.Below == nil {
+		return nil
+	}
+	return s.Below.Obeyed(s.Policy.CrawlerInfo(id))
 }
 
 // leavesOpen reports whether robots.txt does not name the crawler because it is rare, and therefore allows it to crawl

@@ -80,6 +80,16 @@ func (s *Site) Over(below *robotstxt.File) *Site {
 	return newSite(&f)
 }
 
+// Told is like Over, but the result also has the other lines of the file, such as sitemaps and preferences, as settings
+// and rules. It is only for comparisons.
+func (s *Site) Told(below *robotstxt.File) *Site {
+	told, settings := below.Told(s.Policy)
+	engine := effect.New(policy.Compile(told), s.File.Catalog).Over(below)
+	f := *s.File
+	f.Spec, f.Policy, f.Effect = settings, engine.Policy, engine
+	return newSite(&f)
+}
+
 // Below is a function that returns a host's own robots.txt in the version that a server with "robots_txt merge" has
 // last fetched. The file is nil if the host has none. known is false if the server has not fetched the file. For
 // the host "", it returns the file of all hosts that have answered, if these files are equal. Otherwise known is false.

@@ -84,7 +84,7 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 				sums[at].requests += c.requests
 				add(sums[at].paths, c.paths)
 				if r := k.lost.Rule; at.site {
-					sums[at].rules[policy.PlaceInFallback(r.Pos.Line)] += c.requests
+					sums[at].rules[policy.PlaceInFallback(r.FallbackFile, r.Pos.Line)] += c.requests
 				} else if r != nil {
 					sums[at].rules[fmt.Sprintf("line %d (%s)", r.Pos.Line, o.New.RuleName(r))] += c.requests
 				}

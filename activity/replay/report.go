@@ -272,7 +272,7 @@ func (k *key) rule() string {
 		return ""
 	}
 	if v.rule.Fallback {
-		return policy.PlaceInFallback(v.rule.Pos.Line)
+		return policy.PlaceInFallback(v.rule.FallbackFile, v.rule.Pos.Line)
 	}
 	return fmt.Sprintf("line %d%s (%s)", v.rule.Pos.Line, of, k.site.RuleName(v.rule))
 }

@@ -32,8 +32,7 @@ func (c *Cache[T]) LogMerge(host string) func([]policy.Problem, []robotstxt.Note
 			return
 		}
 		const maxNotes = 10
-		first := robotstxt.Grouped(notes)
-		first = first[:min(len(first), maxNotes)]
-		c.logger.Info("merged the upstream's robots.txt", zap.String("host", host), zap.Int("notes", len(notes)), zap.Any("first_notes", first))
+		grouped := robotstxt.Grouped(notes) // as the commands print them
+		c.logger.Info("merged the upstream's robots.txt", zap.String("host", host), zap.Int("notes", len(grouped)), zap.Any("first_notes", grouped[:min(len(grouped), maxNotes)]))
 	}
 }

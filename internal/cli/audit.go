@@ -30,7 +30,7 @@ func auditCommand() *cobra.Command {
 			}
 			var s *site.Site
 			if policyName != "" {
-				if s, err = loadValid(cmd, policyName); err != nil {
+				if s, err = loadValid(cmd, policyName, nil); err != nil {
 					return err
 				}
 			}

@@ -183,7 +183,11 @@ func renderCommand() *cobra.Command {
 	var host, other, scheme string
 	cmd := Command("render FILE", "Prints the robots.txt that a policy file produces",
 		exactly(1, "FILE", func(cmd *cobra.Command, args []string) error {
-			s, ds, err := load(cmd, args[0])
+			file, err := readBelow(cmd, other)
+			if err != nil {
+				return err
+			}
+			s, ds, err := load(cmd, args[0], file)
 			if err != nil {
 				return err
 			}
@@ -207,11 +211,7 @@ func renderCommand() *cobra.Command {
 			text, _ := s.Robots.Text(host)
 			sitemaps := s.Policy.Spec().SitemapsOf(host)
 			switch {
-			case other != "":
-				file, err := readBelow(cmd, other)
-				if err != nil {
-					return err
-				}
+			case file != nil:
 				if text, err = renderMerged(cmd, s.Policy, host, file, o); err != nil {
 					return err
 				}

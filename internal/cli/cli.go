@@ -17,6 +17,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -138,19 +139,24 @@ func rejectUnknown(parent *cobra.Command) {
 	})
 }
 
-// load loads a policy file, or the standard input for "-". It returns an error if the file cannot be read.
-func load(cmd *cobra.Command, name string) (*site.Site, policyfile.Diagnostics, error) {
+// load loads a policy file, or the standard input for "-". The tests in the policy file may depend on below, the site's
+// own robots.txt, which may be nil. The result is the site without that file. load returns an error if the policy file
+// cannot be read.
+func load(cmd *cobra.Command, name string, below *robotstxt.File) (*site.Site, policyfile.Diagnostics, error) {
 	data, err := readFile(cmd, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, ds := site.Load(fileName(name), data)
+	s, ds := site.LoadWith(fileName(name), data, policyfile.Options{Below: below})
+	if s != nil && below != nil {
+		s, _ = site.LoadWith(fileName(name), data, policyfile.Options{Accepted: true})
+	}
 	return s, ds, nil
 }
 
 // loadValid loads a policy file. If the file has errors, loadValid prints the diagnostics and returns an error.
-func loadValid(cmd *cobra.Command, name string) (*site.Site, error) {
-	s, ds, err := load(cmd, name)
+func loadValid(cmd *cobra.Command, name string, below *robotstxt.File) (*site.Site, error) {
+	s, ds, err := load(cmd, name, below)
 	if err != nil || s != nil {
 		return s, err
 	}

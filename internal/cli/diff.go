@@ -17,6 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
@@ -68,6 +69,7 @@ func diffCommand() *cobra.Command {
 				return err
 			}
 			var inputs [2]*policyinput.Input
+			var sites [2]*site.Site
 			for i, name := range args {
 				in, err := policyinput.Read(cmd.Context(), name, cmd.InOrStdin())
 				if errors.Is(err, policyinput.ErrInvalid) {
@@ -77,7 +79,9 @@ func diffCommand() *cobra.Command {
 					return err
 				}
 				writeNotes(cmd.ErrOrStderr(), in.Name, in.Notes)
+				sites[i] = in.Site
 				if below != nil && in.Robots == nil {
+					sites[i] = in.Site.Told(below)
 					in.Over(below)
 				}
 				inputs[i] = in
@@ -85,12 +89,10 @@ func diffCommand() *cobra.Command {
 			if below != nil && inputs[0].Robots != nil && inputs[1].Robots != nil {
 				return rejectFlags(cmd, inputs[0].Name, "merge")
 			}
-			if below != nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "--merge: only the Allow, Disallow and Crawl-delay lines of %s are compared. A merged robots.txt also has the other lines of this file, such as preferences and sitemaps. So differences in other lines may be missing here, or may not exist in the merged file.\n", below.Name)
-			}
-			d := difference{Diff: compare.Sites(inputs[0].Site, inputs[1].Site, compare.Options{})}
+			d := difference{Diff: compare.Sites(sites[0], sites[1], compare.Options{})}
 			if inputs[0].Robots != nil || inputs[1].Robots != nil {
-				d.Settings = slices.DeleteFunc(d.Settings, isConverted)
+				d.Settings = statedSettings(d.Settings, inputs[0].Robots != nil, inputs[1].Robots != nil)
+				d.RobotsTxt = false // the independent reader compares the texts
 				d.Questions = policyinput.AskBoth(inputs[0], inputs[1], cmp.Or(hostOf(args[0]), hostOf(args[1])))
 			}
 			return reportDifference(cmd, &d, asJSON, fail)
@@ -171,9 +173,29 @@ type difference struct {
 	Questions *policyinput.Questions `json:"questions,omitempty"`
 }
 
-// isConverted reports whether a robots.txt cannot contain the setting s. In that case, the conversion may have added s.
-func isConverted(s compare.Setting) bool {
-	return s.Key == "expect" || strings.HasPrefix(s.Key, "rules[") && strings.HasSuffix(s.Key, "].intended")
+// inRobots lists the settings that a robots.txt can state.
+var inRobots = []string{"sitemaps", "publish.preamble", "publish.license", "publish.lines"}
+
+// statedSettings returns the settings that differ between two files. The conversion of a robots.txt adds settings that
+// the file cannot state, such as tests, so their values are removed.
+func statedSettings(all []compare.Setting, oldRobots, newRobots bool) (stated []compare.Setting) {
+	for _, s := range all {
+		if s.Key == "expect" || strings.HasPrefix(s.Key, "rules[") && strings.HasSuffix(s.Key, "].intended") {
+			continue
+		}
+		if !slices.Contains(inRobots, s.Key) {
+			if oldRobots {
+				s.Old = ""
+			}
+			if newRobots {
+				s.New = ""
+			}
+		}
+		if s.Old != s.New {
+			stated = append(stated, s)
+		}
+	}
+	return stated
 }
 
 // spellings reports whether only the text of robots.txt changes, but not its meaning.
@@ -205,9 +227,9 @@ func (d *difference) WriteText(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "No decision and no setting changes, but robots.txt lists other spellings of paths.\nChecked with an independent reader of robots.txt: %s.\n", q.Sentence())
 		return err
 	case q.Differ == q.Spellings:
-		fmt.Fprintln(w, "As policies, both files have the same meaning. But they are too large to compare with an independent reader of robots.txt.")
+		fmt.Fprintln(w, "The decisions for crawlers and paths are the same. But the files are too large to compare with a second reader of robots.txt.")
 	default:
-		fmt.Fprintln(w, "As policies, both files have the same meaning. But an independent reader of robots.txt finds differences between them.")
+		fmt.Fprintln(w, "The decisions for crawlers and paths are the same. But a second reader of robots.txt, which also compares paths as they are written, finds differences.")
 	}
 	return q.WriteText(w)
 }

@@ -49,7 +49,7 @@ func TestDiff(t *testing.T) {
 		"a file and its import":                     {args: []string{spelled, imported}, has: []string{"No decision and no setting changes, but robots.txt lists other spellings of paths.\n"}},
 		"a file and its import, any":                {args: []string{"--fail-on", "any", spelled, imported}, fails: true},
 		"a file and its import, others":             {args: []string{"--fail-on", "decisions,settings", spelled, imported}},
-		"a group that import leaves out":            {args: []string{long, noLong}, has: []string{"But an independent reader of robots.txt finds differences between them.\n"}},
+		"a group that import leaves out":            {args: []string{long, noLong}, has: []string{"But a second reader of robots.txt, which also compares paths as they are written, finds differences.\n"}},
 		"a group that import leaves out, decisions": {args: []string{"--fail-on", "decisions", long, noLong}, fails: true},
 		"crawlers called everyone":                  {args: []string{allOpen, all}, has: []string{"\n  crawler:everyone may no longer crawl /a", "\n  crawler:everyone-else may no longer crawl /b"}},
 		"crawlers called everyone, imported":        {args: []string{"--fail-on", "any", all, allNamed}, has: []string{"Nothing changes."}},

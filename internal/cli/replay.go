@@ -92,12 +92,11 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 		return errors.New("the standard input (-) is named twice; use it for the policy, --against or the log, but only once")
 	}
 	o := replay.Options{Accept: f.accept, Host: f.host, Stdin: cmd.InOrStdin()}
-	var err error
-	if o.New, err = loadValid(cmd, args[0]); err != nil {
-		return err
-	}
 	below, err := readBelow(cmd, f.merge)
 	if err != nil {
+		return err
+	}
+	if o.New, err = loadValid(cmd, args[0], below); err != nil {
 		return err
 	}
 	o.Below = belowOf(below)

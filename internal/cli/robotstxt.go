@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -36,7 +37,11 @@ func readBelow(cmd *cobra.Command, name string) (*robotstxt.File, error) {
 		file, err = raw.Robots()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--merge: %w", err)
+		err = fmt.Errorf("--merge: %w", err)
+		if errors.Is(err, policyinput.ErrInvalid) { // the same exit code as for the file as an argument
+			err = failure{err}
+		}
+		return nil, err
 	}
 	file.Name = raw.Name
 	if raw.Note != "" {

@@ -334,7 +334,7 @@ func (l *Losses) WordsOf(found []Found) (all []string) {
 		words := fmt.Sprintf("%s is now %s for %s", where, k.loss, crawlerNames(who[k], maxNames))
 		switch {
 		case k.rule != nil && k.rule.Fallback:
-			words += fmt.Sprintf(" by %s, because the new policy no longer allows it", policy.PlaceInFallback(k.rule.Pos.Line))
+			words += fmt.Sprintf(" by %s, because the new policy no longer allows it", policy.PlaceInFallback(k.rule.FallbackFile, k.rule.Pos.Line))
 		case k.rule != nil:
 			words += fmt.Sprintf(" by %s; if this is intended, write %q into this rule", l.policy.Place(k.rule.Pos), k.loss.Intended())
 		}

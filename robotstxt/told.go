@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstxt
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Told returns a copy of a policy's Spec with the lines that a merge takes over from the file and that are not about
+// crawling, such as preferences and sitemaps. They are converted in the same way as by Import. The copy is only for
+// comparisons with other policies, because a server publishes these lines in robots.txt alone. Below has the notes.
+// In settings, the preferences are missing, because they are not settings of the policy.
+func (f *File) Told(p *policy.Policy) (told, settings *policy.Spec) {
+	spec := *p.Spec()
+	im := f.importerFor(p)
+	stated, follow := StatedBy(p), im.followers()
+	rules := slices.Clone(spec.Rules)
+	for _, g := range im.f.Groups {
+		r := policy.Rule{For: []policy.Audience{{Kind: policy.ForEveryoneElse}}, Pos: position(g.number)}
+		if g.Name != "*" {
+			r.For = nil
+			for _, token := range append([]string{g.Name}, follow[g]...) {
+				r.For = append(r.For, policy.Audience{Kind: policy.ForToken, Name: token})
+			}
+		}
+		for _, l := range g.told(stated) {
+			im.extension(&r, l)
+		}
+		replaceDirectives(&r)
+		if len(r.Statements)+len(r.AppDirectives) > 0 {
+			rules = append(rules, r)
+		}
+	}
+	publish := &spec.Publish
+	publish.Lines = distinct(slices.Concat(publish.Lines, f.OtherLines()))
+	if spec.Sitemaps = slices.Clone(spec.Sitemaps); len(f.Sitemaps()) > 0 {
+		own := ofAllHosts(&spec.Sitemaps, func(s policy.Sitemaps) policy.Host { return s.Host })
+		own.Addresses = distinct(slices.Concat(own.Addresses, f.Sitemaps()))
+	}
+	if publish.Preambles = slices.Clone(publish.Preambles); f.Preamble() != "" {
+		own := ofAllHosts(&publish.Preambles, func(a policy.Preamble) policy.Host { return a.Host })
+		own.Text = strings.TrimPrefix(strings.TrimRight(own.Text, "\n")+"\n"+f.Preamble(), "\n")
+	}
+	with := spec
+	with.Rules = rules
+	with.Publish.ContentUsage = max(publish.ContentUsage, im.spec.Publish.ContentUsage)
+	with.Publish.ContentSignal = max(publish.ContentSignal, im.spec.Publish.ContentSignal)
+	return &with, &spec
+}
+
+// ofAllHosts returns the entry for all hosts in a list with entries for hosts. If the list has none, it adds one.
+func ofAllHosts[T any](list *[]T, hostOf func(T) policy.Host) *T {
+	at := slices.IndexFunc(*list, func(e T) bool { return hostOf(e) == "" })
+	if at < 0 {
+		at = len(*list)
+		*list = append(*list, *new(T))
+	}
+	return &(*list)[at]
+}
+
+// told returns the lines of a group that a merge takes over, and the usages that it adds to the preferences of the
+// policy, as lines.
+func (g *Group) told(stated Stated) (lines []line) {
+	for _, l := range g.lines {
+		if _, why := l.merged(stated); why == "" {
+			lines = append(lines, l)
+		}
+	}
+	if !stated.Preferences {
+		return lines
+	}
+	for _, l := range []line{{number: g.number, key: "content-usage", value: "=n"}, {number: g.number, key: "content-signal", value: "=no"}} {
+		no := l.value
+		for _, name := range g.Disallowed()[l.key] {
+			l.value = name + no
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
