@@ -42,7 +42,7 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 		return rules
 	}
 	if longer := withStars(rules); longer != nil {
-		return longer
+		return withoutTies(longer)
 	}
 	if solved := im.solved(rules); solved != nil {
 		return solved
@@ -128,13 +128,17 @@ func (im *importer) solved(rules []Rule) (all []Rule) {
 		Same:  func(a, b bool) bool { return a == b },
 		Beats: func(x, y *solve.Cell[bool]) bool { return normal(x.Pattern).Len() > normal(y.Pattern).Len() },
 		Keep:  func(c *solve.Cell[bool]) bool { return c.Order < len(patterns) },
-		Unsaid: func(c, _ *solve.Cell[bool]) (drop bool) {
-			r := decides(c.Pattern)
+		Unsaid: func(c, both *solve.Cell[bool]) (drop bool) {
+			r, line := decides(c.Pattern), 0
+			if both != nil {
+				line = decides(both.Pattern).number
+			}
 			if r.Allow {
 				im.f.note(r.number, "%q is left out, because a policy compares the lengths of paths differently, so the line would also allow paths that this group disallows; "+
 					"in the policy, add an allow entry for the paths that you mean", "Allow: "+r.text())
 			} else {
-				im.f.note(r.number, "in the policy, %q also disallows paths that another line of this group allows, because a policy compares the lengths of paths differently", "Disallow: "+r.text())
+				im.f.note(line, "in the policy, %q of line %d also disallows the paths that both lines match. A policy treats the path of that line as the longer one, but robots.txt does not",
+					"Disallow: "+r.text(), r.number)
 			}
 			return r.Allow
 		},
@@ -142,15 +146,32 @@ func (im *importer) solved(rules []Rule) (all []Rule) {
 	if !ok {
 		return nil
 	}
+	closed := map[pathpattern.Pattern]bool{}
+	for _, c := range cells {
+		closed[normal(c.Pattern)] = closed[normal(c.Pattern)] || c.Value
+	}
 	for _, c := range cells {
 		r := *decides(c.Pattern)
-		if r.Pattern = normal(c.Pattern); c.Order >= len(patterns) && !im.below {
+		if r.Pattern = normal(c.Pattern); r.Allow && closed[r.Pattern] {
+			im.f.note(r.number, respelledNote, "Allow: "+c.Pattern.String())
+			continue
+		}
+		if c.Order >= len(patterns) && !im.below {
 			r.number = 0 // the policy file has the comments of the line at another rule
 		}
 		r.Written = pathpattern.Written(r.Pattern, c.Pattern.String())
 		all = append(all, r)
 	}
 	return all
+}
+
+// withoutTies removes each Disallow with the pattern of an Allow, because the Allow wins.
+func withoutTies(rules []Rule) []Rule {
+	allowed := map[pathpattern.Pattern]bool{}
+	for _, r := range rules {
+		allowed[r.Pattern] = allowed[r.Pattern] || r.Allow
+	}
+	return slices.DeleteFunc(rules, func(r Rule) bool { return !r.Allow && allowed[r.Pattern] })
 }
 
 // normal returns the normal form of a pattern as written.

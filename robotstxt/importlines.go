@@ -106,10 +106,9 @@ func (im *importer) extension(r *policy.Rule, l line) {
 			im.f.note(l.number, "%q is not a path; the line is left out", path)
 			return
 		}
-		if im.tooLong(l.number, p) {
+		if pattern, ok = im.fit(l.number, true, p); !ok {
 			return
 		}
-		pattern = p
 	}
 	switch l.key {
 	case "request-rate", "visit-time":
@@ -150,16 +149,27 @@ func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Patte
 	}
 }
 
-// replaceDirectives changes a rule so that the directives of a path replace the directives of shorter paths, as in
-// robots.txt (draft-nottingham-plan-b, Applying Application Directives). It adds entries with only an application's
-// name, which cancel the directives for that application.
-func replaceDirectives(r *policy.Rule) {
+// cancelDirectives changes a rule so that its directives replace others, as in robots.txt (draft-nottingham-plan-b,
+// Applying Application Directives). The directives of a path replace the directives of shorter paths, and the group of
+// the rule replaces the group of "*". An entry with only an application's name cancels the directives for it.
+func (im *importer) cancelDirectives(r *policy.Rule) {
+	cancel := func(pos policy.Pos, p pathpattern.Pattern, app string) {
+		if !slices.ContainsFunc(r.AppDirectives, func(d policy.AppDirective) bool { return d.App == app && d.Pattern == p }) {
+			r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: pos, Pattern: p, App: app, Text: app})
+		}
+	}
 	said := slices.Clone(r.AppDirectives)
 	for _, long := range said {
 		for _, short := range said {
-			has := func(d policy.AppDirective) bool { return d.App == short.App && d.Pattern == long.Pattern }
-			if short.Pattern.Len() < long.Pattern.Len() && short.Pattern.Overlaps(long.Pattern) && !slices.ContainsFunc(r.AppDirectives, has) {
-				r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: long.Pos, Pattern: long.Pattern, App: short.App, Text: short.App})
+			if short.Pattern.Len() < long.Pattern.Len() && short.Pattern.Overlaps(long.Pattern) {
+				cancel(long.Pos, long.Pattern, short.App)
+			}
+		}
+	}
+	for i := range im.spec.Rules {
+		if star := &im.spec.Rules[i]; star.For[0].Kind == policy.ForEveryoneElse {
+			for _, d := range star.AppDirectives {
+				cancel(d.Pos, pathpattern.All, d.App)
 			}
 		}
 	}

@@ -25,11 +25,8 @@ func importCommand() *cobra.Command {
 				return failure{errors.New(raw.Note + "; so there is nothing to import")}
 			}
 			c, err := policyinput.Convert(raw.Name, raw.Data)
-			if errors.Is(err, policyinput.ErrInvalid) {
-				return failure{err}
-			}
 			if err != nil {
-				return err
+				return failure{err}
 			}
 			if raw.Note != "" {
 				fmt.Fprintln(cmd.ErrOrStderr(), raw.Note)
@@ -64,9 +61,10 @@ Reads a robots.txt in the same way as Google's crawlers, and prints a policy fil
 the same meaning for every crawler. The policy keeps the comments, and has tests for search
 engines. The command reports each line that a policy cannot express. At the end, an
 independent reader of robots.txt decides for many pairs of a crawler and a path whether
-the old and the new robots.txt allow the path. The command prints how many decisions
-differ, and the lines that cause this. It counts separately the decisions that differ only
-if a path is spelled differently, such as /a%3Ab instead of /a:b.
+the old and the new robots.txt allow the path. It also compares the preferences in
+Content-Usage and Content-Signal lines. The command prints how many answers differ, and the
+lines that cause this. Some answers differ only because some crawlers treat two spellings
+of a URL, such as /a:b and /a%3Ab, as different paths; the command counts them separately.
 
 A robots.txt without lines lets crawlers fetch everything, so it becomes a policy without
 rules.
@@ -76,8 +74,8 @@ If you give the URL of a site, the command reads its /robots.txt. It follows red
 The exit code is:
   0  success
   1  search engines lose a path, which the first line of the output names; or the input
-     is not a robots.txt (a web page, a policy file, status 404); or the input is too
-     large to compare both files
+     is not a robots.txt (a web page, a policy file, status 404); or the input cannot be
+     converted; or it is too large to compare both files
   2  the input cannot be read, and nothing is printed`
 	cmd.Example = `  caddy robots-policy import robots.txt > site-policy.yaml
   caddy robots-policy import https://www.example.com/ > site-policy.yaml`

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
@@ -51,23 +50,14 @@ func Convert(name string, data []byte) (*Converted, error) {
 	}
 	notes := slices.Clone(im.Notes)
 	for _, d := range c.warnings {
-		if at, s := c.at(d.Pos); at >= 0 && d.Severity == policy.Warning {
-			line := cmp.Or(im.Spec.Rules[at].CrawlDelayPos.Line, im.Spec.Rules[at].Pos.Line)
-			if s != nil {
-				line = cmp.Or(s.Pos.Line, line)
-			}
+		if line, ok := c.line(d.Pos); ok && d.Severity == policy.Warning {
 			notes = append(notes, robotstxt.Note{Line: line, Message: "after an import, check prints this warning, with lines of the new policy: " + d.Message, Wrong: true, Cause: d.Code})
 		}
 	}
 	for _, p := range c.file.Effect.Robots.Check() {
 		if p.Severity != policy.Hint {
-			n := robotstxt.Note{Message: fmt.Sprintf("%s [%s]", p.Message, p.Code), Cause: p.Code}
-			if at, s := c.at(p.Pos); s != nil && s.Pos.Line > 0 {
-				n.Line = s.Pos.Line
-			} else if at >= 0 {
-				n.Line = c.im.Spec.Rules[at].Pos.Line
-			}
-			notes = append(notes, n)
+			line, _ := c.line(p.Pos)
+			notes = append(notes, robotstxt.Note{Line: line, Message: fmt.Sprintf("%s [%s]", p.Message, p.Code), Cause: p.Code})
 		}
 	}
 	made := &Converted{Text: c.text, File: c.file, Imported: im, name: name, data: data}
@@ -84,9 +74,9 @@ func (c *Converted) preferenceNotes() (notes []robotstxt.Note) {
 	}
 	q := c.Judge()
 	for i := range q.Differences {
-		if d := &q.Differences[i]; d.Usage != "" && d.Values[1] != "" {
+		if d := &q.Differences[i]; d.New.Preference != "" {
 			notes = append(notes, robotstxt.Note{Line: d.Stated, Message: fmt.Sprintf("in the new robots.txt, %s=%s also applies to %s, for %s. "+
-				"In robots.txt, a crawler reads only its own group, and there the line with the longest path. A policy combines all rules for a crawler", d.Usage, d.Values[1], someCrawlers(d, maxNamed), d.Path)})
+				"In robots.txt, a crawler reads only its own group, and there the line with the longest path. A policy combines all rules for a crawler", d.Usage, d.New.Preference, someCrawlers(d, maxNamed), d.Path)})
 		}
 	}
 	return notes
@@ -199,21 +189,11 @@ func (c *converter) accept(ds policyfile.Diagnostics) bool {
 			if s != nil {
 				idle = append(idle, statement{at, *s})
 			}
-		case slices.Contains(guards, d.Code) && !slices.Contains(rule.IntendedChecks, d.Code) && !c.stricter():
+		case slices.Contains(guards, d.Code) && !slices.Contains(rule.IntendedChecks, d.Code) && c.im.Stricter == "":
 			rule.IntendedChecks, did = append(rule.IntendedChecks, d.Code), true
 		}
 	}
 	return did || c.drop(idle)
-}
-
-// stricter reports whether the policy disallows more than the Allow and Disallow lines of the robots.txt, because of
-// other records. In that case, the intention is unclear.
-func (c *converter) stricter() bool {
-	if !c.im.HasRecords() {
-		return false
-	}
-	q := (&Converted{File: c.file, name: c.name, data: c.data}).Judge()
-	return !q.Complete || slices.ContainsFunc(q.Differences, func(d rfc9309.Difference) bool { return !d.Laxer() })
 }
 
 // drop removes statements that seem to have no effect. It restores them unless a comparison proves that all decisions
@@ -264,6 +244,19 @@ func (c *converter) at(pos policy.Pos) (int, *policy.Statement) {
 		}
 	}
 	return found, nil
+}
+
+// line returns the line of the robots.txt for a position of the text. The result is false if the position has no rule.
+func (c *converter) line(pos policy.Pos) (int, bool) {
+	at, s := c.at(pos)
+	if at < 0 {
+		return 0, false
+	}
+	r := &c.im.Spec.Rules[at]
+	if s != nil && s.Pos.Line > 0 {
+		return s.Pos.Line, true
+	}
+	return cmp.Or(r.CrawlDelayPos.Line, r.Pos.Line), true
 }
 
 // expectations returns tests that describe the present access of crawlers. The tests cover Googlebot and Bingbot, and
