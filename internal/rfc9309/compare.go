@@ -195,27 +195,28 @@ func questions(files ...*File) (all []question) {
 	}
 	for _, f := range files {
 		for _, p := range f.preferences {
-			for _, text := range []string{"/", p.path.text} {
-				ask(question{path: rooted(strings.ReplaceAll(strings.TrimSuffix(text, "$"), "*", "")), usage: p.usage})
-			}
+			ask(question{path: "/", usage: p.usage})
+			ask(question{path: example(p.path.text), usage: p.usage})
 		}
-		for _, path := range meetings(f.rules, func(r *rule) string { return r.text }) {
-			add(path)
-		}
-		if !slices.ContainsFunc(f.rules, (*rule).respelled) {
-			continue
-		}
-		for _, path := range meetings(f.rules, func(r *rule) string { return r.sent.text }) {
-			if normalize(path, false) != path {
-				ask(question{path: path, sent: true})
-			}
-		}
+		var texts, sent []string
 		for _, r := range f.rules {
-			for _, text := range []string{r.sent.text, r.text} {
-				if path := rooted(strings.ReplaceAll(strings.TrimSuffix(text, "$"), "*", "")); r.respelled() {
+			texts, sent = append(texts, r.text), append(sent, r.sent.text)
+			if r.respelled() {
+				for _, path := range []string{example(r.sent.text), example(r.text)} {
 					ask(question{path: path, sent: true})
 					ask(question{path: path + "x", sent: true})
 				}
+			}
+		}
+		for _, path := range meetings(texts) {
+			add(path)
+		}
+		if slices.Equal(texts, sent) {
+			continue
+		}
+		for _, path := range meetings(sent) {
+			if normalize(path, false) != path {
+				ask(question{path: path, sent: true})
 			}
 		}
 	}
@@ -233,28 +234,30 @@ func (r *rule) respelled() bool { return r.sent.text != r.text }
 // maxMeetings limits the number of paths that match two patterns.
 const maxMeetings = 1 << 15
 
-// meetings returns paths that match a pattern with "*" and, in many cases, another pattern of the file. For "/*.css$"
+// meetings returns paths that match a pattern with "*" and, in many cases, another one of the patterns. For "/*.css$"
 // and "/admin/", it returns "/admin/x.css".
-func meetings(rules []*rule, textOf func(*rule) string) (paths []string) {
-	for _, wild := range rules {
-		text := strings.TrimSuffix(textOf(wild), "$")
-		before, after, ok := strings.Cut(text, "*")
+func meetings(patterns []string) (paths []string) {
+	for _, wild := range patterns {
+		before, after, ok := strings.Cut(strings.TrimSuffix(wild, "$"), "*")
 		if !ok {
 			continue
 		}
 		after = strings.ReplaceAll(after, "*", "")
-		for _, other := range rules {
-			if textOf(other) == textOf(wild) {
-				continue
-			}
+		for _, other := range patterns {
 			if len(paths) >= maxMeetings {
 				return paths
 			}
-			path := strings.ReplaceAll(strings.TrimSuffix(textOf(other), "$"), "*", "")
-			paths = append(paths, rooted(path+"x"+after), rooted(before+strings.TrimPrefix(path, "/")+"x"+after))
+			if path := example(other); other != wild {
+				paths = append(paths, path+"x"+after, rooted(before+path[1:]+"x"+after))
+			}
 		}
 	}
 	return paths
+}
+
+// example returns a path that matches a pattern.
+func example(pattern string) string {
+	return rooted(strings.ReplaceAll(strings.TrimSuffix(pattern, "$"), "*", ""))
 }
 
 func rooted(path string) string {
