@@ -86,11 +86,16 @@ func withStars(rules []Rule) []Rule {
 				length = max(length, s.lengthToLose(r.Allow))
 			}
 		}
-		if !r.lengthen(length - r.Pattern.Len()) {
+		if !r.lengthen(length-r.Pattern.Len()) && !slices.ContainsFunc(weakest, r.neededLessThan) {
 			return nil
 		}
 	}
 	return longer
+}
+
+// neededLessThan reports whether another rule has the same effect for all paths of r.
+func (r *Rule) neededLessThan(other *Rule) bool {
+	return other.Allow == r.Allow && other.Size >= r.Size && other.Pattern != r.Pattern && other.Pattern.Covers(r.Pattern) && other.meets(r)
 }
 
 // lengthen adds n "*" to the pattern of a rule. It returns false if the pattern has no place for a "*", or would become
