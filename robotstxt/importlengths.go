@@ -112,7 +112,7 @@ func (r *Rule) lengthen(n int) bool {
 	return true
 }
 
-// solved returns rules with which the longest pattern gives each path the answer of the file. It adds rules for the paths
+// solved returns rules for which the longest pattern of a path gives the answer of the file. It adds rules for the paths
 // that several patterns match. An Allow that would allow paths that the file disallows is left out. The result is nil if
 // too many rules would be necessary.
 func (im *importer) solved(rules []Rule) (all []Rule) {
@@ -139,8 +139,8 @@ func (im *importer) solved(rules []Rule) (all []Rule) {
 				line = decides(both.Pattern).number
 			}
 			if r.Allow {
-				im.f.note(r.number, "%q is left out, because a policy compares the lengths of paths differently, so the line would also allow paths that this group disallows; "+
-					"in the policy, add an allow entry for the paths that you mean", "Allow: "+r.text())
+				im.f.note(r.number, "%q is left out, because a policy compares the lengths of paths differently, so the line would also allow paths that this group disallows. "+
+					"In the policy, add an allow entry for the paths that you mean", "Allow: "+r.text())
 			} else {
 				im.f.note(line, "in the policy, %q of line %d also disallows the paths that both lines match. A policy treats the path of that line as the longer one, but robots.txt does not",
 					"Disallow: "+r.text(), r.number)

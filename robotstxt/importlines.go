@@ -15,31 +15,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// license imports the first valid License line for the whole file. If there is none, it imports the first one of a
-// group.
-func (im *importer) license() {
-	all := im.f.licenses
-	inGroups := map[int]bool{}
-	for _, g := range slices.Concat(im.f.Groups, im.f.purposes) {
-		for _, l := range g.lines {
-			if l.key == "license" && !inGroups[l.number] {
-				inGroups[l.number] = true
-				all = append(all, l)
-			}
-		}
-	}
-	for _, l := range all {
-		switch {
-		case im.spec.Publish.License == l.value:
-		case im.spec.Publish.License != "":
-			im.f.note(l.number, "a policy can have only one license; %q is left out", l.value)
-		case !isAddress(l.value):
-			im.f.note(l.number, "the license %q is not a URL such as https://www.example.com/license.xml; it is left out", l.value)
-		default:
-			im.spec.Publish.License = l.value
-			if inGroups[l.number] {
-				im.f.note(l.number, "this license is for one group of crawlers, but the policy publishes it for everyone")
-			}
+// license imports the first valid License line. The lines for the whole file come first.
+func (im *importer) license(l line, ofGroup bool) {
+	switch {
+	case im.spec.Publish.License == l.value:
+	case im.spec.Publish.License != "":
+		im.f.note(l.number, "a policy can have only one license; %q is left out", l.value)
+	case !isAddress(l.value):
+		im.f.note(l.number, "the license %q is not a URL such as https://www.example.com/license.xml; it is left out", l.value)
+	default:
+		im.spec.Publish.License = l.value
+		if ofGroup {
+			im.f.note(l.number, "this license is for one group of crawlers, but the policy publishes it for everyone")
 		}
 	}
 }
@@ -98,6 +85,10 @@ func (l line) path() (path, value string) {
 // extension imports a line that extends RFC 9309. In the file, the line with the longest path replaces the others. In
 // the policy, all entries apply together.
 func (im *importer) extension(r *policy.Rule, l line) {
+	if l.key == "license" {
+		im.license(l, true)
+		return
+	}
 	pattern := pathpattern.All
 	path, value := l.path()
 	if path != "" {
