@@ -31,6 +31,9 @@ func (r *Rule) meets(s *Rule) bool {
 	return pathpattern.Compared(r.Pattern, r.Written, s.Pattern, s.Written)
 }
 
+// budgetOfOthers is the part of a solve.Budget that an import does not use, because the file may be from strangers.
+const budgetOfOthers = 19_700_000
+
 // maxPairs limits the number of comparisons between the rules of a group.
 const maxPairs = 1 << 22
 
@@ -41,11 +44,16 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 	if !slices.ContainsFunc(rules, func(r Rule) bool { return !r.normal() }) {
 		return rules
 	}
-	if longer := withStars(rules); longer != nil {
-		return withoutTies(longer)
+	if longer := im.withStars(rules, false); longer != nil {
+		return longer
 	}
+	notes := len(im.f.notes)
 	if solved := im.solved(rules); solved != nil {
 		return solved
+	}
+	im.f.notes = im.f.notes[:notes]
+	if longer := im.withStars(rules, true); longer != nil {
+		return longer
 	}
 	im.f.note(rules[0].number, "the Allow lines of this group are left out, because the group has too many lines with overlapping paths. "+
 		"Write shorter groups, or write the policy by hand")
@@ -57,9 +65,11 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 //	Disallow: *.html        disallow: /*.html     (6 bytes as written, 7 in the policy)
 //	Allow: /docs/      →    allow:    /docs/*
 //
-// It returns nil if a pattern has no place for a "*", or if there are too many rules to compare.
-func withStars(rules []Rule) []Rule {
+// It returns nil if there are too many rules to compare, or, unless inexact is true, if a pattern has no place for a "*".
+// If inexact is true, it leaves out each Allow that would win over such a pattern.
+func (im *importer) withStars(rules []Rule, inexact bool) []Rule {
 	longer, pairs := slices.Clone(rules), 0
+	left := map[*Rule]bool{}
 	weakest := make([]*Rule, len(rules))
 	for i := range longer {
 		weakest[i] = &longer[i]
@@ -75,22 +85,50 @@ func withStars(rules []Rule) []Rule {
 	})
 	for i, r := range weakest {
 		length := r.Pattern.Len()
+		var losers []*Rule
 		for _, s := range weakest[:i] {
-			if s.Allow == r.Allow || winsInPolicy(*r, *s) {
+			if s.Allow == r.Allow || left[s] || winsInPolicy(*r, *s) {
 				continue
 			}
 			if pairs++; pairs > maxPairs {
 				return nil
 			}
 			if r.Pattern.Overlaps(s.Pattern) && r.meets(s) {
-				length = max(length, s.lengthToLose(r.Allow))
+				length, losers = max(length, s.lengthToLose(r.Allow)), append(losers, s)
 			}
 		}
-		if !r.lengthen(length-r.Pattern.Len()) && !slices.ContainsFunc(weakest, r.neededLessThan) {
+		switch {
+		case r.lengthen(length - r.Pattern.Len()), slices.ContainsFunc(weakest, r.neededLessThan):
+		case !inexact:
 			return nil
+		case r.Allow:
+			im.noteLonger(r, losers[0])
+		default:
+			for _, s := range losers {
+				left[s] = true
+				im.noteLeftOut(s)
+			}
 		}
 	}
-	return longer
+	var kept []Rule
+	for i := range longer {
+		if !left[&longer[i]] {
+			kept = append(kept, longer[i])
+		}
+	}
+	return withoutTies(kept)
+}
+
+// noteLeftOut adds a note about an Allow that would win over a Disallow of the file.
+func (im *importer) noteLeftOut(allow *Rule) {
+	im.f.note(allow.number, "%q is left out, because a policy compares the lengths of paths differently, so the line would also allow paths that this group disallows. "+
+		"In the policy, add an allow entry for the paths that you mean", "Allow: "+allow.text())
+}
+
+// noteLonger adds a note about an Allow that loses to a Disallow.
+func (im *importer) noteLonger(allow, disallow *Rule) {
+	im.f.note(allow.number, "in the policy, %q of line %d also disallows the paths that both lines match. A policy treats the path of that line as the longer one, but robots.txt does not",
+		"Disallow: "+disallow.text(), disallow.number)
 }
 
 // neededLessThan reports whether another rule has the same effect for all paths of r.
@@ -112,7 +150,7 @@ func (r *Rule) lengthen(n int) bool {
 	return true
 }
 
-// solved returns rules for which the longest pattern of a path gives the answer of the file. It adds rules for the paths
+// solved returns rules so that the longest pattern of each path gives the answer of the file. It adds rules for the paths
 // that several patterns match. An Allow that would allow paths that the file disallows is left out. The result is nil if
 // too many rules would be necessary.
 func (im *importer) solved(rules []Rule) (all []Rule) {
@@ -128,27 +166,36 @@ func (im *importer) solved(rules []Rule) (all []Rule) {
 		index.Covering(p, func(r *Rule) { best = winner(best, r) })
 		return best
 	}
+	lengths := map[pathpattern.Pattern]int{} // in the policy
+	length := func(c *solve.Cell[bool]) int {
+		if lengths[c.Pattern] == 0 {
+			lengths[c.Pattern] = normal(c.Pattern).Len()
+		}
+		return lengths[c.Pattern]
+	}
+	tooMany := false
+	budget := solve.NewBudget()
+	budget.Spend(budgetOfOthers)
 	cells, ok := (&solve.Form[bool]{
-		Value: func(p pathpattern.Pattern) (disallowed bool) { return !decides(p).Allow },
-		Same:  func(a, b bool) bool { return a == b },
-		Beats: func(x, y *solve.Cell[bool]) bool { return normal(x.Pattern).Len() > normal(y.Pattern).Len() },
-		Keep:  func(c *solve.Cell[bool]) bool { return c.Order < len(patterns) },
+		Budget: budget,
+		Value:  func(p pathpattern.Pattern) (disallowed bool) { return !decides(p).Allow },
+		Same:   func(a, b bool) bool { return a == b },
+		Beats:  func(x, y *solve.Cell[bool]) bool { return length(x) > length(y) },
+		Keep:   func(c *solve.Cell[bool]) bool { return c.Order < len(patterns) },
 		Unsaid: func(c, both *solve.Cell[bool]) (drop bool) {
-			r, line := decides(c.Pattern), 0
-			if both != nil {
-				line = decides(both.Pattern).number
-			}
-			if r.Allow {
-				im.f.note(r.number, "%q is left out, because a policy compares the lengths of paths differently, so the line would also allow paths that this group disallows. "+
-					"In the policy, add an allow entry for the paths that you mean", "Allow: "+r.text())
-			} else {
-				im.f.note(line, "in the policy, %q of line %d also disallows the paths that both lines match. A policy treats the path of that line as the longer one, but robots.txt does not",
-					"Disallow: "+r.text(), r.number)
+			r := decides(c.Pattern)
+			switch {
+			case r.Allow:
+				im.noteLeftOut(r)
+			case both != nil:
+				im.noteLonger(decides(both.Pattern), r)
+			default:
+				tooMany = true
 			}
 			return r.Allow
 		},
 	}).Cells(patterns)
-	if !ok {
+	if !ok || tooMany {
 		return nil
 	}
 	closed := map[pathpattern.Pattern]bool{}
@@ -160,6 +207,9 @@ func (im *importer) solved(rules []Rule) (all []Rule) {
 		if r.Pattern = normal(c.Pattern); r.Allow && closed[r.Pattern] {
 			im.f.note(r.number, respelledNote, "Allow: "+c.Pattern.String())
 			continue
+		}
+		if r.Pattern.Len() > maxPath {
+			return nil
 		}
 		if c.Order >= len(patterns) && !im.below {
 			r.number = 0 // the policy file has the comments of the line at another rule
