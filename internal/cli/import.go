@@ -61,9 +61,8 @@ Reads a robots.txt in the same way as Google's crawlers, and prints a policy fil
 the same meaning for every crawler. The policy keeps the comments, and has tests for search
 engines. The command reports each line that a policy cannot express. At the end, an
 independent reader of robots.txt decides for many pairs of a crawler and a path whether
-the old and the new robots.txt allow the path. It also compares the preferences in
-Content-Usage and Content-Signal lines. The command prints how many answers differ, and the
-lines that cause this. Some answers differ only because some crawlers treat two spellings
+the old and the new robots.txt allow the path. It also compares the preferences about AI
+and search. The command prints how many answers differ, and the lines that cause this. Some answers differ only because some crawlers treat two spellings
 of a URL, such as /a:b and /a%3Ab, as different paths; the command counts them separately.
 
 A robots.txt without lines lets crawlers fetch everything, so it becomes a policy without
