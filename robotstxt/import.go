@@ -115,7 +115,9 @@ func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	}
 	im.preamble()
 	im.sitemaps()
-	im.license()
+	for _, l := range im.f.licenses {
+		im.license(l, false)
+	}
 	im.otherLines()
 	im.usageGroups()
 	im.dropNames()

@@ -24,7 +24,7 @@ func (im *importer) records(f *acap.File) {
 	for _, s := range f.Sets {
 		set := policy.ResourceSet{Name: s.Name}
 		for _, text := range s.Patterns {
-			if p, ok := acapPattern(text); ok && !im.tooLong(0, p) {
+			if p, ok := im.acapPattern(0, text, true); ok {
 				set.Patterns = append(set.Patterns, p)
 			}
 		}
@@ -145,16 +145,14 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 		f := &fields[i]
 		for _, part := range f.Parts {
 			for _, text := range f.Patterns {
-				p, ok := acapPattern(text)
-				if ok && prohibits(f) {
-					p = im.beginning(f.Line, p)
-				}
+				p, ok := im.acapPattern(f.Line, text, !prohibits(f))
 				switch {
-				case !ok || im.tooLong(f.Line, p):
+				case !ok:
 				case !prohibits(f) && im.undetermined(r.For, f, part.Usage, p):
 				case part.Usage != policy.Crawl:
 					im.field(&r, f, part, p)
 					if part.Usage == policy.Other && prohibits(f) && !im.permitsCrawl(&r, p) {
+						im.stricter = stricterRecords
 						im.f.note(f.Line, "%q prohibits all usages that no field permits, including crawling (section 2.5.6)", "ACAP-disallow-other: "+text)
 						im.field(&crawls, f, acap.Part{Usage: policy.Crawl}, p)
 					}
@@ -278,7 +276,11 @@ func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 	}
 }
 
-// noteProhibited adds a note if ACAP records prohibit crawling for everyone where the groups allow it.
+// stricterRecords is the reason for an Imported that is Stricter because of ACAP records.
+const stricterRecords = "The policy disallows for all crawlers what ACAP records prohibit. Today, crawlers that do not read ACAP ignore these records."
+
+// noteProhibited sets the reason why the policy is stricter if ACAP records prohibit crawling where the groups allow it.
+// It adds a note if the records are for everyone.
 func (im *importer) noteProhibited(f *acap.File) {
 	open := func(pattern string) bool {
 		p, ok := acapPattern(pattern)
@@ -289,8 +291,11 @@ func (im *importer) noteProhibited(f *acap.File) {
 	for i := range f.Records {
 		for j := range f.Records[i].Fields {
 			fd := &f.Records[i].Fields[j]
-			if slices.Contains(f.Records[i].Crawlers, "*") && prohibits(fd) && speaksOfCrawl(fd) && slices.ContainsFunc(fd.Patterns, open) {
-				im.stricter = "The policy disallows for all crawlers what ACAP records prohibit. Today, crawlers that do not read ACAP ignore these records."
+			if !prohibits(fd) || !speaksOfCrawl(fd) || !slices.ContainsFunc(fd.Patterns, open) {
+				continue
+			}
+			im.stricter = stricterRecords
+			if slices.Contains(f.Records[i].Crawlers, "*") {
 				im.f.note(fd.Line, "in the policy, paths that ACAP records prohibit are disallowed for all crawlers; in this file, crawlers that do not read ACAP ignore these records")
 				return
 			}
@@ -345,6 +350,15 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 	case r.Statements[i].Allow == s.Allow && !slices.Equal(r.Statements[i].Qualifiers.Strings(), s.Qualifiers.Strings()):
 		im.f.note(f.Line, "another line permits the same usage with other qualifiers, so this line is left out")
 	}
+}
+
+// acapPattern is like the function acapPattern, but shortens or leaves out a pattern that is too long for a policy file.
+func (im *importer) acapPattern(line int, value string, allow bool) (pathpattern.Pattern, bool) {
+	p, ok := acapPattern(value)
+	if !ok {
+		return p, false
+	}
+	return im.fit(line, allow, p)
 }
 
 func acapPattern(value string) (pathpattern.Pattern, bool) {

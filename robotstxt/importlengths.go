@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
 // winsInPolicy reports whether a wins over b in a policy (RFC 9309 section 2.2.2). A policy compares the lengths of
@@ -30,146 +31,50 @@ func (r *Rule) meets(s *Rule) bool {
 	return pathpattern.Compared(r.Pattern, r.Written, s.Pattern, s.Written)
 }
 
+// budgetOfOthers is the part of a solve.Budget that an import does not use, because the file may be from strangers.
+const budgetOfOthers = 19_700_000
+
 // maxPairs limits the number of comparisons between the rules of a group.
 const maxPairs = 1 << 22
 
-// measured is a rule whose length may change.
-type measured struct {
-	Rule
-	read   Rule        // the original rule
-	losers []*measured // rules that lose to the rule in the file and won in the policy
-	left   bool        // the rule is left out
-}
-
-// lengthen changes the lengths of patterns so that the same rules win in the policy as in the file. It adds "*" to
-// patterns, which does not change what they match:
-//
-//	Disallow: *.html        disallow: /*.html     (6 bytes as written, 7 in the policy)
-//	Allow: /docs/      →    allow:    /docs/*
-//
-// A pattern such as /a$ has no place for a "*". If such an Allow loses in the policy, the policy disallows more than
-// the file. If such a Disallow loses, the winning Allow is left out or keeps its original length, so that the policy
-// does not allow a path that the file disallows.
+// lengthen changes rules so that the same rules win in the policy as in the file. In most files, it is enough to add "*"
+// to some patterns. If a pattern has no place for a "*", such as /a$, further rules say what the paths with several
+// matching patterns get.
 func (im *importer) lengthen(rules []Rule) []Rule {
 	if !slices.ContainsFunc(rules, func(r Rule) bool { return !r.normal() }) {
 		return rules
 	}
-	all := make([]*measured, len(rules))
-	for i, r := range rules {
-		all[i] = &measured{Rule: r, read: r}
+	if longer := im.withStars(rules, false); longer != nil {
+		return longer
 	}
-	weakest := weakestFirst(all)
-	pairs := 0
-	var lost []*measured // Allow lines that win in the file and lose in the policy
-	for i, r := range weakest {
-		length := r.Pattern.Len()
-		for _, s := range weakest[:i] {
-			if s.Allow == r.Allow || s.left || winsInPolicy(r.Rule, s.Rule) {
-				continue
-			}
-			if pairs++; pairs > maxPairs {
-				return im.withoutAllows(rules, r.number)
-			}
-			if r.Pattern.Overlaps(s.Pattern) && r.meets(&s.Rule) {
-				r.losers = append(r.losers, s)
-				length = max(length, s.lengthToLose(r.Allow))
-			}
-		}
-		var ok bool
-		if r.Rule, ok = r.longer(length - r.Pattern.Len()); ok {
-			continue
-		}
-		if r.Allow {
-			lost = append(lost, r)
-			continue
-		}
-		for _, s := range r.losers {
-			if s.left = !winsInPolicy(r.Rule, s.read); s.left {
-				im.f.note(s.number, "%q is left out, because a policy compares the lengths of paths differently. The line would also allow paths that %q of line %d disallows; "+
-					"in the policy, add an allow entry for the paths that you mean", "Allow: "+s.read.text(), "Disallow: "+r.read.text(), r.number)
-			} else {
-				s.Rule, lost = s.read, append(lost, s)
-			}
-		}
+	notes := len(im.f.notes)
+	if solved := im.solved(rules); solved != nil {
+		return solved
 	}
-	for _, r := range lost {
-		all = append(all, im.regain(r, weakest)...)
+	im.f.notes = im.f.notes[:notes]
+	if longer := im.withStars(rules, true); longer != nil {
+		return longer
 	}
-	return kept(all)
+	im.f.note(rules[0].number, "the Allow lines of this group are left out, because the group has too many lines with overlapping paths. "+
+		"Write shorter groups, or write the policy by hand")
+	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Allow })
 }
 
-// regain handles an Allow that loses in the policy. If the Allow covers a Disallow, the Disallow never decides in the
-// file, so it is left out. For any other Disallow, regain returns an Allow of the paths that both lines match. If that
-// Allow would win over a further Disallow, there is a note instead.
-func (im *importer) regain(r *measured, weakest []*measured) (crossings []*measured) {
-	for _, d := range r.losers {
-		switch {
-		case r.left || d.left || winsInPolicy(r.Rule, d.Rule):
-		case r.Pattern.Covers(d.Pattern):
-			d.left = true
-		default:
-			both := im.crossing(r, d, weakest)
-			if both == nil {
-				both = im.narrower(d, r, weakest)
-			}
-			crossings = append(crossings, both...)
-			if both == nil && !slices.ContainsFunc(weakest, func(a *measured) bool {
-				return a.Allow && !a.left && winsInPolicy(a.Rule, d.Rule) && a.Pattern.Covers(r.Pattern)
-			}) {
-				im.f.note(r.number, "in the policy, %q of line %d also disallows the paths that both lines match. A policy treats the path of that line as the longer one, but robots.txt does not",
-					d.read.text(), d.number)
-				return crossings
-			}
-		}
+// withStars adds "*" to patterns, which makes them longer, but does not change what they match:
+//
+//	Disallow: *.html        disallow: /*.html     (6 bytes as written, 7 in the policy)
+//	Allow: /docs/      →    allow:    /docs/*
+//
+// It returns nil if there are too many rules to compare, or, unless inexact is true, if a pattern has no place for a "*".
+// If inexact is true, it leaves out each Allow that would win over such a pattern.
+func (im *importer) withStars(rules []Rule, inexact bool) []Rule {
+	longer, pairs := slices.Clone(rules), 0
+	left := map[*Rule]bool{}
+	weakest := make([]*Rule, len(rules))
+	for i := range longer {
+		weakest[i] = &longer[i]
 	}
-	return crossings
-}
-
-// narrower restores the original length of a Disallow, so that r wins over this Disallow. It returns Disallow rules
-// for the paths where the longer Disallow won over another Allow. If this is not possible, it returns nil and does not
-// change the Disallow.
-func (im *importer) narrower(d, r *measured, weakest []*measured) (all []*measured) {
-	if !winsInPolicy(r.Rule, d.read) {
-		return nil
-	}
-	for _, s := range d.losers {
-		both := im.crossing(d, s, weakest)
-		if both == nil {
-			return nil
-		}
-		all = append(all, both...)
-	}
-	d.Rule = d.read
-	return all
-}
-
-// maxCrossings limits the number of patterns of crossing.
-const maxCrossings = 4
-
-// crossing returns rules of the same kind as r for the paths that r and d match. These rules win over d, and lose to
-// each rule that wins over r in the file. It returns nil if there are no such rules.
-func (im *importer) crossing(r, d *measured, weakest []*measured) (all []*measured) {
-	patterns, _ := pathpattern.Intersect(pathpattern.Raw(r.read.text()), pathpattern.Raw(d.read.text()), maxCrossings)
-	for _, p := range patterns {
-		c := Rule{Allow: r.Allow, Pattern: pathpattern.MustParse(p.String())}
-		c.Written = pathpattern.Written(c.Pattern, p.String())
-		if im.below { // in a policy file, the line number would print the comment of the line again
-			c.number = r.number
-		}
-		c, ok := c.longer(max(0, d.lengthToLose(r.Allow)-c.Pattern.Len()))
-		if !ok || slices.ContainsFunc(weakest[slices.Index(weakest, r):], func(s *measured) bool {
-			return s.Allow != r.Allow && winsInPolicy(c, s.Rule) && s.Pattern.Overlaps(c.Pattern)
-		}) {
-			return nil
-		}
-		all = append(all, &measured{Rule: c, read: c})
-	}
-	return all
-}
-
-// weakestFirst sorts rules so that each rule wins in the file over all rules before it.
-func weakestFirst(rules []*measured) []*measured {
-	return slices.SortedStableFunc(slices.Values(rules), func(a, b *measured) int {
+	slices.SortStableFunc(weakest, func(a, b *Rule) int {
 		switch {
 		case a.Size != b.Size || a.Allow == b.Allow:
 			return cmp.Compare(a.Size, b.Size)
@@ -178,40 +83,151 @@ func weakestFirst(rules []*measured) []*measured {
 		}
 		return -1
 	})
-}
-
-// kept returns the rules that are not left out. If an Allow and a Disallow have the same pattern, kept only returns the
-// Allow.
-func kept(all []*measured) (rules []Rule) {
-	allowed := map[pathpattern.Pattern]bool{}
-	for _, r := range all {
-		allowed[r.Pattern] = allowed[r.Pattern] || r.Allow && !r.left
-	}
-	for _, r := range all {
-		if !r.left && (r.Allow || !allowed[r.Pattern]) {
-			rules = append(rules, r.Rule)
+	for i, r := range weakest {
+		length := r.Pattern.Len()
+		var losers []*Rule
+		for _, s := range weakest[:i] {
+			if s.Allow == r.Allow || left[s] || winsInPolicy(*r, *s) {
+				continue
+			}
+			if pairs++; pairs > maxPairs {
+				return nil
+			}
+			if r.Pattern.Overlaps(s.Pattern) && r.meets(s) {
+				length, losers = max(length, s.lengthToLose(r.Allow)), append(losers, s)
+			}
+		}
+		switch {
+		case r.lengthen(length - r.Pattern.Len()), slices.ContainsFunc(weakest, r.neededLessThan):
+		case !inexact:
+			return nil
+		case r.Allow:
+			im.noteLonger(r, losers[0])
+		default:
+			for _, s := range losers {
+				left[s] = true
+				im.noteLeftOut(s)
+			}
 		}
 	}
-	return rules
+	var kept []Rule
+	for i := range longer {
+		if !left[&longer[i]] {
+			kept = append(kept, longer[i])
+		}
+	}
+	return withoutTies(kept)
 }
 
-// longer returns the rule with a pattern that is longer by n "*". It returns false if the pattern has no place for a
-// "*", or would become too long.
-func (r Rule) longer(n int) (Rule, bool) {
+// noteLeftOut adds a note about an Allow that would win over a Disallow of the file.
+func (im *importer) noteLeftOut(allow *Rule) {
+	im.f.note(allow.number, "%q is left out, because a policy compares the lengths of paths differently, so the line would also allow paths that this group disallows. "+
+		"In the policy, add an allow entry for the paths that you mean", "Allow: "+allow.text())
+}
+
+// noteLonger adds a note about an Allow that loses to a Disallow.
+func (im *importer) noteLonger(allow, disallow *Rule) {
+	im.f.note(allow.number, "in the policy, %q of line %d also disallows the paths that both lines match. A policy treats the path of that line as the longer one, but robots.txt does not",
+		"Disallow: "+disallow.text(), disallow.number)
+}
+
+// neededLessThan reports whether another rule has the same effect for all paths of r.
+func (r *Rule) neededLessThan(other *Rule) bool {
+	return other.Allow == r.Allow && other.Size >= r.Size && other.Pattern != r.Pattern && other.Pattern.Covers(r.Pattern) && other.meets(r)
+}
+
+// lengthen adds n "*" to the pattern of a rule. It returns false if the pattern has no place for a "*", or would become
+// too long.
+func (r *Rule) lengthen(n int) bool {
 	longer := r.Pattern.Longer(n)
 	if longer.Len() != r.Pattern.Len()+n || longer.Len() > maxPath {
-		return r, false
+		return false
 	}
 	r.Pattern = longer
 	if r.Written != "" {
 		r.Written = pathpattern.Raw(r.Written).Longer(n).String()
 	}
-	return r, true
+	return true
 }
 
-// withoutAllows removes the Allow lines of a group that has too many rules to compare, and adds a note.
-func (im *importer) withoutAllows(rules []Rule, line int) []Rule {
-	im.f.note(line, "the Allow lines of this group are left out, because the group has too many lines to find overlaps with this line. "+
-		"Write shorter groups, or write the policy by hand")
-	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Allow })
+// solved returns rules so that the longest pattern of each path gives the answer of the file. It adds rules for the paths
+// that several patterns match. An Allow that would allow paths that the file disallows is left out. The result is nil if
+// too many rules would be necessary.
+func (im *importer) solved(rules []Rule) (all []Rule) {
+	entries := make([]pathpattern.Entry[*Rule], len(rules))
+	patterns := make([]pathpattern.Pattern, len(rules))
+	for i := range rules {
+		r := &rules[i]
+		patterns[i] = pathpattern.Raw(r.text())
+		entries[i] = pathpattern.Entry[*Rule]{Pattern: patterns[i], Value: r}
+	}
+	index := pathpattern.NewIndex(entries, winner)
+	decides := func(p pathpattern.Pattern) (best *Rule) {
+		index.Covering(p, func(r *Rule) { best = winner(best, r) })
+		return best
+	}
+	lengths := map[pathpattern.Pattern]int{} // in the policy
+	length := func(c *solve.Cell[bool]) int {
+		if lengths[c.Pattern] == 0 {
+			lengths[c.Pattern] = normal(c.Pattern).Len()
+		}
+		return lengths[c.Pattern]
+	}
+	tooMany := false
+	budget := solve.NewBudget()
+	budget.Spend(budgetOfOthers)
+	cells, ok := (&solve.Form[bool]{
+		Budget: budget,
+		Value:  func(p pathpattern.Pattern) (disallowed bool) { return !decides(p).Allow },
+		Same:   func(a, b bool) bool { return a == b },
+		Beats:  func(x, y *solve.Cell[bool]) bool { return length(x) > length(y) },
+		Keep:   func(c *solve.Cell[bool]) bool { return c.Order < len(patterns) },
+		Unsaid: func(c, both *solve.Cell[bool]) (drop bool) {
+			r := decides(c.Pattern)
+			switch {
+			case r.Allow:
+				im.noteLeftOut(r)
+			case both != nil:
+				im.noteLonger(decides(both.Pattern), r)
+			default:
+				tooMany = true
+			}
+			return r.Allow
+		},
+	}).Cells(patterns)
+	if !ok || tooMany {
+		return nil
+	}
+	closed := map[pathpattern.Pattern]bool{}
+	for _, c := range cells {
+		closed[normal(c.Pattern)] = closed[normal(c.Pattern)] || c.Value
+	}
+	for _, c := range cells {
+		r := *decides(c.Pattern)
+		if r.Pattern = normal(c.Pattern); r.Allow && closed[r.Pattern] {
+			im.f.note(r.number, respelledNote, "Allow: "+c.Pattern.String())
+			continue
+		}
+		if r.Pattern.Len() > maxPath {
+			return nil
+		}
+		if c.Order >= len(patterns) && !im.below {
+			r.number = 0 // the policy file has the comments of the line at another rule
+		}
+		r.Written = pathpattern.Written(r.Pattern, c.Pattern.String())
+		all = append(all, r)
+	}
+	return all
 }
+
+// withoutTies removes each Disallow with the pattern of an Allow, because the Allow wins.
+func withoutTies(rules []Rule) []Rule {
+	allowed := map[pathpattern.Pattern]bool{}
+	for _, r := range rules {
+		allowed[r.Pattern] = allowed[r.Pattern] || r.Allow
+	}
+	return slices.DeleteFunc(rules, func(r Rule) bool { return !r.Allow && allowed[r.Pattern] })
+}
+
+// normal returns the normal form of a pattern as written.
+func normal(p pathpattern.Pattern) pathpattern.Pattern { return pathpattern.MustParse(p.String()) }

@@ -3,6 +3,8 @@
 package robotstxt_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
@@ -86,6 +88,29 @@ func TestImportKeepsLengths(t *testing.T) {
 		// A path that mixes encoded and plain octets only has to remain disallowed.
 		if mixed := "/a%3Abx?q=/b"; served.Allowed("zetabot", mixed) && !written.Allowed("zetabot", mixed) {
 			t.Errorf("%s: robots.txt opens %s\n%s", name, mixed, rendered.Body)
+		}
+	}
+}
+
+// In a group with very many overlapping patterns, or with long ones, an import only leaves out the Allow that would win
+// over a Disallow without a place for a "*". No pattern becomes too long for a policy file.
+func TestImportLeavesOutOneAllow(t *testing.T) {
+	t.Parallel()
+	var many strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&many, "Disallow: *x%d*a\nAllow: *y%d*b\n", i, i)
+	}
+	long := strings.Repeat("b", 1500)
+	for name, lines := range map[string]string{"many": many.String(), "long": "Disallow: *x" + long + "*\nAllow: *y" + long + "q\n"} {
+		im, err := robotstxt.Import([]byte("User-agent: *\nAllow: *a\nDisallow: /a$\n"+lines), newNames(t).Crawlers())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ds := policyfile.Load("imported.yaml", policyfile.Print(im.Spec)); ds.HasErrors() {
+			t.Errorf("%s: %v", name, ds)
+		}
+		if len(im.Notes) != 1 || im.Notes[0].Line != 2 || !strings.Contains(im.Notes[0].Message, `"Allow: /*a" is left out`) {
+			t.Errorf("%s: %v", name, im.Notes)
 		}
 	}
 }

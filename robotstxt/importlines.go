@@ -15,31 +15,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// license imports the first valid License line for the whole file. If there is none, it imports the first one of a
-// group.
-func (im *importer) license() {
-	all := im.f.licenses
-	inGroups := map[int]bool{}
-	for _, g := range slices.Concat(im.f.Groups, im.f.purposes) {
-		for _, l := range g.lines {
-			if l.key == "license" && !inGroups[l.number] {
-				inGroups[l.number] = true
-				all = append(all, l)
-			}
-		}
-	}
-	for _, l := range all {
-		switch {
-		case im.spec.Publish.License == l.value:
-		case im.spec.Publish.License != "":
-			im.f.note(l.number, "a policy can have only one license; %q is left out", l.value)
-		case !isAddress(l.value):
-			im.f.note(l.number, "the license %q is not a URL such as https://www.example.com/license.xml; it is left out", l.value)
-		default:
-			im.spec.Publish.License = l.value
-			if inGroups[l.number] {
-				im.f.note(l.number, "this license is for one group of crawlers, but the policy publishes it for everyone")
-			}
+// license imports the first valid License line. The lines for the whole file come first.
+func (im *importer) license(l line, ofGroup bool) {
+	switch {
+	case im.spec.Publish.License == l.value:
+	case im.spec.Publish.License != "":
+		im.f.note(l.number, "a policy can have only one license; %q is left out", l.value)
+	case !isAddress(l.value):
+		im.f.note(l.number, "the license %q is not a URL such as https://www.example.com/license.xml; it is left out", l.value)
+	default:
+		im.spec.Publish.License = l.value
+		if ofGroup {
+			im.f.note(l.number, "this license is for one group of crawlers, but the policy publishes it for everyone")
 		}
 	}
 }
@@ -98,6 +85,10 @@ func (l line) path() (path, value string) {
 // extension imports a line that extends RFC 9309. In the file, the line with the longest path replaces the others. In
 // the policy, all entries apply together.
 func (im *importer) extension(r *policy.Rule, l line) {
+	if l.key == "license" {
+		im.license(l, true)
+		return
+	}
 	pattern := pathpattern.All
 	path, value := l.path()
 	if path != "" {
@@ -106,10 +97,9 @@ func (im *importer) extension(r *policy.Rule, l line) {
 			im.f.note(l.number, "%q is not a path; the line is left out", path)
 			return
 		}
-		if im.tooLong(l.number, p) {
+		if pattern, ok = im.fit(l.number, true, p); !ok {
 			return
 		}
-		pattern = p
 	}
 	switch l.key {
 	case "request-rate", "visit-time":
@@ -150,16 +140,27 @@ func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Patte
 	}
 }
 
-// replaceDirectives changes a rule so that the directives of a path replace the directives of shorter paths, as in
-// robots.txt (draft-nottingham-plan-b, Applying Application Directives). It adds entries with only an application's
-// name, which cancel the directives for that application.
-func replaceDirectives(r *policy.Rule) {
+// cancelDirectives changes a rule so that its directives replace others, as in robots.txt (draft-nottingham-plan-b,
+// Applying Application Directives). The directives of a path replace the directives of shorter paths, and the group of
+// the rule replaces the group of "*". An entry with only an application's name cancels the directives for it.
+func (im *importer) cancelDirectives(r *policy.Rule) {
+	cancel := func(pos policy.Pos, p pathpattern.Pattern, app string) {
+		if !slices.ContainsFunc(r.AppDirectives, func(d policy.AppDirective) bool { return d.App == app && d.Pattern == p }) {
+			r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: pos, Pattern: p, App: app, Text: app})
+		}
+	}
 	said := slices.Clone(r.AppDirectives)
 	for _, long := range said {
 		for _, short := range said {
-			has := func(d policy.AppDirective) bool { return d.App == short.App && d.Pattern == long.Pattern }
-			if short.Pattern.Len() < long.Pattern.Len() && short.Pattern.Overlaps(long.Pattern) && !slices.ContainsFunc(r.AppDirectives, has) {
-				r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: long.Pos, Pattern: long.Pattern, App: short.App, Text: short.App})
+			if short.Pattern.Len() < long.Pattern.Len() && short.Pattern.Overlaps(long.Pattern) {
+				cancel(long.Pos, long.Pattern, short.App)
+			}
+		}
+	}
+	for i := range im.spec.Rules {
+		if star := &im.spec.Rules[i]; star.For[0].Kind == policy.ForEveryoneElse {
+			for _, d := range star.AppDirectives {
+				cancel(d.Pos, pathpattern.All, d.App)
 			}
 		}
 	}

@@ -190,10 +190,7 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 		for _, l := range g.lines {
 			im.extension(&r, l)
 		}
-		replaceDirectives(&r)
-		if g.Name != "*" {
-			im.dropDirectives(&r)
-		}
+		im.cancelDirectives(&r)
 	}
 	if len(r.Statements)+len(r.AppDirectives) > 0 || r.CrawlDelay > 0 || r.NoCrawlDelay {
 		im.commentRule(gs, &r)
@@ -201,36 +198,23 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	}
 }
 
-// commentRule sets the comments of the rule that is added next. It collects the comments before the names of the
-// groups, the comments of lines that do not become statements, and the comments that only later groups have.
+// commentRule sets the comments of the rule that is added next. It collects the comments of all lines of the groups,
+// except for the comments that a statement of the rule has.
 func (im *importer) commentRule(gs []*Group, r *policy.Rule) {
 	var texts []string
 	done := map[string]bool{"": true}
-	add := func(line int) {
-		if text := im.f.comments[line]; !done[text] {
-			done[text] = true
-			texts = append(texts, text)
-		}
-	}
-	statement := map[int]bool{}
 	for _, s := range r.Statements {
-		statement[s.Pos.Line] = true
+		done[im.f.comments[s.Pos.Line]] = true
 	}
-	first := map[string]bool{} // comments of the first group's rules
-	for _, line := range gs[0].rules {
-		first[im.f.comments[line.number]] = true
-	}
-	for i, g := range gs {
-		add(g.number)
-		add(g.delay.number)
-		for _, line := range g.rules {
-			if i == 0 && !statement[line.number] || i > 0 && !first[im.f.comments[line.number]] {
-				add(line.number)
-			}
-		}
+	for _, g := range gs {
+		lines := append([]int{g.number, g.delay.number}, g.Lines()...)
 		for _, l := range g.lines {
-			if !statement[l.number] {
-				add(l.number)
+			lines = append(lines, l.number)
+		}
+		for _, line := range lines {
+			if text := im.f.comments[line]; !done[text] {
+				done[text] = true
+				texts = append(texts, text)
 			}
 		}
 	}
@@ -241,22 +225,14 @@ func (im *importer) commentRule(gs []*Group, r *policy.Rule) {
 
 const maxPath = 2048
 
-func (im *importer) tooLong(line int, p pathpattern.Pattern) bool {
-	if p.Len() <= maxPath {
-		return false
-	}
-	im.f.note(line, "a path in a policy file can have up to %d bytes, and this one has %d; it is left out", maxPath, p.Len())
-	return true
-}
-
-// beginnings handles paths that are too long for a policy file. It shortens the path of a Disallow to its beginning,
-// and removes an Allow.
+// beginnings makes the paths of rules fit into a policy file.
 func (im *importer) beginnings(rules []Rule) (all []Rule) {
 	for _, r := range rules {
-		if r.Allow && im.tooLong(r.number, r.Pattern) {
+		p, ok := im.fit(r.number, r.Allow, r.Pattern)
+		if !ok {
 			continue
 		}
-		if p := im.beginning(r.number, r.Pattern); p != r.Pattern {
+		if p != r.Pattern {
 			r.Pattern, r.Written = p, ""
 		}
 		all = append(all, r)
@@ -264,33 +240,23 @@ func (im *importer) beginnings(rules []Rule) (all []Rule) {
 	return all
 }
 
-// beginning returns the pattern of a prohibition. If the pattern is too long for a policy file, it returns the
-// beginning of the pattern.
-func (im *importer) beginning(line int, p pathpattern.Pattern) pathpattern.Pattern {
+// fit handles a pattern that is too long for a policy file. It shortens the pattern of a prohibition to its beginning.
+// For other patterns, it returns false.
+func (im *importer) fit(line int, allow bool, p pathpattern.Pattern) (fitting pathpattern.Pattern, ok bool) {
 	if p.Len() <= maxPath {
-		return p
+		return p, true
 	}
-	im.f.note(line, "a path in a policy file can have up to %d bytes, and this one has %d; the policy disallows the beginning of the path", maxPath, p.Len())
+	const long = "a path in a policy file can have up to %d bytes, and this one has %d; "
+	if allow {
+		im.f.note(line, long+"it is left out", maxPath, p.Len())
+		return p, false
+	}
+	im.f.note(line, long+"the policy disallows the beginning of the path", maxPath, p.Len())
 	text := p.String()[:maxPath]
 	if i := strings.LastIndexByte(text, '%'); i > maxPath-3 {
 		text = text[:i]
 	}
-	return pathpattern.MustParse(text)
-}
-
-// dropDirectives cancels the App-Directives of the group of "*" for a rule whose group replaces it. It leaves out
-// applications with a directive of the rule for the whole site (draft-nottingham-plan-b, Applying Application
-// Directives).
-func (im *importer) dropDirectives(r *policy.Rule) {
-	star := slices.IndexFunc(im.spec.Rules, func(r policy.Rule) bool { return r.For[0].Kind == policy.ForEveryoneElse })
-	if star < 0 {
-		return
-	}
-	for _, d := range im.spec.Rules[star].AppDirectives {
-		if !slices.ContainsFunc(r.AppDirectives, func(own policy.AppDirective) bool { return own.App == d.App && own.Pattern == pathpattern.All }) {
-			r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: d.Pos, Pattern: pathpattern.All, App: d.App, Text: d.App})
-		}
-	}
+	return pathpattern.MustParse(text), true
 }
 
 // purpose adds the rule for clients that name a purpose (draft-illyes-rep-purpose-00). Their group replaces the group

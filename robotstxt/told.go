@@ -29,7 +29,7 @@ func (f *File) Told(p *policy.Policy) (told, settings *policy.Spec) {
 		for _, l := range g.told(stated) {
 			im.extension(&r, l)
 		}
-		replaceDirectives(&r)
+		im.cancelDirectives(&r)
 		if len(r.Statements)+len(r.AppDirectives) > 0 {
 			rules = append(rules, r)
 		}

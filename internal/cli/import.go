@@ -25,11 +25,8 @@ func importCommand() *cobra.Command {
 				return failure{errors.New(raw.Note + "; so there is nothing to import")}
 			}
 			c, err := policyinput.Convert(raw.Name, raw.Data)
-			if errors.Is(err, policyinput.ErrInvalid) {
-				return failure{err}
-			}
 			if err != nil {
-				return err
+				return failure{err}
 			}
 			if raw.Note != "" {
 				fmt.Fprintln(cmd.ErrOrStderr(), raw.Note)
@@ -65,9 +62,9 @@ the same meaning for every crawler. The policy keeps the comments, and has tests
 engines. The command reports each line that a policy cannot express. At the end, an
 independent parser compares this robots.txt with the robots.txt that the policy produces.
 For many pairs of a crawler and a path, it checks whether both files give the same answer.
-The command prints how many answers differ, and the lines that cause this. It counts
-separately the answers that differ only if a path is spelled differently, such as /a%3Ab
-instead of /a:b.
+It also compares the preferences about AI and search. The command prints how many answers
+differ, and the lines that cause this. It counts separately the answers that differ only
+if a path is spelled differently, such as /a%3Ab instead of /a:b.
 
 A robots.txt without lines lets crawlers fetch everything, so it becomes a policy without
 rules.
@@ -77,8 +74,8 @@ If you give the URL of a site, the command reads its /robots.txt. It follows red
 The exit code is:
   0  success
   1  search engines lose a path, which the first line of the output names; or the input
-     is not a robots.txt (a web page, a policy file, status 404); or it is too large to
-     be compared with the robots.txt that the policy produces
+     is not a robots.txt (a web page, a policy file, status 404), or cannot be converted,
+     or is too large to be compared with the robots.txt that the policy produces
   2  the input cannot be read, and nothing is printed`
 	cmd.Example = `  caddy robots-policy import robots.txt > site-policy.yaml
   caddy robots-policy import https://www.example.com/ > site-policy.yaml`

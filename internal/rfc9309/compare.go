@@ -12,19 +12,19 @@ import (
 type Comparison struct {
 	Crawlers    int          // number of crawlers in the questions
 	Questions   int          // number of pairs of a crawler and a path
-	Differ      int          // number of questions with different answers
+	Preferences int          // number of questions about the preference that a crawler reads about a usage of a path
+	Differ      int          // number of pairs and questions with different answers
 	Differences []Difference // in the order of the first file's lines
 	Complete    bool         // false if some questions were not asked
 }
 
 type Difference struct {
 	Crawlers []string
-	Sent     bool      // the paths are compared as they are sent, not in normal form
-	Usage    string    // the usage whose preferences differ, or "" if the difference is about crawling
-	Values   [2]string // the preferences in the old and in the new file: "yes", "no", or "" if there is none
-	Stated   int       // the first line of the old file that states the new preference, for any crawler, or 0
-	Path     string    // one of the paths, preferably one without "%"
-	Asked    []string  // all of the paths
+	Sent     bool     // the paths are compared as they are sent, not in normal form
+	Usage    string   // the usage whose preferences differ, or "" if the difference is about crawling
+	Stated   int      // the first line of the old file that states the new preference, for any crawler, or 0
+	Path     string   // one of the paths, preferably one without "%"
+	Asked    []string // all of the paths
 	Old, New Answer
 }
 
@@ -43,7 +43,7 @@ const Other = "crawler-that-no-file-names"
 // preferences in lines with Content-Usage and Content-Signal.
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	c := &Comparison{Complete: true}
-	paths, wanted := questions(old, now), preferencesToAsk(old, now)
+	asked := questions(old, now)
 	type pair struct{ old, now *group }
 	asking := map[pair][]string{}
 	for _, who := range crawlersToAsk(old, now, crawlers) {
@@ -55,56 +55,78 @@ func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	pairs := slices.SortedFunc(maps.Keys(asking), func(a, b pair) int {
 		return cmp.Or(cmp.Compare(a.old.size()+a.now.size(), b.old.size()+b.now.size()), strings.Compare(asking[a][0], asking[b][0]))
 	})
-	left := budget
+	left, at := budget, map[kind]int{}
 	for _, p := range pairs {
-		left -= (p.old.size()+p.now.size())*len(paths) + len(wanted)*(len(old.preferences)+len(now.preferences)+len(c.Differences))
-		if left < 0 {
+		if left -= (p.old.size() + p.now.size()) * len(asked); left < 0 {
 			c.Complete = false
 			break
 		}
-		c.pair(p.old, p.now, asking[p], paths)
-		c.comparePreferences(old, now, p.old, p.now, asking[p], wanted)
+		for _, q := range asked {
+			c.answers(q, asking[p], p.old.ask(q), p.now.ask(q), at)
+		}
+	}
+	for i := range c.Differences {
+		d := &c.Differences[i]
+		d.Stated = old.states(d.Usage, d.New.Preference)
 	}
 	slices.SortStableFunc(c.Differences, func(a, b Difference) int { return cmp.Or(a.Old.Line-b.Old.Line, a.New.Line-b.New.Line) })
 	return c
 }
 
-// question is a path in normal form or, if sent is true, the path of an unnormalized URL.
+// question is a path in normal form or, if sent is true, the path of an unnormalized URL. It asks for the preference
+// about a usage, or, if the usage is "", whether a crawler may fetch the path.
 type question struct {
-	path string
-	sent bool
+	path  string
+	sent  bool
+	usage string
 }
 
-func (c *Comparison) pair(old, now *group, crawlers []string, paths []question) {
-	c.Questions += len(crawlers) * len(paths)
-	type kind struct {
-		old, now Answer
-		sent     bool
+// kind is equal for answers that are one Difference.
+type kind struct {
+	question
+	crawler  string
+	old, now Answer
+}
+
+// answers counts the answers of both files to a question about some crawlers. at holds the indexes of the differences.
+func (c *Comparison) answers(q question, crawlers []string, old, now Answer, at map[kind]int) {
+	if q.usage == "" {
+		c.Questions += len(crawlers)
+	} else {
+		c.Preferences += len(crawlers)
 	}
-	at := map[kind]int{}
-	for _, q := range paths {
-		path, a, b := q.path, old.ask(q), now.ask(q)
-		if a.Allowed == b.Allowed {
-			continue
-		}
-		c.Differ += len(crawlers)
-		key := kind{a, b, q.sent}
-		i, ok := at[key]
-		if !ok {
-			i = len(c.Differences)
-			at[key] = i
-			c.Differences = append(c.Differences, Difference{Crawlers: crawlers, Sent: q.sent, Path: path, Old: a, New: b})
-		}
-		if d := &c.Differences[i]; strings.Contains(d.Path, "%") && !strings.Contains(path, "%") {
-			d.Path = path
-		}
-		c.Differences[i].Asked = append(c.Differences[i].Asked, path)
+	if old.Allowed == now.Allowed && old.Preference == now.Preference {
+		return
+	}
+	c.Differ += len(crawlers)
+	key := kind{q, "", old, now}
+	if q.usage == "" {
+		key.path, key.crawler = "", crawlers[0]
+	} else {
+		key.now.Line = 0 // each group repeats the line
+	}
+	i, again := at[key]
+	if !again {
+		i = len(c.Differences)
+		at[key] = i
+		c.Differences = append(c.Differences, Difference{Sent: q.sent, Usage: q.usage, Path: q.path, Old: old, New: now})
+	}
+	d := &c.Differences[i]
+	if !again || q.usage != "" {
+		d.Crawlers = slices.Concat(d.Crawlers, crawlers)
+	}
+	if !again || q.usage == "" {
+		d.Asked = append(d.Asked, q.path)
+	}
+	if strings.Contains(d.Path, "%") && !strings.Contains(q.path, "%") {
+		d.Path = q.path
 	}
 }
 
 func (g *group) size() int {
 	n := 1
 	if g != nil {
+		n += len(g.preferences)
 		for _, b := range g.blocks {
 			n += len(b.rules)
 		}
@@ -140,7 +162,7 @@ func crawlersToAsk(old, now *File, crawlers []Crawler) (all []Crawler) {
 	return append(all, Crawler{Names: []string{Other}})
 }
 
-// questions returns the paths to ask about.
+// questions returns the questions to ask for each crawler.
 func questions(files ...*File) (all []question) {
 	seen := map[question]bool{}
 	ask := func(q question) {
@@ -149,7 +171,7 @@ func questions(files ...*File) (all []question) {
 			all = append(all, q)
 		}
 	}
-	add := func(path string) { ask(question{normalize(path, false), false}) }
+	add := func(path string) { ask(question{path: normalize(path, false)}) }
 	add("/")
 	add("/~no-file-names-this")
 	asked := map[string]bool{}
@@ -172,23 +194,29 @@ func questions(files ...*File) (all []question) {
 		}
 	}
 	for _, f := range files {
-		for _, path := range meetings(f.rules, func(r *rule) string { return r.text }) {
-			add(path)
+		for _, p := range f.preferences {
+			ask(question{path: "/", usage: p.usage})
+			ask(question{path: example(p.path.text), usage: p.usage})
 		}
-		if !slices.ContainsFunc(f.rules, (*rule).respelled) {
-			continue
-		}
-		for _, path := range meetings(f.rules, func(r *rule) string { return r.sent.text }) {
-			if normalize(path, false) != path {
-				ask(question{path, true})
+		var texts, sent []string
+		for _, r := range f.rules {
+			texts, sent = append(texts, r.text), append(sent, r.sent.text)
+			if r.respelled() {
+				for _, path := range []string{example(r.sent.text), example(r.text)} {
+					ask(question{path: path, sent: true})
+					ask(question{path: path + "x", sent: true})
+				}
 			}
 		}
-		for _, r := range f.rules {
-			for _, text := range []string{r.sent.text, r.text} {
-				if path := rooted(strings.ReplaceAll(strings.TrimSuffix(text, "$"), "*", "")); r.respelled() {
-					ask(question{path, true})
-					ask(question{path + "x", true})
-				}
+		for _, path := range meetings(texts) {
+			add(path)
+		}
+		if slices.Equal(texts, sent) {
+			continue
+		}
+		for _, path := range meetings(sent) {
+			if normalize(path, false) != path {
+				ask(question{path: path, sent: true})
 			}
 		}
 	}
@@ -206,28 +234,30 @@ func (r *rule) respelled() bool { return r.sent.text != r.text }
 // maxMeetings limits the number of paths that match two patterns.
 const maxMeetings = 1 << 15
 
-// meetings returns paths that match a pattern with "*" and, in many cases, another pattern of the file. For "/*.css$"
+// meetings returns paths that match a pattern with "*" and, in many cases, another one of the patterns. For "/*.css$"
 // and "/admin/", it returns "/admin/x.css".
-func meetings(rules []*rule, textOf func(*rule) string) (paths []string) {
-	for _, wild := range rules {
-		text := strings.TrimSuffix(textOf(wild), "$")
-		before, after, ok := strings.Cut(text, "*")
+func meetings(patterns []string) (paths []string) {
+	for _, wild := range patterns {
+		before, after, ok := strings.Cut(strings.TrimSuffix(wild, "$"), "*")
 		if !ok {
 			continue
 		}
 		after = strings.ReplaceAll(after, "*", "")
-		for _, other := range rules {
-			if textOf(other) == textOf(wild) {
-				continue
-			}
+		for _, other := range patterns {
 			if len(paths) >= maxMeetings {
 				return paths
 			}
-			path := strings.ReplaceAll(strings.TrimSuffix(textOf(other), "$"), "*", "")
-			paths = append(paths, rooted(path+"x"+after), rooted(before+strings.TrimPrefix(path, "/")+"x"+after))
+			if path := example(other); other != wild {
+				paths = append(paths, path+"x"+after, rooted(before+path[1:]+"x"+after))
+			}
 		}
 	}
 	return paths
+}
+
+// example returns a path that matches a pattern.
+func example(pattern string) string {
+	return rooted(strings.ReplaceAll(strings.TrimSuffix(pattern, "$"), "*", ""))
 }
 
 func rooted(path string) string {

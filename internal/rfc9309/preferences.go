@@ -43,34 +43,34 @@ func preferences(key, value string, line int) (all []preference) {
 	return all
 }
 
-// preference returns the value that applies to a usage of a path, or "" if there is none, and the line. For each key, the
-// line with the longest path applies. If lines contradict each other, "no" wins. Lines above the first group belong to
-// all groups that do not state this preference.
-func (f *File) preference(g *group, usage, path string) (value string, line int) {
-	if g == nil {
-		return "", 0
-	}
-	own := slices.Clone(g.preferences)
-	for _, t := range f.top {
-		same := func(p preference) bool { return p.key == t.key && p.usage == t.usage && p.path.text == t.path.text }
-		if t.usage == usage && !slices.ContainsFunc(g.preferences, same) {
-			own = append(own, t)
+// inherit adds preferences above the first group, unless the group states a preference for the same usage and path.
+func (g *group) inherit(top []preference) {
+	own := slices.Clip(g.preferences)
+	for _, t := range top {
+		if !slices.ContainsFunc(own, func(p preference) bool { return p.key == t.key && p.usage == t.usage && p.path.text == t.path.text }) {
+			g.preferences = append(g.preferences, t)
 		}
 	}
+}
+
+// preference returns the preference about a usage of a path. For each key, the line with the longest path applies. If
+// lines contradict each other, "no" wins.
+func (g *group) preference(usage, path string) (a Answer) {
 	for _, key := range []string{contentUsage, contentSignal} {
 		longest := 0
-		for _, p := range own {
+		for _, p := range g.preferences {
 			if p.key == key && p.path.matches(path) {
 				longest = max(longest, len(p.path.text))
 			}
 		}
-		for _, p := range own {
-			if p.key == key && p.usage == usage && len(p.path.text) == longest && p.path.matches(path) && (value == "" || p.value == "no") {
-				value, line = p.value, p.line
+		for _, p := range g.preferences {
+			if p.key == key && p.usage == usage && len(p.path.text) == longest && p.path.matches(path) && (a.Preference == "" || p.value == "no") {
+				a.Preference, a.Line = p.value, p.line
 			}
 		}
 	}
-	return value, line
+	a.Allowed = a.Preference != "no"
+	return a
 }
 
 // states returns the first line that states a preference, or 0 if there is none.
@@ -80,43 +80,4 @@ func (f *File) states(usage, value string) int {
 		return 0
 	}
 	return f.preferences[i].line
-}
-
-// comparePreferences asks both files about the preferences for a pair of groups.
-func (c *Comparison) comparePreferences(old, now *File, g, h *group, crawlers []string, asked []preference) {
-	for _, p := range asked {
-		path := rooted(strings.ReplaceAll(strings.TrimSuffix(p.path.text, "$"), "*", ""))
-		a, from := old.preference(g, p.usage, path)
-		b, to := now.preference(h, p.usage, path)
-		if c.Questions += len(crawlers); a == b {
-			continue
-		}
-		c.Differ += len(crawlers)
-		i := slices.IndexFunc(c.Differences, func(d Difference) bool {
-			return d.Usage == p.usage && d.Path == path && d.Values == [2]string{a, b} && d.Old.Line == from
-		})
-		if i < 0 {
-			i = len(c.Differences)
-			c.Differences = append(c.Differences, Difference{
-				Usage: p.usage, Values: [2]string{a, b}, Stated: old.states(p.usage, b), Path: path, Asked: []string{path}, Old: Answer{a != "no", from}, New: Answer{b != "no", to},
-			})
-		}
-		c.Differences[i].Crawlers = slices.Concat(c.Differences[i].Crawlers, crawlers)
-	}
-}
-
-// preferencesToAsk returns one preference for each usage and path of both files, and for each usage of the whole site.
-func preferencesToAsk(files ...*File) (all []preference) {
-	seen := map[[2]string]bool{}
-	for _, f := range files {
-		for _, p := range f.preferences {
-			for _, path := range []pattern{newPattern("/"), p.path} {
-				if key := [2]string{p.usage, path.text}; !seen[key] {
-					seen[key] = true
-					all = append(all, preference{usage: p.usage, path: path})
-				}
-			}
-		}
-	}
-	return all
 }

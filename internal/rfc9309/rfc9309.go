@@ -22,7 +22,6 @@ type File struct {
 	lines  []string
 
 	preferences []preference // of all groups
-	top         []preference // above the first group
 }
 
 // Lines returns the number of lines read.
@@ -76,7 +75,8 @@ func Parse(data []byte, whole func(name string) bool) *File {
 	}
 	f := &File{groups: map[string]*group{}, lines: lines(string(data))}
 	var open []*group
-	var rules *block // the rules of the current groups; nil while User-agent lines are read
+	var top []preference // above the first group
+	var rules *block     // the rules of the current groups; nil while User-agent lines are read
 	for i, text := range f.lines {
 		key, value := cut(text)
 		switch key {
@@ -89,7 +89,7 @@ func Parse(data []byte, whole func(name string) bool) *File {
 			all := preferences(key, value, i+1)
 			f.preferences = append(f.preferences, all...)
 			if len(open) == 0 {
-				f.top = append(f.top, all...)
+				top = append(top, all...)
 				f.group("*") // for crawlers without another group
 			}
 			for _, g := range open {
@@ -106,6 +106,9 @@ func Parse(data []byte, whole func(name string) bool) *File {
 				f.add(rules, newRule(key == allow, value, i+1), value)
 			}
 		}
+	}
+	for _, g := range f.groups {
+		g.inherit(top)
 	}
 	return f
 }
@@ -210,13 +213,14 @@ func beginning(text, set string) string { return text[:len(text)-len(strings.Tri
 // Answer holds whether a crawler may fetch a path, and the number of the deciding line. The number is 0 if no line
 // decides.
 type Answer struct {
-	Allowed bool
-	Line    int
+	Allowed    bool
+	Line       int
+	Preference string // for a question about a usage: "yes", "no", or "" if there is no preference
 }
 
 // Ask returns the answer for a path with its query, which begins with "/".
 func (f *File) Ask(c Crawler, path string) Answer {
-	return f.of(c).ask(question{normalize(path, false), false})
+	return f.of(c).ask(question{path: normalize(path, false)})
 }
 
 // Size returns the approximate number of rules that Ask has to examine.
@@ -240,7 +244,10 @@ func (f *File) of(c Crawler) *group {
 // section 2.2.2).
 func (g *group) ask(q question) Answer {
 	a, best := Answer{Allowed: true}, -1
-	if g == nil || q.path == "/robots.txt" {
+	switch {
+	case g != nil && q.usage != "":
+		return g.preference(q.usage, q.path)
+	case g == nil || q.path == "/robots.txt":
 		return a
 	}
 	for _, b := range g.blocks {
@@ -252,7 +259,7 @@ func (g *group) ask(q question) Answer {
 			if n < best || n == best && (a.Allowed || !r.allow) || !p.matches(q.path) {
 				continue
 			}
-			a, best = Answer{r.allow, r.line}, n
+			a, best = Answer{Allowed: r.allow, Line: r.line}, n
 		}
 	}
 	return a

@@ -56,7 +56,7 @@ func TestAsk(t *testing.T) {
 		{"2.5: what is cut", "User-agent: *\nAllow: /a\n#" + strings.Repeat("x", Limit-27) + "\nDisallow: /abc\n", "x", "/abc", true, 2},
 	} {
 		f := Parse([]byte(c.file), func(name string) bool { return name == "archive.org_bot" })
-		if got := f.Ask(Crawler{Names: []string{c.agent}}, c.path); got != (Answer{c.want, c.line}) {
+		if got := f.Ask(Crawler{Names: []string{c.agent}}, c.path); got != (Answer{Allowed: c.want, Line: c.line}) {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
@@ -130,7 +130,7 @@ func TestAsSent(t *testing.T) {
 		}
 		path := strings.ReplaceAll(text()+text(), "é", "%C3%A9")
 		want := crawlertest.ReadGoogle(file).Allowed("x", path)
-		if got := Parse([]byte(file), nil).of(Crawler{Names: []string{"x"}}).ask(question{path, true}).Allowed; got != want {
+		if got := Parse([]byte(file), nil).of(Crawler{Names: []string{"x"}}).ask(question{path: path, sent: true}).Allowed; got != want {
 			t.Fatalf("%q: %v, want %v\n%s", path, got, want, file)
 		}
 		if !want {

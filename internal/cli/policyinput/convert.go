@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
@@ -32,6 +31,7 @@ type Converted struct {
 	name   string
 	data   []byte // the robots.txt
 	judged *Questions
+	needed bool // true if statements with the warning "changes-nothing" could not be removed safely
 }
 
 // Convert returns a policy file with the same meaning as a robots.txt. It has the comments of the robots.txt, and
@@ -45,35 +45,25 @@ func Convert(name string, data []byte) (*Converted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, err)
 	}
-	c := &converter{name: name, data: data, im: im}
-	if err := c.settle(); err != nil {
+	c := &Converted{name: name, data: data, Imported: im, Notes: slices.Clone(im.Notes)}
+	warnings, err := c.settle()
+	if err != nil {
 		return nil, err
 	}
-	notes := slices.Clone(im.Notes)
-	for _, d := range c.warnings {
-		if at, s := c.at(d.Pos); at >= 0 && d.Severity == policy.Warning {
-			line := cmp.Or(im.Spec.Rules[at].CrawlDelayPos.Line, im.Spec.Rules[at].Pos.Line)
-			if s != nil {
-				line = cmp.Or(s.Pos.Line, line)
-			}
-			notes = append(notes, robotstxt.Note{Line: line, Message: "after an import, check prints this warning, with lines of the new policy: " + d.Message, Wrong: true, Cause: d.Code})
+	for _, d := range warnings {
+		if line, ok := c.line(d.Pos); ok && d.Severity == policy.Warning {
+			c.Notes = append(c.Notes, robotstxt.Note{Line: line, Message: "after an import, check prints this warning, with lines of the new policy: " + d.Message, Wrong: true, Cause: d.Code})
 		}
 	}
-	for _, p := range c.file.Effect.Robots.Check() {
+	for _, p := range c.File.Effect.Robots.Check() {
 		if p.Severity != policy.Hint {
-			n := robotstxt.Note{Message: fmt.Sprintf("%s [%s]", p.Message, p.Code), Cause: p.Code}
-			if at, s := c.at(p.Pos); s != nil && s.Pos.Line > 0 {
-				n.Line = s.Pos.Line
-			} else if at >= 0 {
-				n.Line = c.im.Spec.Rules[at].Pos.Line
-			}
-			notes = append(notes, n)
+			line, _ := c.line(p.Pos)
+			c.Notes = append(c.Notes, robotstxt.Note{Line: line, Message: fmt.Sprintf("%s [%s]", p.Message, p.Code), Cause: p.Code})
 		}
 	}
-	made := &Converted{Text: c.text, File: c.file, Imported: im, name: name, data: data}
-	made.Notes = append(notes, made.preferenceNotes()...)
-	slices.SortStableFunc(made.Notes, func(a, b robotstxt.Note) int { return a.Line - b.Line })
-	return made, nil
+	c.Notes = append(c.Notes, c.preferenceNotes()...)
+	slices.SortStableFunc(c.Notes, func(a, b robotstxt.Note) int { return a.Line - b.Line })
+	return c, nil
 }
 
 // preferenceNotes returns notes about crawlers that get a preference from the policy, but do not read it in the
@@ -84,9 +74,9 @@ func (c *Converted) preferenceNotes() (notes []robotstxt.Note) {
 	}
 	q := c.Judge()
 	for i := range q.Differences {
-		if d := &q.Differences[i]; d.Usage != "" && d.Values[1] != "" {
+		if d := &q.Differences[i]; d.New.Preference != "" {
 			notes = append(notes, robotstxt.Note{Line: d.Stated, Message: fmt.Sprintf("in the new robots.txt, %s=%s also applies to %s, for %s. "+
-				"In robots.txt, a crawler reads only its own group, and there the line with the longest path. A policy combines all rules for a crawler", d.Usage, d.Values[1], someCrawlers(d, maxNamed), d.Path)})
+				"In robots.txt, a crawler reads only its own group, and there the line with the longest path. A policy combines all rules for a crawler", d.Usage, d.New.Preference, someCrawlers(d, maxNamed), d.Path)})
 		}
 	}
 	return notes
@@ -98,16 +88,6 @@ const maxNamed = 20
 // importFile imports a robots.txt with the built-in catalog.
 func importFile(data []byte) (*robotstxt.Imported, error) {
 	return robotstxt.Import(data, policyfile.NewNames().Crawlers())
-}
-
-type converter struct {
-	name     string
-	data     []byte
-	im       *robotstxt.Imported
-	text     []byte
-	file     *policyfile.File
-	warnings policyfile.Diagnostics // the diagnostics of the text; only warnings and hints
-	needed   bool                   // true if statements with the warning "changes-nothing" could not be removed safely
 }
 
 // statement is a statement and the index of its rule.
@@ -128,32 +108,30 @@ const (
 )
 
 // settle writes the text. It rewrites the text as long as a check warns about lines without effect, or about disallowed
-// search engines that the robots.txt also disallows.
-func (c *converter) settle() error {
+// search engines that the robots.txt also disallows. The result has only warnings and hints.
+func (c *Converted) settle() (policyfile.Diagnostics, error) {
 	statements := 1
-	for i := range c.im.Spec.Rules {
-		statements += len(c.im.Spec.Rules[i].Statements)
+	for i := range c.Imported.Spec.Rules {
+		statements += len(c.Imported.Spec.Rules[i].Statements)
 	}
 	for range max(1, min(maxRounds, maxSettled/statements)) {
 		ds, err := c.print()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if ds.Count(policy.Warning) == 0 || !c.accept(ds) {
 			break
 		}
 	}
-	c.im.Spec.Expect = expectations(c.file.Policy)
-	var err error
-	c.warnings, err = c.print()
-	return err
+	c.Imported.Spec.Expect = expectations(c.File.Policy)
+	return c.print()
 }
 
 // print writes the text of the policy file and loads it.
-func (c *converter) print() (ds policyfile.Diagnostics, err error) {
+func (c *Converted) print() (ds policyfile.Diagnostics, err error) {
 	header := Modeline + "\n\nConverted from " + c.name + ". Review it, then run: caddy robots-policy check FILE"
-	c.text = policyfile.PrintWith(c.im.Spec, policyfile.PrintOptions{Header: header, Comments: c.im.Comments, LineComments: c.im.LineComments, KeyComments: map[string]string{"publish": switchedOff(&c.im.Spec.Publish)}})
-	c.file, ds = policyfile.Load("the converted policy", c.text)
+	c.Text = policyfile.PrintWith(c.Imported.Spec, policyfile.PrintOptions{Header: header, Comments: c.Imported.Comments, LineComments: c.Imported.LineComments, KeyComments: map[string]string{"publish": switchedOff(&c.Imported.Spec.Publish)}})
+	c.File, ds = policyfile.Load("the converted policy", c.Text)
 	if ds.HasErrors() {
 		return nil, fmt.Errorf("converting %s failed; please report it with the file:\n%w", c.name, ds)
 	}
@@ -182,7 +160,7 @@ func switchedOff(p *policy.Publish) string {
 
 // accept removes statements without effect, and marks the results of safety checks as intended. It returns true if it
 // could resolve a warning.
-func (c *converter) accept(ds policyfile.Diagnostics) bool {
+func (c *Converted) accept(ds policyfile.Diagnostics) bool {
 	did := false
 	var idle []statement
 	for _, d := range ds {
@@ -193,65 +171,55 @@ func (c *converter) accept(ds policyfile.Diagnostics) bool {
 		if at < 0 {
 			continue
 		}
-		rule := &c.im.Spec.Rules[at]
+		rule := &c.Imported.Spec.Rules[at]
 		switch {
 		case d.Code == "changes-nothing":
 			if s != nil {
 				idle = append(idle, statement{at, *s})
 			}
-		case slices.Contains(guards, d.Code) && !slices.Contains(rule.IntendedChecks, d.Code) && !c.stricter():
+		case slices.Contains(guards, d.Code) && !slices.Contains(rule.IntendedChecks, d.Code) && c.Imported.Stricter == "":
 			rule.IntendedChecks, did = append(rule.IntendedChecks, d.Code), true
 		}
 	}
 	return did || c.drop(idle)
 }
 
-// stricter reports whether the policy disallows more than the Allow and Disallow lines of the robots.txt, because of
-// other records. In that case, the intention is unclear.
-func (c *converter) stricter() bool {
-	if !c.im.HasRecords() {
-		return false
-	}
-	q := (&Converted{File: c.file, name: c.name, data: c.data}).Judge()
-	return !q.Complete || slices.ContainsFunc(q.Differences, func(d rfc9309.Difference) bool { return !d.Laxer() })
-}
-
 // drop removes statements that seem to have no effect. It restores them unless a comparison proves that all decisions
 // stay the same. It returns true if the statements were removed.
-func (c *converter) drop(idle []statement) bool {
+func (c *Converted) drop(idle []statement) bool {
 	if len(idle) == 0 || c.needed {
 		return false
 	}
-	before, had, comments := c.file, c.im.Spec.Rules, c.im.Comments
+	before, had, comments := c.File, c.Imported.Spec.Rules, c.Imported.Comments
 	rules := slices.Clone(had)
 	for i := range rules {
 		rules[i].Statements = slices.DeleteFunc(slices.Clone(rules[i].Statements), func(s policy.Statement) bool { return slices.Contains(idle, statement{i, s}) })
 	}
-	c.im.Spec.Rules = rules
-	c.im.DropEmptyRules()
+	c.Imported.Spec.Rules = rules
+	c.Imported.DropEmptyRules()
 	if _, err := c.print(); err == nil {
-		if changes, complete := compare.Decisions(before.Policy, c.file.Policy, compare.Options{}); complete && len(changes) == 0 {
+		if changes, complete := compare.Decisions(before.Policy, c.File.Policy, compare.Options{}); complete && len(changes) == 0 {
 			return true
 		}
 	}
-	c.im.Spec.Rules, c.im.Comments, c.file, c.needed = had, comments, before, true
+	c.Imported.Spec.Rules, c.Imported.Comments, c.File, c.needed = had, comments, before, true
 	return false
 }
 
 // at returns the index of the rule, and the statement in the Spec, at a position of the text. The index is -1 if the
 // position has no rule. The loaded file has the same rules in the same order.
-func (c *converter) at(pos policy.Pos) (int, *policy.Statement) {
-	rules := c.file.Spec.Rules
+func (c *Converted) at(pos policy.Pos) (int, *policy.Statement) {
+	rules := c.File.Spec.Rules
 	found := -1
 	for i := range rules {
 		if rules[i].Pos.Line <= pos.Line {
 			found = i
 		}
 	}
-	if found < 0 || found >= len(c.im.Spec.Rules) {
+	if found < 0 || found >= len(c.Imported.Spec.Rules) {
 		return -1, nil
 	}
-	r := &c.im.Spec.Rules[found]
+	r := &c.Imported.Spec.Rules[found]
 	for i := range rules[found].Statements {
 		s := &rules[found].Statements[i]
 		if s.Pos.Line != pos.Line {
@@ -264,6 +232,19 @@ func (c *converter) at(pos policy.Pos) (int, *policy.Statement) {
 		}
 	}
 	return found, nil
+}
+
+// line returns the line of the robots.txt for a position of the text. The result is false if the position has no rule.
+func (c *Converted) line(pos policy.Pos) (int, bool) {
+	at, s := c.at(pos)
+	if at < 0 {
+		return 0, false
+	}
+	r := &c.Imported.Spec.Rules[at]
+	if s != nil && s.Pos.Line > 0 {
+		return s.Pos.Line, true
+	}
+	return cmp.Or(r.CrawlDelayPos.Line, r.Pos.Line), true
 }
 
 // expectations returns tests that describe the present access of crawlers. The tests cover Googlebot and Bingbot, and

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
@@ -89,6 +90,33 @@ func TestOneReaderOfNames(t *testing.T) {
 					t.Errorf("%s: %q, read in %q, may crawl %s: %v", way, name, written, path, allowed)
 				}
 			}
+		}
+	}
+}
+
+// Google's parser reads several names of the catalog as one name, such as "Yahoo". It also reads the same groups in the
+// robots.txt and in the robots.txt of its policy.
+func TestImportKeepsNamesThatAreCutAlike(t *testing.T) {
+	t.Parallel()
+	const star = "User-agent: *\nDisallow: /all/\n"
+	group := func(name, path string) string { return "\nUser-agent: " + name + "\nDisallow: " + path + "\n" }
+	for _, file := range []string{
+		group("Yahoo Link Preview", "/own/"),
+		group("Yahoo Link Preview", "/own/") + group("Yahoo Ad monitoring", "/ads/"),
+		group("Yahoo", "/own/"),
+		group("Yahoo", "/own/") + group("Yahoo Ad monitoring", "/ads/"),
+		group("SISTRIX Crawler", "/own/") + group("sistrix", "/sis/"),
+		group("Google Bot", "/own/"),
+		group("GPTBot2", "/two/") + group("GPTBot", "/own/"),
+	} {
+		c := mustConvert(t, []byte(star+file))
+		text, _ := c.File.Effect.Robots.Text("")
+		q := rfc9309.Compare(rfc9309.Parse([]byte(star+file), nil), rfc9309.Parse([]byte(text), nil), nil)
+		for _, d := range q.Differences {
+			t.Errorf("%q: %s for %s: allowed %t before, %t now\n%s", file, d.Path, d.Crawlers, d.Old.Allowed, d.New.Allowed, text)
+		}
+		if q := c.Judge(); q.Differ > 0 {
+			t.Errorf("%q: %s", file, q.Sentence())
 		}
 	}
 }

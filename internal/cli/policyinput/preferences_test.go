@@ -4,6 +4,7 @@ package policyinput
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -61,5 +62,50 @@ func TestPreferencesOfTheGroupForAll(t *testing.T) {
 				t.Errorf("merge: %s: %+v\n%s", q.Sentence(), q.Differences, merged.Body)
 			}
 		})
+	}
+}
+
+// A Content-Signal line has no path by its definition. So the new robots.txt disallows for the whole site what a line
+// with a path disallows, and does not publish what such a line allows.
+func TestImportedSignalsOfPaths(t *testing.T) {
+	t.Parallel()
+	for lines, want := range map[string]string{
+		"/a/ ai-train=no":                           "ai-train=no",
+		"/a/ ai-train=no, search=yes":               "ai-train=no",
+		"/a/ search=yes":                            "",
+		"ai-train=yes, search=yes; /a/ ai-train=no": "search=yes, ai-train=no",
+		"/a/ ai-train=no; ai-train=yes":             "ai-train=no",
+	} {
+		file := "User-agent: *\nDisallow: /b/\nContent-Signal: " + strings.ReplaceAll(lines, "; ", "\nContent-Signal: ") + "\n"
+		c := mustConvert(t, []byte(file))
+		text, _ := c.File.Effect.Robots.Text("")
+		var got []string
+		for line := range strings.Lines(text) {
+			if value, ok := strings.CutPrefix(strings.TrimSpace(line), "Content-Signal: "); ok {
+				got = append(got, value)
+			}
+		}
+		if strings.Join(got, "; ") != want {
+			t.Errorf("%q: %q, want %q", lines, got, want)
+		}
+		if !slices.ContainsFunc(c.Notes, func(n robotstxt.Note) bool {
+			return strings.Contains(n.Message, "a Content-Signal line cannot have a path")
+		}) {
+			t.Errorf("%q: no note says that such a line has no path: %v", lines, c.Notes)
+		}
+	}
+}
+
+// The sentence about the comparison counts preferences separately from paths.
+func TestSentenceNamesWhatWasCompared(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"User-agent: *\nDisallow: /a/\n":                            ` pairs of a crawler and a path compared, 0 differ$`,
+		"User-agent: *\nDisallow: /a/\nContent-Usage: train-ai=n\n": ` pairs of a crawler and a path and \d+ preferences about AI or search compared, 0 differ$`,
+		"User-agent: *\nDisallow: /%7Ejoe/\n":                       ` pairs of a crawler and a path compared, \d+ differ, but only because some crawlers treat two spellings of a URL, such as /a:b and /a%3Ab, as different paths$`,
+	} {
+		if got := mustConvert(t, []byte(file)).Judge().Sentence(); !regexp.MustCompile(`^[0-9,]+` + want).MatchString(got) {
+			t.Errorf("%q: %s", file, got)
+		}
 	}
 }

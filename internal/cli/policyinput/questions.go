@@ -100,24 +100,23 @@ type sameSubject struct {
 // paths.
 var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 	q, _ := s.Asked.Get()
-	pairs := "pairs"
-	if q.Questions == 1 {
-		pairs = "pair"
+	text := english.Number(int64(q.Questions)) + " pairs of a crawler and a path"
+	if q.Preferences > 0 {
+		text += " and " + english.Number(int64(q.Preferences)) + " preferences about AI or search"
 	}
-	f := claim.Finding{Text: fmt.Sprintf("%s %s of a crawler and a path compared, %s", english.Number(int64(q.Questions)), pairs, english.Number(int64(q.Differ))), Fails: q.Differ > q.Spellings}
+	text += " compared, " + english.Number(int64(q.Differ)) + " differ"
 	if q.Differ == 1 {
-		f.Text += " differs"
-	} else {
-		f.Text += " differ"
+		text += "s"
 	}
-	const only = "only because a path has another spelling, such as /a%3Ab for /a:b"
+	const only = "only because some crawlers treat two spellings of a URL, such as /a:b and /a%3Ab, as different paths"
 	switch q.Spellings {
 	case 0:
 	case q.Differ:
-		f.Text += ", but " + only
+		text += ", but " + only
 	default:
-		f.Text += fmt.Sprintf(" (%s of them %s)", english.Number(int64(q.Spellings)), only)
+		text += fmt.Sprintf(" (%s of them %s)", english.Number(int64(q.Spellings)), only)
 	}
+	f := claim.Finding{Text: text, Fails: q.Differ > q.Spellings}
 	f.Unjudged = f.Text
 	return f
 })
@@ -228,8 +227,8 @@ func (q *Questions) preferenceWords(d *rfc9309.Difference) string {
 		}
 		return fmt.Sprintf("%s:%d states %s=%s", file, line, d.Usage, value)
 	}
-	first, second := says(q.now, d.New.Line, d.Values[1]), says(q.old, d.Old.Line, d.Values[0])
-	if d.Values[1] == "" {
+	first, second := says(q.now, d.New.Line, d.New.Preference), says(q.old, d.Old.Line, d.Old.Preference)
+	if d.New.Preference == "" {
 		first, second = second, first
 	}
 	return fmt.Sprintf("%s for %s and %s; %s", first, d.Path, someCrawlers(d, 3), second)
