@@ -55,7 +55,7 @@ func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	answer := publication{Policy: d.Name, Result: "unchanged", SHA256: st.SHA256}
 	if change.Text == st.Text {
 		if o := d.Reload(r.Context()); o.Err != nil {
-			return apiError(publishStatus(o.Err), fmt.Errorf("Caddy's storage already has this version, but Caddy does not serve it: %w", o.Err))
+			return apiError(publishStatus(o.Err), fmt.Errorf("the storage of Caddy already has this version, but Caddy does not serve it: %w", o.Err))
 		}
 		return respondJSON(w, http.StatusOK, answer)
 	}

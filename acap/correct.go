@@ -199,7 +199,7 @@ func (s *fieldSolver) purposesAt(p *place) []string {
 		conditions[s.claims[i].condition] = true
 	}
 	delete(conditions, "")
-	at := []string{""}
+	at := make([]string, 1, 1+len(conditions))
 	for c := range conditions {
 		at = append(at, s.purposesOf(c)...)
 	}

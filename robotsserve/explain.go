@@ -68,7 +68,7 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 	} else if by != nil && asSent != nil {
 		longest["disallow"] = asSent // the text that every reader finds
 	}
-	keys := []string{"disallow", keyCrawlDelay}
+	keys := append(make([]string, 0, 8), "disallow", keyCrawlDelay)
 	for _, ch := range channels.Groups() {
 		keys = append(keys, ch.Group.Field)
 	}

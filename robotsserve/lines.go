@@ -39,7 +39,7 @@ func (g *grouping) verdictOf(d policy.Decision) verdict {
 // crawling returns the statements about crawling for a class, and a function that returns the verdict about a pattern.
 // If the policy disallows the pattern for one of the classes alike, this is the verdict.
 func (g *grouping) crawling(c *policy.Class, alike ...*policy.Class) (all []stated, value func(pathpattern.Pattern) []verdict) {
-	var queries []policy.Query
+	queries := make([]policy.Query, 0, 1+len(alike))
 	for _, c := range append([]*policy.Class{c}, alike...) {
 		all = append(all, statementsOf(g.p.Statements(c, policy.Crawl, ""))...)
 		queries = append(queries, c.Query(g.host, policy.Crawl, ""))

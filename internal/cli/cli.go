@@ -110,7 +110,7 @@ func setRun(cmd *cobra.Command, run Run) {
 // exactly returns the run function of a subcommand that takes n arguments.
 func exactly(n int, usage string, run Run) Run { return between(n, n, usage, run) }
 
-// between returns the run function of a subcommand that takes at least least and at most most arguments.
+// between returns the run function of a subcommand whose number of arguments is between least and most.
 func between(least, most int, usage string, run Run) Run {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {

@@ -198,7 +198,7 @@ func questions(files ...*File) (all []question) {
 			ask(question{path: "/", usage: p.usage})
 			ask(question{path: example(p.path.text), usage: p.usage})
 		}
-		var texts, sent []string
+		texts, sent := make([]string, 0, len(f.rules)), make([]string, 0, len(f.rules))
 		for _, r := range f.rules {
 			texts, sent = append(texts, r.text), append(sent, r.sent.text)
 			if r.respelled() {
