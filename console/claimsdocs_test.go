@@ -104,7 +104,7 @@ var claimSays = map[string]string{
 	"audit-clean":          "the audit found no error",
 	"did-not-ask":          "no request for this page has the name of this crawler",
 	"evidence-excerpt":     "this excerpt of the evidence log was signed with the key of its owner, and was not changed",
-	"evidence-last":        "the evidence log contains the line that was its last one when it was copied to another place",
+	"evidence-last":        "the evidence log still contains the line that was the last one when a copy of its end was made in another place",
 	"evidence-whole":       "the evidence log was not changed or damaged, and is signed",
 	"has-read":             "each crawler that reads robots.txt has read the version in force",
 	"in-force":             "this version is in force",

@@ -158,8 +158,9 @@ func Fold(path string) string {
 	return string(appendFolded(make([]byte, 0, len(path)), path))
 }
 
-// Folded returns the pattern in lower case. If p matches a path, the result matches the Fold of the path. The only
-// exception is a "*" in p that ends inside an escape of the path: "*A" matches "%2A" in this way.
+// Folded returns the pattern in lower case. If p matches a path, the result matches the Fold of the path. There is one
+// exception, because Fold does not change escapes of ASCII characters: the text that a "*" in p matches may end inside
+// an escape. For example, "*A" matches "%2A", but "*a" does not.
 func (p Pattern) Folded() Pattern { return Pattern{text: Fold(p.text)} }
 
 func foldable(path string) bool {

@@ -52,11 +52,11 @@ func (f *File) EnforcedText() string {
 	var text string
 	switch {
 	case len(e.Blocked) > 0 && len(e.Logged)+len(e.Asked) > 0:
-		text = fmt.Sprintf("known crawlers %s by the %s; the other rules are not enforced", answer, rulesIn(e.Blocked))
+		text = fmt.Sprintf("known crawlers %s because of the %s; the other rules are not enforced", answer, rulesIn(e.Blocked))
 	case len(e.Blocked) > 0 && f.Effect.Below != nil:
-		text = fmt.Sprintf("known crawlers %s by the %s; the site's own robots.txt is not enforced", answer, rulesIn(e.Blocked))
+		text = fmt.Sprintf("known crawlers %s because of the %s; the site's own robots.txt is not enforced", answer, rulesIn(e.Blocked))
 	case len(e.Blocked) > 0 && f.Policy.DemandsIdentity():
-		text = fmt.Sprintf("known crawlers with the required identity %s by the %s", answer, rulesIn(e.Blocked))
+		text = fmt.Sprintf("known crawlers with the required identity %s because of the %s", answer, rulesIn(e.Blocked))
 	case len(e.Blocked) > 0:
 		text = "known crawlers " + answer + " wherever they may not crawl"
 	case len(e.Logged) > 0:

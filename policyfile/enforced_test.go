@@ -29,7 +29,7 @@ func TestEnforcedText(t *testing.T) {
 		},
 		{
 			"some blocked", "rules:\n  - for: GPTBot\n    disallow: {crawl: /}\n    enforce: block\n  - for: CCBot\n    disallow: {crawl: /}\n",
-			"known crawlers get 403 by the rule in line 3; the other rules are not enforced",
+			"known crawlers get 403 because of the rule in line 3; the other rules are not enforced",
 		},
 		{
 			"impostors", "enforcement: {impostors: block}\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
@@ -41,7 +41,7 @@ func TestEnforcedText(t *testing.T) {
 		},
 		{
 			"verified crawlers", "rules:\n  - for: GPTBot\n    identity: verified\n    disallow: {crawl: /}\n    enforce: block\n",
-			"known crawlers with the required identity get 403 by the rule in line 3",
+			"known crawlers with the required identity get 403 because of the rule in line 3",
 		},
 		{
 			"dry run", "enforcement: log\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
@@ -69,7 +69,7 @@ func TestEnforcedTextOfMergedRobotsTxt(t *testing.T) {
 	if f == nil {
 		t.Fatal(ds.Text())
 	}
-	if got, want := f.EnforcedText(), "known crawlers get 403 by the rule in line 3; the site's own robots.txt is not enforced"; got != want {
+	if got, want := f.EnforcedText(), "known crawlers get 403 because of the rule in line 3; the site's own robots.txt is not enforced"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

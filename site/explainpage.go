@@ -51,7 +51,7 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	case sent.IsEmpty() && slices.ContainsFunc(page.Declared, func(d Declared) bool { return d.Published && d.Restricts() }):
 		c.Summary = "no robots rule in the headers restricts this crawler"
 	case sent.IsEmpty() && stated(h) != "":
-		c.Summary = "no robots rule in the headers restricts this crawler; their preferences for everyone are " + stated(h)
+		c.Summary = "no robots rule in the headers restricts this crawler; for everyone, the headers state the preferences " + stated(h)
 	case sent.IsEmpty():
 		c.Summary = "nothing in the headers restricts this crawler"
 	default:
