@@ -122,7 +122,7 @@ func (g *grouping) group(body groupBody) *group {
 }
 
 // body returns the lines of a class's group after its User-agent lines. The group also disallows everything that the
-// policy disallows for the classes alike.
+// policy disallows for the classes in alike.
 func (g *grouping) body(c *policy.Class, alike ...*policy.Class) ([]Line, []Loss) {
 	all, value := g.crawling(c, alike...)
 	lines, losses := g.crawlLines(all, len(alike) > 0, value)

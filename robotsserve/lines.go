@@ -37,7 +37,7 @@ func (g *grouping) verdictOf(d policy.Decision) verdict {
 }
 
 // crawling returns the statements about crawling for a class, and a function that returns the verdict about a pattern.
-// If the policy disallows the pattern for one of the classes alike, this is the verdict.
+// The pattern is also disallowed if the policy disallows it for one of the classes in alike.
 func (g *grouping) crawling(c *policy.Class, alike ...*policy.Class) (all []stated, value func(pathpattern.Pattern) []verdict) {
 	var queries []policy.Query
 	for _, c := range append([]*policy.Class{c}, alike...) {
@@ -274,8 +274,8 @@ func (m *lining) opened(d stated, permissions []stated) bool {
 }
 
 // unsaid is called for paths where readers obey the line of c, although the line of other has the right verdict. If the
-// line of c is an Allow, unsaid returns true, and the line is dropped. If it is a Disallow, the line stays, and unsaid
-// notes the loss.
+// line of c is an Allow, unsaid returns true, and the line is dropped. If the line of c is a Disallow, it is kept, and
+// unsaid adds a Loss.
 func (m *lining) unsaid(c, other *solve.Cell[*line]) bool {
 	if c.Value.opens() {
 		m.dropped = append(m.dropped, c.Value)
@@ -383,9 +383,9 @@ func (l *line) indexPage() string {
 	return text[:i+1]
 }
 
-// guards returns patterns for Disallow lines that keep a directory disallowed although its index page is allowed.
-// Google's parser reads such an Allow as one for the directory, too, so the Disallow has to be longer. If no such
-// pattern exists, the Allow is left out:
+// guards returns patterns for Disallow lines that keep a directory disallowed although its index page is allowed. For
+// Google's parser, such an Allow also applies to the directory itself (see indexPage). A longer Disallow for the
+// directory prevents this, as in the example below. If such a Disallow is not possible, the Allow is left out.
 //
 //	disallow /x/, allow /x/a/index.html     →     Disallow: /x/*a/$
 func (m *lining) guards(cells []solve.Cell[*line]) (patterns []pathpattern.Pattern) {

@@ -13,12 +13,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Merge renders the robots.txt of a policy for a host, merged with the site's own file other. Where the policy does
-// not state whether a crawler may crawl a path, the group of the other file that the crawler would have obeyed
-// decides. Every crawler that the other file names gets a group with the lines of both files. The lines of the other
-// file follow a comment. Crawl-delays, preferences and directives for applications are added where the policy states
-// none. Sitemaps are always added. The Notes name the lines that are left out. If a problem is an error, the result
-// must not be published.
+// Merge renders the robots.txt of a policy for a host, merged with the site's own file other. Where the policy does not
+// state whether a crawler may crawl a path, the decision comes from the group that the crawler obeys in the other file.
+// Every crawler that the other file names gets a group with the lines of both files. The lines of the other file follow
+// a comment. Crawl-delays, preferences and directives for applications are added where the policy states none. Sitemaps
+// are always added. The Notes name the lines that are left out. If a problem is an error, the result must not be
+// published.
 func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*File, []policy.Problem, []robotstxt.Note) {
 	l, d, problems, notes := drawMerged(p, host, other)
 	o.Below = other
@@ -119,7 +119,7 @@ const (
 	oursComment   = "# from the policy"
 )
 
-// unit is a set of crawlers that the same rules reach.
+// unit is a set of crawlers to which the same rules apply.
 type unit struct {
 	class *policy.Class
 	infos []*crawler // empty for everyone

@@ -172,7 +172,7 @@ func (g *grouping) isPurpose(name string, rule *policy.Rule) bool {
 	var why string
 	switch {
 	case !policy.IsPurpose(name):
-		why = "a purpose begins with a letter, and letters, digits, hyphens, underscores and dots follow"
+		why = "the name must begin with a letter, and can only have letters, digits, hyphens, underscores and dots"
 	case g.p.Crawler(name) != 0, g.p.Crawler(read) != 0:
 		why = "some crawlers would read its rules as rules for the crawler with this name"
 	default:
