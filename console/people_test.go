@@ -51,7 +51,7 @@ func (x visitor) do(method, path string, form map[string]string) *httptest.Respo
 	return w
 }
 
-// use puts options of the console into force for a test.
+// use sets options of the console for a test.
 func use(t *testing.T, c *Console) {
 	t.Helper()
 	options.Add(c)

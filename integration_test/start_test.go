@@ -135,7 +135,7 @@ func TestStarts(t *testing.T) {
 			s.run(configure(c.fault))
 
 			robots := s.get("/robots.txt")
-			passes := robots.StatusCode == 200 && robots.body == "hello" // to the next handler
+			passes := robots.StatusCode == 200 && robots.body == "hello" // robots_policy passed the request to the next handler
 			switch {
 			case c.robots == 299 && !passes, c.robots == 200 && (passes || !strings.Contains(robots.body, "GPTBot")):
 				t.Errorf("robots.txt: %d %s", robots.StatusCode, robots.body)

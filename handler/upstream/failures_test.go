@@ -65,8 +65,9 @@ func (s server) explained(t *testing.T, host string) string {
 	return fmt.Sprint(e.Reason)
 }
 
-// loses returns what the search-loss limit says about a new policy without the allow entry for /theirs/. The site's
-// own robots.txt then decides about these paths. It fails the test if diff gives another answer.
+// loses returns the result of the search-loss limit for a new policy that no longer has the allow entry for /theirs/.
+// Under the new policy, the site's own robots.txt decides about these paths. loses fails the test if diff comes to
+// another result.
 func (s server) loses(t *testing.T) string {
 	t.Helper()
 	before, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /admin/}\n    allow: {crawl: /theirs/}\n"))

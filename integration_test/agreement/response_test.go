@@ -141,7 +141,7 @@ func (x *exam) open(host string, paths []string) bool {
 	})
 }
 
-// blocked compares a block with its description in docs/concepts/asking-and-blocking.md.
+// refused compares a block with its description in docs/concepts/asking-and-blocking.md.
 func (x *exam) refused(q question, a answer, want string) {
 	x.count("edge: blocked")
 	if want == "close" {

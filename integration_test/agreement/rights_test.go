@@ -57,7 +57,7 @@ func (x *exam) everyone(host, path string, u policy.Usage) policy.Verdict {
 	return x.everyoneReading(host, reading{path: path}, u)
 }
 
-// everyoneReading returns the same for one reading of a path.
+// everyoneReading is like everyone, but returns the verdict for one reading of a path.
 func (x *exam) everyoneReading(host string, at reading, u policy.Usage) policy.Verdict {
 	key, spec := "everyone", x.p.site.File.Spec
 	if at.anyCase {
