@@ -148,8 +148,7 @@ func TestOtherServers(t *testing.T) {
 	}
 }
 
-// compareVisits compares the records of the requests of TestOtherServers. The status of a page that another server sent
-// is not recorded.
+// compareVisits compares the recorded requests of TestOtherServers with the requests that it has sent.
 func (a *asker) compareVisits() {
 	a.t.Helper()
 	if err := caddy.Stop(); err != nil {

@@ -288,7 +288,8 @@ func (m *lining) unsaid(c, other *solve.Cell[*line]) bool {
 }
 
 // shorten removes needless Disallow lines from groups that crawlers combine. A Disallow is needless if a wider Disallow
-// of the same group covers it, and no Allow of any group lies between the two. shorten stops when the budget is spent.
+// of the same group covers it, unless an Allow of any group loses to it but not to the wider Disallow. shorten stops
+// when the budget is spent.
 func (m *lining) shorten(lines []*line) {
 	for _, l := range lines {
 		if len(l.verdicts) == 1 {

@@ -15,8 +15,8 @@ import (
 )
 
 // A Server caches at most maxMerged merged files, with at most maxMergedBytes in total. The limits are necessary
-// because an upstream decides how many different files there are. The most recent half of the files always stays in the
-// cache.
+// because an upstream decides how many different files there are. The most recent half of the files always remains in
+// the cache.
 const (
 	maxMerged      = 4096
 	maxMergedBytes = 32 << 20

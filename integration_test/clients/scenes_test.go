@@ -27,7 +27,7 @@ type scene struct {
 	behind      []string // paths that the crawler requests, unless it obeys nofollow in pages
 }
 
-// unlisted is a client in neither the catalog nor a policy.
+// unlisted is a client that is not in the catalog, and that no policy names.
 const unlisted = "ExampleReader"
 
 var scenes = []scene{
