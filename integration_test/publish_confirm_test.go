@@ -50,8 +50,8 @@ func (s *reloading) publishes(storage string, args ...string) (string, int) {
 }
 
 // A version allows a page by mistake, and search engines request the page. A new text that disallows the page again is
-// not loaded, because max_search_loss is 0. An undo of the mistake is loaded nevertheless. A second undo, which would
-// return to the mistake, must be confirmed.
+// neither loaded nor reported as published, because max_search_loss is 0. An undo of the mistake is loaded
+// nevertheless. A second undo, which would return to the mistake, must be confirmed.
 func TestUndoCommand(t *testing.T) {
 	s := startStored(t, "robots_policy {\nactivity DIR/activity {\nmax_search_loss 0\n}\n}", closedPolicy)
 	s.write("new.yaml", openPolicy)

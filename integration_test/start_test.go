@@ -28,7 +28,8 @@ type faultyStorage struct {
 
 func init() { caddy.RegisterModule(new(faultyStorage)) }
 
-// faultNow returns the failure of this process's storages, if it differs from their settings.
+// faultNow holds a fault that replaces the configured Fault of all storages in this process. nil means the configured
+// fault.
 var faultNow atomic.Pointer[string]
 
 func (*faultyStorage) CaddyModule() caddy.ModuleInfo {

@@ -93,7 +93,8 @@ func appendNew(all []string, more ...string) []string {
 	return all
 }
 
-// rooted returns the written text of a statement for one of the patterns of Rooted, or "" for the normal form.
+// rooted returns the text of a statement as its author wrote it, changed so that it begins with "/" like p. p is one of
+// the statement's rooted patterns. If the statement has no written text, rooted returns "".
 func (s stated) rooted(p pathpattern.Pattern) string {
 	switch {
 	case s.Written == "" || p.Plain() == s.Pattern.Plain():

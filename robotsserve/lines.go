@@ -29,7 +29,7 @@ type verdict struct {
 	client int  // the number of the kind of clients that the verdict is about
 	closes bool // the paths are disallowed
 	silent bool // the group needs no line, because a wider line has the same effect
-	own    bool // the policy states the verdict; in the group of a purpose, a rule for the purpose disallows the paths
+	own    bool // the policy states the verdict; in the group of a purpose: a rule for this purpose disallows the paths
 }
 
 func (g *grouping) verdictOf(d policy.Decision) verdict {

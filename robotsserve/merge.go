@@ -45,11 +45,11 @@ func drawMerged(p *policy.Policy, host string, other *robotstxt.File) (l *layout
 	}
 	if below.Closed {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
-			"the merged robots.txt would be larger than the %d KiB that crawlers read, or merging would take too long. So it lacks the Allow lines of the site's file, and %d of that file's Disallow lines for everyone; shorten the site's file, or import it into the policy", robotstxt.MaxSize>>10, below.Left))
+			"the merged robots.txt would be larger than the %d KiB that crawlers read, or merging would take too long. So the merged file lacks the Allow lines of the site's file, and %d of that file's Disallow lines for everyone; shorten the site's file, or import it into the policy", robotstxt.MaxSize>>10, below.Left))
 	}
 	if d.shut > 0 {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
-			"the robots.txt of the site has too many groups. With them, the merged robots.txt would be larger than the %d KiB that crawlers read, or merging would take too long. So it disallows everything for %d crawlers that the site's file names; shorten that file, or import it into the policy", robotstxt.MaxSize>>10, d.shut))
+			"the robots.txt of the site has too many groups. With them, the merged robots.txt would be larger than the %d KiB that crawlers read, or merging would take too long. So the merged file disallows everything for %d crawlers that the site's file names; shorten that file, or import it into the policy", robotstxt.MaxSize>>10, d.shut))
 	}
 	return l, d, problems, below.Notes()
 }

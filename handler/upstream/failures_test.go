@@ -224,7 +224,7 @@ func TestPagesInTheLog(t *testing.T) {
 				s.logger = zap.New(core)
 				s.get(t, "www.example.com", says("Disallow: /theirs/"))
 				time.Sleep(2 * freshFor)
-				for range 2 { // a page in place of the earlier file, and pages from the start; each is logged once
+				for range 2 { // the first host sends a page instead of its earlier file, and the other host has only sent pages; each host is logged once
 					s.get(t, "www.example.com", responds(200, page, "Content-Type", "text/plain"))
 					s.get(t, "other.example.com", responds(200, page, "Content-Type", "text/plain"))
 					time.Sleep(2 * freshFor)
