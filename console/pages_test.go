@@ -381,8 +381,8 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// A page calls traffic replayed only if the traffic was read. Without traffic, the two policies are compared. A gap in
-// the traffic matters only if the policies differ for search engines.
+// The headline of a draft depends on a replay of the recorded traffic. Without traffic, it depends on a comparison of
+// the two policies. A gap in the traffic matters only if the policies differ for search engines.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	load := func(rules string) *site.Site {

@@ -37,7 +37,7 @@ func (x visitor) do(method, path string, form map[string]string) *httptest.Respo
 	}
 	_ = m.Close()
 	r := httptest.NewRequest(method, "https://www.example.com/crawlers/"+path, strings.NewReader(b.String()))
-	r.Header.Set("Remote-User", "paul") // only the client says so
+	r.Header.Set("Remote-User", "paul") // a client can send any name in this field, so it must not sign in paul
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", m.FormDataContentType())
 		r.Header.Set("Origin", "https://www.example.com")
@@ -51,7 +51,7 @@ func (x visitor) do(method, path string, form map[string]string) *httptest.Respo
 	return w
 }
 
-// use puts options of the console into force for a test.
+// use sets options of the console for a test.
 func use(t *testing.T, c *Console) {
 	t.Helper()
 	options.Add(c)

@@ -82,9 +82,9 @@ var (
 	conformanceTypes    = []string{"text/html; charset=utf-8", "application/json", "application/pdf", "image/png", "text/event-stream", "application/byte-stream"}
 )
 
-// A route is the configuration of one site, and its effect on the fields. eager is in the
-// header before the upstream's fields, and after is the change that an outer handler makes to
-// the result.
+// A route is the configuration of one site, and its effect on the fields. eager holds the fields that a handler sets
+// before the upstream's fields are added. At the end, the fields in over are set, and the fields named in gone are
+// deleted.
 type route struct {
 	body       string
 	eager      fields

@@ -213,7 +213,7 @@ func testSlowAndAbortingClients(t *testing.T, d door) {
 		}
 		_ = bigPage(w, "")
 	}), streamSites)
-	s.get("/open/x", "Host", "plain.test", "Connection", "close") // the goroutines that always remain have been started
+	s.get("/open/x", "Host", "plain.test", "Connection", "close") // starts the goroutines that remain after a request
 	before := settled(0)
 	var wg sync.WaitGroup
 	for host := range streamSites {
@@ -260,7 +260,7 @@ func (s *server) abort(t *testing.T, host, hang string) {
 	r.Host, r.Header = host, http.Header{"Accept-Encoding": {"gzip"}}
 	if hang != "" {
 		r.Header["Hang"] = []string{hang}
-		time.AfterFunc(100*time.Millisecond, cancel) // the header of a held page was not sent yet
+		time.AfterFunc(100*time.Millisecond, cancel) // while the upstream hangs, Do may wait for the header
 	}
 	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
 	resp, err := c.Do(r)

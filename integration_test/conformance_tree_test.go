@@ -70,8 +70,8 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// treeChange compares the page after with the page before, merged with the policy. It describes the problem, or returns
-// "".
+// treeChange compares a page before and after a change. Apart from the rules of the policy, which must be merged into
+// it, the page must be the same. treeChange describes the problem, or returns "".
 func treeChange(before, after string, policy reading) string {
 	crawlers := []string{"amazonbot", "googlebot", "examplebot"}
 	b, err := readTree(before, crawlers...)

@@ -350,7 +350,8 @@ func timeless(text string) string {
 }
 
 // startDocumented runs the site that the pages describe, with the example policy, and lets crawlers visit it. It also
-// runs a site that has only a robots.txt. The files are in dir, including the new policy of the pages, and keys.
+// runs a site that has only a robots.txt. It writes all files to dir, including the keys and the new policy that the
+// pages use in examples.
 func startDocumented(t *testing.T, dir string) (site, plain, admin string) {
 	t.Helper()
 	site, plain, admin = freeAddr(t), freeAddr(t), freeAddr(t)

@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// BenchmarkEdgeCPU measures the cost of a blocked request. To compare, it measures two other requests. Caddy passes one
-// of them to an upstream with a page of 50 KB. A matcher with regular expressions blocks the other one. The cost is the
+// BenchmarkEdgeCPU measures the cost of a blocked request. For comparison, it also measures a request that Caddy passes
+// to an upstream with a page of 50 KB, and a request that a matcher with regular expressions blocks. The cost is the
 // processor time of a separate Caddy, in µs/op. Run it with -benchtime 20000x, because the clock is too coarse for
-// less.
+// fewer requests.
 func BenchmarkEdgeCPU(b *testing.B) {
 	dir := b.TempDir()
 	bin := filepath.Join(dir, "caddy")

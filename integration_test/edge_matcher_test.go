@@ -25,7 +25,7 @@ func TestEdgeMatcher(t *testing.T) {
 		{"Mozilla/5.0 (compatible; OAI-SearchBot/1.0; +https://openai.com/searchbot)", "/", "X-OpenAI"},
 		{"facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", "/", "X-Preview"},
 		{"facebookexternalhit/1.1", "/open/x", ""},
-		{googlebotAgent, "/", ""}, // nothing is known about loopback addresses
+		{googlebotAgent, "/", ""}, // a loopback address does not verify Googlebot
 		{"Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0", "/", ""},
 		{"", "/", ""},
 	} {

@@ -77,7 +77,7 @@ const recognizedBody = `
 	header >X-Crawler "{http.robots_policy.crawler} {http.robots_policy.identity}"
 	reverse_proxy UPSTREAM`
 
-// get returns the status of a request and the crawler that the server recognized.
+// takenFor returns the status of a request and the crawler that the server recognized.
 func (s *server) takenFor(path string, header ...string) (int, string) {
 	s.t.Helper()
 	r := s.get(path, append([]string{"User-Agent", chromeAgent}, header...)...)

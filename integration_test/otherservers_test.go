@@ -148,8 +148,7 @@ func TestOtherServers(t *testing.T) {
 	}
 }
 
-// compareVisits compares the records of the requests of TestOtherServers. The status of a page that another server sent
-// is not recorded.
+// compareVisits compares the recorded requests of TestOtherServers with the requests that it has sent.
 func (a *asker) compareVisits() {
 	a.t.Helper()
 	if err := caddy.Stop(); err != nil {
@@ -303,8 +302,8 @@ func TestDecideForEnvoy(t *testing.T) {
 	}
 }
 
-// Caddy only decides here, and other servers block the requests. So robots.txt cannot leave out any crawler because it
-// is blocked.
+// Caddy only decides here, and other servers block the requests. Caddy does not know whether they do, so robots.txt
+// must name even the crawlers that the policy blocks.
 func TestDecideNamesEveryCrawler(t *testing.T) {
 	const policy = "version: 1\nrules:\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n"
 	s := newServer(t, t.TempDir(), policy, nil)

@@ -49,8 +49,9 @@ func (s *reloading) publishes(storage string, args ...string) (string, int) {
 	}, args...)...)
 }
 
-// A page was allowed by mistake, and search engines have requested it. An undo is loaded although max_search_loss is 0.
-// A second undo must be confirmed. A new text with the same loss is not reported as published.
+// A version allows a page by mistake, and search engines request the page. A new text that disallows the page again is
+// neither loaded nor reported as published, because max_search_loss is 0. An undo of the mistake is loaded
+// nevertheless. A second undo, which would return to the mistake, must be confirmed.
 func TestUndoCommand(t *testing.T) {
 	s := startStored(t, "robots_policy {\nactivity DIR/activity {\nmax_search_loss 0\n}\n}", closedPolicy)
 	s.write("new.yaml", openPolicy)

@@ -30,7 +30,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.get("/robots.txt", "User-Agent", gptBot)
-	s.get("/", "User-Agent", gptBot) // runs over the response that was just read
+	s.get("/", "User-Agent", gptBot) // violates the robots.txt that GPTBot has just read
 	metrics := s.ask(http.MethodGet, "/metrics", nil).body
 
 	var dashboard struct {

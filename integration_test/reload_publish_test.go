@@ -156,8 +156,8 @@ func written(err error) bool {
 	return err == nil || ok && exit.ExitCode() == 3
 }
 
-// whole checks that the storage contains a complete version, and that the server serves this version. Either the
-// version before the killed command or the version that the command should publish is correct.
+// whole checks that the storage contains a complete version, and that the server serves this version. This can be
+// either the last good version or the version that the killed command should publish.
 func (p *publishing) whole() {
 	p.t.Helper()
 	stored, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(p.key)))
@@ -286,7 +286,7 @@ func TestPublishingToAFullDisk(t *testing.T) {
 	p.whole()
 }
 
-// The same as TestKillWhilePublishing, at random moments.
+// Like TestKillWhilePublishing, but the process is killed at random moments.
 func TestKillWhilePublishingAtRandom(t *testing.T) {
 	testkit.Nightly(t)
 	t.Parallel()

@@ -14,8 +14,9 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Some requests for robots.txt do not mean that the crawler has read the file: only a GET request with the file as the
-// answer does. If the server closes the connection without an answer, the recorded request has no status.
+// A crawler is only recorded as having read robots.txt if it sends a GET request and gets the file. Requests with HEAD
+// or POST do not count as reads. If the server closes the connection without an answer, the recorded request has no
+// status.
 func TestVisitsThatReadNothing(t *testing.T) {
 	s, _ := startRecordingWith(t, strings.Replace(visitsPolicy, "{mode: block}", "{mode: block, action: close}", 1), http.NotFoundHandler())
 	ask := func(method, path string) {

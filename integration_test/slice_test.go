@@ -105,7 +105,8 @@ rules:
 	if got := s.raw("http://"+s.addr+"/admin/", "Scraper/1.0"); got != 403 {
 		t.Errorf("absolute form: %d", got)
 	}
-	// Such targets are rejected, because Caddy would forward the text after the colon as the path.
+	// A target with a scheme, but without a slash after it, is rejected, because Caddy would forward the text after the
+	// colon as the path.
 	for _, target := range []string{"x:admin/x", "x:http://www.example.com/admin/x", "x:public/x"} {
 		if got := s.raw(target, "Scraper/1.0"); got != 400 {
 			t.Errorf("%s: %d", target, got)

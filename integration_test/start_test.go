@@ -28,7 +28,8 @@ type faultyStorage struct {
 
 func init() { caddy.RegisterModule(new(faultyStorage)) }
 
-// faultNow returns the failure of this process's storages, if it differs from their settings.
+// faultNow holds a fault that replaces the configured Fault of all storages in this process. nil means the configured
+// fault.
 var faultNow atomic.Pointer[string]
 
 func (*faultyStorage) CaddyModule() caddy.ModuleInfo {
@@ -135,7 +136,7 @@ func TestStarts(t *testing.T) {
 			s.run(configure(c.fault))
 
 			robots := s.get("/robots.txt")
-			passes := robots.StatusCode == 200 && robots.body == "hello" // to the next handler
+			passes := robots.StatusCode == 200 && robots.body == "hello" // robots_policy passed the request to the next handler
 			switch {
 			case c.robots == 299 && !passes, c.robots == 200 && (passes || !strings.Contains(robots.body, "GPTBot")):
 				t.Errorf("robots.txt: %d %s", robots.StatusCode, robots.body)

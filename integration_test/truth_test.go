@@ -70,7 +70,7 @@ type truth struct {
 	requests, unread, violations, reads, bytes int64
 	by                                         map[string]int64 // host, crawler, identity, decision
 	violating                                  map[string]int64 // host, crawler, identity, path
-	readers                                    map[string]int64 // crawler, identity, publication
+	readers                                    map[string]int64 // crawler, identity, version of robots.txt
 	blocked                                    map[string]int64 // crawler, identity: blocked violations
 	news                                       int64            // requests of verified Googlebot for /news/
 }

@@ -291,8 +291,9 @@ func TestACAPOfConflictsOfThree(t *testing.T) {
 	}
 }
 
-// A prohibition must apply even if the permission is narrower than the pattern where both cross. If the limit on added
-// fields is reached, the prohibition must also apply where another prohibition for only one purpose would be enough.
+// A prohibition must also apply in two special cases. In the first case, a permission crosses it, and the pattern of
+// the permission is narrower than the pattern for the paths of both. In the second case, the limit on added fields is
+// reached, and another prohibition covers the path, but only for one purpose.
 func TestACAPProhibitionsHold(t *testing.T) {
 	bounded := smallRule(10, "everyone")
 	for i := range 120 {

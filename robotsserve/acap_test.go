@@ -238,8 +238,8 @@ func TestACAPQualifiersOfPresent(t *testing.T) {
 	}
 }
 
-// The crawler and Import read action requests in the same form as they were stated. Without the switch, no action
-// request is published.
+// Crawlers find the action requests of the policy in the ACAP records, and an import restores them. If ActionRequests
+// is not on, or ACAP is off, no action request is published.
 func TestActionRequests(t *testing.T) {
 	spec := &policy.Spec{
 		Crawlers: []policy.Crawler{{Token: "AlphaBot"}, {Token: "BetaBot"}},
@@ -292,8 +292,9 @@ func acapPart(body []byte) string {
 	return strings.NewReplacer("ACAP-ignore-conventional-records\r\n\r\n", "", "ACAP-allow-crawl: /\r\n", "").Replace(string(body[i:]))
 }
 
-// A rule for everyone and for a purpose occurs twice in a record. In the sub-record of the purpose, it decides, so the
-// weaker patterns of everyone do not apply there, and nothing is prohibited.
+// A rule is for everyone and for a purpose, so a record contains its permissions twice. In the sub-record of the
+// purpose, the permissions for the purpose decide. The weaker permissions for everyone do not apply there, and no path
+// is prohibited.
 func TestACAPRuleForEveryoneAndAPurpose(t *testing.T) {
 	framed := new(policy.Qualifiers)
 	if err := framed.SetQualifier(policy.PresentOriginal, policy.QualifierProhibitedContext, "within-user-frame"); err != nil {

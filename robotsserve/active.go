@@ -9,10 +9,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// active lists the patterns whose statements can change a decision for the crawlers of one group. A permission can
-// change a decision if it overrides a standing prohibition. A standing prohibition can change a decision unless a
-// wider standing prohibition has the same effect. A prohibition is standing unless a permission for all of its paths
-// overrides it.
+// active lists the patterns whose statements can change a decision for the crawlers of one group. A prohibition is
+// standing unless a permission for all of its paths overrides it. A standing prohibition can change a decision unless a
+// wider standing prohibition has the same effect. A permission can change a decision if it overrides a standing
+// prohibition.
 func (m *lining) active() []pathpattern.Pattern {
 	standing := map[pathpattern.Pattern][]stated{}
 	var closing, opening solve.Set // the patterns of standing prohibitions, and of permissions

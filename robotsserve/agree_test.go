@@ -189,7 +189,7 @@ func TestGroupsAgreeWithDecide(t *testing.T) {
 	naives, temotos, classes := tally{}, tally{}, map[string]int{}
 	for _, k := range kinds {
 		naives, temotos := naives, temotos
-		if k.name == "ties" || k.name == "ends in $" || k.name == "percent-encoded and case" { // these kinds are hard to express on purpose, so the share of exceptions does not matter
+		if k.name == "ties" || k.name == "ends in $" || k.name == "percent-encoded and case" { // these patterns are chosen because they are hard to express, so the share of exceptions does not matter
 			naives, temotos = tally{}, tally{}
 		}
 		t.Run(k.name, func(t *testing.T) {

@@ -102,8 +102,8 @@ func (g *grouping) bodyOf(u unit, cache map[string]groupBody) (made groupBody) {
 		}
 		key = append(key, 0)
 	}
-	// The same rules may reach two crawlers through different audiences, where neither audience overrides the
-	// other.
+	// The same rules may reach two crawlers through different audiences, where neither audience overrides the other. So
+	// the key must also contain the audiences.
 	for _, usage := range g.usages {
 		for _, a := range g.p.Statements(u.class, usage, "") {
 			if a.Tier == policy.TierGroup {

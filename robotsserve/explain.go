@@ -66,7 +66,7 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 			e.AsSent = &Line{}
 		}
 	} else if by != nil && asSent != nil {
-		longest["disallow"] = asSent // the text that every reader finds
+		longest["disallow"] = asSent // this line matches for every reader
 	}
 	keys := append(make([]string, 0, 8), "disallow", keyCrawlDelay)
 	for _, ch := range channels.Groups() {
@@ -80,7 +80,7 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 	return e
 }
 
-// longer reports whether l wins over another line that is shorter by this number of bytes. If both have the same
+// longer reports whether l wins over another line that is shorter by the given number of bytes. If both have the same
 // length, an Allow wins (RFC 9309 section 2.2.2).
 func longer(l *Line, by int) bool { return by > 0 || by == 0 && l.key == "allow" }
 

@@ -122,7 +122,7 @@ func (g *grouping) group(body groupBody) *group {
 }
 
 // body returns the lines of a class's group after its User-agent lines. The group also disallows everything that the
-// policy disallows for the classes alike.
+// policy disallows for the classes in alike.
 func (g *grouping) body(c *policy.Class, alike ...*policy.Class) ([]Line, []Loss) {
 	all, value := g.crawling(c, alike...)
 	lines, losses := g.crawlLines(all, len(alike) > 0, value)
@@ -236,7 +236,7 @@ func (g *grouping) warn(l *Loss) {
 	switch {
 	case l.all:
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
-			"too many patterns with * overlap, so from this line on, robots.txt has no Allow lines for some crawlers; write fewer patterns with *")
+			"too many patterns with * overlap, so for some crawlers, robots.txt has no Allow line for this allow entry or for later ones; write fewer patterns with *")
 	case l.combined:
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
 			"robots.txt has no Allow line for %q here, because the rules of another purpose disallow %q. A crawler with both purposes combines their groups. A crawler with only this purpose may still fetch the allowed pages",

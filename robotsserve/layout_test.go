@@ -89,13 +89,13 @@ func checkLayout(t *testing.T, file []byte) {
 		}
 	}
 	if !seen["*"] {
-		t.Fatalf("no group for everybody in\n%s", text)
+		t.Fatalf("no group for everyone in\n%s", text)
 	}
 }
 
-// needsStars reports whether the additional "*" of a line can be necessary. They can if a line of the other kind is as
-// long as this line with some of the stars. After a final "$", one star shows that the "$" does not mean the end of the
-// path.
+// needsStars reports whether the additional "*" of a line can be necessary. This is the case if an Allow line is as
+// long as a Disallow line that has all, some or none of its stars, or the reverse. A single star after a final "$" is
+// also necessary: it shows that the "$" does not mean the end of the path.
 func needsStars(group, key, short, long string) bool {
 	if long == short+"*" && strings.HasSuffix(short, "$") {
 		return true
@@ -240,7 +240,7 @@ func checkACAP(t *testing.T, file []byte) {
 			now = 2
 		}
 		if now < order {
-			t.Fatalf("%q stands too late in\n%s", line, file)
+			t.Fatalf("%q comes too late in\n%s", line, file)
 		}
 		order = now
 	}

@@ -64,8 +64,8 @@ func (l *line) measure(n int) {
 }
 
 // star makes the line's texts n bytes longer than the pattern, so that the line wins over others. It adds each "*"
-// where it does not change the meaning. If the pattern has no such place, star does nothing. For readers that do not
-// support "*", it keeps the plain texts, too.
+// where it does not change the meaning. If the pattern has no such place, star does nothing. If the pattern has no
+// wildcard, star also keeps the shorter texts, for readers that do not support "*".
 func (l *line) star(n int) {
 	if n <= 0 || l.pattern.Longer(n) == l.pattern {
 		return
@@ -93,7 +93,8 @@ func appendNew(all []string, more ...string) []string {
 	return all
 }
 
-// rooted returns the written text of a statement for one of the patterns of Rooted, or "" for the normal form.
+// rooted returns the text of a statement as its author wrote it, changed so that it begins with "/" like p. p is one of
+// the statement's rooted patterns. If the statement has no written text, rooted returns "".
 func (s stated) rooted(p pathpattern.Pattern) string {
 	switch {
 	case s.Written == "" || p.Plain() == s.Pattern.Plain():
@@ -160,7 +161,7 @@ func (l *line) beats(m *line) bool {
 		return l.len() >= m.len()
 	case !m.opens():
 		return l.len() > m.len()
-	// Some readers decode both lines, and others encode both.
+	// Some readers decode both lines, and others encode both, so l must be longer in both forms.
 	case l.len() <= m.len() || len(l.spelled.Upper)+l.starred <= len(m.spelled.Upper)+m.starred:
 		return false
 	}

@@ -29,7 +29,7 @@ type verdict struct {
 	client int  // the number of the kind of clients that the verdict is about
 	closes bool // the paths are disallowed
 	silent bool // the group needs no line, because a wider line has the same effect
-	own    bool // the policy states the verdict; in the group of a purpose, a rule for the purpose disallows the paths
+	own    bool // the policy states the verdict; in the group of a purpose: a rule for this purpose disallows the paths
 }
 
 func (g *grouping) verdictOf(d policy.Decision) verdict {
@@ -37,7 +37,7 @@ func (g *grouping) verdictOf(d policy.Decision) verdict {
 }
 
 // crawling returns the statements about crawling for a class, and a function that returns the verdict about a pattern.
-// If the policy disallows the pattern for one of the classes alike, this is the verdict.
+// The pattern is also disallowed if the policy disallows it for one of the classes in alike.
 func (g *grouping) crawling(c *policy.Class, alike ...*policy.Class) (all []stated, value func(pathpattern.Pattern) []verdict) {
 	queries := make([]policy.Query, 0, 1+len(alike))
 	for _, c := range append([]*policy.Class{c}, alike...) {
@@ -274,8 +274,8 @@ func (m *lining) opened(d stated, permissions []stated) bool {
 }
 
 // unsaid is called for paths where readers obey the line of c, although the line of other has the right verdict. If the
-// line of c is an Allow, unsaid returns true, and the line is dropped. If it is a Disallow, the line stays, and unsaid
-// notes the loss.
+// line of c is an Allow, unsaid returns true, and the line is dropped. If the line of c is a Disallow, it is kept, and
+// unsaid adds a Loss.
 func (m *lining) unsaid(c, other *solve.Cell[*line]) bool {
 	if c.Value.opens() {
 		m.dropped = append(m.dropped, c.Value)
@@ -288,7 +288,8 @@ func (m *lining) unsaid(c, other *solve.Cell[*line]) bool {
 }
 
 // shorten removes needless Disallow lines from groups that crawlers combine. A Disallow is needless if a wider Disallow
-// of the same group covers it, and no Allow of any group lies between the two. shorten stops when the budget is spent.
+// of the same group covers it, unless an Allow of any group loses to it but not to the wider Disallow. shorten stops
+// when the budget is spent.
 func (m *lining) shorten(lines []*line) {
 	for _, l := range lines {
 		if len(l.verdicts) == 1 {
@@ -383,9 +384,9 @@ func (l *line) indexPage() string {
 	return text[:i+1]
 }
 
-// guards returns patterns for Disallow lines that keep a directory disallowed although its index page is allowed.
-// Google's parser reads such an Allow as one for the directory, too, so the Disallow has to be longer. If no such
-// pattern exists, the Allow is left out:
+// guards returns patterns for Disallow lines that keep a directory disallowed although its index page is allowed. For
+// Google's parser, such an Allow also applies to the directory itself (see indexPage). A longer Disallow for the
+// directory prevents this, as in the example below. If such a Disallow is not possible, the Allow is left out.
 //
 //	disallow /x/, allow /x/a/index.html     →     Disallow: /x/*a/$
 func (m *lining) guards(cells []solve.Cell[*line]) (patterns []pathpattern.Pattern) {

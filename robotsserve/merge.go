@@ -13,12 +13,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Merge renders the robots.txt of a policy for a host, merged with the site's own file other. Where the policy does
-// not state whether a crawler may crawl a path, the group of the other file that the crawler would have obeyed
-// decides. Every crawler that the other file names gets a group with the lines of both files. The lines of the other
-// file follow a comment. Crawl-delays, preferences and directives for applications are added where the policy states
-// none. Sitemaps are always added. The Notes name the lines that are left out. If a problem is an error, the result
-// must not be published.
+// Merge renders the robots.txt of a policy for a host, merged with the site's own file other. Where the policy does not
+// state whether a crawler may crawl a path, the decision comes from the group that the crawler obeys in the other file.
+// Every crawler that the other file names gets a group with the lines of both files. The lines of the other file follow
+// a comment. Crawl-delays, preferences and directives for applications are added where the policy states none. Sitemaps
+// are always added. The Notes name the lines that are left out. If a problem is an error, the result must not be
+// published.
 func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*File, []policy.Problem, []robotstxt.Note) {
 	l, d, problems, notes := drawMerged(p, host, other)
 	o.Below = other
@@ -45,11 +45,11 @@ func drawMerged(p *policy.Policy, host string, other *robotstxt.File) (l *layout
 	}
 	if below.Closed {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
-			"with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read, or merging would take too long. So the merged file lacks the site's Allow lines, and %d of its Disallow lines for everyone; shorten the site's file, or import it into the policy", robotstxt.MaxSize>>10, below.Left))
+			"the merged robots.txt would be larger than the %d KiB that crawlers read, or merging would take too long. So the merged file lacks the Allow lines of the site's file, and %d of that file's Disallow lines for everyone; shorten the site's file, or import it into the policy", robotstxt.MaxSize>>10, below.Left))
 	}
 	if d.shut > 0 {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
-			"the robots.txt of the site has too many groups. With the policy, the file would be larger than the %d KiB that crawlers read, or merging would take too long. Everything is disallowed for %d crawlers that the site's file names; shorten that file, or import it into the policy", robotstxt.MaxSize>>10, d.shut))
+			"the robots.txt of the site has too many groups. With them, the merged robots.txt would be larger than the %d KiB that crawlers read, or merging would take too long. So the merged file disallows everything for %d crawlers that the site's file names; shorten that file, or import it into the policy", robotstxt.MaxSize>>10, d.shut))
 	}
 	return l, d, problems, below.Notes()
 }
@@ -108,7 +108,7 @@ func addSitemaps(other *robotstxt.File, d *drawing, v *varying, host string, o O
 	v.sitemaps = w.text
 	if left > 0 {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
-			"with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read. %d sitemaps are left out; list them in a sitemap index", robotstxt.MaxSize>>10, left))
+			"the merged robots.txt would be larger than the %d KiB that crawlers read, so %d of the site's sitemaps are left out; list them in a sitemap index", robotstxt.MaxSize>>10, left))
 	}
 	return problems
 }
@@ -119,7 +119,7 @@ const (
 	oursComment   = "# from the policy"
 )
 
-// unit is a set of crawlers that the same rules reach.
+// unit is a set of crawlers to which the same rules apply.
 type unit struct {
 	class *policy.Class
 	infos []*crawler // empty for everyone

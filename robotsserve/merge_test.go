@@ -160,7 +160,7 @@ func TestMergeManyNamesOfManyRules(t *testing.T) {
 		t.Errorf("%d rules, %v", n, notes)
 	}
 	if again := robotstxt.Parse(f.Body); len(again.Groups) < 3000 || len(again.Group("B17").Decisive()) != 1 {
-		t.Errorf("what was not read is allowed: %.300s", f.Body)
+		t.Errorf("not everything is disallowed for crawlers whose group was not read completely: %.300s", f.Body)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 )
 
 // A Server caches at most maxMerged merged files, with at most maxMergedBytes in total. The limits are necessary
-// because an upstream decides how many different files there are. The most recent half of the files always stays in the
-// cache.
+// because an upstream decides how many different files there are. The most recent half of the files always remains in
+// the cache.
 const (
 	maxMerged      = 4096
 	maxMergedBytes = 32 << 20
@@ -168,7 +168,7 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	defer func() {
 		if p := recover(); p != nil { // this goroutine has no other handler for panics
 			m = nil
-			problems = append(problems, policy.NewProblem(policy.Error, "not-merged", policy.Pos{}, "merging failed: panic: %v; please report it with the file", p))
+			problems = append(problems, policy.NewProblem(policy.Error, "not-merged", policy.Pos{}, "merging with the site's robots.txt failed: panic: %v; please report this, and attach that robots.txt", p))
 		}
 		if a.Report != nil {
 			a.Report(problems, notes)

@@ -84,7 +84,7 @@ func TestTokenSetOfLongNames(t *testing.T) {
 	s := newTokenSet(of)
 	for _, n := range []int{1, 5, longest} {
 		if parts := s.within(strings.Repeat("a", n)); len(parts) != n-1 {
-			t.Errorf("a name of %d letters has %d others within it", n, len(parts))
+			t.Errorf("a name of %d letters contains %d others", n, len(parts))
 		}
 	}
 	if parts := s.within("bbaabaaaaa"); len(parts) != 5 {
@@ -170,7 +170,7 @@ func TestMergedFilesAreBounded(t *testing.T) {
 				})
 				synctest.Wait()
 				if n := len(ms.recent) + len(ms.earlier); n > c.most {
-					t.Fatalf("%d files of %d bytes are kept", n, c.size)
+					t.Fatalf("the cache has %d files of %d bytes", n, c.size)
 				}
 			}
 			if merges != c.merges {

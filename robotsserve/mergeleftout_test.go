@@ -31,7 +31,7 @@ func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 		t.Helper()
 		read := crawlertest.ReadRobotsTxt(body)
 		if len(body) > robotstxt.MaxSize || read.Allowed("nobody", "/theirs/") || read.Allowed("nobody", "/ours/7/") {
-			t.Errorf("%d bytes, not the rules of both", len(body))
+			t.Errorf("the file has %d bytes, and is too large or lacks rules", len(body))
 		}
 		if n := strings.Count(body, "Sitemap: "); n < 10000 || !strings.Contains(body, "/ours.xml\n") || !strings.Contains(body, "/0\n") {
 			t.Errorf("%d sitemaps are left", n)
@@ -85,7 +85,7 @@ func TestMergeLeavesRoomForThePolicy(t *testing.T) {
 				body := string(slices.Concat(served.identity.parts...))
 				read := crawlertest.ReadRobotsTxt(body)
 				if len(body) > robotstxt.MaxSize || read.Allowed("nobody", "/theirs/") || read.Allowed("Some3Bot", "/3"+strings.Repeat("x", 900)) || read.Allowed("Some400Bot", "/400"+strings.Repeat("x", 900)) {
-					t.Errorf("%s, %d bytes, %.9s: not the rules of both in %d bytes", c.name, size, host, len(body))
+					t.Errorf("%s, %d bytes, %.9s: the merged file has %d bytes, and is too large or lacks rules", c.name, size, host, len(body))
 				}
 				if c.spec.Publish.RSL != "" && !strings.HasPrefix(body, "License: https://"+host) {
 					t.Errorf("%.50q", body)

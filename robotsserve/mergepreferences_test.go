@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// A path that the site disallows everywhere is disallowed in every line of the policy, too,
+// If the site's file disallows a usage for all paths, every line of preferences in the merged file also disallows it,
 // because the line with the longest path replaces the others.
 func TestMergePreferencesToTheStricter(t *testing.T) {
 	searching := func(usage policy.Usage, path string, allow bool) policy.Statement {

@@ -57,7 +57,7 @@ func TestPreambleByHost(t *testing.T) {
 	}
 }
 
-// A site's text about rights is kept by import, in the policy file, and in a merge.
+// A site's text about rights is kept when its file is imported into a policy file, and when it is merged.
 func TestAuthorsWordsStay(t *testing.T) {
 	const theirs = "# Example Press Ltd.\n# We expressly reserve all rights under Article 4 of Directive (EU) 2019/790.\n\n" +
 		"# the house\nUser-agent: *\nDisallow: /a/\n# Nutzungsvorbehalt nach § 44b UrhG\nDisallow: /b/\n"

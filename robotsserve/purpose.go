@@ -164,15 +164,15 @@ func (g *grouping) addPurposes(all []purpose) {
 }
 
 // isPurpose reports whether a name can be in a User-Agent-Purpose line. Google's parser reads such a line as a
-// User-agent line, and cuts the name before the first character that is not a letter, "-" or "_". So the name must not
-// look like a crawler's.
+// User-agent line, and cuts the name before the first character that is not a letter, "-" or "_". So neither the name
+// nor this part of it may be the name of a crawler.
 func (g *grouping) isPurpose(name string, rule *policy.Rule) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
 	read := name[:len(name)-len(strings.TrimLeft(name, letters))] // the part that Google's parser reads
 	var why string
 	switch {
 	case !policy.IsPurpose(name):
-		why = "a purpose begins with a letter, and letters, digits, hyphens, underscores and dots follow"
+		why = "the name must begin with a letter, and can only have letters, digits, hyphens, underscores and dots"
 	case g.p.Crawler(name) != 0, g.p.Crawler(read) != 0:
 		why = "some crawlers would read its rules as rules for the crawler with this name"
 	default:

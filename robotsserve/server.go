@@ -322,7 +322,8 @@ func answer(w http.ResponseWriter, r *http.Request, c *contents, cacheControl st
 }
 
 // unmet removes the fields that describe the file from answers to requests whose condition is not met.
-// http.ServeContent does not remove them. After a Content-Length without a body, the client would wait for the body.
+// http.ServeContent does not remove them. If such an answer had a Content-Length, the client would wait for a body that
+// never arrives.
 type unmet struct{ http.ResponseWriter }
 
 func (u unmet) WriteHeader(status int) {

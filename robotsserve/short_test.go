@@ -125,7 +125,7 @@ func TestShortGroupsAreNeverLaxer(t *testing.T) {
 				case in == inWhole:
 				case !in:
 					if !lost(short, "*", path) {
-						t.Fatalf("policy %d: %q for %s on %q is disallowed in the short file alone\n%s", i, path, token, host, short.Body)
+						t.Fatalf("policy %d: %q for %s on %q is disallowed only in the short file\n%s", i, path, token, host, short.Body)
 					}
 				default:
 					left++

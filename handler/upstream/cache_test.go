@@ -171,8 +171,8 @@ func TestChangesAndFailures(t *testing.T) {
 	})
 }
 
-// While one request fetches, the others get the last known file or wait, within the
-// timeout. The fetch continues when its client disconnects.
+// While one request fetches the file, other requests get the last known file, or wait until the timeout ends. The fetch
+// continues even if the client that caused it disconnects.
 func TestOneRequestFetches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

@@ -65,8 +65,9 @@ func (s server) explained(t *testing.T, host string) string {
 	return fmt.Sprint(e.Reason)
 }
 
-// loses returns what the search-loss limit says about a new policy without the allow entry for /theirs/. The site's
-// own robots.txt then decides about these paths. It fails the test if diff gives another answer.
+// loses returns the result of the search-loss limit for a new policy that no longer has the allow entry for /theirs/.
+// Under the new policy, the site's own robots.txt decides about these paths. loses fails the test if diff comes to
+// another result.
 func (s server) loses(t *testing.T) string {
 	t.Helper()
 	before, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /admin/}\n    allow: {crawl: /theirs/}\n"))
@@ -223,7 +224,7 @@ func TestPagesInTheLog(t *testing.T) {
 				s.logger = zap.New(core)
 				s.get(t, "www.example.com", says("Disallow: /theirs/"))
 				time.Sleep(2 * freshFor)
-				for range 2 { // a page in place of the earlier file, and pages from the start; each is logged once
+				for range 2 { // the first host sends a page instead of its earlier file, and the other host has only sent pages; each host is logged once
 					s.get(t, "www.example.com", responds(200, page, "Content-Type", "text/plain"))
 					s.get(t, "other.example.com", responds(200, page, "Content-Type", "text/plain"))
 					time.Sleep(2 * freshFor)

@@ -108,8 +108,8 @@ func repeated(n int, format string) string {
 	return b.String()
 }
 
-// Merging any robots.txt of an upstream takes little memory and time. Paths that it disallows for everyone stay
-// disallowed.
+// Merging any robots.txt of an upstream takes little memory and time. Paths that the file disallows for everyone are
+// also disallowed in the merged file.
 func TestMergeBudget(t *testing.T) {
 	testkit.Nightly(t)
 	for name, text := range map[string]string{

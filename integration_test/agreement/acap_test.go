@@ -46,7 +46,7 @@ func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy
 	}
 	x.answer(channel, 1)
 	if u == policy.Crawl && want.Verdict == policy.Unstated && got.Verdict == policy.Allowed {
-		return // for crawling, both have the same effect
+		return // a path that the policy does not mention may be crawled, too
 	}
 	var conditions []string
 	if want.Verdict == policy.Allowed {

@@ -99,7 +99,7 @@ func startParsers(t *testing.T) map[string]*crawlertest.Process {
 	return running
 }
 
-// work examines policies until there were enough decisions.
+// work examines policies until enough decisions have been compared.
 func (r *run) work() {
 	for !r.stop.Load() {
 		if r.enough() {

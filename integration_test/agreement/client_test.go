@@ -24,7 +24,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// answer is a response as received, with its body without content coding.
+// answer is a response as received, except that the content coding of its body is decoded.
 type answer struct {
 	status  int
 	header  http.Header

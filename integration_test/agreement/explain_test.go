@@ -238,7 +238,8 @@ func (x *exam) explainedPage(q question, e *explanation) {
 	}
 }
 
-// refusedBy reads explain's text about blocking, and returns "" if there is none, "close", or the status.
+// refusedBy parses explain's text about blocking. It returns "close", the status of the block, or "" if the request is
+// not blocked.
 func refusedBy(e *explanation) string {
 	summary := e.channel(site.ChannelEdge).Summary
 	if strings.Contains(summary, "connection is closed without a response") {

@@ -76,8 +76,8 @@ func clientOf(r *rand.Rand, token string) client {
 	i, named := operated[strings.ToLower(token)]
 	if !named {
 		// A client that names one of these crawlers is never an impostor. For a real crawler, the client has the
-		// address of this machine, because otherwise the result would depend on the age of the embedded lists. For the
-		// other crawlers, nothing is published that could show an impostor.
+		// address of this machine, because otherwise the result would depend on the age of the embedded lists. The
+		// operators of the other crawlers do not publish anything that could reveal an impostor.
 		if slices.Contains(policytest.RealTokens, token) {
 			return client{}
 		}

@@ -36,7 +36,7 @@ func (q question) of(token string) question {
 // randomQuestions returns questions about a few hosts, paths and crawlers of a random policy.
 func randomQuestions(r *rand.Rand, p *loaded) (qs []question) {
 	for range 3 {
-		host := policytest.Hosts[r.IntN(len(policytest.Hosts)-1)] // a request cannot name the last host
+		host := policytest.Hosts[r.IntN(len(policytest.Hosts)-1)] // the last host is empty, and a request must name a host
 		for range 6 {
 			path := policytest.PathFor(r, p.kind)
 			for range 6 {

@@ -141,7 +141,7 @@ func (x *exam) open(host string, paths []string) bool {
 	})
 }
 
-// blocked compares a block with its description in docs/concepts/asking-and-blocking.md.
+// refused compares a block with its description in docs/concepts/asking-and-blocking.md.
 func (x *exam) refused(q question, a answer, want string) {
 	x.count("edge: blocked")
 	if want == "close" {
@@ -337,7 +337,8 @@ func (x *exam) preferred(q question, u policy.Usage, published policy.Switch, fi
 	return want
 }
 
-// stricter returns the stricter of two preferences. The order is n, y, none (AIPREF vocabulary section 5.1).
+// stricter returns the stricter of two preferences. The order is n, y, none, the strictest first (AIPREF vocabulary
+// section 5.1).
 func stricter(a, b string) string {
 	for _, v := range []string{"n", "y"} {
 		if a == v || b == v {

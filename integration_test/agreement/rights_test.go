@@ -57,7 +57,7 @@ func (x *exam) everyone(host, path string, u policy.Usage) policy.Verdict {
 	return x.everyoneReading(host, reading{path: path}, u)
 }
 
-// everyoneReading returns the same for one reading of a path.
+// everyoneReading is like everyone, but returns the verdict for one reading of a path.
 func (x *exam) everyoneReading(host string, at reading, u policy.Usage) policy.Verdict {
 	key, spec := "everyone", x.p.site.File.Spec
 	if at.anyCase {
@@ -220,8 +220,8 @@ func (x *exam) tdmrep(host string, q question, paths []string) error {
 	return nil
 }
 
-// mergeCrosses reports whether a rights document must reserve more than the policy. This happens if paths overlap
-// ("cross") and neither includes the other: paths of the policy, or a path of the policy and a location in the
+// mergeCrosses reports whether a rights document must reserve more than the policy, because two patterns cross: they
+// overlap, but neither includes the other. Both patterns can come from the policy, or one can be a location in the
 // upstream's document.
 func (x *exam) mergeCrosses(host string) bool {
 	if x.reported("rights-crossed") {

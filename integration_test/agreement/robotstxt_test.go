@@ -191,7 +191,8 @@ func (x *exam) leftOut(f *robotsFile, q question) bool {
 	return true
 }
 
-// flattened reports whether rendering has reported a Loss for the crawler and path, and lint a diagnostic about it.
+// flattened reports whether rendering has reported a Loss for the crawler and path, and lint has reported a diagnostic
+// about this Loss.
 func (x *exam) flattened(f *robotsFile, q question) bool {
 	as, _ := x.readsAs(f, q.token)
 	return slices.ContainsFunc(f.losses, func(l robotsserve.Loss) bool {

@@ -26,8 +26,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// offline compares three answers that need no server: tests in the policy file, the replay of an access log, and the
-// comparison with a policy without rules.
+// offline checks three results that need no server: the results of tests in the policy file, a comparison with a policy
+// without rules, and the replay of an access log.
 func (x *exam) offline(t *testing.T, qs []question) error {
 	x.tests(qs)
 	if err := x.compared(qs); err != nil {

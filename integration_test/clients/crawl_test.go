@@ -157,7 +157,7 @@ func (v *visit) reach(links map[string][]string, must bool) map[string]bool {
 
 func (v *visit) starts() []string { return append([]string{"/"}, v.seeds...) }
 
-// says reports whether the policy disallows a usage of a page, so that the page contains a rule against it.
+// says reports whether the policy disallows a usage of a page. If so, the page contains a rule against this usage.
 func (v *visit) says(path string, u policy.Usage) bool {
 	return v.decide(path, u).Verdict == policy.Disallowed
 }

@@ -22,12 +22,12 @@ type scene struct {
 	seeds  []string // pages where the crawler begins, in addition to the front page
 	block  string   // settings of the directive
 
-	// Some of the paths that it requests and some that it does not, written by hand.
+	// Some of the paths that the crawler requests, and some that it does not request, written by hand.
 	asks, shuns []string
-	behind      []string // paths that it requests unless it reads nofollow in pages
+	behind      []string // paths that the crawler requests, unless it obeys nofollow in pages
 }
 
-// unlisted is a client in neither the catalog nor a policy.
+// unlisted is a client that is not in the catalog, and that no policy names.
 const unlisted = "ExampleReader"
 
 var scenes = []scene{

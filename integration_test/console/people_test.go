@@ -199,8 +199,8 @@ func TestPeople(t *testing.T) {
 	}
 }
 
-// In TestTwoEditorsInABrowser, two editors change the same version. After the first one has published, the second one
-// moves his change onto the new version.
+// In TestTwoEditorsInABrowser, two editors change the same version. After the first editor has published a change, the
+// second editor applies the other change to the new version.
 func TestTwoEditorsInABrowser(t *testing.T) {
 	testkit.Nightly(t)
 	y, _ := keyboard(t)
