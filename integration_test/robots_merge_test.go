@@ -312,7 +312,7 @@ func TestRobotsMergeInTheAdminAPI(t *testing.T) {
 	if r := s.ask(http.MethodGet, path, nil); r.body != served.body || r.Header.Get("Etag") != served.Header.Get("Etag") {
 		t.Errorf("%v %s\nserved %v %s", r.Header, r.body, served.Header, served.body)
 	}
-	const unknown = "the site's own robots.txt is not known yet"
+	const unknown = "is not known yet"
 	for question, want := range map[string]string{
 		"agent=Googlebot&url=http://x/cart/":         unknown,
 		"agent=Googlebot&url=http://127.0.0.1/cart/": "the site's own robots.txt:2",
