@@ -232,7 +232,7 @@ func (f *File) noteSpellings() {
 				continue
 			}
 			f.note(r.number, "crawlers may spell the path %q in several ways, because they percent-encode different characters. The new robots.txt lists up to four of them, and the server treats "+
-				"all of them as the same path. Some readers of your robots.txt compare only the spelling that is written there", r.text())
+				"all of them as the same path. Some crawlers compare only the spelling in your robots.txt", r.text())
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 		case c == "*":
 			a = policy.Audience{}
 		case !printable(c) || len(c) > maxName || !im.name(c):
-			im.misnamed(rec.Line, c, "this record's rules for this crawler are left out")
+			im.misnamed(rec.Line, c, "the rules for it in this ACAP record are left out")
 			continue
 		}
 		if !slices.ContainsFunc(all, same(a)) {
@@ -153,7 +153,7 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 					im.field(&r, f, part, p)
 					if part.Usage == policy.Other && prohibits(f) && !im.permitsCrawl(&r, p) {
 						im.stricter = stricterRecords
-						im.f.note(f.Line, "%q prohibits all usages that no field permits, including crawling (section 2.5.6)", "ACAP-disallow-other: "+text)
+						im.f.note(f.Line, "%q prohibits every usage that is not permitted by another ACAP field, including crawling (section 2.5.6)", "ACAP-disallow-other: "+text)
 						im.field(&crawls, f, acap.Part{Usage: policy.Crawl}, p)
 					}
 				case !im.closedToOthers(r.For, f, p):
@@ -277,7 +277,7 @@ func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 }
 
 // stricterRecords is the reason for an Imported that is Stricter because of ACAP records.
-const stricterRecords = "The policy disallows for all crawlers what ACAP records prohibit. Today, crawlers that do not read ACAP ignore these records."
+const stricterRecords = "Today, crawlers that do not read ACAP ignore the ACAP records of the file. In the policy, the paths that these records prohibit are disallowed for all crawlers."
 
 // noteProhibited sets the reason why the policy is stricter if ACAP records prohibit crawling where the groups allow it.
 // It adds a note if the records are for everyone.
@@ -320,7 +320,7 @@ func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p 
 		for _, r := range g.rules {
 			opened := slices.ContainsFunc(g.rules, func(a Rule) bool { return a.Allow && a.Pattern.Covers(p) && a.Size >= r.Size })
 			if !r.Allow && r.Pattern.Overlaps(p) && r.Size <= p.Len() && !opened {
-				im.f.note(f.Line, "this line allows %q for crawlers that know ACAP (section 2.9.2), but line %d disallows it for all others; in the policy it stays disallowed", p, r.number)
+				im.f.note(f.Line, "this line allows %q for crawlers that know ACAP (section 2.9.2), but line %d disallows it for all others; in the policy, it remains disallowed", p, r.number)
 				return true
 			}
 		}

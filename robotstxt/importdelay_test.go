@@ -86,7 +86,7 @@ func TestImportReportsShorterDelays(t *testing.T) {
 	}
 	lines := map[int]bool{}
 	for _, n := range im.Notes {
-		if strings.Contains(n.Message, "has a longer delay for it") {
+		if strings.Contains(n.Message, "has a longer delay for the same crawler") {
 			lines[n.Line] = true
 		}
 	}

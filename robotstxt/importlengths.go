@@ -121,13 +121,13 @@ func (im *importer) withStars(rules []Rule, inexact bool) []Rule {
 
 // noteLeftOut adds a note about an Allow that would win over a Disallow of the file.
 func (im *importer) noteLeftOut(allow *Rule) {
-	im.f.note(allow.number, "%q is left out, because a policy compares the lengths of paths differently, so the line would also allow paths that this group disallows. "+
-		"In the policy, add an allow entry for the paths that you mean", "Allow: "+allow.text())
+	im.f.note(allow.number, "%q is left out, because a policy does not measure the lengths of paths as robots.txt does. In a policy, the line would also allow paths that this group disallows. "+
+		"Add an allow entry to the policy for the paths that you mean", "Allow: "+allow.text())
 }
 
 // noteLonger adds a note about an Allow that loses to a Disallow.
 func (im *importer) noteLonger(allow, disallow *Rule) {
-	im.f.note(allow.number, "in the policy, %q of line %d also disallows the paths that both lines match. A policy treats the path of that line as the longer one, but robots.txt does not",
+	im.f.note(allow.number, "in the policy, %q of line %d also disallows the paths that both lines match. A policy and robots.txt measure lengths differently: only in the policy, the path of line %[2]d is the longer one",
 		"Disallow: "+disallow.text(), disallow.number)
 }
 

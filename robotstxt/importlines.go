@@ -56,7 +56,7 @@ func (im *importer) otherLines() {
 	lines := slices.DeleteFunc(slices.Clone(all), func(text string) bool { return len(text) > maxOtherLine })
 	im.spec.Publish.Lines = lines[:min(len(lines), maxOtherLines)]
 	if left := len(all) - len(im.spec.Publish.Lines); left > 0 {
-		im.f.note(0, "a policy file can have %d lines such as Clean-param, of %d bytes each; %d are left out", maxOtherLines, maxOtherLine, left)
+		im.f.note(0, "a policy file can have at most %d lines such as Clean-param, each of at most %d bytes; %d of the lines in this file are left out", maxOtherLines, maxOtherLine, left)
 	}
 }
 
@@ -123,7 +123,7 @@ func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Patte
 		item, ok := m.(httpsfv.Item)
 		app, isToken := item.Value.(httpsfv.Token)
 		if !ok || !isToken {
-			im.f.note(l.number, "a member of %q is not the name of an application; it is left out", value)
+			im.f.note(l.number, "one of the directives in %q does not start with the name of an application; it is left out", value)
 			continue
 		}
 		text, err := httpsfv.Marshal(item)

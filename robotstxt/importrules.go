@@ -17,7 +17,7 @@ func (im *importer) groups() {
 	if star != nil {
 		n := len(im.spec.Rules)
 		im.rule([]policy.Audience{{Kind: policy.ForEveryoneElse}}, []*Group{star}, false)
-		im.remark(n, "everyone-else is the group of *. A rule that names a crawler can allow it more.")
+		im.remark(n, "everyone-else stands for the group of * in robots.txt. A rule for a named crawler can allow more than this rule.")
 		im.ignoringStar(star)
 	}
 	follow := im.followers()

@@ -61,7 +61,7 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"what a Disallow closes stays disallowed for those who do not know ACAP", "ACAP 2.9.2",
 			"##ACAP version=1.0\nUser-agent: *\nDisallow: /a/\n\nACAP-crawler: *\nACAP-allow-crawl: /a/\n",
 			[]ask{{"", "", "/a/x", false}},
-			"in the policy it stays disallowed",
+			"in the policy, it remains disallowed",
 		},
 		{
 			"letters in upper and lower case", "ACAP 2.8",

@@ -166,9 +166,9 @@ func (l line) merged(stated Stated) (text, why string) {
 	case key == "":
 		return "", "write it in the policy"
 	case l.key == "app-directives" && stated.Directives:
-		return "", "the policy has app-directives, and a line with a longer path would replace them"
+		return "", "the policy has app-directives, and for some paths, this line would replace them"
 	case l.isPreferences() && stated.Preferences:
-		return "", "the policy states preferences about AI or search, which a line with a longer path would replace; only lines that disallow without a path are copied"
+		return "", "the policy states preferences about AI or search, and for some paths, this line would replace them; only lines that disallow a usage for all paths are copied"
 	case !printable(l.value) || len(text) > maxLine:
 		return "", "the line is not text, or is longer than crawlers read"
 	}

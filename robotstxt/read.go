@@ -263,7 +263,7 @@ func (r *reader) delay(g *Group, wait delay) {
 		wait, left = left, wait
 	}
 	if g.delay = wait; left.value != "" && left.same != wait.same {
-		r.file.note(left.number, "the crawl-delay of %s here is left out, because line %d has a longer delay for it", g.Name, wait.number)
+		r.file.note(left.number, "the crawl-delay of %s here is left out, because line %d has a longer delay for the same crawler", g.Name, wait.number)
 	}
 }
 

@@ -52,7 +52,7 @@ func Convert(name string, data []byte) (*Converted, error) {
 	}
 	for _, d := range warnings {
 		if line, ok := c.line(d.Pos); ok && d.Severity == policy.Warning {
-			c.Notes = append(c.Notes, robotstxt.Note{Line: line, Message: "after an import, check prints this warning, with lines of the new policy: " + d.Message, Wrong: true, Cause: d.Code})
+			c.Notes = append(c.Notes, robotstxt.Note{Line: line, Message: "for the imported policy, the command \"check\" prints this warning (its line numbers refer to the policy): " + d.Message, Wrong: true, Cause: d.Code})
 		}
 	}
 	for _, p := range c.File.Effect.Robots.Check() {
@@ -75,8 +75,8 @@ func (c *Converted) preferenceNotes() (notes []robotstxt.Note) {
 	q := c.Judge()
 	for i := range q.Differences {
 		if d := &q.Differences[i]; d.New.Preference != "" {
-			notes = append(notes, robotstxt.Note{Line: d.Stated, Message: fmt.Sprintf("in the new robots.txt, %s=%s also applies to %s, for %s. "+
-				"In robots.txt, a crawler reads only its own group, and there the line with the longest path. A policy combines all rules for a crawler", d.Usage, d.New.Preference, someCrawlers(d, maxNamed), d.Path)})
+			notes = append(notes, robotstxt.Note{Line: d.Stated, Message: fmt.Sprintf("in the robots.txt that the policy produces, %s=%s also applies to %s, for %s. "+
+				"In a robots.txt, a crawler uses only its own group, and in this group the line with the longest path. But a policy combines all rules for a crawler", d.Usage, d.New.Preference, someCrawlers(d, maxNamed), d.Path)})
 		}
 	}
 	return notes
@@ -153,7 +153,7 @@ func switchedOff(p *policy.Publish) string {
 		}
 	}
 	if p.Controls == policy.Off {
-		why = append(why, "controls is off, so that import does not add the operators' own controls against AI.")
+		why = append(why, "controls is off: import does not add the controls against AI that operators offer.")
 	}
 	return strings.Join(why, "\n")
 }

@@ -48,7 +48,7 @@ func TestConvert(t *testing.T) {
 				{"nobody", "/b/", true},
 			},
 			has: []string{"# yaml-language-server: $schema=", "- Googlebot may crawl /\n", "- Bingbot may crawl /\n", "- for: everyone-else\n", "- for: [Googlebot, Applebot",
-				"  # everyone-else is the group of *.", "  # The group of Googlebot also applies to these crawlers, which have no group in this robots.txt: Applebot, ImagesiftBot and Kagibot.\n",
+				"  # everyone-else stands for the group of * in robots.txt.", "  # The group of Googlebot also applies to these crawlers, which have no group in this robots.txt: Applebot, ImagesiftBot and Kagibot.\n",
 				"# content-usage is off, because this robots.txt has no Content-Usage lines.\n# controls is off,"},
 		},
 		{
@@ -142,7 +142,7 @@ func TestConvert(t *testing.T) {
 			name:   "an ACAP permission does not open what a Disallow closes to others",
 			robots: "User-agent: *\nDisallow: /a/\n\nACAP-crawler: *\nACAP-allow-crawl: /a/\n",
 			asks:   []ask{{"nobody", "/a/", false}},
-			notes:  []string{"disallows it for all others; in the policy it stays disallowed"},
+			notes:  []string{"disallows it for all others; in the policy, it remains disallowed"},
 		},
 		{
 			name:   "a rule stays that says what ACAP prohibits too",

@@ -125,7 +125,7 @@ var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 func (q *Questions) Same() claim.Claim {
 	var c claim.Coverage
 	if !q.Complete {
-		c.Gaps = append(c.Gaps, claim.Gap{Name: compare.GapTooLarge, What: "the files are too large to compare completely, so it cannot be judged whether their meaning is the same"})
+		c.Gaps = append(c.Gaps, claim.Gap{Name: compare.GapTooLarge, What: "the files are too large to compare completely, so it is not known whether they have the same meaning"})
 	}
 	return claim.Judge(sameFile, sameSubject{claim.Read(q, c)})
 }
