@@ -154,7 +154,7 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"a no-break space is a part of the path", "Google's parser",
 			"User-agent: *\nDisallow:\xa0/x\nDisallow: \u00a0/y\nDisallow: /z\n\nUser-agent:\u00a0Foo\nDisallow: /foo\n",
 			[]ask{{"", "", "/x", true}, {"", "", "/y", true}, {"", "", "/z", false}, {"Foo", "", "/foo", true}, {"Foo", "", "/z", false}},
-			"write /x in the policy if you meant that",
+			"Write /x in the policy if you meant this path",
 		},
 		{
 			"the line that 500 KiB cut is left out", "RFC 9309 section 2.5",
