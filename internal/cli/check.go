@@ -232,11 +232,11 @@ func renderCommand() *cobra.Command {
 	return cmd
 }
 
-// noteSitemaps says which sitemaps a robots.txt without a host lacks.
+// noteSitemaps prints a note about each sitemap that is left out, because its host is not known.
 func noteSitemaps(w io.Writer, sitemaps []string) {
 	for _, s := range sitemaps {
 		if strings.HasPrefix(s, "/") {
-			fmt.Fprintf(w, "the sitemap %s is left out, because its host is not known; add --host, such as --host www.example.com\n", s)
+			fmt.Fprintf(w, "the sitemap %s is left out, because its host is not known. To include it, write for example: --host www.example.com\n", s)
 		}
 	}
 }

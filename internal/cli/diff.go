@@ -21,7 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// failOn lists the values of --fail-on with their conditions.
+// failOn lists the values of --fail-on. The function of a value reports whether diff exits with 1.
 var failOn = []struct {
 	word string
 	in   func(*difference) bool
@@ -168,8 +168,8 @@ func reportDifference(cmd *cobra.Command, d *difference, asJSON bool, fail []str
 type difference struct {
 	*compare.Diff
 
-	// Questions is the result of a second comparison with an independent parser of robots.txt. It is set if one of the
-	// two files is a robots.txt, because the compared policy is only a conversion of that file.
+	// Questions is the result of a second comparison, which uses an independent parser of robots.txt. It is set if one of
+	// the two files is a robots.txt, because the first comparison then compares only a conversion of this file.
 	Questions *policyinput.Questions `json:"questions,omitempty"`
 }
 
@@ -203,7 +203,7 @@ func (d *difference) spellings() bool {
 	return d.Empty() && (d.RobotsTxt || d.Questions != nil && d.Questions.Spellings > 0)
 }
 
-// undecided reports whether there may be further differences that the comparison of the policies has not found.
+// undecided reports whether there may be further differences, because a comparison was not complete.
 func (d *difference) undecided() bool {
 	return !d.Complete || len(d.Losses.Reverified) > 0 || d.Questions != nil && !d.Questions.Complete
 }

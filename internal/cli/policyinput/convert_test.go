@@ -313,7 +313,7 @@ func TestConvertContradictoryACAP(t *testing.T) {
 	}
 }
 
-// For every file, the policy has no warnings, and does not differ from the file. If the policy is rendered and
+// The policy that is made from a file has no warnings, and does not differ from the file. If the policy is rendered and
 // converted again, the result is the same policy.
 func TestConvertIsAFixedPoint(t *testing.T) {
 	patterns := []string{"../../../robotstxt/testdata/import/*.txt", "../../../robotstxt/testdata/sites/*.txt"}
@@ -391,7 +391,8 @@ func TestConvertIsAFixedPoint(t *testing.T) {
 	t.Logf("%d of %d files converted", converted, len(files))
 }
 
-// Lines that lose for the same reason are combined in one note. The note has their line numbers in the original file.
+// Notes about several lines with the same problem are combined in one note, which lists the line numbers in the original
+// file.
 func TestConvertGroupsNotes(t *testing.T) {
 	c := mustConvert(t, []byte("User-agent: *\nDisallow: *a$\nDisallow: *b$\nDisallow: /x\nAllow: /a$\nAllow: /b$\n"))
 	notes := robotstxt.Grouped(c.Notes)
