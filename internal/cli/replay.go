@@ -55,10 +55,10 @@ clients with the address lists in this program. The command assumes that the ser
 requests.
 
 The exit code is:
-  0  search engines lose nothing, or only what a rule with "intended" disallows
+  0  search engines lose nothing, or only what a rule with the key "intended" disallows
   1  search engines lose something, or the command failed
-  3  the traffic has gaps, such as lines that could not be read, an archive that ends
-     early, or no User-Agents; --accept NAME accepts a gap`
+  3  the traffic has gaps, such as lines that could not be read, a compressed log
+     that ends early, or requests without User-Agents; --accept NAME accepts a gap`
 	cmd.Example = `  caddy robots-policy replay new.yaml --against site-policy.yaml /var/log/caddy/access.log
   caddy robots-policy replay new.yaml --html report.html '/var/log/nginx/access.log*'
   caddy robots-policy replay new.yaml --map time=@timestamp,ip=client.ip,uri=url.original,agent=user_agent.original app.log
