@@ -57,7 +57,7 @@ cannot run. It is 3 if there is no error, but a page could not be read.`
 	fl := cmd.Flags()
 	fl.StringVar(&policyName, "policy", "", "report where the site differs from this policy file")
 	fl.StringSliceVar(&as, "as", nil, "also send requests that have the names of these crawlers in the User-Agent, such as GPTBot,Googlebot")
-	fl.BoolVar(&merged, "merged", false, "with --policy, if the server uses the option robots_txt merge: do not report the lines that the server adds to robots.txt from the upstream's robots.txt")
+	fl.BoolVar(&merged, "merged", false, "with --policy: do not report the lines that the server adds to robots.txt from the upstream's robots.txt (the option robots_txt merge)")
 	fl.IntVar(&pages, "pages", audit.DefaultPages, "the number of pages to look at")
 	fl.BoolVar(&asJSON, "json", false, "print the report as JSON")
 	return cmd

@@ -112,7 +112,7 @@ func checkCommand() *cobra.Command {
 	cmd.Flags().StringVar(&field, "field", "", "with --against, for a list of objects: the field with the User-Agents or names, such as instances.accepted")
 	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&config, "config", "", "a Caddyfile: warn if the policy needs identity checks that the option \"verify\" in the Caddyfile does not switch on")
-	cmd.Flags().StringVar(&adapter, "adapter", "", "the config adapter to use for --config")
+	cmd.Flags().StringVar(&adapter, "adapter", "", "the config adapter to use for the file in --config")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there are warnings")
 	return cmd
 }
