@@ -193,8 +193,8 @@ The exit code is:
   0  the log is intact, and signed up to the line that the output names
   1  the log was changed or damaged, or does not contain the line that --last refers to
   2  the log cannot be read
-  3  the log cannot be judged, because it is not signed, or because it records that
-     some of its events are missing`
+  3  the log cannot be judged, because it is not signed, or because it records a gap,
+     such as events that were left out`
 	cmd.Flags().StringVar(&last, "last", "", "a copy of the log's signature (.sig) or time stamps (.stamps) that you keep in another place, or storage:KEY. The log must contain the line that this copy identifies")
 	of.flags(cmd, "with --last storage:KEY: the configuration that sets the storage")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
