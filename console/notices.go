@@ -142,7 +142,7 @@ func (v *view) policyNotices() (all []notice) {
 	if v.Running != nil && failingTests(v.Running.Warnings) {
 		all = append(all, notice{
 			Alert: true, Screen: "change", Heading: "A test of the policy no longer passes",
-			Text:    "The policy was accepted earlier and stays in use, but a line under `expect` fails now, for example because a date in the policy has passed.",
+			Text:    "The policy was accepted earlier and stays in use, but a line under `expect` fails now, for example because the date of a `time-limit` has passed.",
 			Actions: []action{{"See the failing test in a draft", v.Link("change")}},
 		})
 	}
