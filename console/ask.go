@@ -266,7 +266,7 @@ func (v *view) happened(a *answered, u *url.URL) claim.Claim {
 	var gaps []claim.Gap
 	if unknown > 0 {
 		gaps = append(gaps, claim.Gap{
-			Name: store.GapUnstoredPaths, Count: unknown, What: "the paths of " + plural(unknown, "request of it", "requests of it") + " were summed up or deleted",
+			Name: store.GapUnstoredPaths, Count: unknown, What: "the paths of " + plural(unknown, "request of this crawler", "requests of this crawler") + " are not stored",
 			Close: "in the option \"activity\", set a larger rows_per_hour, and a larger max_size",
 		})
 	}

@@ -72,7 +72,7 @@ var noneBlocked = claim.Register("none-blocked-unmeant", func(s blockedSubject) 
 	all, _ := s.Requests.Get()
 	return claim.Finding{
 		Fails:    len(all.unmeant) > 0,
-		Text:     plural(all.requests, "request", "requests") + " of verified search engines in the last 24 hours. None was blocked, except by rules with “intended”",
+		Text:     plural(all.requests, "request", "requests") + " of verified search engines in the last 24 hours. None was blocked, except by rules with the key “intended”",
 		Unjudged: "Whether verified search engines were blocked in the last 24 hours cannot be judged",
 		Matters:  func(claim.Gap) bool { return all.blocks || !s.Requests.WasRead() },
 	}

@@ -144,7 +144,7 @@ func TestSentAll(t *testing.T) {
 	}{
 		{store.Node{Every: 30 * time.Second, Heard: time.Second}, claim.Holds, "yes"},
 		{store.Node{Every: 30 * time.Second, Heard: time.Second, Behind: time.Hour}, claim.Fails, "up to 60 minutes ago"},
-		{store.Node{Every: 30 * time.Second, Heard: time.Hour}, claim.CannotBeJudged, "not known, because the server has stopped sending"},
+		{store.Node{Every: 30 * time.Second, Heard: time.Hour}, claim.CannotBeJudged, "not known, because the server has stopped sending totals"},
 	} {
 		if got := (fleetNode{c.node}).Sent(); got.Outcome() != c.want || got.Text() != c.says {
 			t.Errorf("%+v: %v: %s", c.node, got.Outcome(), got.Text())

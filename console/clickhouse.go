@@ -147,7 +147,7 @@ type sentSubject struct {
 // sentAll is the claim that a server of the fleet has sent all of its requests.
 var sentAll = claim.Register("sent-all", func(s sentSubject) claim.Finding {
 	behind, _ := s.Behind.Get()
-	f := claim.Finding{Text: "yes", Unjudged: "not known, because the server has stopped sending", Fails: behind >= 2*time.Minute}
+	f := claim.Finding{Text: "yes", Unjudged: "not known, because the server has stopped sending totals", Fails: behind >= 2*time.Minute}
 	if f.Fails {
 		f.Text = "up to " + lag(s.Ago) + " ago"
 	}

@@ -91,7 +91,7 @@ func (v *view) policyNotices() (all []notice) {
 				name = ""
 			}
 			all = append(all, notice{
-				Screen: "health", Heading: "There is no policy yet", Text: "No policy was ever loaded from its source, " + cmp.Or(name, "a file or a key") + ", so robots_policy has no effect on sites with this policy: no robots.txt, no headers, no blocks.",
+				Screen: "health", Heading: "There is no policy yet", Text: "No policy was ever loaded from " + cmp.Or(name, "a file or a key") + ", so robots_policy has no effect on sites that use this source: no robots.txt, no headers, no blocks.",
 				Actions: []action{{"Answer a few questions", v.Link("change", "policy", name)}},
 			})
 		}
@@ -142,7 +142,7 @@ func (v *view) policyNotices() (all []notice) {
 	if v.Running != nil && failingTests(v.Running.Warnings) {
 		all = append(all, notice{
 			Alert: true, Screen: "change", Heading: "A test of the policy no longer passes",
-			Text:    "The policy was accepted earlier and stays in use, but a line under `expect` fails now, for example because a time limit has passed.",
+			Text:    "The policy was accepted earlier and stays in use, but a line under `expect` fails now, for example because the date of a `time-limit` has passed.",
 			Actions: []action{{"See the failing test in a draft", v.Link("change")}},
 		})
 	}
@@ -150,7 +150,7 @@ func (v *view) policyNotices() (all []notice) {
 		if s := h.Status(); v.may == nil && s.Broken > 0 {
 			all = append(all, notice{
 				Screen: "health", Heading: plural(s.Broken, "host has", "hosts have") + " a policy file with an error",
-				Text: "For such a host, the last version without errors stays in use. Caddy's log describes the errors.",
+				Text: "While a host's policy file has an error, the last version without errors stays in use for this host. Caddy's log describes the errors.",
 			})
 		}
 	}
@@ -196,7 +196,7 @@ func (v *view) searchNotices() (all []notice) {
 		name, host, rule := r.Values[store.ByCrawler], r.Values[store.ByHost], r.Values[store.ByRule]
 		all = append(all, notice{
 			Alert: true, Screen: "", Heading: name + ", a search engine, is being blocked",
-			Text: fmt.Sprintf("In the last 24 hours %s of verified %s were blocked, most on %s, by the rule “%s”. A search engine that cannot fetch a page removes the page from its index.",
+			Text: fmt.Sprintf("In the last 24 hours %s of verified %s were blocked, most of them on %s, by the rule “%s”. A search engine that cannot fetch a page removes the page from its index.",
 				plural(lost[name], "request", "requests"), name, shorten(host), shorten(rule)),
 			Actions: []action{{"Ask why", v.Link("ask", "agent", name, "url", "https://"+host+v.samplePath(name, host))}, {"See where", v.Link("crawler", "name", name)}, {"Draft a change", v.Link("change")}},
 		})
@@ -259,7 +259,7 @@ func (v *view) listNotices() (all []notice) {
 		}
 		all = append(all, notice{
 			Screen: "health", Since: since, Heading: plural(len(stale), "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
-			Text:    english.Some(stale, 2) + ": the last good version stays in use, and " + effect + ". With “verify lists” in robots_policy, these lists are fetched every day. If the option is set, check whether this server can reach these addresses.",
+			Text:    english.Some(stale, 2) + ": the last good version stays in use, and " + effect + ". With “verify lists” in robots_policy, these lists are fetched every day. If the option is set, check whether this server can reach these URLs.",
 			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}},
 		})
 	}
@@ -285,12 +285,12 @@ var withoutPart = map[string][2]string{
 
 // evidenceTroubles are the problems that an evidence log can have.
 var evidenceTroubles = map[string]string{
-	evidence.WriteFailed: "it could not be written for a while",
+	evidence.WriteFailed: "the log could not be written for a while",
 	evidence.ClockBack:   "the server's clock went back",
-	evidence.FileChanged: "another program changed its file",
+	evidence.FileChanged: "another program changed a file of the log",
 	evidence.NotSigned:   "lines that were written before Caddy's last start are not signed, or were changed after they were signed",
 	evidence.Killed:      "the server was killed, and events of its last second may be missing",
-	evidence.Damaged:     "a damaged file was put aside",
+	evidence.Damaged:     "a damaged file of the log was renamed, so its lines are no longer part of the log",
 	evidence.NotStamped:  "no time stamp could be obtained from the time-stamping authority",
 }
 

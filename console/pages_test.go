@@ -366,7 +366,7 @@ func TestHeadline(t *testing.T) {
 	for _, c := range []struct{ name, rule, want string }{
 		{"nothing for search", "  - for: GPTBot\n    disallow: {train-ai: /}\n", `notice fine" aria-labelledby="sum" id="result"><div class="title"><h2 id="sum">Ready to go live</h2>`},
 		{"the whole site disallowed", "  - for: everyone\n    disallow: {crawl: /}\n", "is now disallowed for Googlebot"},
-		{"a section disallowed", "  - for: everyone\n    disallow: {crawl: /news/}\n", "Most requested of them: <code>/news/"},
+		{"a section disallowed", "  - for: everyone\n    disallow: {crawl: /news/}\n", "Most requested of these paths: <code>/news/"},
 		{"not to be indexed", "  - for: everyone\n    disallow: {index: /}\n", "is now kept out of the index for Googlebot"},
 		{"without snippets", "  - for: everyone\n    disallow: {present-snippet: /}\n", "shown with a shorter snippet or none for Googlebot"},
 		{"where nobody was", "  - for: everyone\n    disallow: {crawl: /of-this-nobody-asked/}\n", "Not requested in this traffic: /of-this-nobody-asked/ is now disallowed"},

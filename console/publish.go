@@ -52,7 +52,7 @@ func (v *view) publishBox(d *changeData) publishBox {
 	if n := v.options.Approval; n > 1 && b.ReadOnly == "" {
 		others := d.behind(v)
 		good := "Approved by " + english.List(shortenAll(others), "and")
-		add(len(others)+1 >= n, good, plural(n-1-len(others), "other person", "other people")+" must approve it. Save the draft, so that they can approve or publish it.")
+		add(len(others)+1 >= n, good, plural(n-1-len(others), "other person", "other people")+" must approve the draft. Save it, so that they can approve or publish it.")
 	}
 	if b.ReadOnly == "" {
 		add(b.MayPublish == "", "You may publish", b.MayPublish)

@@ -135,7 +135,7 @@ func (v *view) judgeBehavior(n behavior) claim.Claim {
 	var s behaviorSubject
 	if c, err := v.coverage(v.span()); err == nil {
 		if n.judged == 0 {
-			c.Gaps = append(c.Gaps, claim.Gap{Name: "no-robots-txt-read", What: "it had not read a robots.txt here, as far as is known"})
+			c.Gaps = append(c.Gaps, claim.Gap{Name: "no-robots-txt-read", What: "the crawler had not read a robots.txt here, as far as is known"})
 		}
 		s.Counts = claim.Read(n, c)
 	}

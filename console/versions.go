@@ -113,7 +113,7 @@ func (v *view) changes(limit int) ([]event, error) {
 	if live := h.live(); live != nil {
 		for _, x := range h.reads {
 			if v.allowed(x.Host) && x.Publication == live.ID && x.Number == live.Number {
-				all = append(all, event{Time: x.First, Text: fmt.Sprintf("%s read %s of %s for the first time.", shorten(x.Crawler), live.Label(), shorten(x.Host)), Link: v.Link("crawler", "name", x.Crawler), More: "Crawler"})
+				all = append(all, event{Time: x.First, Text: fmt.Sprintf("%s read the robots.txt of %s on %s for the first time.", shorten(x.Crawler), live.Label(), shorten(x.Host)), Link: v.Link("crawler", "name", x.Crawler), More: "Crawler"})
 			}
 		}
 	}

@@ -174,7 +174,7 @@ func TestPeople(t *testing.T) {
 
 	// Without approval by another person, paul can neither publish a new version nor undo one.
 	y.Visit(pages + "change?who=AhrefsBot&choose=block")
-	y.sees("1 other person must approve it")
+	y.sees("1 other person must approve the draft")
 	y.presses(button("save"))
 	y.signIn("edda")
 	y.Visit(pages + "change")
@@ -184,7 +184,7 @@ func TestPeople(t *testing.T) {
 	y.signIn("paul")
 	y.Visit(pages + "published")
 	y.presses(link("Go back to v1"))
-	y.sees("1 other person must approve it")
+	y.sees("1 other person must approve the draft")
 	y.presses(button("save"))
 	y.signIn("edda")
 	y.Visit(pages + "change")

@@ -44,20 +44,20 @@ func auditCommand() *cobra.Command {
 			return exitOf(found.Clean())
 		}))
 	cmd.Long = `Fetches robots.txt, the page at URL and some pages of the sitemap, and shows what
-robots.txt, headers and meta tags tell a crawler there.
+robots.txt and the headers and meta tags of these pages tell crawlers.
 
 The audit obeys the rules for ` + audit.OwnToken + ` in robots.txt, and sends one request
 a second with this name. With --as, it also sends requests with the names of crawlers. If
-the server verifies crawlers, it blocks these requests as requests of an impostor, and the
-audit reports a warning. The audit connects to a private address only if the URL itself
-has that address or localhost as its host.
+the server verifies crawlers, it treats the audit as an impostor and blocks these requests,
+and the audit reports a warning. The audit connects to a private address only if the URL
+itself has that address or localhost as its host.
 
 The exit code is 0 if the audit finds no error, 1 if it finds one, and 2 if the audit
 cannot run. It is 3 if there is no error, but a page could not be read.`
 	fl := cmd.Flags()
-	fl.StringVar(&policyName, "policy", "", "the policy file that the site is meant to follow")
+	fl.StringVar(&policyName, "policy", "", "report where the site differs from this policy file")
 	fl.StringSliceVar(&as, "as", nil, "also send requests that have the names of these crawlers in the User-Agent, such as GPTBot,Googlebot")
-	fl.BoolVar(&merged, "merged", false, "do not report the lines in robots.txt that the server adds from the upstream's robots.txt (robots_txt merge)")
+	fl.BoolVar(&merged, "merged", false, "with --policy: do not report the lines that the server adds to robots.txt from the upstream's robots.txt (the option robots_txt merge)")
 	fl.IntVar(&pages, "pages", audit.DefaultPages, "the number of pages to look at")
 	fl.BoolVar(&asJSON, "json", false, "print the report as JSON")
 	return cmd

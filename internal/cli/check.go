@@ -107,12 +107,12 @@ func checkCommand() *cobra.Command {
 			return nil
 		}))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and what crawlers may do, as JSON")
-	cmd.Flags().BoolVar(&long, "explain", false, "print a longer summary: all sets of hosts, and up to 50 paths after each label such as \"may not crawl\"")
-	cmd.Flags().StringVar(&against, "against", "", "show which crawlers in the list in this `FILE` may crawl the front page; the list is JSON, YAML, or has one User-Agent per line")
+	cmd.Flags().BoolVar(&long, "explain", false, "print a longer summary: all groups of hosts that have different rules, and up to 50 paths after each label such as \"may not crawl\"")
+	cmd.Flags().StringVar(&against, "against", "", "read a list of crawlers from this `FILE`, and show which of them may crawl the site's front page; the list is JSON, YAML, or has one User-Agent per line")
 	cmd.Flags().StringVar(&field, "field", "", "with --against, if the entries of the list have several fields: the field with the User-Agents or names, such as instances.accepted")
 	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&config, "config", "", "a Caddyfile: warn if the policy needs identity checks that the option \"verify\" in the Caddyfile does not switch on")
-	cmd.Flags().StringVar(&adapter, "adapter", "", "the config adapter to use for --config")
+	cmd.Flags().StringVar(&adapter, "adapter", "", "the config adapter to use for the file in --config")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there are warnings")
 	return cmd
 }
@@ -227,7 +227,7 @@ func renderCommand() *cobra.Command {
 			return err
 		}))
 	mergeFlag(cmd, &other)
-	cmd.Flags().StringVar(&scheme, "scheme", "https", "the `SCHEME` for addresses in robots.txt: http or https")
+	cmd.Flags().StringVar(&scheme, "scheme", "https", "the `SCHEME` of the site's addresses in robots.txt, such as the sitemap: http or https")
 	cmd.Flags().StringVar(&host, "host", "", "the host whose robots.txt is printed (default: a host that no rule names)")
 	return cmd
 }

@@ -90,7 +90,7 @@ changed, and 2 if it cannot be read.`
 	flags := cmd.Flags()
 	flags.StringVar(&crawler, "crawler", "", "only events of this crawler (its product token)")
 	flags.StringVar(&host, "host", "", "only events on this host")
-	flags.StringVar(&since, "since", "", "only events since this day or time, or within this duration: 2026-11-22, 2026-11-22T10:00:00Z or 30d")
+	flags.StringVar(&since, "since", "", "only events since this day or time, or not older than this duration: 2026-11-22, 2026-11-22T10:00:00Z or 30d")
 	flags.StringVar(&until, "until", "", "only events before this day or time")
 	flags.StringVar(&page, "html", "", "also write an HTML report to this file, for readers who are not engineers; it has the full text of each policy and published file")
 	verify.add(flags)

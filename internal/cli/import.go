@@ -58,13 +58,14 @@ func importCommand() *cobra.Command {
 		}))
 	cmd.Long = `
 Reads a robots.txt in the same way as Google's crawlers, and prints a policy file that has
-the same meaning for every crawler. The policy keeps the comments, and has tests for search
-engines. The command reports each line that a policy cannot express. At the end, an
-independent parser compares this robots.txt with the robots.txt that the policy produces.
-For many pairs of a crawler and a path, it checks whether both files give the same answer.
-It also compares the preferences about AI and search. The command prints how many answers
-differ, and the lines that cause this. It counts separately the answers that differ only
-if a path is spelled differently, such as /a%3Ab instead of /a:b.
+the same meaning for every crawler. The policy keeps the comments, and has tests that
+check what search engines may crawl. The command reports each line that a policy cannot
+express. At the end, an independent parser compares this robots.txt with the robots.txt that
+the policy produces. For many pairs of a crawler and a path, it checks whether both files
+give the same answer. It also compares the preferences about AI and search in both files.
+The command prints how many answers differ, and the lines that cause this. It counts
+separately the answers that differ only if a path is spelled differently, such as /a%3Ab
+instead of /a:b.
 
 A robots.txt without lines lets crawlers fetch everything, so it becomes a policy without
 rules.

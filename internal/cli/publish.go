@@ -58,8 +58,8 @@ func publishCommand() *cobra.Command {
 			return p.run(cmd)
 		})
 	cmd.Long = `
-Writes a policy to Caddy's storage, prints the changes and the location, and waits until the
-server has loaded the policy.
+Writes a policy to Caddy's storage, prints the changes and the key in the storage, and waits
+until the server has loaded the policy.
 
 --undo goes back to the version that servers used just before the present one. The limit
 max_search_loss in the Caddyfile does not apply to an undo. A second undo returns to the
@@ -75,7 +75,7 @@ The exit code is:
   caddy robots-policy publish --undo --to storage:robots_policy/site.yaml
   caddy robots-policy publish --version v7 --accept-loss Bingbot --to storage:robots_policy/site.yaml`
 	guard := &p.guard
-	cmd.Flags().StringVar(&to, "to", "", "the key in Caddy's storage: storage:KEY")
+	cmd.Flags().StringVar(&to, "to", "", "the policy's key in Caddy's storage, in the form storage:KEY")
 	cmd.Flags().BoolVar(&p.undo, "undo", false, "go back to the version that servers used just before the present one")
 	cmd.Flags().StringVar(&p.version, "version", "", "go back to this `VERSION`, which servers used earlier")
 	cmd.Flags().StringSliceVar(&p.change.Accept, "accept-loss", nil, "with --version: publish even if the version disallows more than now for these search engines, such as Bingbot,Googlebot")
@@ -86,7 +86,7 @@ The exit code is:
 	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded the version")
 	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if search engines would have lost no requests in the last seven days of this traffic. Give the directory of an activity database, a ClickHouse address, or access logs")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: the largest number of requests that search engines may lose")
-	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "publish despite these gaps in the traffic data, such as not-recorded; the command prints the name of each gap")
+	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "with --if-replay: publish despite these gaps in the traffic data, such as not-recorded; the command prints the name of each gap")
 	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, even if the policy disallows more for search engines than now, or if this would undo an undo")
 	mergeFlag(cmd, &guard.merge)
 	cmd.Flags().BoolVar(&p.dryRun, "dry-run", false, "only print what would change")

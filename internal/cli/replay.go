@@ -55,10 +55,10 @@ clients with the address lists in this program. The command assumes that the ser
 requests.
 
 The exit code is:
-  0  search engines lose nothing, or only what a rule with "intended" disallows
+  0  search engines lose nothing, or only what a rule with the key "intended" disallows
   1  search engines lose something, or the command failed
-  3  the traffic has gaps, such as lines that could not be read, an archive that ends
-     early, or no User-Agents; --accept NAME accepts a gap`
+  3  the traffic has gaps, such as lines that could not be read, a compressed log
+     that ends early, or requests without User-Agents; --accept NAME accepts a gap`
 	cmd.Example = `  caddy robots-policy replay new.yaml --against site-policy.yaml /var/log/caddy/access.log
   caddy robots-policy replay new.yaml --html report.html '/var/log/nginx/access.log*'
   caddy robots-policy replay new.yaml --map time=@timestamp,ip=client.ip,uri=url.original,agent=user_agent.original app.log
@@ -71,7 +71,7 @@ The exit code is:
 	flags.StringToStringVar(&f.names, "map", nil, "which fields of JSON logs to read, as `PART=FIELD,...`, such as ip=client.ip; PART is time, ip, host, uri, request, agent or size")
 	flags.Lookup("map").DefValue = "" // otherwise the help text shows []
 	flags.StringVar(&f.host, "host", "", "the host to assume for log lines that do not name one")
-	flags.StringVar(&f.since, "since", "", "leave out requests before this day or time, or older than a duration: 2026-11-22, 2026-11-22T10:00:00Z or 168h")
+	flags.StringVar(&f.since, "since", "", "leave out requests before this day or time, or older than this duration: 2026-11-22, 2026-11-22T10:00:00Z or 168h")
 	flags.StringVar(&f.until, "until", "", "leave out requests at or after this day or time")
 	flags.StringVar(&f.html, "html", "", "write the report as one HTML page to this file")
 	flags.StringSliceVar(&f.accept, "accept", nil, "give a result despite these gaps in the traffic, such as unreadable-lines; the report has the name of each gap")

@@ -40,7 +40,7 @@ type storageOf struct{ config, adapter string }
 
 func (of *storageOf) flags(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringVar(&of.config, "config", "", usage)
-	cmd.Flags().StringVar(&of.adapter, "adapter", "", "the config adapter to use")
+	cmd.Flags().StringVar(&of.adapter, "adapter", "", "the config adapter to use for the file in --config")
 }
 
 // storage is the storage of a configuration, with other parts of the configuration that commands need.

@@ -30,7 +30,7 @@ type verifyFlags struct{ key, authority string }
 
 func (v *verifyFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&v.key, "key", "", "a public key (PEM); the log must be signed with the private key that belongs to it")
-	flags.StringVar(&v.authority, "authority", "", "the certificate (PEM) of the time-stamping authority")
+	flags.StringVar(&v.authority, "authority", "", "the certificate (PEM) of a time-stamping authority; the time stamps of the log must come from this authority")
 }
 
 // areDirectories returns an error for an argument that is a file. For a missing directory it returns nil, because the
@@ -182,8 +182,9 @@ did not get from the server.
 An older copy of a log also passes this check. To detect that someone has replaced a log
 with an older copy, use --last with a signature or time stamps that you store in another
 place. Or use --last with the storage:KEY after "copy" in the evidence block of the
-Caddyfile. Each of these identifies a line, and the log must contain that line. Without
---last, the command does not detect lines that are missing at the end.
+Caddyfile. A signature, a time stamp and the value at KEY each identify a line of the log,
+and the log must still contain that line. Without --last, the command does not detect lines
+that are missing at the end.
 
 If you give several logs, each log is checked separately. The exit code is 1 if any log has
 the result 1, otherwise 3 if any log has the result 3.
@@ -192,8 +193,8 @@ The exit code is:
   0  the log is intact, and signed up to the line that the output names
   1  the log was changed or damaged, or does not contain the line that --last refers to
   2  the log cannot be read
-  3  the log cannot be judged, because it is not signed, or because it records that
-     something is missing`
+  3  the log cannot be judged, because it is not signed, or because it records a gap,
+     such as events that were left out`
 	cmd.Flags().StringVar(&last, "last", "", "a copy of the log's signature (.sig) or time stamps (.stamps) that you keep in another place, or storage:KEY. The log must contain the line that this copy identifies")
 	of.flags(cmd, "with --last storage:KEY: the configuration that sets the storage")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")

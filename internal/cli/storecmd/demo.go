@@ -97,10 +97,10 @@ its Caddyfile, and --policy is the server's policy file.`
 	cmd.Example = `  caddy robots-policy demo
   caddy robots-policy demo /var/lib/caddy/activity --policy /etc/caddy/site-policy.yaml`
 	cmd.Flags().StringVar(&file, "policy", "", "the policy file to apply to the requests (default: the demo's own policy)")
-	cmd.Flags().StringVar(&o.Name, "source", "", "the name of the policy in the server's Caddyfile, such as storage:KEY (default: the path given with --policy)")
+	cmd.Flags().StringVar(&o.Name, "source", "", "with DIR: the source of the policy as the server's Caddyfile names it, such as storage:KEY (default: the path given with --policy)")
 	cmd.Flags().Float64Var(&o.Share, "share", 1, "the number of requests: 2 means twice as many as usual, 0.5 half as many")
 	cmd.Flags().StringSliceVar(&o.Hosts, "host", o.Hosts, "the hosts of the requests, the busiest first")
-	cmd.Flags().IntVar(&o.Days, "days", o.Days, "the number of days")
+	cmd.Flags().IntVar(&o.Days, "days", o.Days, "the number of days with requests")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "the seed of the random requests; with another number, the requests are different")
 	return cmd
 }
