@@ -176,7 +176,7 @@ func (a *auditor) checkTags(at string, tags []metaTag) {
 		case m.body:
 			report("meta-in-body", fmt.Sprintf("the meta tag %q with the content %s is in the body of the page, where crawlers do not have to look for it", m.name, shorten(m.content)), "move it into the head; the head ends at the first element or text that belongs in the body")
 		case len(unknown) > 0:
-			report("unknown-rule", fmt.Sprintf("no crawler documents the rule %q in the robots meta tags", unknown[0]), "check its spelling")
+			report("unknown-rule", fmt.Sprintf("the robots meta tags have the rule %q, which the documentation of crawlers does not mention", unknown[0]), "check its spelling")
 		}
 	}
 }

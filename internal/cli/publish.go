@@ -257,7 +257,7 @@ func (p *publication) saveDraft(ctx context.Context, s *storage, people int) err
 // undoElsewhere prints how to undo a change of a policy outside Caddy's storage. It always returns an error, because
 // the command did not write anything.
 func (p *publication) undoElsewhere(cmd *cobra.Command, name string) error {
-	which := "the text that was served directly before"
+	which := "the text that Caddy served before the present text"
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
 	defer cancel()
 	if s, err := p.of.open(ctx); err == nil {
@@ -267,7 +267,7 @@ func (p *publication) undoElsewhere(cmd *cobra.Command, name string) error {
 			which += fmt.Sprintf(" (sha256 %.12s)", status.Before)
 		}
 	}
-	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s is not in Caddy's storage, so this command cannot undo it. Put back %s by hand. max_search_loss does not stop Caddy from loading it.\n", name, which)
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s is not in Caddy's storage, so this command cannot undo its last change. Put back %s by hand. The limit max_search_loss does not stop Caddy from loading that text.\n", name, which)
 	return errors.New("nothing was written")
 }
 
