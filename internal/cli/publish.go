@@ -251,7 +251,7 @@ func (p *publication) saveDraft(ctx context.Context, s *storage, people int) err
 	if err != nil {
 		return fmt.Errorf("not published, and not saved as a draft: %w", err)
 	}
-	return fmt.Errorf("not published, because approval %d is set; saved as a draft for %s, which other people can approve in the console", people, s.place(p.key))
+	return fmt.Errorf("not published, because of \"approval %d\" in the option \"console\"; saved as a draft for %s, which other people can approve in the console", people, s.place(p.key))
 }
 
 // undoElsewhere prints how to undo a change of a policy outside Caddy's storage. It always returns an error, because
