@@ -142,7 +142,7 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 		return c, apiError(http.StatusConflict, fmt.Errorf("not published: %w", err))
 	}
 	if q.Has("undo") && st.UndoesUndo() && q.Get("again") != "yes" {
-		return c, apiError(http.StatusConflict, fmt.Errorf("not published: the present version is an undo, so a second undo would bring back %s; if that is intended, add again=yes", back.Label()))
+		return c, apiError(http.StatusConflict, fmt.Errorf("not published: the present version is an undo, so a second undo would bring back %s; if that is intended, add the parameter again=yes", back.Label()))
 	}
 	c.Text, c.Note = back.Text, cmp.Or(c.Note, "back to "+back.Label())
 	return c, nil

@@ -141,7 +141,7 @@ func (h *Handler) subdirective(name string, args []string) (err error) {
 			_, err = identity.ParseMethods(nil, args)
 		}
 	case "default":
-		h.Default, err = oneArg(name, args, "the policy file for hosts that do not have a policy file")
+		h.Default, err = oneArg(name, args, "the policy file for hosts without a separate policy file")
 	case "audit":
 		h.Audit, err = auditor.Parse(args)
 	case "headers":

@@ -81,7 +81,7 @@ func (a *auditor) checkStatus(p *page, r *response) bool {
 		}
 		a.add(f)
 	case p.inSitemap:
-		a.add(finding("sitemap-error", at, "", "the sitemap lists a page that cannot be fetched: "+r.outcome(), "take it out of the sitemap"))
+		a.add(finding("sitemap-error", at, "", "the sitemap lists a page that cannot be fetched: "+r.outcome(), "take the page out of the sitemap"))
 	default:
 		a.add(finding("page-error", at, "", "the page cannot be fetched: "+r.outcome(), ""))
 	}
@@ -96,7 +96,7 @@ func (a *auditor) checkClosed(p *page, closed *closedError) {
 	}
 	for _, name := range searchCrawlers {
 		if v := closed.rules.decide(reader{names: []string{name}}, target(closed.at)); !v.Allowed && v.Line > 0 {
-			a.add(finding("sitemap-disallowed", p.url.String(), name, "the sitemap lists a page that redirects to "+closed.at.String()+", which robots.txt disallows for search engines, by line "+closed.rules.describe(v.Line),
+			a.add(finding("sitemap-disallowed", p.url.String(), name, "the sitemap lists a page that redirects to "+closed.at.String()+", which robots.txt disallows for search engines, because of line "+closed.rules.describe(v.Line),
 				"list the final address instead, or let search engines read it"))
 			return
 		}
@@ -140,7 +140,7 @@ func (a *auditor) checkNoindex(p *page, s said, home bool, engines []*crawlers.C
 	switch {
 	case len(unlisted) == 0:
 	case p.inSitemap:
-		a.add(finding("sitemap-noindex", at, one(unlisted), "the sitemap asks search engines to list the page, but the page tells "+names(unlisted)+" not to (noindex)", "take it out of the sitemap, or remove the noindex"))
+		a.add(finding("sitemap-noindex", at, one(unlisted), "the sitemap asks search engines to list the page, but the page tells "+names(unlisted)+" not to (noindex)", "take the page out of the sitemap, or remove the noindex"))
 	case home && len(unmeant) > 0:
 		a.add(finding("home-noindex", at, one(unmeant), "the home page tells "+names(unmeant)+" not to list it (noindex)", "remove the noindex, unless the site must not be found"))
 	}
@@ -174,9 +174,9 @@ func (a *auditor) checkTags(at string, tags []metaTag) {
 		case m.misnamed:
 			report("meta-misnamed", fmt.Sprintf("no crawler reads the meta tag with the content %s, because its name is not \"robots\"", shorten(m.content)), `write <meta name="robots" content="…">`)
 		case m.body:
-			report("meta-in-body", fmt.Sprintf("the meta tag %q with the content %s is in the body of the page, where crawlers do not have to look for it", m.name, shorten(m.content)), "move it into the head; the head ends at the first element or text that belongs in the body")
+			report("meta-in-body", fmt.Sprintf("the meta tag %q with the content %s is in the body of the page, where crawlers do not have to look for it", m.name, shorten(m.content)), "move the meta tag into the head; the head ends at the first element or text that belongs in the body")
 		case len(unknown) > 0:
-			report("unknown-rule", fmt.Sprintf("no crawler documents the rule %q in the robots meta tags", unknown[0]), "check its spelling")
+			report("unknown-rule", fmt.Sprintf("the robots meta tags have the rule %q, which the documentation of crawlers does not mention", unknown[0]), "check its spelling")
 		}
 	}
 }

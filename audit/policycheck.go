@@ -97,7 +97,7 @@ func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agen
 	for _, l := range lost {
 		fix := "look for header rules of a CDN or proxy that remove or replace the header"
 		if l.code == "not-lifted" {
-			a.add(finding(l.code, p.url.String(), as.crawlerName(), l.what+", which an allow entry with over-site should remove", "look for a CDN or proxy that adds it, and for pages that the server cannot rewrite"))
+			a.add(finding(l.code, p.url.String(), as.crawlerName(), l.what+", which the entry with \"over-site: true\" in the policy should remove", "look for a CDN or proxy that adds the restriction, and for pages that the server cannot rewrite"))
 			continue
 		}
 		if l.code == "meta-lost" {

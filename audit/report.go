@@ -126,7 +126,7 @@ var clean = claim.Register("audit-clean", func(s cleanSubject) claim.Finding {
 	f.Text = fmt.Sprintf("%s, %s, %s", english.Count(r.count(Error), "error"), english.Count(r.count(Warning), "warning"), english.Count(r.count(Hint), "hint"))
 	f.Unjudged = f.Text
 	if r.asNoCrawler() {
-		f.Details = []string{"The audit did not test whether crawlers are blocked: add --as " + strings.Join(reportedCrawlers, ",") + " to request the pages with their names."}
+		f.Details = []string{"The audit did not test whether crawlers are blocked: add --as " + strings.Join(reportedCrawlers, ",") + " to request the pages with the names of these crawlers."}
 	}
 	return f
 })
@@ -148,7 +148,7 @@ func (r *Report) Clean() claim.Claim {
 		}
 	}
 	if unanswered > 0 {
-		c.Gaps = append(c.Gaps, claim.Gap{Name: "pages-not-read", What: english.Count(unanswered, "page") + " could not be read", Close: "see the findings about them in the report"})
+		c.Gaps = append(c.Gaps, claim.Gap{Name: "pages-not-read", What: english.Count(unanswered, "page") + " could not be read", Close: "see the findings about these pages in the report"})
 	}
 	return claim.Judge(clean, cleanSubject{claim.Read(r, c)})
 }

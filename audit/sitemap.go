@@ -74,7 +74,7 @@ func (a *auditor) closedSitemapPages(pages []*url.URL) {
 		}
 	}
 	if n > 0 {
-		a.add(finding("sitemap-disallowed", first.String(), "", "the sitemap lists "+english.Count(n, "page")+" that robots.txt disallows for search engines, by line "+a.rules.describe(line),
+		a.add(finding("sitemap-disallowed", first.String(), "", "the sitemap lists "+english.Count(n, "page")+" that robots.txt disallows for search engines, because of line "+a.rules.describe(line),
 			"take the pages out of the sitemap, or let search engines read them"))
 	}
 }

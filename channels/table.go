@@ -40,7 +40,7 @@ var directives = Channel{
 }
 
 var controlTokens = Channel{
-	Name: "control token", Key: "controls", Document: "the operator's pages", Readers: "the operator that defined the token, for AI training",
+	Name: "control token", Key: "controls", Document: "the operator's pages", Readers: "the operator that defined the token, to decide about AI training",
 	On:      func(p *policy.Publish) bool { return p.Controls != policy.Off },
 	Carries: func(p *policy.Publish, u policy.Usage) bool { return p.Controls != policy.Off && u == policy.TrainAI },
 }

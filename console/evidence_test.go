@@ -127,7 +127,7 @@ func TestEvidenceDownload(t *testing.T) {
 		}
 		return c
 	}
-	if c := verify(); !c.Holds() || !strings.HasPrefix(c.Text(), "This is an excerpt: 3 of 15 ") || !slices.Contains(names, "report-a.example.html") {
+	if c := verify(); !c.Holds() || !strings.HasPrefix(c.Text(), "This is an excerpt with 3 of the 15 ") || !slices.Contains(names, "report-a.example.html") {
 		t.Errorf("%v: %s %s", names, c.Text(), c.Outcome())
 	}
 	excerpt := filepath.Join(part, evidence.ExcerptName)

@@ -93,7 +93,7 @@ func TestHealthVerifiesTheEvidence(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	if body := page(); !strings.Contains(body, "The copy shows that no line up to ") {
+	if body := page(); !strings.Contains(body, "The copy shows that the log was not cut off before line ") {
 		t.Errorf("a log that reaches its copy: %s", body)
 	}
 	for range 2 { // the older log must not overwrite the copy

@@ -88,7 +88,7 @@ func (k Category) Crawlers() string {
 // Description describes in one line what crawlers of the category do. It returns "" for an unknown category.
 func (k Category) Description() string {
 	if k == CategoryNone {
-		return "no source says why it fetches pages, so no category includes it"
+		return "no source says why the crawler fetches pages, so no category includes it"
 	}
 	if k == CategoryAI {
 		return "trains AI, or uses AI to answer or act, even if this is not its main purpose; web search engines are not included"

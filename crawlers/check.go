@@ -58,9 +58,9 @@ func checkCrawler(c *Crawler) (errs []error) {
 	feedsAI := slices.ContainsFunc(c.Further, func(k Category) bool { return strings.HasPrefix(string(k), "ai-") })
 	switch {
 	case c.Category != CategorySearch && c.Results != "":
-		add("results are only for crawlers of category search")
+		add("the key \"results\" is only for crawlers of category search")
 	case c.Category == CategorySearch && (feedsAI || c.Results != "") && c.Results != ResultsWeb && c.Results != ResultsAI:
-		add("results is %q; expected web or ai, which a search crawler needs if it also has an AI category", c.Results)
+		add("results is %q; expected web or ai, because a search crawler with an AI category needs one of these values", c.Results)
 	case c.Results != "" && c.Docs == "":
 		add("docs is missing; give the address of a page that describes the results")
 	}
@@ -173,7 +173,7 @@ func checkAll(list []*Crawler, places map[*Crawler]string) (errs []error) {
 	for _, c := range list {
 		for _, f := range c.Follows {
 			if tokens[ascii.Lower(f)] == nil {
-				add(c, "%s: follows names %s, which is not in the catalog", c.Token, f)
+				add(c, "%s: the key \"follows\" names %s, which is not in the catalog", c.Token, f)
 			}
 		}
 		for _, p := range c.Patterns() {

@@ -85,7 +85,7 @@ func (c *Catalog) checkControls() (errs []error) {
 			}
 		}
 		if row, ok := c.Lookup(x.Value); x.Kind == ControlToken && (!ok || !row.RobotsOnly) {
-			errs = append(errs, fmt.Errorf("controls: %s must be a token of the catalog with robots-only", x.Value))
+			errs = append(errs, fmt.Errorf("controls: %s must be a token that has robots-only in the catalog", x.Value))
 		}
 	}
 	return errs

@@ -25,7 +25,7 @@ func Parse(name string, data []byte) (*Catalog, error) {
 		return nil, fmt.Errorf("%s:1: version %q of the catalog format is not supported; install a newer program, or write the file in version %s", name, p.version, fileVersion)
 	}
 	if _, err := time.Parse(time.DateOnly, p.asOf); err != nil && len(rows) > 0 { // otherwise each row would report it
-		return nil, fmt.Errorf("%s:1: as-of is %q; write the date of the catalog before the crawlers, for example as-of: 2026-11-22", name, p.asOf)
+		return nil, fmt.Errorf("%s:1: as-of is %q; above the crawlers, write the date of the catalog, for example as-of: 2026-11-22", name, p.asOf)
 	}
 	if err := errors.Join(p.errs...); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func Parse(name string, data []byte) (*Catalog, error) {
 	case p.version == "":
 		return nil, fmt.Errorf("%s:1: version is missing; write version: %s", name, fileVersion)
 	case len(rows) == 0:
-		return nil, fmt.Errorf("%s:1: crawlers is missing; a catalog must be complete, because it replaces the previous one", name)
+		return nil, fmt.Errorf("%s:1: the list of crawlers is missing; a catalog must be complete, because it replaces the previous one", name)
 	}
 	c, err := checked(rows, p.controls, p.asOf, p.browserNames(rows), p.places)
 	if err != nil {

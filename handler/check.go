@@ -51,7 +51,7 @@ const (
 // merge its fields with the page's own fields, because Decide does not know the page.
 func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
 	if !h.Server.TrustsProxy(r) {
-		return h.reject(r, errors.New("the asking server is not a trusted proxy"))
+		return h.reject(r, errors.New("the server that asks for the decision is not a trusted proxy"))
 	}
 	if r.URL.Path != DecidePath && !strings.HasPrefix(r.URL.Path, DecidePath+"/") {
 		return h.Serve(w, r, notFound{})
@@ -85,7 +85,7 @@ func (s Style) request(r *http.Request) (*http.Request, error) {
 	switch s {
 	case StyleEnvoy:
 		if target = strings.TrimPrefix(r.RequestURI, DecidePath); target == "" {
-			err = errors.New("after " + DecidePath + " the path is missing: configure the asking server to add it")
+			err = errors.New("after " + DecidePath + " the path is missing: configure the server that asks for the decision to add it")
 		}
 	case StyleNginx:
 		if target, err = single(r, "X-Original-Uri"); err == nil {
@@ -135,9 +135,9 @@ func parseTarget(method, target string) *url.URL {
 func single(r *http.Request, field string) (string, error) {
 	switch values := r.Header[field]; {
 	case len(values) == 0 || values[0] == "":
-		return "", fmt.Errorf("%s is missing: configure the asking server to set it", field)
+		return "", fmt.Errorf("%s is missing: configure the server that asks for the decision to set it", field)
 	case len(values) > 1:
-		return "", fmt.Errorf("%s occurs twice: configure the asking server to replace the field that clients send", field)
+		return "", fmt.Errorf("%s occurs twice: configure the server that asks for the decision to replace the field that clients send", field)
 	default:
 		return values[0], nil
 	}

@@ -98,7 +98,7 @@ func (k *headerHook) OnHeader(_ int, header http.Header) {
 	}
 	for _, problem := range robotstag.Apply(header, k.page.Values, h.Headers) {
 		if h.warned.First(string(problem.Kind) + problem.Field + problem.Text) {
-			h.Logger.Warn("the upstream sent an invalid header, which is not merged", zap.String("problem", problem.String()))
+			h.Logger.Warn("the upstream sent an invalid header, which Caddy cannot merge completely with the policy's header", zap.String("problem", problem.String()))
 		}
 	}
 }

@@ -258,7 +258,7 @@ func TestEdgeSignatureDirectories(t *testing.T) {
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
-		if lines := s.lines("caddy.log", "fetching a key directory failed; its signatures cannot be checked", 1); name != "hanging" && len(lines) != 1 {
+		if lines := s.lines("caddy.log", "fetching a key directory failed; signatures with keys from this directory cannot be checked", 1); name != "hanging" && len(lines) != 1 {
 			t.Errorf("%s: %d lines in the log", name, len(lines))
 		}
 		if c.reached {

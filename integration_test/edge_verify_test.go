@@ -133,7 +133,7 @@ rules:
 		t.Errorf("%v lookups had an answer, %v had none", ok, failed)
 	}
 	// Five lookups in a row had no answer. That is logged once.
-	if lines := s.lines("caddy.log", "reverse DNS lookups fail; crawlers that are verified by DNS stay unverified", 1); len(lines) > 1 {
+	if lines := s.lines("caddy.log", "reverse DNS lookups fail; crawlers that only DNS could verify remain unverified", 1); len(lines) > 1 {
 		t.Errorf("logged %d times", len(lines))
 	}
 }
@@ -374,7 +374,7 @@ func (s *server) checkListFailures(addr string, failures int) {
 	s.t.Helper()
 	found := 0
 	for _, message := range []string{
-		"fetching an address list failed; its crawlers stay unverified", "fetching an address list failed; using the last good one",
+		"fetching an address list failed; the crawlers that need this list remain unverified", "fetching an address list failed; using the last good one",
 	} {
 		seen := map[any]bool{}
 		for _, line := range s.lines("caddy.log", message, 1) {

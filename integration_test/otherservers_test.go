@@ -216,7 +216,7 @@ func TestDecideRefusesOthers(t *testing.T) {
 		{"nginx", "X-Original-Uri: /, X-Original-Uri: /a, X-Original-Method: GET", "X-Original-Uri occurs twice"},
 		{"forward", "X-Forwarded-Uri: /, X-Forwarded-Method: GET", "X-Forwarded-Host is missing"},
 		{"forward", "X-Original-Uri: /, X-Original-Method: GET", "X-Forwarded-Uri is missing"},
-		{"untrusted", "X-Forwarded-Uri: /, X-Forwarded-Method: GET, X-Forwarded-Host: www.example.com", "the asking server is not a trusted proxy"},
+		{"untrusted", "X-Forwarded-Uri: /, X-Forwarded-Method: GET, X-Forwarded-Host: www.example.com", "the server that asks for the decision is not a trusted proxy"},
 	} {
 		t.Run(c.style+" "+c.fields, func(t *testing.T) {
 			s := newServer(t, t.TempDir(), strings.ReplaceAll(decidedPolicy, "STATUS", "block"), nil)

@@ -345,7 +345,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 		before = source.SumOf(matrixTexts["older"])
 	}
 	said, code := caddyExits(m.t, "robots-policy", "publish", "--undo", "--to", name, "--address", m.admin)
-	if code != 1 || !strings.Contains(said, "is not in Caddy's storage, so this command cannot undo it. Put back the text that was served directly before (sha256 "+before[:12]+") by hand. max_search_loss does not stop Caddy from loading it.") {
+	if code != 1 || !strings.Contains(said, "is not in Caddy's storage, so this command cannot undo its last change. Put back the text that Caddy served before the present text (sha256 "+before[:12]+") by hand. The limit max_search_loss does not stop Caddy from loading that text.") {
 		m.t.Errorf("exit %d: %s", code, said)
 	}
 	// For this source, publishing through the admin API or the console is not possible. So approval and the restriction

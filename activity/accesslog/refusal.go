@@ -43,7 +43,7 @@ var strange = []struct {
 	line *regexp.Regexp
 	what string
 }{
-	{regexp.MustCompile(`^\{\s*$`), "the JSON is spread over several lines; write: jq -c . FILE | caddy robots-policy replay POLICY -"},
+	{regexp.MustCompile(`^\{\s*$`), "each JSON object is spread over several lines; write: jq -c . FILE | caddy robots-policy replay POLICY -"},
 	{regexp.MustCompile(`^\d{4}/\d\d/\d\d [0-9:]+ \[\w+\] \d+#`), "this is an error log of nginx; give the access log instead"},
 	{regexp.MustCompile(`^\[\w{3} \w{3} \d\d [0-9:.]+ \d{4}\] \[`), "this is an error log of Apache; give the access log instead"},
 	{regexp.MustCompile(`haproxy\[\d+\]:`), "HAProxy's usual log has no User-Agent; add it with capture request header User-Agent, and describe the lines with --format"},
@@ -62,13 +62,13 @@ func refusal(first *badLine) error {
 	if start := strings.IndexByte(first.text, '{'); start >= 0 && (start == 0 || namesIn(first.text[start:]) != nil) {
 		const example = "--map time=ts,ip=client.ip,host=host,uri=path,agent=ua"
 		if strings.Contains(first.text, `"logger":`) && first.why == errNoRequest {
-			return errors.New("no line is about a request; turn on Caddy's access log with the directive \"log\"")
+			return errors.New("no line of this log is about a request; turn on Caddy's access log with the directive \"log\"")
 		}
 		fields := ""
 		if names := namesIn(first.text[start:]); names != nil {
 			fields = "; the first line has the fields " + english.Some(names, 12)
 		}
-		return fmt.Errorf("the field names of the JSON are unknown (%w); map them, as in %s%s", first.why, example, fields)
+		return fmt.Errorf("the field names of this JSON log are unknown (%w); give them with --map, as in %s%s", first.why, example, fields)
 	}
 	return fmt.Errorf(`unknown log format: describe it with --format, as in --format '$remote_addr [$time_local] "$request" $status "$http_user_agent"'; the first line (%w) is %s`, first.why, first.shown())
 }

@@ -31,7 +31,7 @@ const (
 var closes = map[string]string{
 	GapLines:      "give the complete log, or describe its lines with --format",
 	GapArchive:    "copy the file again from the server that wrote it, or give the uncompressed log",
-	GapUserAgents: "log the User-Agent, for example with the format combined",
+	GapUserAgents: "add the User-Agent to the server's log, for example with the format combined",
 }
 
 // Coverage returns the number of lines read, and the gaps of the logs.

@@ -143,7 +143,7 @@ type excerptSubject struct {
 
 var excerptIs = claim.Register("evidence-excerpt", func(s excerptSubject) claim.Finding {
 	signature, _ := s.Signature.Get()
-	what := fmt.Sprintf("This is an excerpt: %d of %d lines of a log, about %s", s.Excerpt.Lines, s.Excerpt.Log, s.Excerpt.Crawler)
+	what := fmt.Sprintf("This is an excerpt with %d of the %d lines of an evidence log, for the crawler %s", s.Excerpt.Lines, s.Excerpt.Log, s.Excerpt.Crawler)
 	f := claim.Finding{
 		Text:     what + ". The owner of the key " + Fingerprint(signature.PublicKey) + " made it. It does not show the other lines",
 		Unjudged: what + ". It cannot be judged who made it",

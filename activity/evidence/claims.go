@@ -46,7 +46,7 @@ func (c *Check) Whole() claim.Claim {
 	}
 	switch {
 	case len(c.Keys) == 0:
-		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "the log is not signed, so anyone with write access to the files could have written it", Close: "add a key to the block of the option \"evidence\""})
+		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "the log is not signed, so anyone with write access to the files could have written it", Close: "to sign the log, add \"key FILE\" to the block of the option \"evidence\""})
 	// A log that is being written may end with unsigned lines. The claim then names the last signed line.
 	case c.Signed < c.Files && c.Tail == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the file of at least one day is not completely signed, so anyone with write access to the file may have changed it", Close: "find out whether the signature of that file was removed"})
@@ -99,14 +99,14 @@ func ParseMark(name string, content []byte) (last Mark, err error) {
 // lastSubject holds the data for the claim that [Check.Reaches] returns.
 type lastSubject struct {
 	Check *Check
-	Mark  claim.Known[Mark] `gap:"last" what:"without a copy of its last line, an older log cannot be detected" close:"with --last, name a copy that is stored in another place"`
+	Mark  claim.Known[Mark] `gap:"last" what:"without a copy of the log's last line, it cannot be judged whether lines are missing at the end" close:"with --last, give a copy of the log's last line that is stored in another place"`
 	Has   bool              // the log has the marked line, unchanged
 }
 
 var reaches = claim.Register("evidence-last", func(s lastSubject) claim.Finding {
 	m, _ := s.Mark.Get()
 	f := claim.Finding{
-		Text:     fmt.Sprintf("The copy shows that no line up to %d is missing at the end. Lines newer than the copy may be missing", m.Seq),
+		Text:     fmt.Sprintf("The copy shows that the log was not cut off before line %d. Lines that are newer than the copy may be missing", m.Seq),
 		Unjudged: fmt.Sprintf("Lines after line %d may be missing", s.Check.Seq),
 	}
 	switch {

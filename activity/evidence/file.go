@@ -242,7 +242,7 @@ func (l *Log) expire() {
 		return errors.Join(json.Unmarshal(line, &first), io.EOF)
 	})
 	if first.Seq == 0 {
-		l.count(WriteFailed, fmt.Errorf("old files are not deleted, because %s cannot be read: %w", fileName(all[n]), err))
+		l.count(WriteFailed, fmt.Errorf("old files of the evidence log are not deleted, because %s cannot be read: %w", fileName(all[n]), err))
 		return
 	}
 	l.append(&Event{Time: l.now(), Type: TypeExpired, Count: int64(first.Seq)})

@@ -56,7 +56,7 @@ func Read(dir string, each func(file string, e *Event, hash string) error) error
 func readLines(dir string, each func(file string, line []byte, e *Event, hash string) error) error {
 	all, err := days(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("no directory %s (%w); name the directory of an evidence log, which is the directory after \"evidence\" in the global option robots_policy", dir, fs.ErrNotExist)
+		return fmt.Errorf("no directory %s (%w); give the directory of an evidence log, which is the directory that follows \"evidence\" in the global option robots_policy", dir, fs.ErrNotExist)
 	}
 	if err != nil {
 		return err

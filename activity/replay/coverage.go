@@ -69,7 +69,7 @@ func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
 		})
 	}
 	if t.requests == 0 {
-		c.Gaps = append(c.Gaps, claim.Gap{Name: gapSilence, What: "the traffic has no requests", Close: "read a log that has requests, or a longer period"})
+		c.Gaps = append(c.Gaps, claim.Gap{Name: gapSilence, What: "the traffic has no requests", Close: "give logs that contain requests, or choose a longer period"})
 		return c
 	}
 	if o.Since.IsZero() {

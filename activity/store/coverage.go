@@ -95,7 +95,7 @@ func coverageOf(from, to time.Time, pathless int64, lost unrecorded) (c claim.Co
 		from, to := time.Unix(unknown[0]*3600, 0).UTC(), time.Unix(unknown[len(unknown)-1]*3600+3600, 0).UTC()
 		c.Gaps = append(c.Gaps, claim.Gap{
 			Name: GapNotRecorded, From: from, To: to,
-			What: fmt.Sprintf("requests may be missing in %s from %s, to %s UTC: the server was killed, its database was not open, or an older database was restored",
+			What: fmt.Sprintf("requests may be missing in %s between %s and %s UTC: the server was killed, its database was not open, or an older database was restored",
 				english.Count(len(unknown), "hour"), from.Format(minuteFormat), to.Format(minuteFormat)),
 			Close: "replay the access log of that time",
 		})

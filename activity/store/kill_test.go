@@ -180,7 +180,7 @@ func TestKilledIsAGap(t *testing.T) {
 		for range 2 { // it remains
 			closeStore(t, open(t, dir, clock))
 			got := gapsOf(dir, start.Add(-time.Hour), start.Add(9*time.Hour))
-			want := GapNotRecorded + ": requests may be missing in 4 hours from 20 November 2026, 22:00, to 21 November 2026, 02:00 UTC: the server was killed, its database was not open, or an older database was restored"
+			want := GapNotRecorded + ": requests may be missing in 4 hours between 20 November 2026, 22:00 and 21 November 2026, 02:00 UTC: the server was killed, its database was not open, or an older database was restored"
 			if len(got) != 1 || got[0] != want {
 				t.Errorf("gaps after %s: %q, want %q", what, got, want)
 			}

@@ -24,7 +24,7 @@ type Reader struct {
 func OpenReader(ctx context.Context, dir string) (*Reader, error) {
 	if _, err := os.Stat(filepath.Join(dir, databaseName)); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is not an activity database: it has no file %s (%w); name the directory after \"activity\" in the global option robots_policy", dir, databaseName, fs.ErrNotExist)
+			return nil, fmt.Errorf("%s is not an activity database: it has no file %s (%w); give the directory that follows \"activity\" in the global option robots_policy", dir, databaseName, fs.ErrNotExist)
 		}
 		return nil, fmt.Errorf("%s is not an activity database: %w", dir, err)
 	}

@@ -112,7 +112,7 @@ func (e *engine) use(id *crawlers.Identities) {
 		return
 	}
 	if err := e.lists.Acquire(listed, maxPrefixes); err != nil {
-		e.sources.bound("too many address lists; those that the newer catalog added to the built-in ones are not used", zap.Error(err))
+		e.sources.bound("too many address lists; lists that are in the newer catalog, but not in the built-in catalog, are not used", zap.Error(err))
 		listed = nil
 	}
 	if len(own) > maxPolicyLists {

@@ -36,7 +36,7 @@ func ExplainRunning(addr netip.Addr) Explainer {
 		for _, e := range engines.All() {
 			identity, evidence = explain(e, facts, addr)
 			if card := e.card(facts); card != (webbotauth.Card{}) {
-				evidence += "; the owner of its keys describes itself as: " + card.String()
+				evidence += "; the owner of the crawler's keys describes itself as: " + card.String()
 			}
 			if identity != policy.Unknown {
 				return identity, evidence

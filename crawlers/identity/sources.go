@@ -79,7 +79,7 @@ func (s *sources) listFetched(l verify.ListStatus) {
 	}
 	message := "fetching an address list failed; using the last good one"
 	if l.Prefixes == 0 {
-		message = "fetching an address list failed; its crawlers stay unverified"
+		message = "fetching an address list failed; the crawlers that need this list remain unverified"
 	}
 	s.log().Warn(message, append(fields, zap.Error(l.Err))...)
 }
@@ -96,7 +96,7 @@ func (s *sources) keysFetched(d webbotauth.DirectoryStatus) {
 	}
 	message := "fetching a key directory failed; using the last good keys"
 	if d.Keys == 0 {
-		message = "fetching a key directory failed; its signatures cannot be checked"
+		message = "fetching a key directory failed; signatures with keys from this directory cannot be checked"
 	}
 	log.Warn(message, zap.Error(d.Err))
 }
@@ -132,7 +132,7 @@ func (s *sources) lookedUp(err error) {
 	switch {
 	case !log:
 	case failing:
-		s.log().Warn("reverse DNS lookups fail; crawlers that are verified by DNS stay unverified", zap.Error(err))
+		s.log().Warn("reverse DNS lookups fail; crawlers that only DNS could verify remain unverified", zap.Error(err))
 	default:
 		s.log().Info("reverse DNS lookups work again")
 	}

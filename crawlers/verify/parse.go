@@ -133,7 +133,7 @@ func documentInHTML(page []byte) (*document, error) {
 	text := html.UnescapeString(htmlTag.ReplaceAllString(string(page), " "))
 	mention := prefixesName.FindStringIndex(text)
 	if mention == nil {
-		return nil, errors.New("the address has a web page without a list")
+		return nil, errors.New("the address leads to a web page without an address list")
 	}
 	for at := mention[0]; ; {
 		if at = strings.LastIndexByte(text[:at], '{'); at < 0 || mention[0]-at > 4096 {
@@ -143,7 +143,7 @@ func documentInHTML(page []byte) (*document, error) {
 			return doc, nil
 		}
 	}
-	return nil, errors.New("the address has a web page without a list")
+	return nil, errors.New("the address leads to a web page without an address list")
 }
 
 // firstColumns returns the first column of each line that is not a comment.

@@ -100,7 +100,7 @@ func (d *directories) look(url, id string) (ed25519.PublicKey, <-chan struct{}, 
 	k := d.cache[url]
 	if k == nil {
 		if len(d.cache) >= maxCached {
-			return nil, nil, fmt.Errorf("%w: too many directories are in use", errUnavailable)
+			return nil, nil, fmt.Errorf("%w: too many key directories are in use", errUnavailable)
 		}
 		k = new(directory)
 		d.cache[url] = k

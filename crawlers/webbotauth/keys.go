@@ -148,15 +148,15 @@ func parseDocument(data []byte, url string) (d document, err error) {
 	case members["keys"] != nil || members["kty"] != nil || !isCard:
 		d.keys, err = parseKeys(data)
 	case text(id) != url:
-		err = fmt.Errorf("invalid card: client_id is %.100s, must be %q", id, url)
+		err = fmt.Errorf("invalid Signature Agent Card: client_id is %.100s, must be %q", id, url)
 	case members["jwks"] != nil && members["jwks_uri"] != nil:
-		err = errors.New("invalid card: has both jwks and jwks_uri, must have one")
+		err = errors.New("invalid Signature Agent Card: has both jwks and jwks_uri, must have one")
 	case members["jwks"] != nil:
 		d.keys, err = parseKeys(members["jwks"])
 	default:
 		var where location
 		if where, err = resolve(text(members["jwks_uri"])); err != nil {
-			err = fmt.Errorf("invalid card: jwks_uri: %w", err)
+			err = fmt.Errorf("invalid Signature Agent Card: jwks_uri: %w", err)
 		}
 		d.next = where.url
 	}

@@ -120,7 +120,7 @@ func compareList(name string, entries []string, s *site.Site) *comparedList {
 func (c *comparedList) writeText(out io.Writer, long bool) error {
 	known := len(c.Closed) + len(c.Open)
 	var b strings.Builder
-	fmt.Fprintf(&b, "compared with the list %s: the catalog has %d of its %s\n", c.List, known, english.Count(c.Entries, "name"))
+	fmt.Fprintf(&b, "compared with the list %s: the catalog has %d of the %s in the list\n", c.List, known, english.Count(c.Entries, "name"))
 	for _, part := range []struct {
 		name string
 		of   []string

@@ -50,7 +50,7 @@ func TestCheckAgainst(t *testing.T) {
 	}
 	const policy = "version: 1\nrules:\n  - for: category:ai-training\n    disallow: {crawl: /}\n"
 	out, _, err := runCheck(t, policy, "-", "--against", list)
-	want := "compared with the list " + list + `: the catalog has 2 of its 4 names
+	want := "compared with the list " + list + `: the catalog has 2 of the 4 names in the list
   may not crawl: 1 name: GPTBot/1.2
   may crawl:     1 name: Googlebot
   unlisted:      1 name: Mozilla/5.0 (compatible; UnheardBot/1)

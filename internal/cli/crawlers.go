@@ -128,7 +128,7 @@ var honors = map[crawlers.Honors]string{
 	crawlers.HonorsYes:           "obeyed, according to its operator",
 	crawlers.HonorsNo:            "not followed",
 	crawlers.HonorsPartly:        "obeyed in part or in some cases",
-	crawlers.HonorsUserTriggered: "not obeyed: according to the operator, it fetches pages only at the request of users",
+	crawlers.HonorsUserTriggered: "not obeyed: according to the operator, the crawler fetches pages only at the request of users",
 	crawlers.HonorsUnknown:       "unknown: the operator does not say",
 }
 
@@ -179,7 +179,7 @@ func (d described) write(out io.Writer) error {
 		line("", "ignores the group of *")
 	}
 	if len(d.Follows) > 0 {
-		line("", "if it has no group of its own, it follows the group of "+strings.Join(d.Follows, ", "))
+		line("", "if robots.txt has no group for this crawler, the crawler follows the group of "+strings.Join(d.Follows, ", "))
 	}
 	for _, x := range d.Controls {
 		line("control", controlText(x))

@@ -57,7 +57,7 @@ func crawlersUpdateCommand() *cobra.Command {
 				return failure{fmt.Errorf("%s: %w; if that is intended, add --allow-loss", fileName(args[0]), errors.Join(problems...))}
 			}
 			added, removed := catalogstore.Changes(before, next)
-			_, _ = fmt.Fprintf(out, "before: %s\nnow:    %s: %d added, %d removed\n",
+			_, _ = fmt.Fprintf(out, "before: %s\nnow:    %s; crawlers: %d added, %d removed\n",
 				catalogText(before, from), catalogText(next, fileName(args[0])), len(added), len(removed))
 			if dryRun {
 				_, err := fmt.Fprintln(out, "dry run: nothing was written")
@@ -66,7 +66,7 @@ func crawlersUpdateCommand() *cobra.Command {
 			if err := catalogstore.Store(ctx, storage, data); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(out, "written to %s; servers with this storage use the catalog within a minute, and matchers use it after the next reload of Caddy\n", storage.place(source.Catalog))
+			_, err = fmt.Fprintf(out, "written to %s; servers with this storage use the catalog within a minute, and the matcher \"crawler\" uses it after the next reload of Caddy\n", storage.place(source.Catalog))
 			return err
 		}))
 	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")

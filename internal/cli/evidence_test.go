@@ -240,14 +240,14 @@ func TestVerifyEvidence(t *testing.T) {
 	if err := errors.Join(err, os.WriteFile(elsewhere, signature, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	check("<nil>", "The copy shows that no line up to 7 is missing at the end", "--key", key, "--last", elsewhere)
+	check("<nil>", "The copy shows that the log was not cut off before line 7", "--key", key, "--last", elsewhere)
 	storage := filepath.Join(t.TempDir(), "storage")
 	config := filepath.Join(t.TempDir(), "caddy.json")
 	mark := []byte(`{"seq":7,"hash":"` + lastHash(t, dir) + `"}`)
 	if err := errors.Join(os.MkdirAll(storage+"/evidence", 0o700), os.WriteFile(storage+"/evidence/web-1", mark, 0o600), os.WriteFile(config, []byte(`{"storage":{"module":"file_system","root":"`+storage+`"}}`), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	check("<nil>", "The copy shows that no line up to 7 is missing at the end", "--key", key, "--last", "storage:evidence/web-1", "--config", config)
+	check("<nil>", "The copy shows that the log was not cut off before line 7", "--key", key, "--last", "storage:evidence/web-1", "--config", config)
 	check("exiting with status 2", "", "--last", "storage:evidence/web-2", "--config", config)
 	newer := dir
 	dir = older

@@ -30,7 +30,7 @@ func initCommand() *cobra.Command {
 	cmd := Command("init", "Writes a first policy file from your answers to a few questions, from flags, or from an existing robots.txt",
 		func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return errors.New("init takes no arguments; give the answers as flags (see --help), or run it in a terminal without any")
+				return errors.New("init takes no arguments; give the answers as flags (see --help), or run init in a terminal without flags")
 			}
 			open := func(name string) ([]byte, error) { return readRobots(cmd, name) }
 			a, err := f.answers(open)

@@ -251,13 +251,13 @@ func (p *publication) saveDraft(ctx context.Context, s *storage, people int) err
 	if err != nil {
 		return fmt.Errorf("not published, and not saved as a draft: %w", err)
 	}
-	return fmt.Errorf("not published, because approval %d is set; saved as a draft for %s, which other people can approve in the console", people, s.place(p.key))
+	return fmt.Errorf("not published, because of \"approval %d\" in the option \"console\"; saved as a draft for %s, which other people can approve in the console", people, s.place(p.key))
 }
 
 // undoElsewhere prints how to undo a change of a policy outside Caddy's storage. It always returns an error, because
 // the command did not write anything.
 func (p *publication) undoElsewhere(cmd *cobra.Command, name string) error {
-	which := "the text that was served directly before"
+	which := "the text that Caddy served before the present text"
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
 	defer cancel()
 	if s, err := p.of.open(ctx); err == nil {
@@ -267,7 +267,7 @@ func (p *publication) undoElsewhere(cmd *cobra.Command, name string) error {
 			which += fmt.Sprintf(" (sha256 %.12s)", status.Before)
 		}
 	}
-	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s is not in Caddy's storage, so this command cannot undo it. Put back %s by hand. max_search_loss does not stop Caddy from loading it.\n", name, which)
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s is not in Caddy's storage, so this command cannot undo its last change. Put back %s by hand. The limit max_search_loss does not stop Caddy from loading that text.\n", name, which)
 	return errors.New("nothing was written")
 }
 

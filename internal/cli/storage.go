@@ -143,7 +143,7 @@ func (s *storage) notOwner(owner int) error {
 	if u, err := user.LookupId(fmt.Sprint(owner)); err == nil {
 		name = u.Username
 	}
-	return fmt.Errorf("not written: the storage %s belongs to the user %s, and Caddy could not read the files of another user; run: sudo -u %s %s",
+	return fmt.Errorf("not written: the storage %s belongs to the user %s, and Caddy could not read files that another user creates in the storage; run: sudo -u %s %s",
 		s.files().Path, name, shellWord(name), commandLine())
 }
 

@@ -134,7 +134,7 @@ func (x *exchange) write(ctx context.Context, f *Fleet) error {
 		case errors.Is(err, fs.ErrNotExist):
 			m = new(message)
 		case err != nil:
-			return fmt.Errorf("reading this server's earlier message: %w", err)
+			return fmt.Errorf("reading this server's earlier message to the fleet: %w", err)
 		}
 		x.restored = append([]site.Reading{}, m.Readings...)
 	}

@@ -73,12 +73,12 @@ func (x *exchange) heard(node string, m *message) (silent int) {
 		return 0
 	case m != nil && m.Sequence != p.Sequence:
 		if p.silent >= missingAfter && p.seen {
-			caddy.Log().Named("robots_policy.fleet").Info("a server of the fleet writes messages again", zap.String("name", node))
+			caddy.Log().Named("robots_policy.fleet").Info("a server of the fleet writes its messages to Caddy's storage again", zap.String("name", node))
 		}
 		p.message, p.seen, p.silent = *m, true, 0
 	default:
 		if p.silent++; p.silent == missingAfter && p.seen {
-			caddy.Log().Named("robots_policy.fleet").Warn("a server of the fleet has not written a message for three intervals", zap.String("name", node))
+			caddy.Log().Named("robots_policy.fleet").Warn("a server of the fleet has not written a message to Caddy's storage for three intervals", zap.String("name", node))
 		}
 	}
 	return p.silent

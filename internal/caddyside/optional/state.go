@@ -67,7 +67,7 @@ func (s *State) Remove() {
 }
 
 // errSlow is the error of a part while opening it takes long for an unknown reason.
-var errSlow = errors.New("the part does not answer: its disk, network file system or storage may hang")
+var errSlow = errors.New("the optional part does not answer: its disk, network file system or storage may hang")
 
 // Report sets the state. err is the reason why the part does not work, or nil if it works. After it has logged an
 // error, it does not log another error until the part works again. The only exception is the first error after errSlow,
@@ -81,7 +81,7 @@ func (s *State) Report(err error) {
 	}
 	switch {
 	case err != nil && (before == nil || before == errSlow && err != errSlow): //nolint:errorlint // errSlow is never wrapped
-		s.logger().Error("an optional part does not work; sites are served without it until a new attempt succeeds", zap.String("part", s.name), zap.Error(err))
+		s.logger().Error("an optional part does not work; Caddy serves the sites without it, and tries again to start it", zap.String("part", s.name), zap.Error(err))
 	case err == nil && before != nil:
 		s.logger().Info("an optional part works again", zap.String("part", s.name))
 	}

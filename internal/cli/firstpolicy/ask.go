@@ -86,7 +86,7 @@ var errStop = errors.New("nothing was written")
 
 func (a *Answers) questions(term *Terminal) (all []question) {
 	all = append(all, question{
-		text: "If the site already has a robots.txt: its file, URL or host name",
+		text: "If the site already has a robots.txt: its file or URL, or the host name of the site",
 		def:  func() string { return cmp.Or(a.From, "none") },
 		take: func(s string) error {
 			switch words := splitAnswers(s); {
