@@ -33,7 +33,7 @@ var ruleFields = fields[*ruleReader]{
 	key("hosts", "the hosts that the rule applies to, such as www.example.com or *.example.com; the default is all hosts",
 		oneOrMore(textShape("a host name", `^[^/@]+$`)), readHosts,
 		func(w *printer, r *ruleReader) { w.texts("hosts", plainTexts(r.rule.Hosts)) }),
-	key("identity", "the identity that a client must have for the rule to apply; robots.txt ignores this key",
+	key("identity", "the identity that a client must have for the rule to apply; this key has no effect on robots.txt",
 		choiceShape("any", "not-impostor", "verified"), readIdentity,
 		func(w *printer, r *ruleReader) {
 			w.plainIf(r.rule.Identity != policy.DemandAny, "identity", r.rule.Identity.String())
@@ -59,7 +59,7 @@ var ruleFields = fields[*ruleReader]{
 		}),
 	key("intended", "the safety checks that this rule may fail, such as [blocks-search]; write true if the rule fails only one",
 		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.SafetyChecks()...))}}, readIntended, printIntended),
-	subMap("requests", "requests to the crawler, such as to delete all copies of a page; published only with action-requests: on, because ACAP 1.0 calls them not ready",
+	subMap("requests", "requests to the crawler, such as to delete all copies of a page. They are published only with action-requests: on, because ACAP 1.0 says that they are not ready for use",
 		requestFields, func(r *ruleReader) *ruleReader { return r }),
 	textKey("permissions-reference", "the address of further ACAP records (ACAP 1.0); besides this key, the rule can only have the keys for, hosts and name",
 		textShape("a path or an address", `^(/|https?://)`), (*parser).addressOrPath,
