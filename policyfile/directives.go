@@ -156,7 +156,7 @@ func (p *parser) appItems(n *yaml.Node) (items []appItem, ok bool) {
 		return nil, p.refuse(n, "bad-app-directive", "", format, args...)
 	}
 	if strings.Contains(n.Value, "#") {
-		return bad(`"#" starts a comment in robots.txt, so crawlers would not read the rest of the directives; find out whether the application accepts them without \"#\"`)
+		return bad(`"#" starts a comment in robots.txt, so crawlers would not read the rest of the directives; find out whether the application accepts them without "#"`)
 	}
 	list, err := httpsfv.UnmarshalList([]string{n.Value})
 	if err != nil || len(list) == 0 {

@@ -39,7 +39,7 @@ func demoCommand() *cobra.Command {
 			case len(args) > 1:
 				return errors.New("too many arguments; write only one directory, the one after \"activity\" in the Caddyfile")
 			case len(args) == 1 && file == "":
-				return fmt.Errorf("add --policy with the policy of the server that uses %s, or leave out the directory to use the policy of the demo", args[0])
+				return fmt.Errorf("add --policy with the policy file of the server that uses the directory %s, or leave out the directory to use the policy of the demo", args[0])
 			case len(args) == 1:
 				dir = args[0]
 			}
@@ -100,7 +100,7 @@ its Caddyfile, and --policy is the server's policy file.`
 	cmd.Flags().StringVar(&o.Name, "source", "", "the name of the policy in the server's Caddyfile, such as storage:KEY (default: the path given with --policy)")
 	cmd.Flags().Float64Var(&o.Share, "share", 1, "the number of requests, compared with the default: 2 means twice as many, 0.5 half as many")
 	cmd.Flags().StringSliceVar(&o.Hosts, "host", o.Hosts, "the hosts of the requests, the busiest first")
-	cmd.Flags().IntVar(&o.Days, "days", o.Days, "the number of days")
+	cmd.Flags().IntVar(&o.Days, "days", o.Days, "the number of days that the requests cover")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "the seed of the random requests; with another number, the requests are different")
 	return cmd
 }

@@ -61,8 +61,8 @@ Deletes all totals of a crawler, of a host, or of a crawler on a host from the a
 database in a directory. Stop Caddy first. If the server sends totals to ClickHouse, the
 command also prints the SQL statements that delete them there. With --clickhouse, it runs
 these statements.`
-	cmd.Flags().StringVar(&crawler, "crawler", "", "the crawler, by its product token")
-	cmd.Flags().StringVar(&host, "host", "", "the host")
+	cmd.Flags().StringVar(&crawler, "crawler", "", "delete only rows of the crawler with this product token")
+	cmd.Flags().StringVar(&host, "host", "", "delete only rows of this host")
 	cmd.Flags().StringVar(&clickHouse, "clickhouse", "", "also delete the rows in this ClickHouse, for all servers of the fleet: "+clickHouseAddress)
 	return cmd
 }
