@@ -26,7 +26,7 @@ type ruleReader struct {
 }
 
 var ruleFields = fields[*ruleReader]{
-	textKey("name", "the name of the rule in the output of explain, in logs and in comments", textShape("a short name", ""), (*parser).ruleName,
+	textKey("name", "the name of the rule in the output of explain, in logs, and in comments of robots.txt", textShape("a short name", ""), (*parser).ruleName,
 		func(r *ruleReader) *string { return &r.rule.Name }),
 	key("for", `the crawlers that the rule applies to: everyone, everyone-else, the name of a crawler, category:NAME, operator:NAME, purpose:NAME or signed:HOST, or a list of them`,
 		oneOrMore(audienceShape), readFor, func(w *printer, r *ruleReader) { w.names("for", texts(r.rule.For)) }).must(),

@@ -71,7 +71,7 @@ func readEnforcement(p *parser, n *yaml.Node, spec *policy.Spec) {
 	}
 	for _, name := range []string{"status", "message", "retry-after"} {
 		if part := child(n, name); part != nil {
-			p.report(posOf(part), "bad-value", "", `"action: close" closes the connection without a response, so this key has no effect; delete one of the two`)
+			p.report(posOf(part), "bad-value", "", `"action: close" closes the connection without a response, so this key has no effect; delete one of the two keys`)
 			return
 		}
 	}
