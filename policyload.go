@@ -26,11 +26,11 @@ func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier)
 	requested, _ := policy.ParseMode(enforce)
 	return func(s *source.Snapshot) {
 		if requested >= policy.ModeLog && s.Site.MaxMode() < policy.ModeLog && ineffective.First("") {
-			logger.Warn("\"enforce\" has no effect, because the policy does not enforce any rule, and \"enforce\" can only reduce enforcement; write enforcement: "+enforce+" in the policy file",
+			logger.Warn("the option \"enforce\" has no effect, because the policy does not enforce any rule, and the option can only reduce enforcement; write enforcement: "+enforce+" in the policy file",
 				zap.String("policy", s.Site.File.Name), zap.String("enforce", enforce))
 		}
 		if name := signerIn(s.Site.Policy.Spec().Rules); name != "" && !verifier.ChecksSignatures() && unsigned.First("") {
-			logger.Warn("a rule for "+name+" never applies, because signatures are not checked; add \"verify signatures\"", zap.String("policy", s.Site.File.Name))
+			logger.Warn("a rule for "+name+" never applies, because signatures are not checked; add \"verify signatures\" to the Caddyfile", zap.String("policy", s.Site.File.Name))
 		}
 		for _, l := range verifier.Methods().Lacks(s.Site.File.Name, s.Site.Policy.Spec(), s.Site.File.Catalog) {
 			if unproven.First(l.Why) {

@@ -282,7 +282,7 @@ func TestHistoryCommand(t *testing.T) {
 		want string
 	}{
 		{[]string{"--undo"}, 1, "there is nothing to undo: no server is known to have served another version earlier"},
-		{[]string{"--version", "v1"}, 1, "v1 cannot be restored, because no server is known to have served it; publish its text as a file"},
+		{[]string{"--version", "v1"}, 1, "v1 cannot be restored, because no server is known to have served it; save its text in a file, and publish that file"},
 		{[]string{"--version", "3"}, 1, "v3 is already the version in the storage"},
 		{[]string{"--version", "v99"}, 1, "there is no version v99: the history has v3, v2 and v1"},
 		{[]string{"--version", "x"}, 2, "invalid version"},

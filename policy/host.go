@@ -98,7 +98,7 @@ func ParseHost(s string) (Host, error) {
 		}
 	}
 	if strings.ContainsFunc(name, func(c rune) bool { return c > unicode.MaxASCII }) {
-		return "", errors.New("a host name with letters other than a to z, such as ä, can otherwise have only digits, hyphens and dots") // IDNA rejected it
+		return "", errors.New("besides letters, a host name with a letter such as ä can have only digits, hyphens and dots") // IDNA rejected it
 	}
 	if wild {
 		name = "*." + name

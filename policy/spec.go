@@ -46,7 +46,7 @@ type Publish struct {
 	TDMRep           Switch
 	RSL              string // the path of the RSL document, or empty if there is none
 	License          string // the absolute URL of an RSL license, or empty if there is none
-	ActionRequests   Switch // the requests of ACAP 1.0 section 2.6, which that section calls not ready
+	ActionRequests   Switch // the requests of ACAP 1.0 section 2.6, which are not ready for use according to that section
 	Preambles        []Preamble
 	Lines            []string // complete lines for robots.txt that do not belong to a group, such as Clean-param lines
 	EveryoneNamed    bool     // in robots.txt, the group of "*" also names the crawlers that ignore "*"

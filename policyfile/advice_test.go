@@ -34,7 +34,7 @@ type advice struct {
 // advices has an entry for each message that suggests to delete something because that does not change any decision.
 var advices = []advice{
 	{"changes-nothing", regexp.MustCompile(`delete it`), removeAt},
-	{"listed-twice", regexp.MustCompile(`delete (?:this one|it here)`), removeAt},
+	{"listed-twice", regexp.MustCompile(`delete (?:this entry|it here)`), removeAt},
 	{"tie", regexp.MustCompile(`Delete the disallow entry in line (\d+), which has no effect`), removeAt},
 	{"empty-rule", regexp.MustCompile(`or delete it`), removeRuleAt},
 	{"nothing-to-enforce", regexp.MustCompile(`or delete enforce`), removeAt},

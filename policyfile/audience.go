@@ -141,7 +141,7 @@ func (p *parser) otherToken(n *yaml.Node, text string) bool {
 func (p *parser) checkToken(n *yaml.Node, text string) {
 	if c, ok := p.catalog.Lookup(text); ok {
 		if first, _, spaced := strings.Cut(c.Token, " "); spaced {
-			p.report(posOf(n), "name-with-space", "", "RFC 9309 does not allow spaces in a crawler's name. The crawler itself finds its group in robots.txt, but strict robots.txt parsers see the name %s instead of %s. If the crawler must not miss the rule, write \"enforce: block\" in it", quote(first), quote(c.Token))
+			p.report(posOf(n), "name-with-space", "", "RFC 9309 does not allow spaces in a crawler's name. The crawler itself finds its group in robots.txt, but strict robots.txt parsers see the name %s instead of %s. If the crawler must not miss the rule, write \"enforce: block\" in the rule", quote(first), quote(c.Token))
 		}
 		return
 	}
@@ -163,7 +163,7 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 		if short := crawlers.ReadAs(text); short != "" {
 			reads = quote(short)
 		}
-		p.report(posOf(n), "token-not-allowed", "", "RFC 9309 allows only letters, hyphens and underscores in a crawler's name. Strict robots.txt parsers, such as Google's, see %s instead of %s; if the crawler must not miss the rule, write \"enforce: block\" in it", reads, quote(text))
+		p.report(posOf(n), "token-not-allowed", "", "RFC 9309 allows only letters, hyphens and underscores in a crawler's name. Strict robots.txt parsers, such as Google's, see %s instead of %s; if the crawler must not miss the rule, write \"enforce: block\" in the rule", reads, quote(text))
 	}
 }
 

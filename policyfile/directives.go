@@ -137,7 +137,7 @@ func readAppDirectives(p *parser, n *yaml.Node, r *ruleReader) {
 				app := item.app
 				key := app + " " + pattern.String()
 				if first, ok := seen[key]; ok {
-					p.report(posOf(n), "duplicate-app-directive", "", "%s already has directives for %s in line %d, which override these; put all of them in one entry", quote(app), quote(pattern.String()), first.Line)
+					p.report(posOf(n), "duplicate-app-directive", "", "%s already has directives for %s in line %d, which override the ones in this line; put all of them in one entry", quote(app), quote(pattern.String()), first.Line)
 					continue
 				}
 				seen[key] = posOf(n)
@@ -156,7 +156,7 @@ func (p *parser) appItems(n *yaml.Node) (items []appItem, ok bool) {
 		return nil, p.refuse(n, "bad-app-directive", "", format, args...)
 	}
 	if strings.Contains(n.Value, "#") {
-		return bad(`"#" starts a comment in robots.txt, so crawlers would not read the rest; find out whether the application accepts another spelling`)
+		return bad(`"#" starts a comment in robots.txt, so crawlers would not read the rest of the directives; find out whether the application accepts them without "#"`)
 	}
 	list, err := httpsfv.UnmarshalList([]string{n.Value})
 	if err != nil || len(list) == 0 {

@@ -153,7 +153,7 @@ func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 			if o.Accepted {
 				limit = notRun[1]
 			}
-			p.report(e.Pos, limit, "", "the tests ask about too many crawlers and hosts, so this test and all tests after it are not run. Write an address with a host instead of a path")
+			p.report(e.Pos, limit, "", "the tests ask about too many crawlers and hosts, so this test and all tests after it are not run. In the tests, write addresses with a host instead of paths")
 			return
 		}
 		if f != nil {
@@ -365,9 +365,9 @@ func (f *failure) why() (why, more string) {
 	}
 	switch {
 	case f.answer.Untold:
-		return fmt.Sprintf("because the crawler does not obey the group * of robots.txt, which has this rule, and the rule in %s is not enforced", place), `; name the crawler under "for", write "enforce: block" in that rule, or change the test`
+		return fmt.Sprintf("because the rule in %s is only in the group * of robots.txt, which the crawler does not obey, and the rule is not enforced", place), `; name the crawler under "for", write "enforce: block" in that rule, or change the test`
 	case f.answer.Tag != nil:
-		return fmt.Sprintf("because the robots-tag in line %d says %q", f.answer.Tag.Pos.Line, f.answer.Tag.Rule), change
+		return fmt.Sprintf("because the robots-tag in line %d contains %q", f.answer.Tag.Pos.Line, f.answer.Tag.Rule), change
 	case s != nil && f.answer.AnyCase:
 		return fmt.Sprintf("because of %s, and because the server ignores letter case", place), change
 	case s != nil && d.Expired:

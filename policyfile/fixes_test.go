@@ -158,7 +158,7 @@ sitemaps: /sitemap.xml`,
 		"a date that has passed for good", `
   - for: everyone
     allow: {index: {paths: /drafts/, time-limit: until-2020-01-31}}`,
-		"time-limit-passed", "write it under disallow without time-limit", "allow: {index: {paths: /drafts/, time-limit: until-2020-01-31}}", "disallow: {index: /drafts/}", "",
+		"time-limit-passed", "write the usage under disallow without time-limit", "allow: {index: {paths: /drafts/, time-limit: until-2020-01-31}}", "disallow: {index: /drafts/}", "",
 	},
 	{
 		"publish a reference", `

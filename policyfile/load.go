@@ -154,9 +154,9 @@ const formatVersion = "1"
 // fileFields are the keys of the file in the order of parsing. Names come before the rules that use them.
 var fileFields = fields[*policy.Spec]{
 	key("version", "the version of this format, which is 1", shape{"const": 1}, readVersion, nil).must(),
-	textKey("catalog", "the date of the crawler catalog that the policy was written for. While the policy is in force, catalog auto does not install a catalog of another date",
+	textKey("catalog", "the date of the crawler catalog that the policy was written for. While the policy is in force, Caddy does not install a catalog of another date, even with \"catalog auto\" in the Caddyfile",
 		textShape("a date, such as 2026-11-24", `^\d{4}-\d{2}-\d{2}$`), (*parser).pin, func(spec *policy.Spec) *string { return &spec.Catalog }),
-	key("sitemaps", "the sitemaps of the site: an address or a list of addresses for all hosts, or a map of hosts to addresses, with \"*\" for all others. An address that starts with / is completed with each host's name",
+	key("sitemaps", "the sitemaps of the site: an address or a list of addresses for all hosts, or a map of hosts to addresses, with \"*\" for all other hosts. An address that starts with / is completed with each host's name",
 		shape{"anyOf": []any{sitemapsShape, namedShape("addresses by host", hostKeyShape, sitemapsShape)}}, readSitemaps, printSitemaps),
 	key("resources", "names for sets of paths; rules can use a name wherever they can have a path",
 		namedShape("a path or a list of paths", nameShape, oneOrMore(pathShape)), readSets, printSets),

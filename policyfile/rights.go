@@ -195,7 +195,7 @@ func (p *parser) checkRights() {
 			continue
 		}
 		if _, ok := p.catalog.Lookup(token); ok || p.ruleTokens[strings.ToLower(token)] {
-			p.report(p.tokenAt[i], "bad-value", "", "the token %s belongs to a crawler, so its group would be read as rules for that crawler; use a token such as __usage_ai-training", quote(token))
+			p.report(p.tokenAt[i], "bad-value", "", "the token %s belongs to a crawler, so the group of this token would be read as rules for that crawler; use a token such as __usage_ai-training", quote(token))
 		}
 		if seen[strings.ToLower(token)] {
 			p.report(p.tokenAt[i], "bad-value", "", "the token %s is used for two usages, but robots.txt can have only one group for a token; use two tokens", quote(token))

@@ -26,14 +26,14 @@ type ruleReader struct {
 }
 
 var ruleFields = fields[*ruleReader]{
-	textKey("name", "the name of the rule in the output of explain, in logs and in comments", textShape("a short name", ""), (*parser).ruleName,
+	textKey("name", "the name of the rule in the output of explain, in logs, and in comments of robots.txt", textShape("a short name", ""), (*parser).ruleName,
 		func(r *ruleReader) *string { return &r.rule.Name }),
 	key("for", `the crawlers that the rule applies to: everyone, everyone-else, the name of a crawler, category:NAME, operator:NAME, purpose:NAME or signed:HOST, or a list of them`,
 		oneOrMore(audienceShape), readFor, func(w *printer, r *ruleReader) { w.names("for", texts(r.rule.For)) }).must(),
 	key("hosts", "the hosts that the rule applies to, such as www.example.com or *.example.com; the default is all hosts",
 		oneOrMore(textShape("a host name", `^[^/@]+$`)), readHosts,
 		func(w *printer, r *ruleReader) { w.texts("hosts", plainTexts(r.rule.Hosts)) }),
-	key("identity", "the identity that a client must have for the rule to apply; robots.txt ignores this key",
+	key("identity", "the identity that a client must have for the rule to apply; this key has no effect on robots.txt",
 		choiceShape("any", "not-impostor", "verified"), readIdentity,
 		func(w *printer, r *ruleReader) {
 			w.plainIf(r.rule.Identity != policy.DemandAny, "identity", r.rule.Identity.String())
@@ -59,7 +59,7 @@ var ruleFields = fields[*ruleReader]{
 		}),
 	key("intended", "the safety checks that this rule may fail, such as [blocks-search]; write true if the rule fails only one",
 		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.SafetyChecks()...))}}, readIntended, printIntended),
-	subMap("requests", "requests to the crawler, such as to delete all copies of a page; published only with action-requests: on, because ACAP 1.0 calls them not ready",
+	subMap("requests", "requests to the crawler, such as to delete all copies of a page. They are published only with action-requests: on, because ACAP 1.0 says that they are not ready for use",
 		requestFields, func(r *ruleReader) *ruleReader { return r }),
 	textKey("permissions-reference", "the address of further ACAP records (ACAP 1.0); besides this key, the rule can only have the keys for, hosts and name",
 		textShape("a path or an address", `^(/|https?://)`), (*parser).addressOrPath,

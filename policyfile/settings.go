@@ -71,7 +71,7 @@ func readEnforcement(p *parser, n *yaml.Node, spec *policy.Spec) {
 	}
 	for _, name := range []string{"status", "message", "retry-after"} {
 		if part := child(n, name); part != nil {
-			p.report(posOf(part), "bad-value", "", `"action: close" closes the connection without a response, so this key has no effect; delete one of the two`)
+			p.report(posOf(part), "bad-value", "", `"action: close" closes the connection without a response, so this key has no effect; delete one of the two keys`)
 			return
 		}
 	}
@@ -110,7 +110,7 @@ var publishFields = fields[*policy.Publish]{
 			word, _ := p.choice(n, "groups", "short", "all")
 			b.AllGroups = word == "all"
 		}, func(w *printer, b *policy.Publish) { w.plainIf(b.AllGroups, "groups", "all") }),
-	key("preamble", "a text for a comment at the start of robots.txt, such as a reservation of rights. Write one text for all hosts, or a map of hosts to texts, with \"*\" for all others",
+	key("preamble", "a text for a comment at the start of robots.txt, such as a reservation of rights. Write one text for all hosts, or a map of hosts to texts, with \"*\" for all other hosts",
 		shape{"anyOf": []any{textShape("lines of text", ""), namedShape("texts by host", hostKeyShape, textShape("lines of text", ""))}},
 		readPreamble, printPreamble),
 	key("lines", "other lines of robots.txt that are not in a group: Clean-param, which Yandex reads, and Host",

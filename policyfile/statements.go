@@ -216,10 +216,10 @@ func (p *parser) twice(first, s *policy.Statement) {
 	verdicts := map[bool]string{true: "allowed", false: "disallowed"}
 	switch {
 	case first.Allow != s.Allow:
-		p.report(s.Pos, "contradiction", "", "this rule contradicts itself: %s of %s is %s here%s and %s in line %d; delete one of the two",
+		p.report(s.Pos, "contradiction", "", "this rule contradicts itself: %s of %s is %s here%s and %s in line %d; delete one of the two entries",
 			s.Usage, quote(s.Pattern.String()), verdicts[s.Allow], through, verdicts[first.Allow], first.Pos.Line)
 	case !sameQualifiers(first.Qualifiers, s.Qualifiers):
-		p.report(s.Pos, "contradiction", "", "this rule contradicts itself: %s of %s is allowed here%s and in line %d with different qualifiers; delete one of the two",
+		p.report(s.Pos, "contradiction", "", "this rule contradicts itself: %s of %s is allowed here%s and in line %d with different qualifiers; delete one of the two entries",
 			s.Usage, quote(s.Pattern.String()), through, first.Pos.Line)
 	case through == "" && first.Resource == "" && first.Local == "" && first.Written == s.Written:
 		p.report(s.Pos, "listed-twice", "", "%s of %s is already %s in line %d; delete this entry", s.Usage, quote(s.Pattern.String()), verdicts[s.Allow], first.Pos.Line)

@@ -334,7 +334,7 @@ func counts(names map[string][]string, total map[string]int) []CategoryCount {
 	return counts
 }
 
-// crawlersThat returns the crawlers of a category for which the function "is" returns true. The argument may of "is"
+// crawlersThat returns the crawlers of a category for which the function "is" returns true. The argument "may" of "is"
 // tells whether the crawler may crawl a page that no rule mentions.
 func (x *summarizer) crawlersThat(k crawlers.Category, host string, is func(c *crawlers.Crawler, may bool) bool) (names []string) {
 	for _, c := range x.catalog.OfCategory(k) {

@@ -83,7 +83,7 @@ func TestsPass(tests []policy.Expectation, ds Diagnostics) claim.Claim {
 	if n := count[claim.CannotBeJudged]; n > 0 {
 		c.Gaps = append(c.Gaps, claim.Gap{
 			Name: "tests-not-run", Count: int64(n), What: english.Count(n, "test") + " could not be run, because there are too many combinations of crawlers and hosts",
-			Close: "write an address with a host instead of a path",
+			Close: "in the tests, write addresses with a host instead of paths",
 		})
 	}
 	return claim.Judge(testsPass, testsSubject{claim.Read(count[claim.Fails], c), len(tests)})

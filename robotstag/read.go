@@ -57,7 +57,7 @@ func (p Problem) String() string {
 	case Unread:
 		return fmt.Sprintf("%s: the upstream sent more than %d bytes; the rest, which begins with %q, was left out", p.Field, readLimit, p.Text)
 	case BadToken:
-		return fmt.Sprintf("the name %q is not valid in a header field; its rules were left out", p.Text)
+		return fmt.Sprintf("the crawler name %q is not valid in a header field; the rules for this crawler were left out", p.Text)
 	case NoRobotsTag:
 		return fmt.Sprintf("%s cannot name the crawler %q, so the rules for this crawler are only in %s", p.Field, p.Text, XRobotsTagField)
 	case RuleLost:

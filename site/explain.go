@@ -141,7 +141,7 @@ func (s *Site) Explain(q Question) *Explanation {
 	}
 	robots := s.explainRobots(query)
 	if e.AnyCase {
-		robots.Differs = append(robots.Differs, "robots.txt cannot express this, because crawlers distinguish letter case in it (RFC 9309 section 2.2.2)")
+		robots.Differs = append(robots.Differs, "robots.txt cannot express that letter case does not matter, because crawlers distinguish upper and lower case in paths (RFC 9309 section 2.2.2)")
 	}
 	e.Channels = []Channel{robots, s.explainHeaders(query), s.explainPage(query), s.explainEdge(query, &target, clients)}
 	if stated := slices.ContainsFunc(s.File.Spec.Rules, statesRights); stated || s.File.Spec.Publish.License != "" {

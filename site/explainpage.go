@@ -116,7 +116,7 @@ func (s *Site) headerDiffers(q policy.Query, sent robotsrule.Set) (differs []str
 	}
 	if extra := sent.Beyond(own); !extra.IsEmpty() {
 		differs = append(differs, fmt.Sprintf("%q in headers and meta tags also applies to this crawler, although the policy does not restrict it in this way. "+
-			"Headers and meta tags cannot exempt one crawler from the rules for everyone (\"headers tailored\" can do so in headers)", extra.String()))
+			"Headers and meta tags cannot exempt one crawler from the rules for everyone (with \"headers tailored\" in the Caddyfile, headers can)", extra.String()))
 	}
 	if info := s.Policy.CrawlerInfo(q.Crawler); q.Crawler != 0 && s.preferencesPublished() {
 		for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
@@ -149,7 +149,7 @@ func (s *Site) reasons(sources []robotstag.Source) []Reason {
 		}
 		reason := s.reason(src.Decision)
 		if src.Control {
-			reason.Says += ", so Caddy sends the control of the crawler's operator: " + src.Rules.String()
+			reason.Says += ", so Caddy sends the AI control that the crawler's operator offers: " + src.Rules.String()
 		}
 		c.add(reason)
 	}

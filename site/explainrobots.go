@@ -120,7 +120,7 @@ func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) stri
 			"Its token %q is not a valid product token (RFC 9309 section 2.2.1), and its operator does not document that it works in robots.txt; %s", d.Verdict, info.Token, s.byEdge(d))
 	case same(verified):
 		return fmt.Sprintf("for a client that is not verified, crawling is %s: "+
-			"robots.txt cannot ask for an identity, and addresses every client with that name", d.Verdict)
+			"robots.txt cannot ask for an identity, and addresses every client with the name of this crawler", d.Verdict)
 	case names != nil && same(purposeless):
 		return fmt.Sprintf("for a client that names a purpose (%s), crawling is %s: "+
 			"in robots.txt, rules for a purpose apply only to crawlers that no group names", strings.Join(names, ", "), d.Verdict)
@@ -171,6 +171,6 @@ func (s *Site) explainRecords(c *Channel, q policy.Query) {
 
 // disobeys quotes the documents of operators who do not follow robots.txt.
 var disobeys = map[crawlers.Honors]string{
-	crawlers.HonorsNo:            "it is known not to follow robots.txt",
-	crawlers.HonorsUserTriggered: "its operator says that it fetches the pages that a person asks for, whatever robots.txt says",
+	crawlers.HonorsNo:            "this crawler is known not to follow robots.txt",
+	crawlers.HonorsUserTriggered: "the operator of this crawler says that it fetches the pages that a person asks for, whatever robots.txt says",
 }

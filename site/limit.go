@@ -39,9 +39,9 @@ func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID)
 			who = s.Policy.CrawlerInfo(l.Crawler).Token
 			whose = "the requests of " + who
 		}
-		says := fmt.Sprintf("limits %s to %v, up to %d at once", whose, l, l.Burst)
+		says := fmt.Sprintf("limits %s to %v, or up to %d at once after a pause", whose, l, l.Burst)
 		if l.Delay {
-			says = fmt.Sprintf("limits %s to one in %v, up to %d at once, because crawl-delay is enforced", whose, l.Per, l.Burst)
+			says = fmt.Sprintf("limits %s to one in %v, or up to %d at once after a pause, because crawl-delay is enforced", whose, l.Per, l.Burst)
 		}
 		c.add(Reason{Place: s.Place(l.Pos), Rule: s.RuleName(l.Rule), Says: says})
 		switch {
@@ -51,7 +51,7 @@ func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID)
 			c.Summary = fmt.Sprintf("the request passes, unless %s makes more requests than %v. In that case, the answer is 429 Too Many Requests", who, l)
 			blocking++
 		case c.Summary == passes:
-			c.Summary = "the request passes, and the log says whether it exceeds the limit (enforce: log)"
+			c.Summary = "the request passes, and the log shows whether the request exceeds the limit (enforce: log)"
 		}
 	}
 }

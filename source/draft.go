@@ -12,7 +12,7 @@ import (
 
 // Draft is an unpublished text. A policy in a storage has at most one draft, which all editors share.
 type Draft struct {
-	Base string    `json:"base"` // the SHA-256 of the version that it changes, or "" if there is none
+	Base string    `json:"base"` // the SHA-256 of the version that the draft changes, or "" if there is none
 	Text string    `json:"text"`
 	Time time.Time `json:"time"` // time when the draft was saved
 	Signed

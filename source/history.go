@@ -104,7 +104,7 @@ func (s *Standing) GoBack(number int) (*Published, error) {
 	case v.SHA256 == s.SHA256:
 		return nil, fmt.Errorf("v%d is already the version in the storage", number)
 	case !s.served(v.SHA256):
-		return nil, fmt.Errorf("v%d cannot be restored, because no server is known to have served it; publish its text as a file", number)
+		return nil, fmt.Errorf("v%d cannot be restored, because no server is known to have served it; save its text in a file, and publish that file", number)
 	}
 	return v, nil
 }

@@ -23,13 +23,13 @@ import (
 // Errors of publishing.
 var (
 	// errReadOnly means that the source is not a storage.
-	errReadOnly = errors.New("only a policy in Caddy's storage can be published by this server; write the source of the policy as storage:KEY")
+	errReadOnly = errors.New("only a policy in Caddy's storage can be published by this server; write the source of the policy as storage:KEY in the Caddyfile")
 	// ErrOvertaken means that the storage has another version than the version to replace.
 	ErrOvertaken = errors.New("another version was published in the meantime")
 	// ErrStorage means that the storage failed during reading or writing.
 	ErrStorage = errors.New("storage error")
 	// ErrLockStays means that the version was published, but the lock in the storage could not be released.
-	ErrLockStays = errors.New("published, but the lock in Caddy's storage could not be released, so publishing the next version may have to wait")
+	ErrLockStays = errors.New("the version was published, but the lock in Caddy's storage could not be released, so publishing the next version may have to wait")
 )
 
 // Change is a text that should replace the text in a storage.

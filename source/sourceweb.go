@@ -47,7 +47,7 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 		return fmt.Errorf("the server redirected more than %d times", maxRedirects)
 	}
 	if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host {
-		return fmt.Errorf("the policy's address redirects to another server, %s://%s; if you trust that server, configure its address", r.URL.Scheme, r.URL.Host)
+		return fmt.Errorf("the policy's address redirects to another server, %s://%s; if you trust that server, configure the policy's address there", r.URL.Scheme, r.URL.Host)
 	}
 	return nil
 }

@@ -195,7 +195,7 @@ The exit code is:
   2  the log cannot be read
   3  the log cannot be judged, because it is not signed, or because it records a gap,
      such as events that were left out`
-	cmd.Flags().StringVar(&last, "last", "", "a copy of the log's signature (.sig) or time stamps (.stamps) that you keep in another place, or storage:KEY. The log must contain the line that this copy identifies")
+	cmd.Flags().StringVar(&last, "last", "", "a copy of the log's signature (.sig) or time stamps (.stamps) that you keep in another place, or storage:KEY for a copy in Caddy's storage. The log must contain the line that the copy identifies")
 	of.flags(cmd, "with --last storage:KEY: the configuration that sets the storage")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	verify.add(cmd.Flags())

@@ -20,13 +20,13 @@ func (l *linter) notPublished() {
 	only := channels.Only()
 	check := func(at policy.Pos, what string) {
 		if !only.On(&publish) {
-			l.report("not-published", at, fmt.Sprintf(`only %s can express %s, and %[1]s is off; write "%[3]s" under publish, or delete this`, only.Name, what, only.Records.SwitchOn))
+			l.report("not-published", at, fmt.Sprintf(`only %s can express %s, and %[1]s is off; write "%[3]s" under publish, or delete the key`, only.Name, what, only.Records.SwitchOn))
 		}
 	}
 	for i := range l.rules {
 		r := &l.rules[i]
 		if len(r.Requests) > 0 && publish.ActionRequests == policy.Off {
-			l.report("not-published", r.Requests[0].Pos, fmt.Sprintf(`requests are not published, because %s says that they are not ready for use. If you have agreed with the crawler's operator to use them, write "action-requests: on" under publish; otherwise delete this`, only.Document))
+			l.report("not-published", r.Requests[0].Pos, fmt.Sprintf(`the action requests of this rule are not published, because %s says that such requests are not ready for use. If you have agreed with the crawler's operator to use them, write "action-requests: on" under publish; otherwise delete them`, only.Document))
 		} else if len(r.Requests) > 0 {
 			check(r.Requests[0].Pos, "requests")
 		}
@@ -94,7 +94,7 @@ func (l *linter) eachQualified(visit func(rule int, s *policy.Statement)) {
 func (l *linter) timeLimits() {
 	l.eachQualified(func(_ int, s *policy.Statement) {
 		if limit := s.Qualifiers.TimeLimit; limit.Passed(l.Now) {
-			l.report("time-limit-passed", l.pos(s), fmt.Sprintf("the allow entry ended on %s, and %s has been disallowed since; choose a later date, or write it under disallow without time-limit", limit.Last.Format("2 January 2006"), s.Usage))
+			l.report("time-limit-passed", l.pos(s), fmt.Sprintf("the allow entry ended on %s, and %s has been disallowed since; choose a later date, or write the usage under disallow without time-limit", limit.Last.Format("2 January 2006"), s.Usage))
 		}
 	})
 }

@@ -38,17 +38,17 @@ func (l *linter) redundant() {
 		if t.s.Usage != s.Usage {
 			what = t.s.Usage.String() + " of " + what
 		}
-		l.report("changes-nothing", s.Pos, fmt.Sprintf("%s has no effect here: line %d already %s %s for %s; delete it", quote(s.Pattern.String()), t.s.Pos.Line, verdict, what, audienceText(&l.rules[t.rule])))
+		l.report("changes-nothing", s.Pos, fmt.Sprintf("%s has no effect here: line %d already %s %s for %s; delete it here", quote(s.Pattern.String()), t.s.Pos.Line, verdict, what, audienceText(&l.rules[t.rule])))
 		if len(l.problems) > n {
 			first[rule] = n
 		}
 	})
 	for at, more := range lines {
-		also := "as does 1 more line"
+		also := "1 more line of this rule also has no effect"
 		if more > 1 {
-			also = fmt.Sprintf("as do %d more lines", more)
+			also = fmt.Sprintf("%d more lines of this rule also have no effect", more)
 		}
-		l.problems[at].Message += fmt.Sprintf(" (%s of this rule)", also)
+		l.problems[at].Message += " (" + also + ")"
 	}
 }
 

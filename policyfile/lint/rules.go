@@ -74,7 +74,7 @@ func (l *linter) crawlDelay() {
 			if len(names) > 1 {
 				ignores, it = "ignore", "them"
 			}
-			l.report("crawl-delay-ignored", r.CrawlDelayPos, fmt.Sprintf("%s %s crawl-delay; slow %s down in the operator's own tools for website owners, or with \"limit\" on the server",
+			l.report("crawl-delay-ignored", r.CrawlDelayPos, fmt.Sprintf("%s %s crawl-delay; slow %s down in the operator's own tools for website owners, or write \"limit\" in this rule",
 				english.Some(names, shown), ignores, it))
 		}
 	}
@@ -105,7 +105,7 @@ func (l *linter) searchLimits() {
 			}
 		}
 		if len(names) > 0 {
-			l.report(effect.SafetyLimits, at, fmt.Sprintf(`this does not limit %s, because search engines that get 429 drop pages from their results after a while. To limit them anyway, write "intended: [%s]" in this rule`, english.Some(names, shown), effect.SafetyLimits))
+			l.report(effect.SafetyLimits, at, fmt.Sprintf(`this line does not limit %s, because search engines that get 429 drop pages from their results after a while. To limit them anyway, write "intended: [%s]" in this rule`, english.Some(names, shown), effect.SafetyLimits))
 		}
 	}
 }

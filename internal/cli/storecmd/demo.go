@@ -39,7 +39,7 @@ func demoCommand() *cobra.Command {
 			case len(args) > 1:
 				return errors.New("too many arguments; write only one directory, the one after \"activity\" in the Caddyfile")
 			case len(args) == 1 && file == "":
-				return fmt.Errorf("add --policy with the policy of the server that uses %s, or leave out the directory to use the policy of the demo", args[0])
+				return fmt.Errorf("add --policy with the policy file of the server that uses the directory %s, or leave out the directory to use the policy of the demo", args[0])
 			case len(args) == 1:
 				dir = args[0]
 			}
@@ -76,13 +76,13 @@ func demoCommand() *cobra.Command {
 			}
 			made := fmt.Sprintf("%s now has %s made-up requests from %d days.\n", dir, english.Number(n), o.Days)
 			if folder == nil {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%sTo look at them, run Caddy with this in its global options, and open http://localhost:2020/\n\n\trobots_policy {\n\t\tactivity %s\n\t\tconsole\n\t}\n", made, dir)
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%sTo look at them, run Caddy with these lines in its global options, and open http://localhost:2020/\n\n\trobots_policy {\n\t\tactivity %s\n\t\tconsole\n\t}\n", made, dir)
 				return err
 			}
 			if err := folder.write(o.Hosts); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%sTo look at them, run this, and open http://%s/\n\n\tcaddy run --config %s\n\nDelete the folder %s when you have seen enough.\n", made, folder.console, filepath.Join(demoName, "Caddyfile"), demoName)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%sTo look at them, run this command, and open http://%s/\n\n\tcaddy run --config %s\n\nDelete the folder %s when you have seen enough.\n", made, folder.console, filepath.Join(demoName, "Caddyfile"), demoName)
 			return err
 		})
 	cmd.Long = `
@@ -98,9 +98,9 @@ its Caddyfile, and --policy is the server's policy file.`
   caddy robots-policy demo /var/lib/caddy/activity --policy /etc/caddy/site-policy.yaml`
 	cmd.Flags().StringVar(&file, "policy", "", "the policy file to apply to the requests (default: the demo's own policy)")
 	cmd.Flags().StringVar(&o.Name, "source", "", "with DIR: the source of the policy as the server's Caddyfile names it, such as storage:KEY (default: the path given with --policy)")
-	cmd.Flags().Float64Var(&o.Share, "share", 1, "the number of requests: 2 means twice as many as usual, 0.5 half as many")
+	cmd.Flags().Float64Var(&o.Share, "share", 1, "the number of requests, compared with the default: 2 means twice as many, 0.5 half as many")
 	cmd.Flags().StringSliceVar(&o.Hosts, "host", o.Hosts, "the hosts of the requests, the busiest first")
-	cmd.Flags().IntVar(&o.Days, "days", o.Days, "the number of days with requests")
+	cmd.Flags().IntVar(&o.Days, "days", o.Days, "the number of days that the requests cover")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "the seed of the random requests; with another number, the requests are different")
 	return cmd
 }

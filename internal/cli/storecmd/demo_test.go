@@ -89,7 +89,7 @@ func TestDemoFolder(t *testing.T) {
 	if out, err = run(); err == nil || !strings.Contains(out, "already has an activity database") {
 		t.Errorf("a second time: %v\n%s", err, out)
 	}
-	if out, err = run("activity"); err == nil || !strings.Contains(out, "add --policy with the policy of the server that uses activity") {
+	if out, err = run("activity"); err == nil || !strings.Contains(out, "add --policy with the policy file of the server that uses the directory activity") {
 		t.Errorf("a directory without a policy: %v\n%s", err, out)
 	}
 	if out, err = run("activity", "--policy", "caddy-demo/site-policy.yaml"); err != nil || !strings.Contains(out, "activity activity") {

@@ -50,10 +50,10 @@ func forgetCommand() *cobra.Command {
 				if err := apply(ctx, out, clickHouse, statements); err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(out, "ClickHouse deletes the rows within minutes. But the other servers of the fleet still have their rows of today, and send them to ClickHouse again. To delete these too, run this command with --clickhouse on each of these servers.")
+				_, err = fmt.Fprintln(out, "ClickHouse deletes the rows within minutes. But the other servers of the fleet still have today's rows in their activity databases, and send them to ClickHouse again. To delete these rows too, run this command with --clickhouse on each of these servers.")
 				return err
 			}
-			_, err = fmt.Fprintf(out, "This server has sent totals to ClickHouse. To delete them there, add --clickhouse, or run this in ClickHouse:\n%s;\n", strings.Join(statements, ";\n"))
+			_, err = fmt.Fprintf(out, "This server has sent totals to ClickHouse. To delete the same rows there, add --clickhouse, or run these statements in ClickHouse:\n%s;\n", strings.Join(statements, ";\n"))
 			return err
 		})
 	cmd.Long = `
