@@ -96,7 +96,7 @@ var behindDesc = prometheus.NewDesc("caddy_robots_policy_fleet_database_behind_s
 	"How many seconds ago ClickHouse last had all totals of this server's activity database; 0 if it has all of them now.", nil, nil)
 
 var claimDesc = prometheus.NewDesc("caddy_robots_policy_claims",
-	"Claims that the server checks. The series with the present outcome of a claim (holds, fails, or cannot be judged) is 1, and the other two are 0. evidence-whole: the evidence log is complete and signed. evidence-last: the log has the line that was last copied to Caddy's storage. lists-current: no list of addresses or keys is out of date. none-unrecorded: no request is missing from the totals of this server. sent-all: ClickHouse has all totals of this server.", []string{"claim", "outcome"}, nil)
+	"Claims that the server checks. The series with the present outcome of a claim (holds, fails, or cannot be judged) is 1, and the other two are 0. evidence-whole: the evidence log is complete and signed. evidence-last: the evidence log still has the last line that the server copied to Caddy's storage. lists-current: no list of addresses or keys is out of date. none-unrecorded: no request is missing from the totals of this server. sent-all: ClickHouse has all totals of this server.", []string{"claim", "outcome"}, nil)
 
 // claimsTimeout limits the time for the claims of the activity database in one scrape.
 const claimsTimeout = 2 * time.Second
