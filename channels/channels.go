@@ -175,7 +175,7 @@ func At(p *policy.Publish, path string) *Channel {
 }
 
 // Only returns the channel with ACAP records. No other channel can express license requests, references to other
-// records, purposes, the usage "other", or qualifiers for which search engines do not have a rule.
+// records, purposes, the usage "other", or qualifiers that have no robots rule of search engines.
 func Only() *Channel { return &records }
 
 // Documents returns the channels with documents.

@@ -96,7 +96,7 @@ func reserved(p *policy.Policy, u policy.Usage, now time.Time) (on bool, but str
 	return true, ""
 }
 
-// exception describes an exception to a reservation: the crawlers, host and path for which the usage is not disallowed.
+// exception describes an exception to a reservation: the crawlers, host and path whose usage is not disallowed.
 // by is the rule that allows it, or nil.
 func exception(p *policy.Policy, class *policy.Class, purpose string, host policy.Host, pattern pathpattern.Pattern, by *policy.Rule) string {
 	names := make([]string, 0, len(class.Crawlers))

@@ -138,8 +138,8 @@ rules:
 	}
 }
 
-// A warning is logged in two cases: the policy or a matcher blocks impostors although the server cannot detect them, or
-// the name in a matcher is similar to the name of a known crawler.
+// A warning is logged if the policy or a matcher blocks impostors, but the server cannot detect them. A warning is also
+// logged if the name in a matcher is similar to the name of a known crawler.
 func TestEdgeWarnings(t *testing.T) {
 	const asks = "version: 1\nenforcement: {impostors: block}\nrules: [{for: everyone, disallow: {crawl: /x/}}]\n"
 	const fake = "@fake crawler any impostor"

@@ -14,8 +14,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// A crawler is only recorded as having read robots.txt if it sends a GET request and gets the file. Requests with HEAD
-// or POST do not count as reads. If the server closes the connection without an answer, the recorded request has no
+// The recorder notes that a crawler has read robots.txt only if the crawler sends a GET request and gets the file.
+// Requests with HEAD or POST are not reads. If the server closes the connection without an answer, the recorded request has no
 // status.
 func TestVisitsThatReadNothing(t *testing.T) {
 	s, _ := startRecordingWith(t, strings.Replace(visitsPolicy, "{mode: block}", "{mode: block, action: close}", 1), http.NotFoundHandler())

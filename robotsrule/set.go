@@ -345,8 +345,8 @@ func (s Set) WithoutEmbedding() Set {
 	return s
 }
 
-// Beyond returns the rules of s that add something to t. It is the smallest set r for which the Union of r and t equals
-// the Union of s and t.
+// Beyond returns the rules of s that add something to t. If r is the result, the Union of r and t equals the Union of s
+// and t, and r is the smallest set with this property.
 func (s Set) Beyond(t Set) Set {
 	d := s.Union(t)
 	d.flags &^= t.flags

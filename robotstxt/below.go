@@ -29,8 +29,8 @@ func (f *File) Below(p *policy.Policy) *Below {
 	return f.over(p)
 }
 
-// Notes returns notes about the lines of the file that the policy does not take over, or to which it gives another
-// meaning.
+// Notes returns notes about the lines of the file that the policy does not take over, or that have another meaning in
+// the policy.
 func (b *Below) Notes() []Note { return b.File.LeftOut(StatedBy(b.Policy)) }
 
 // BelowClosed is like Below, but uses a shorter file without Allow lines.

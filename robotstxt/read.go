@@ -285,7 +285,7 @@ func (r *reader) wrong(format string, args ...any) {
 	r.file.notes = append(r.file.notes, Note{Line: r.number, Message: fmt.Sprintf(format, args...), Wrong: true, Cause: format})
 }
 
-// keys holds the keys that are recognized only if they are written in full, unlike the keys in prefixes.
+// keys holds the keys that have to be written in full, unlike the keys in prefixes.
 var keys = map[string]string{
 	"crawl-delay": "crawl-delay", "crawldelay": "crawl-delay",
 	"content-signal": "content-signal", "content-usage": "content-usage",

@@ -97,9 +97,8 @@ type excerptLine struct {
 	Excerpt *Excerpt `json:"excerpt"`
 }
 
-// WriteExcerpt writes an excerpt of a log. Its first line is head. After this line, it contains the events for which
-// fits returns true, as unchanged lines of the log. WriteExcerpt returns the signature of the excerpt, or nil if key is
-// nil.
+// WriteExcerpt writes an excerpt of a log. Its first line is head. After this line, it contains the events that
+// fits accepts, as unchanged lines of the log. WriteExcerpt returns the signature of the excerpt, or nil if key is nil.
 func WriteExcerpt(w io.Writer, dir string, head Excerpt, key ed25519.PrivateKey, fits func(*Event) bool) (signature []byte, err error) {
 	if err := readLines(dir, func(_ string, _ []byte, e *Event, _ string) error {
 		if head.Log = e.Seq; fits(e) {

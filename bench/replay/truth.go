@@ -22,7 +22,7 @@ type truth struct {
 	cells map[cell]*counted
 }
 
-// cell identifies requests that are counted together.
+// cell identifies a group of requests. The requests of a cell are counted together.
 type cell struct {
 	agent   *agent
 	section string

@@ -108,7 +108,7 @@ func checkCommand() *cobra.Command {
 		}))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and what crawlers may do, as JSON")
 	cmd.Flags().BoolVar(&long, "explain", false, "print a longer summary: all groups of hosts that have different rules, and up to 50 paths after each label such as \"may not crawl\"")
-	cmd.Flags().StringVar(&against, "against", "", "read a list of crawlers from this `FILE`, and show which of them may crawl the site's front page; the list is JSON, YAML, or has one User-Agent per line")
+	cmd.Flags().StringVar(&against, "against", "", "show which crawlers in this `FILE` may crawl the site's front page; the FILE is a JSON or YAML list, or has one User-Agent per line")
 	cmd.Flags().StringVar(&field, "field", "", "with --against, if the entries of the list have several fields: the field with the User-Agents or names, such as instances.accepted")
 	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&config, "config", "", "a Caddyfile: warn if the policy needs identity checks that the option \"verify\" in the Caddyfile does not switch on")

@@ -79,7 +79,7 @@ func reportOf(q evidence.Question, logs []evidence.Checked, byKey, byAuthority b
 		for j := range p.Served {
 			document(&p.Served[j].Document)
 		}
-		add(p.ID, "The policy file of "+p.Label()+", from which these follow", p.Text)
+		add(p.ID, "The policy file of "+p.Label()+", the source of these texts", p.Text)
 	}
 	violated := map[string]bool{}
 	note := func(i activity.Identity) {

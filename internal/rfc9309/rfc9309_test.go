@@ -111,7 +111,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// For URLs that are not normalized, the answers are the same as from Google's parser.
+// For URLs without normalization, the answers are the same as from Google's parser.
 func TestAsSent(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 9))

@@ -313,7 +313,7 @@ func TestConvertContradictoryACAP(t *testing.T) {
 	}
 }
 
-// The policy that is made from a file has no warnings, and does not differ from the file. If the policy is rendered and
+// The policy from a converted file has no warnings, and does not differ from the file. If the policy is rendered and
 // converted again, the result is the same policy.
 func TestConvertIsAFixedPoint(t *testing.T) {
 	patterns := []string{"../../../robotstxt/testdata/import/*.txt", "../../../robotstxt/testdata/sites/*.txt"}

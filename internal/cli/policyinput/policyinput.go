@@ -21,7 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// maxRead limits the number of bytes that are read from a file. It is larger than all size limits, because an error
+// maxRead is the maximum number of bytes to read from a file. It is larger than all size limits, because an error
 // message about a file that is too large states the size of the file.
 const maxRead = 64 << 20
 
