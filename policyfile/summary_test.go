@@ -116,6 +116,18 @@ func TestSummaryOfPreferences(t *testing.T) {
 	}
 }
 
+// A row comes before the row that it refers to, so it names that row.
+func TestSummaryNamesTheExceptions(t *testing.T) {
+	f, ds := Load("p.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n"))
+	if f == nil {
+		t.Fatal(ds)
+	}
+	const want = "  may crawl:         everyone except the crawlers after \"may not crawl:\"\n"
+	if got := SummaryText(f.Summary(testNow), nil, true); !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // The test replaces the numbers of crawlers in a summary with N, because they change with the catalog.
 func TestSummaryText(t *testing.T) {
 	t.Parallel()

@@ -108,7 +108,11 @@ func (s *HostSummary) rows(brief, alone bool) (rows []SummaryRow) {
 		case !brief || len(who.crawlers) < len(others.crawlers) || len(who.crawlers) == len(others.crawlers) && !not:
 			add(crawl.label(not), who.list(), false)
 		case alone:
-			add(crawl.label(not), "everyone else", false)
+			text := "everyone else"
+			if !not { // the next row lists the others
+				text = `everyone except the crawlers after "` + crawl.label(true) + `"`
+			}
+			add(crawl.label(not), text, false)
 		}
 		s.addPaths(crawl, not, add)
 	}

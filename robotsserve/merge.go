@@ -3,6 +3,7 @@
 package robotsserve
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -51,8 +52,22 @@ func drawMerged(p *policy.Policy, host string, other *robotstxt.File) (l *layout
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
 			"the robots.txt of the site has too many groups. With them, the merged robots.txt would be larger than the %d KiB that crawlers read, or merging would take too long. So the merged file disallows everything for %d crawlers that the site's file names; shorten that file, or import it into the policy", robotstxt.MaxSize>>10, d.shut))
 	}
+	if errors.Is(other.Unreadable(), robotstxt.ErrUTF16) && disallows(other) {
+		problems = append(problems, policy.NewProblem(policy.Warning, "merge-new-encoding", policy.Pos{},
+			"the site's robots.txt is in UTF-16, which crawlers cannot read, so they could fetch all paths that it disallows. The merged robots.txt is in UTF-8, so it now disallows these paths; to keep them open, delete the Disallow lines from the site's file"))
+	}
 	return l, d, problems, below.Notes()
 }
+
+// disallows reports whether a file has an effective Disallow line.
+func disallows(f *robotstxt.File) bool {
+	return slices.ContainsFunc(f.Groups, func(g *robotstxt.Group) bool {
+		return slices.ContainsFunc(g.Decisive(), func(r robotstxt.Rule) bool { return !r.Allow })
+	})
+}
+
+// AboutMerge reports whether a problem of Merge is about the combination of both files, not about the policy.
+func AboutMerge(p policy.Problem) bool { return strings.HasPrefix(p.Code, "merge-") }
 
 // fit renders a policy merged with the site's own file, below. If the result is larger than crawlers read, fit tries
 // again with less room for groups.

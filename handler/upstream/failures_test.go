@@ -233,13 +233,39 @@ func TestPagesInTheLog(t *testing.T) {
 				if len(all) != 2 {
 					t.Errorf("%d lines, want 2: %v", len(all), all)
 				}
-				const want = `: this is a web page, not a robots.txt (Content-Type: "text/plain")`
+				const want = `this is a web page, not a robots.txt (Content-Type: "text/plain")`
 				for _, line := range all {
-					if !strings.HasSuffix(fmt.Sprint(line.ContextMap()["error"]), want) {
+					if fmt.Sprint(line.ContextMap()["error"]) != want {
 						t.Errorf("%v", line)
 					}
 				}
 			})
+		})
+	}
+}
+
+// Crawlers cannot read a file in UTF-16. The merged file is in UTF-8, so it disallows paths that crawlers could fetch
+// until then. The log warns about that. It also warns about lines that have no effect.
+func TestWarningsAboutTheMergedFile(t *testing.T) {
+	for name, c := range map[string]struct{ file, message, problem string }{
+		"UTF-16":               {"\xff\xfe" + strings.Join(strings.Split("User-agent: *\nDisallow: /theirs/\n", ""), "\x00") + "\x00", "the robots.txt that crawlers receive differs", "now disallows"},
+		"UTF-16, nothing new":  {"\xff\xfe" + strings.Join(strings.Split("User-agent: *\nAllow: /theirs/\n", ""), "\x00") + "\x00", "", ""},
+		"UTF-8":                {"User-agent: *\nDisallow: /theirs/\n", "", ""},
+		"a path without slash": {"User-agent: *\nDisallow: theirs\n", "has no effect", "theirs"},
+		"Noindex":              {"User-agent: *\nNoindex: /theirs/\nDisallow: /a\n", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			core, logged := observer.New(zap.WarnLevel)
+			s.logger = zap.New(core)
+			s.get(t, "www.example.com", responds(200, c.file, "Content-Type", "text/plain"))
+			all := logged.All()
+			if c.message == "" && len(all) == 0 {
+				return
+			}
+			if len(all) != 1 || c.message == "" || all[0].Level != zap.WarnLevel || !strings.Contains(all[0].Message, c.message) || !strings.Contains(fmt.Sprint(all[0].ContextMap()["problem"]), c.problem) {
+				t.Errorf("%+v", all)
+			}
 		})
 	}
 }
@@ -291,11 +317,14 @@ func TestFailuresAreLogged(t *testing.T) {
 			{"a.example", fails(502), true},
 			{"a.example", fails(502), false},
 			{"b.example", fails(404), false},
+			{"c.example", fails(403), true},
 			{"b.example", fails(500), true},
 		} {
 			s.get(t, c.host, c.next)
 			if all := logged.TakeAll(); len(all) == 1 != c.logs || len(all) > 1 {
 				t.Errorf("%d: %d log lines, want one: %v", i, len(all), c.logs)
+			} else if c.logs && strings.Contains(fmt.Sprint(all[0].ContextMap()["error"]), "no such file") {
+				t.Errorf("%d: the log says that there is no file: %v", i, all[0].ContextMap())
 			}
 			time.Sleep(2 * time.Minute)
 		}

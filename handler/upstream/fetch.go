@@ -20,15 +20,24 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// errNone means that the upstream has no such file. It is not a failure.
+// errNone means that the upstream has no such file. It is not a failure. Errors for which a file is treated as missing,
+// although there is a response, wrap errNone without its text.
 var errNone = errors.New("there is no such file")
 
 // errDenied means that the upstream does not answer this request. A file that it served earlier stays in use. Caddy
 // sends the request in the name of a client, so the upstream may have denied only this client.
-var errDenied = errors.New("access denied")
+var errDenied error = deniedError{}
+
+type deniedError struct{}
+
+func (deniedError) Error() string { return "access denied" }
+
+func (deniedError) Is(target error) bool { return target == errNone }
 
 // otherDocumentError means that the upstream did not answer with the file, but for example with a maintenance page.
 type otherDocumentError struct{ error }
+
+func (otherDocumentError) Is(target error) bool { return target == errNone }
 
 func isOther(err error) bool {
 	_, ok := errors.AsType[otherDocumentError](err)
@@ -118,7 +127,7 @@ func statusError(status int) error {
 	case status == http.StatusNotFound || status == http.StatusGone:
 		return fmt.Errorf("%w: %w", errNone, err)
 	case status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
-		return fmt.Errorf("%w: %w: %w", errNone, errDenied, err)
+		return fmt.Errorf("%w: %w", errDenied, err)
 	}
 	return err
 }
@@ -189,7 +198,7 @@ func (rec *recorder) file(reject func(string, []byte) error, cut func([]byte) []
 	}
 	kind := rec.sent.Get("Content-Type")
 	if err := reject(kind, body); err != nil {
-		return nil, fmt.Errorf("%w: %w (Content-Type: %q)", errNone, otherDocumentError{err}, kind)
+		return nil, fmt.Errorf("%w (Content-Type: %q)", otherDocumentError{err}, kind)
 	}
 	return body, nil
 }

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
@@ -19,13 +20,13 @@ func (c *Cache[T]) LogMerge(host string) func([]policy.Problem, []robotstxt.Note
 			}
 		}
 		for _, p := range problems {
-			if p.Code == "merge-too-large" {
-				c.logger.Error("robots.txt is too large after merging with the upstream's robots.txt", zap.String("host", host), zap.String("problem", p.Message))
+			if robotsserve.AboutMerge(p) {
+				c.logger.Warn("after the merge with the upstream's robots.txt, the robots.txt that crawlers receive differs from what both files say", zap.String("host", host), zap.String("problem", p.Message))
 			}
 		}
 		for _, n := range notes {
 			if n.Wrong && c.wrong.First(host+" "+n.Message) {
-				c.logger.Error("the upstream's robots.txt has a line that is left out", zap.String("host", host), zap.Int("line", n.Line), zap.String("problem", n.Message))
+				c.logger.Warn("a line of the upstream's robots.txt has no effect", zap.String("host", host), zap.Int("line", n.Line), zap.String("problem", n.Message))
 			}
 		}
 		if len(notes) == 0 {

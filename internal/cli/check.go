@@ -249,6 +249,9 @@ func renderMerged(cmd *cobra.Command, p *policy.Policy, host string, file *robot
 		if pr.Severity == policy.Error {
 			return "", fmt.Errorf("%s cannot be merged: %s", file.Name, pr.Message)
 		}
+		if robotsserve.AboutMerge(pr) {
+			writeNote(cmd.ErrOrStderr(), file.Name, 0, "warning: "+pr.Message)
+		}
 	}
 	return string(f.Body), nil
 }

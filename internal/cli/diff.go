@@ -200,7 +200,7 @@ func statedSettings(all []compare.Setting, oldRobots, newRobots bool) (stated []
 
 // spellings reports whether only the text of robots.txt changes, but not its meaning.
 func (d *difference) spellings() bool {
-	return d.Empty() && (d.RobotsTxt || d.Questions != nil && d.Questions.Spellings > 0)
+	return d.Empty() && !d.contradicted() && (d.RobotsTxt || d.Questions != nil && d.Questions.Spellings > 0)
 }
 
 // undecided reports whether there may be further differences, because a comparison was not complete.
@@ -213,25 +213,59 @@ func (d *difference) contradicted() bool {
 	return len(d.Changes) == 0 && d.Questions != nil && d.Questions.Differ > d.Questions.Spellings
 }
 
-// WriteText writes the changes and, if present, the result in Questions.
+// kinds names what changes according to the independent parser: decisions, preferences or both. It does not name paths
+// that only have another spelling.
+func (d *difference) kinds() []string {
+	q, preferences := d.Questions, 0
+	for i := range q.Differences {
+		if c := &q.Differences[i]; c.Usage != "" {
+			preferences += len(c.Crawlers)
+		}
+	}
+	var kinds []string
+	if q.Differ-q.Spellings > preferences {
+		kinds = append(kinds, "decisions about crawling")
+	}
+	if preferences > 0 {
+		kinds = append(kinds, "preferences about AI or search")
+	}
+	return kinds
+}
+
+// WriteText writes a conclusion from both comparisons, and then the changes.
 func (d *difference) WriteText(w io.Writer) error {
 	q := d.Questions
+	var conclusion string
 	switch {
-	case q == nil || !d.Empty() || q.Complete && q.Differ == 0:
-		if err := d.Diff.WriteText(w); err != nil || q == nil {
+	case q == nil:
+		return d.Diff.WriteText(w)
+	case d.contradicted():
+		kinds := english.List(d.kinds(), "and")
+		conclusion = strings.ToUpper(kinds[:1]) + kinds[1:] + " change. Only a second, independent parser of robots.txt finds this, because it reads the files themselves, not a conversion to a policy."
+	case len(d.Changes) == 0 && !q.Complete:
+		conclusion = "The comparison of the policies finds no changed decisions. But the files are too large to compare completely with a second, independent parser of robots.txt."
+	case d.Empty() && d.Complete && q.Differ > 0:
+		_, err := fmt.Fprintf(w, "All decisions and settings remain the same, but robots.txt lists other spellings of paths.\nChecked with an independent parser of robots.txt: %s.\n", q.Sentence())
+		return err
+	default:
+		if err := d.Diff.WriteText(w); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(w, "Checked with an independent parser of robots.txt: %s.\n", q.Sentence())
 		return err
-	case q.Same().Holds():
-		_, err := fmt.Fprintf(w, "All decisions and settings remain the same, but robots.txt lists other spellings of paths.\nChecked with an independent parser of robots.txt: %s.\n", q.Sentence())
-		return err
-	case q.Differ == q.Spellings:
-		fmt.Fprintln(w, "The decisions for crawlers and paths are the same. But the files are too large to compare with a second, independent parser of robots.txt.")
-	default:
-		fmt.Fprintln(w, "The decisions for crawlers and paths are the same. But a second, independent parser of robots.txt, which also compares paths as they are written, finds differences.")
 	}
-	return q.WriteText(w)
+	if _, err := fmt.Fprintln(w, conclusion); err != nil {
+		return err
+	}
+	if err := q.WriteText(w); err != nil || len(d.Settings) == 0 {
+		return err
+	}
+	settings := "\nSettings:\n"
+	for i := range d.Settings {
+		settings += "  " + d.Settings[i].String() + "\n"
+	}
+	_, err := io.WriteString(w, settings)
+	return err
 }
 
 // hostOf returns the host of a URL, or "" for files.

@@ -27,11 +27,18 @@ func TestDiff(t *testing.T) {
 	all := write("all.txt", "User-agent: *\nDisallow: /b\n\nUser-agent: everyone\nDisallow: /b\nDisallow: /a\n\nUser-agent: everyone-else\nDisallow: /b\n")
 	allOpen := write("all-open.txt", "User-agent: *\nDisallow: /b\n\nUser-agent: everyone\nDisallow: /b\n\nUser-agent: everyone-else\nDisallow:\n")
 	allNamed := write("all-named.yaml", string(mustImport(t, all)))
+	signal := write("signal.txt", "User-agent: *\nContent-Signal: ai-input=no\nDisallow: /x\n\nUser-agent: GPTBot\nDisallow: /gpt\n\nUser-agent: ClaudeBot\nDisallow: /claude\n")
+	signalPolicy := write("signal.yaml", string(mustImport(t, signal)))
+	signalLess := write("signal-less.yaml", strings.Replace(string(mustImport(t, signal)), "version: 1\n", "version: 1\nenforcement: {message: no}\n", 1))
+	both := write("both.txt", "\xff\xfe"+strings.Join(strings.Split("User-agent: *\nDisallow: /x\nContent-Signal: ai-input=no\n", ""), "\x00")+"\x00")
+	bothRead := write("both.yaml", "version: 1\nrules:\n  - for: everyone-else\n    disallow: {crawl: /x, ai-use: /}\npublish: {content-signal: on, content-usage: off}\n")
+	const sameWords = "remain the same"
 	for name, tt := range map[string]struct {
 		args  []string
 		stdin string
 		fails bool
 		has   []string
+		not   string
 	}{
 		"the same":                                  {args: []string{old, old}, has: []string{"Nothing changes.\n"}},
 		"AI loses":                                  {args: []string{old, ai}, has: []string{"Others lose:\n  GPTBot may no longer crawl the whole site (disallowed before: /admin/)\n"}},
@@ -49,7 +56,10 @@ func TestDiff(t *testing.T) {
 		"a file and its import":                     {args: []string{spelled, imported}, has: []string{"All decisions and settings remain the same, but robots.txt lists other spellings of paths.\n"}},
 		"a file and its import, any":                {args: []string{"--fail-on", "any", spelled, imported}, fails: true},
 		"a file and its import, others":             {args: []string{"--fail-on", "decisions,settings", spelled, imported}},
-		"a group that import leaves out":            {args: []string{long, noLong}, has: []string{"But a second, independent parser of robots.txt, which also compares paths as they are written, finds differences.\n"}},
+		"a group that import leaves out":            {args: []string{long, noLong}, has: []string{"Decisions about crawling change. Only a second, independent parser of robots.txt finds this, because it reads the files themselves, not a conversion to a policy.\n"}, not: sameWords},
+		"a preference":                              {args: []string{signal, signalPolicy}, has: []string{"Preferences about AI or search change. Only a second,", "\n  the policy's robots.txt states ai-input=no for / and GPTBot and ClaudeBot; " + signal + " states no preference about it\n"}, not: "ai-use"},
+		"a preference and a setting":                {args: []string{signal, signalLess}, has: []string{"Preferences about AI or search change. Only a second,", "\nSettings:\n  enforcement.message: none → no\n"}, not: "No decision changes"},
+		"a file in UTF-16":                          {args: []string{both, bothRead}, fails: true, has: []string{"Decisions about crawling and preferences about AI or search change. Only", "\n  the policy's robots.txt:2 disallows /x"}, not: "both.yaml:"},
 		"a group that import leaves out, decisions": {args: []string{"--fail-on", "decisions", long, noLong}, fails: true},
 		"crawlers called everyone":                  {args: []string{allOpen, all}, has: []string{"\n  crawler:everyone may no longer crawl /a", "\n  crawler:everyone-else may no longer crawl /b"}},
 		"crawlers called everyone, imported":        {args: []string{"--fail-on", "any", all, allNamed}, has: []string{"Nothing changes."}},
@@ -62,6 +72,9 @@ func TestDiff(t *testing.T) {
 			out, errOut, err := execute(diffCommand(), tt.stdin, tt.args...)
 			if (err != nil) != tt.fails {
 				t.Errorf("error %v\n%s%s", err, out, errOut)
+			}
+			if tt.not != "" && strings.Contains(out+errOut, tt.not) {
+				t.Errorf("%q in:\n%s%s", tt.not, out, errOut)
 			}
 			for _, has := range tt.has {
 				if !strings.Contains(out+errOut, has) {

@@ -26,6 +26,7 @@ func TestCommandsKnowTheFileBelow(t *testing.T) {
 	silent := write("silent.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n")
 	crossing := write("crossing.txt", "User-agent: *\nDisallow: *a$\nAllow: /a$\nDisallow: /b:c\n")
 	page := write("page.txt", "<!doctype html><p>hello")
+	wide := write("wide.txt", "\xff\xfe"+strings.Join(strings.Split("User-agent: *\nDisallow: /cart/\n", ""), "\x00")+"\x00")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("User-agent: *\nDisallow: /cart/\n"))
 	}))
@@ -50,6 +51,7 @@ func TestCommandsKnowTheFileBelow(t *testing.T) {
 		"explain, preferences":      {[]string{"explain", silent, "--merge", others, "--agent", "Foo", "https://a.example/x"}, false, "Content-Signal: ai-train=no"},
 		"explain, their lines":      {[]string{"explain", silent, "--merge", others, "--agent", "Foo", "https://a.example/x"}, false, "the site's own robots.txt:5 (" + others + "), group \"User-agent: *\", has the line \"Content-Signal: ai-train=no\""},
 		"render, a test":            {[]string{"render", "--merge", own, tested}, false, "Disallow: /cart/"},
+		"render, UTF-16":            {[]string{"render", "--merge", wide, silent}, false, "so it now disallows these paths"},
 		"replay, a test":            {[]string{"replay", "--merge", own, tested, log}, false, "1 request"},
 		"check, alone":              {[]string{"check", tested}, true, "Googlebot may not crawl /cart/"},
 		"check, a failing test":     {[]string{"check", "--merge", closed, tested}, true, "Bingbot may not crawl /cart/, because of the site's own robots.txt:2 (" + closed + "); change that line, or the test"},

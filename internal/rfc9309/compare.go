@@ -27,7 +27,7 @@ type Difference struct {
 	Stated   int      // the first line of the old file that states the new preference, for any crawler, or 0
 	Path     string   // one of the paths, preferably one without "%"
 	Asked    []string // all of the paths
-	Old, New Answer
+	Old, New Answer   // New.Line is 0 if the crawlers read the preference in different lines
 }
 
 // Laxer reports whether the second file allows a path that the first file disallows.
@@ -107,7 +107,7 @@ func (c *Comparison) answers(q question, crawlers []string, old, now Answer, at 
 	if q.usage == "" {
 		key.path, key.crawler = "", crawlers[0]
 	} else {
-		key.now.Line = 0 // each group repeats the line
+		key.now.Line = 0 // the groups repeat a preference in different lines
 	}
 	i, again := at[key]
 	if !again {
@@ -116,6 +116,9 @@ func (c *Comparison) answers(q question, crawlers []string, old, now Answer, at 
 		c.Differences = append(c.Differences, Difference{Sent: q.sent, Usage: q.usage, Path: q.path, Old: old, New: now})
 	}
 	d := &c.Differences[i]
+	if d.New.Line != now.Line && q.usage != "" {
+		d.New.Line = 0
+	}
 	if !again || q.usage != "" {
 		d.Crawlers = slices.Concat(d.Crawlers, crawlers)
 	}

@@ -11,6 +11,7 @@ import (
 type preference struct {
 	key          string
 	usage, value string // in one vocabulary for both keys; value is "yes", "no" or, for the usage "use", any other word
+	written      string // the member as written, in lower case
 	path         pattern
 	line         int
 }
@@ -33,12 +34,13 @@ func preferences(key, value string, line int) (all []preference) {
 	for member := range strings.SplitSeq(strings.ToLower(value), ",") {
 		member, _, _ = strings.Cut(member, ";")
 		name, value, _ := strings.Cut(member, "=")
-		usage, value := vocabulary[strings.TrimSpace(name)], strings.TrimSpace(value)
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		usage, written := vocabulary[name], name+"="+value
 		if usage != "use" {
 			value = vocabulary[value]
 		}
 		if usage != "" && value != "" {
-			all = append(all, preference{key, usage, value, newPattern(normalize(path, true)), line})
+			all = append(all, preference{key, usage, value, written, newPattern(normalize(path, true)), line})
 		}
 	}
 	return all
@@ -66,7 +68,7 @@ func (g *group) preference(usage, path string) (a Answer) {
 		}
 		for _, p := range g.preferences {
 			if p.key == key && p.usage == usage && len(p.path.text) == longest && p.path.matches(path) && (a.Preference == "" || p.value == "no") {
-				a.Preference, a.Line = p.value, p.line
+				a.Preference, a.Written, a.Line = p.value, p.written, p.line
 			}
 		}
 	}

@@ -217,6 +217,7 @@ type Answer struct {
 	Allowed    bool
 	Line       int
 	Preference string // for a question about a usage: "yes", "no", or "" if there is no preference
+	Written    string // the preference as the line writes it, such as "ai-input=no"
 }
 
 // Ask returns the answer for a path with its query, which begins with "/".

@@ -149,13 +149,21 @@ func (l *linter) exemptions() {
 					if s.Usage.IsRight() {
 						channels = "Only robots.txt"
 					}
-					l.report("exemption-not-published", s.Pos, fmt.Sprintf("%s is disallowed for everyone (line %d). %s can make an exception for %s; in line %d, name the crawlers that you mean instead of everyone",
-						s.Usage, g.s.Pos.Line, channels, audienceText(&l.rules[rule]), g.s.Pos.Line))
+					all, line := l.everyone(g.rule)
+					l.report("exemption-not-published", s.Pos, fmt.Sprintf("%s is disallowed for %[5]s (line %[2]d). %[3]s can make an exception for %[4]s; in line %[6]d, name the crawlers that you mean instead of %[5]s",
+						s.Usage, g.s.Pos.Line, channels, audienceText(&l.rules[rule]), all, line))
 					return
 				}
 			}
 		}
 	})
+}
+
+// everyone returns the audience of a rule that means all crawlers, everyone or everyone-else, and its line.
+func (l *linter) everyone(rule int) (audience policy.Audience, line int) {
+	r := &l.rules[rule]
+	i := slices.IndexFunc(r.For, func(a policy.Audience) bool { return a.Tier() == policy.TierEveryone })
+	return r.For[i], l.Sources[rule].Audiences[i].Line
 }
 
 func inner(p, q pathpattern.Pattern) (pathpattern.Pattern, bool) {

@@ -52,7 +52,7 @@ func Convert(name string, data []byte) (*Converted, error) {
 	}
 	for _, d := range warnings {
 		if line, ok := c.line(d.Pos); ok && d.Severity == policy.Warning {
-			c.Notes = append(c.Notes, robotstxt.Note{Line: line, Message: "for the imported policy, the command \"check\" prints this warning (its line numbers refer to the policy): " + d.Message, Wrong: true, Cause: d.Code})
+			c.Notes = append(c.Notes, robotstxt.Note{Line: line, Message: "the policy that import makes from this file has a warning (with lines of the policy): " + d.Message, Wrong: true, Cause: d.Code})
 		}
 	}
 	for _, p := range c.File.Effect.Robots.Check() {
@@ -74,8 +74,8 @@ func (c *Converted) preferenceNotes() (notes []robotstxt.Note) {
 	q := c.Judge()
 	for i := range q.Differences {
 		if d := &q.Differences[i]; d.New.Preference != "" {
-			notes = append(notes, robotstxt.Note{Line: d.Stated, Message: fmt.Sprintf("in the robots.txt that the policy produces, %s=%s also applies to %s, for %s. "+
-				"In a robots.txt, a crawler uses only its own group, and in this group the line with the longest path. But a policy combines all rules for a crawler", d.Usage, d.New.Preference, someCrawlers(d, maxNamed), d.Path)})
+			notes = append(notes, robotstxt.Note{Line: d.Stated, Message: fmt.Sprintf("in the robots.txt that the policy produces, %s also applies to %s, for %s. "+
+				"In a robots.txt, a crawler uses only its own group, and in this group the line with the longest path. But a policy combines all rules for a crawler", d.New.Written, someCrawlers(d, maxNamed), d.Path)})
 		}
 	}
 	return notes

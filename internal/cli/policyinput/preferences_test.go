@@ -27,14 +27,14 @@ func TestPreferencesOfTheGroupForAll(t *testing.T) {
 		want []string // the line, the preference and the crawlers of each note
 		lost bool     // search engines lose a usage
 	}{
-		"groups without preferences": {star + named, []string{"2: train-ai=no Googlebot GPTBot Bingbot Slurp", "2: search=yes GPTBot Bingbot Slurp"}, false},
+		"groups without preferences": {star + named, []string{"2: ai-train=no Googlebot GPTBot Bingbot Slurp", "2: search=yes GPTBot Bingbot Slurp"}, false},
 		"the same preference":        {star + "User-agent: GPTBot\nContent-Signal: search=yes, ai-train=no\nDisallow: /b/\n", nil, false},
 		"the other vocabulary":       {star + "User-agent: GPTBot\nContent-Usage: search=y, train-ai=n\nDisallow: /b/\n", nil, false},
 		"a stricter preference":      {star + "User-agent: GPTBot\nContent-Signal: search=no, ai-train=no\nDisallow: /b/\n", nil, false},
 		"search engines":             {"User-agent: *\nContent-Signal: search=no\n\nUser-agent: Bingbot\nDisallow: /c/\n", []string{"2: search=no Bingbot"}, true},
-		"a path in a Content-Signal": {"User-agent: *\nContent-Signal: /x/ ai-train=no\nDisallow: /a/\n", []string{"2: train-ai=no crawlers"}, false},
+		"a path in a Content-Signal": {"User-agent: *\nContent-Signal: /x/ ai-train=no\nDisallow: /a/\n", []string{"2: ai-train=no crawlers"}, false},
 		"paths that do not meet":     {"User-agent: *\nContent-Usage: /x/ train-ai=n\nContent-Usage: /y/ search=n\n", nil, false},
-		"a shorter path":             {"User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /y/ search=y\n", []string{"2: train-ai=no crawlers"}, false},
+		"a shorter path":             {"User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /y/ search=y\n", []string{"2: train-ai=n crawlers"}, false},
 		"above the first group":      {"Content-Signal: ai-train=no\n\n" + named, nil, false},
 		"use, of one group":          {"User-agent: *\nContent-Signal: search=yes, use=full\n\nUser-agent: Bingbot\nContent-Signal: search=yes\n", []string{"2: use=full Bingbot"}, false},
 	} {

@@ -56,7 +56,7 @@ func AskBoth(old, now *Input, host string) *Questions {
 		})
 	}
 	x, y := parse(old), parse(now)
-	q := &Questions{Comparison: rfc9309.Compare(x, y, all), old: old.Name, now: now.Name, searches: searches}
+	q := &Questions{Comparison: rfc9309.Compare(x, y, all), old: old.robotsName(), now: now.robotsName(), searches: searches}
 	for i := range q.Differences {
 		d := &q.Differences[i]
 		who, ok := known[strings.ToLower(d.Crawlers[0])]
@@ -147,12 +147,23 @@ func (in *Input) RobotsTxt(host string) []byte {
 	return []byte(text)
 }
 
+// robotsName returns the name of the text that RobotsTxt returns.
+func (in *Input) robotsName() string {
+	if in.Robots != nil {
+		return in.Name
+	}
+	return robotsOfPolicy
+}
+
+// robotsOfPolicy is the name of the robots.txt that a policy produces.
+const robotsOfPolicy = "the policy's robots.txt"
+
 // Judge compares the robots.txt with the policy that was made from it. It compares them only once.
 func (c *Converted) Judge() *Questions {
 	if c.judged == nil {
 		p := c.File.Policy
 		rendered, _ := c.File.Effect.Robots.Text("")
-		c.judged = AskBoth(&Input{Name: c.name, Policy: p, Robots: c.data}, &Input{Name: "the policy's robots.txt", Policy: p, Robots: []byte(rendered)}, "")
+		c.judged = AskBoth(&Input{Name: c.name, Policy: p, Robots: c.data}, &Input{Name: robotsOfPolicy, Policy: p, Robots: []byte(rendered)}, "")
 	}
 	return c.judged
 }
@@ -219,15 +230,18 @@ func (q *Questions) words(d *rfc9309.Difference) string {
 	return s
 }
 
-// preferenceWords describes a difference between preferences, such as "train-ai=no".
+// preferenceWords describes a difference between preferences, such as "ai-train=no".
 func (q *Questions) preferenceWords(d *rfc9309.Difference) string {
 	says := func(file string, line int, value string) string {
 		if value == "" {
 			return file + " states no preference about it"
 		}
-		return fmt.Sprintf("%s:%d states %s=%s", file, line, d.Usage, value)
+		if line > 0 {
+			file = fmt.Sprintf("%s:%d", file, line)
+		}
+		return file + " states " + value
 	}
-	first, second := says(q.now, d.New.Line, d.New.Preference), says(q.old, d.Old.Line, d.Old.Preference)
+	first, second := says(q.now, d.New.Line, d.New.Written), says(q.old, d.Old.Line, d.Old.Written)
 	if d.New.Preference == "" {
 		first, second = second, first
 	}
