@@ -182,7 +182,7 @@ func (r *reader) sitemap(value string) {
 		return
 	case u.Host == "":
 		path := base.ResolveReference(u).RequestURI()
-		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. Import and merge write the address of the site before %s", value, path)
+		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. The robots.txt that a server publishes has the address of the site before %s", value, path)
 		value = path
 	case u.Scheme == "":
 		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. Import and merge write %s", value, "https:"+value)
