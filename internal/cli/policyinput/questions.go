@@ -70,8 +70,8 @@ func AskBoth(old, now *Input, host string) *Questions {
 				if d.Usage == "search" && d.Old.Allowed && !d.New.Allowed {
 					lost = path
 				}
-			case !d.Sent && !d.Laxer() && isPlainQuery(path):
-				lost = path
+			case !d.Sent && !d.Laxer() && path != slashEscaped(path) && !x.Ask(who, slashEscaped(path)).Allowed:
+				lost = cmp.Or(lost, path)
 			case d.Sent && d.Laxer():
 			case d.Sent && x.Respelled(d.Old.Line): // an Allow line has this spelling
 				lost = cmp.Or(lost, path)
@@ -86,11 +86,14 @@ func AskBoth(old, now *Input, host string) *Questions {
 	return q
 }
 
-// isPlainQuery reports whether a path has no escapes, and a "/" or "?" in its query. A policy treats these characters as
-// equal to %2F and %3F there, but crawlers that find such a URL in a page fetch it unless exactly this URL is disallowed.
-func isPlainQuery(path string) bool {
-	_, query, _ := strings.Cut(path, "?")
-	return !strings.Contains(path, "%") && strings.ContainsAny(query, "/?")
+// slashEscaped returns a path without escapes with %2F instead of each "/" in its query. A policy treats both as equal, but
+// crawlers fetch the path with "/" unless robots.txt disallows it with "/".
+func slashEscaped(path string) string {
+	before, query, _ := strings.Cut(path, "?")
+	if strings.Contains(path, "%") || !strings.Contains(query, "/") {
+		return path
+	}
+	return before + "?" + strings.ReplaceAll(query, "/", "%2F")
 }
 
 // spelled reports whether the function "is" returns true for one of the spellings of a path.
@@ -182,7 +185,7 @@ func (l *SearchLoss) What() string {
 }
 
 // SearchLosses returns what search engines lose. It omits paths that the old file already disallows in another spelling,
-// because a rendered robots.txt lists several spellings of a disallowed path; but see isPlainQuery.
+// because a rendered robots.txt lists several spellings of a disallowed path; but see slashEscaped.
 func (q *Questions) SearchLosses() (losses []SearchLoss) {
 	for i := range q.Differences {
 		d := q.Differences[i]
