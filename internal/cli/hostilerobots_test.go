@@ -34,7 +34,7 @@ func TestOddRobotsTxt(t *testing.T) {
 	}{
 		"too large":                {[]string{"check", write("large.txt", strings.Repeat("User-agent: a"+"\n", 50)+large)}, "the file has too many lines", "converted policy"},
 		"a sitemap with //":        {[]string{"check", sitemap}, "the sitemap \"///evil.example/s.xml\" is not a URL", `the sitemap ""`},
-		"render without a host":    {[]string{"render", "--merge", sitemap, silent}, "the sitemap /s.xml is left out, because its host is not known; add --host", "write ///evil"},
+		"render without a host":    {[]string{"render", "--merge", sitemap, silent}, "the sitemap /s.xml is left out, because its host is not known. To include it, write", "write ///evil"},
 		"several names in a line":  {[]string{"check", write("names.txt", "User-agent: Googlebot, Bingbot\nDisallow: /a/\n")}, `warning: crawlers read only the name "Googlebot" in this line, so the group is not for Bingbot`, "2 warnings"},
 		"a no-break space":         {[]string{"check", write("space.txt", "User-agent: *\nDisallow: /\nAllow\u00a0/private/\n")}, "1 Allow or Disallow line for *", "Allow: /private/"},
 		"preferences of all paths": {[]string{"render", "--merge", write("top.txt", "Content-Usage: train-ai=n\nUser-agent: *\nContent-Usage: /x/ train-ai=y\n"), silent}, "Content-Usage: train-ai=n\n", "no errors"},

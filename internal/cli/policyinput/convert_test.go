@@ -49,7 +49,7 @@ func TestConvert(t *testing.T) {
 			},
 			has: []string{"# yaml-language-server: $schema=", "- Googlebot may crawl /\n", "- Bingbot may crawl /\n", "- for: everyone-else\n", "- for: [Googlebot, Applebot",
 				"  # everyone-else stands for the group of * in robots.txt.", "  # The group of Googlebot also applies to these crawlers, which have no group in this robots.txt: Applebot, ImagesiftBot and Kagibot.\n",
-				"# content-usage is off, because this robots.txt has no Content-Usage lines.\n# controls is off,"},
+				"# content-usage is off, because this robots.txt has no Content-Usage lines.\n# controls is off: import"},
 		},
 		{
 			name:   "names as Google's parser cuts them",
