@@ -6,6 +6,7 @@ package robotstxt
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -83,14 +84,19 @@ func (r *Rule) text() string {
 type line struct {
 	number     int
 	key, value string
-	same       int // the number of the first line with this text; see reader.same
+	same       int    // the number of the first line with this text; see reader.same
+	written    string // the line as its author wrote it, or "" if the line was changed
 }
+
+// text returns a line for a note.
+func (l line) text() string { return cmp.Or(l.written, l.key+": "+l.value) }
 
 // delay is a Crawl-delay line.
 type delay struct {
 	line
 
-	seconds float64 // 0 if the value is not plausible
+	seconds    float64 // 0 if the value is not plausible
+	misspelled bool    // see reader.misspelled
 }
 
 // Note reports a line that was left out or interpreted while a robots.txt was read.

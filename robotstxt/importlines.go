@@ -86,7 +86,7 @@ func (l line) path() (path, value string) {
 // In a policy, all matching entries apply together.
 func (im *importer) extension(r *policy.Rule, l line) {
 	if l.key == "license" {
-		im.license(l, true)
+		im.license(l, r.For[0].Kind != policy.ForEveryoneElse || len(im.f.Groups) > 1)
 		return
 	}
 	pattern := pathpattern.All
@@ -103,7 +103,7 @@ func (im *importer) extension(r *policy.Rule, l line) {
 	}
 	switch l.key {
 	case "request-rate", "visit-time":
-		im.f.note(l.number, "%q is left out, because a policy file has no key for it", l.key+": "+l.value)
+		im.f.note(l.number, "a policy file has no key for %q, so import leaves the line out", l.text())
 	case "app-directives":
 		im.directives(r, l, pattern, value)
 	case "content-usage":
@@ -260,6 +260,6 @@ func (im *importer) usageGroup(g *Group, u policy.Usage) {
 		im.spec.Rules = append(im.spec.Rules, r)
 	}
 	for _, l := range g.lines {
-		im.f.note(l.number, "the group of a usage can have only Allow and Disallow lines; %q is left out", l.key+": "+l.value)
+		im.f.note(l.number, "the group of a usage can have only Allow and Disallow lines; %q is left out", l.text())
 	}
 }

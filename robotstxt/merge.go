@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -168,7 +169,7 @@ func (l line) merged(stated Stated) (text, why string) {
 	case l.key == "app-directives" && stated.Directives:
 		return "", "the policy has app-directives, and for some paths, this line would replace them"
 	case l.isPreferences() && stated.Preferences:
-		return "", "the policy states preferences about AI or search, and for some paths, this line would replace them; only lines that disallow a usage for all paths are copied"
+		return "", "the policy states preferences about AI or search, and for some paths, this line would replace them. Only a usage that a line disallows for all paths is copied"
 	case !printable(l.value) || len(text) > maxLine:
 		return "", "the line contains invalid or control characters, or is longer than crawlers read"
 	}
@@ -259,10 +260,7 @@ func (f *File) LeftOut(stated Stated) []Note {
 			}
 			said[l.number] = true
 			if _, why := l.merged(stated); why != "" {
-				if _, all := l.refused(); all && stated.Preferences && l.isPreferences() {
-					continue // a comment in the merged file already reports this
-				}
-				left.note(l.number, "%q is left out: %s", l.key+": "+l.value, why)
+				l.noteLeftOut(&left, stated, why)
 			}
 		}
 	}
@@ -276,6 +274,18 @@ func (f *File) LeftOut(stated Stated) []Note {
 		left.note(l.number, "the license %q is left out; write it in the policy (publish: {license: …})", l.value)
 	}
 	return left.Notes()
+}
+
+// noteLeftOut adds a note about a line that a merge leaves out. If the merge copies what the line disallows, the note says
+// so.
+func (l line) noteLeftOut(f *File, stated Stated, why string) {
+	copied, all := l.refused()
+	switch {
+	case !stated.Preferences || !l.isPreferences() || len(copied) == 0:
+		f.note(l.number, "%q is left out: %s", l.text(), why)
+	case !all: // otherwise a comment in the merged file reports the line
+		f.note(l.number, "only a part of %q is copied, because it disallows %s: %s", l.text(), english.List(copied, "and"), why)
+	}
 }
 
 func printable(s string) bool {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -43,6 +44,9 @@ type reader struct {
 	header  []string       // comments above the first line
 	texts   map[string]int // see same
 	sum     hash.Hash      // see File.Sum
+
+	text       string // the current line without its comment
+	misspelled bool   // the key of the current line is misspelled, or its colon is missing
 }
 
 func read(data []byte) *File {
@@ -81,6 +85,7 @@ func read(data []byte) *File {
 func (r *reader) read(text string) {
 	text, _, _ = strings.Cut(text, "\x00") // Google's parser ends a line here
 	before, comment, commented := strings.Cut(text, "#")
+	r.text = strings.TrimSpace(before)
 	key, value, ok := r.split(trim(before))
 	if !r.started && len(r.pending) > 0 && (strings.TrimSpace(text) == "" || ok && len(r.header) == 0) {
 		r.header = append(r.header, strings.Join(r.pending, "\n"))
@@ -95,7 +100,7 @@ func (r *reader) read(text string) {
 	}
 	r.started = true
 	if key != "sitemap" && fileKeys[key] == "" {
-		fmt.Fprintf(r.sum, "%s:%s\n", key, value)
+		fmt.Fprintf(r.sum, "%s:%s:%t\n", key, value, r.misspelled)
 	}
 	switch {
 	case strings.HasPrefix(key, "acap-"):
@@ -112,7 +117,7 @@ func (r *reader) read(text string) {
 		r.agent(key, value)
 	case len(r.groups) == 0:
 		if r.file.unread != ErrPage {
-			r.note("%q comes before any User-agent line, so no crawler reads it", strings.TrimSpace(before))
+			r.note("%q comes before any User-agent line, so no crawler reads it", r.text)
 		}
 	default:
 		r.line(key, value)
@@ -121,8 +126,8 @@ func (r *reader) read(text string) {
 
 // above keeps a line with preferences above the first group.
 func (r *reader) above(key, value string) {
-	text := key + ": " + value
-	if len(r.file.top) == maxTop || len(text) > maxTopLine {
+	text := r.text
+	if len(r.file.top) == maxTop || len(key+": "+value) > maxTopLine {
 		r.note("%q is above the first User-agent line, where crawlers do not read it. It is left out, because there are many such lines or it is long", text)
 		return
 	}
@@ -131,7 +136,7 @@ func (r *reader) above(key, value string) {
 }
 
 func (r *reader) newLine(key, value string) line {
-	return line{r.number, key, value, r.same(key, value)}
+	return line{r.number, key, value, r.same(key, value), r.text}
 }
 
 // same returns the number of the first line with a key and a value. This is the current line if no earlier line has them.
@@ -177,7 +182,7 @@ func (r *reader) sitemap(value string) {
 		return
 	case u.Host == "":
 		path := base.ResolveReference(u).RequestURI()
-		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. Import and merge write the address of the site before %s", value, path)
+		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. The robots.txt that a server publishes has the address of the site before %s", value, path)
 		value = path
 	case u.Scheme == "":
 		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. Import and merge write %s", value, "https:"+value)
@@ -233,7 +238,7 @@ func (r *reader) line(key, value string) {
 		}
 	}
 	l := r.newLine(key, value)
-	wait := delay{l, secondsOf(value)}
+	wait := delay{l, secondsOf(value), r.misspelled}
 	r.comment()
 	for _, g := range r.groups {
 		switch {
@@ -256,14 +261,19 @@ func secondsOf(value string) float64 {
 	return s
 }
 
-// delay sets a group's crawl-delay, unless the group already has a longer one.
+// delay sets a group's crawl-delay, unless the group already has a better one: a longer delay, or one whose key is
+// written correctly, because more crawlers read it.
 func (r *reader) delay(g *Group, wait delay) {
-	left := g.delay
-	if left.seconds > wait.seconds {
+	left, why := g.delay, "has a longer delay for the same crawler"
+	better := left.seconds > wait.seconds
+	if left.value != "" && left.misspelled != wait.misspelled {
+		better, why = wait.misspelled, "has a delay for the same crawler that more crawlers read, because its key is written correctly"
+	}
+	if better {
 		wait, left = left, wait
 	}
 	if g.delay = wait; left.value != "" && left.same != wait.same {
-		r.file.note(left.number, "the crawl-delay of %s here is left out, because line %d has a longer delay for the same crawler", g.Name, wait.number)
+		r.file.note(left.number, "the crawl-delay of %s here is left out, because line %d "+why, g.Name, wait.number)
 	}
 }
 
@@ -275,23 +285,52 @@ func (r *reader) comment() {
 }
 
 func (f *File) note(line int, format string, args ...any) {
-	f.notes = append(f.notes, Note{Line: line, Message: fmt.Sprintf(format, args...), Cause: format})
+	f.notes = append(f.notes, Note{Line: line, Message: message(format, args), Cause: format})
+}
+
+// message is like fmt.Sprintf, but quotes texts as their author wrote them. Only characters that cannot be printed are
+// escaped.
+func message(format string, args []any) string {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if text, ok := arg.(string); ok {
+			args[i] = escaped(text)
+		}
+	}
+	return fmt.Sprintf(strings.ReplaceAll(format, "%q", `"%s"`), args...)
+}
+
+func escaped(text string) string {
+	var b strings.Builder
+	for text != "" {
+		c, n := utf8.DecodeRuneInString(text)
+		if c == utf8.RuneError && n == 1 || !strconv.IsPrint(c) {
+			quoted := strconv.Quote(text[:n])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteString(text[:n])
+		}
+		text = text[n:]
+	}
+	return b.String()
 }
 
 func (r *reader) note(format string, args ...any) { r.file.note(r.number, format, args...) }
 
 // wrong adds a note about a line that cannot have the effect that its author intended.
 func (r *reader) wrong(format string, args ...any) {
-	r.file.notes = append(r.file.notes, Note{Line: r.number, Message: fmt.Sprintf(format, args...), Wrong: true, Cause: format})
+	r.file.notes = append(r.file.notes, Note{Line: r.number, Message: message(format, args), Wrong: true, Cause: format})
 }
 
-// keys holds the keys that have to be written in full, unlike the keys in prefixes.
+// keys holds the keys that have to be written in full, unlike the keys in prefixes. Google's parser reads none of
+// them. Parsers such as Scrapy's also read a space instead of a hyphen.
 var keys = map[string]string{
-	"crawl-delay": "crawl-delay", "crawldelay": "crawl-delay",
+	"crawl-delay": "crawl-delay", "crawl delay": "crawl-delay", "crawldelay": "crawl-delay",
 	"content-signal": "content-signal", "content-usage": "content-usage",
 	"app-directives": "app-directives", "app-directive": "app-directives",
 	"license": "license", "user-agent-purpose": "user-agent-purpose",
-	"clean-param": "clean-param", "host": "host", "request-rate": "request-rate", "visit-time": "visit-time",
+	"clean-param": "clean-param", "host": "host",
+	"request-rate": "request-rate", "request rate": "request-rate", "visit-time": "visit-time", "visit time": "visit-time",
 }
 
 // fileKeys holds the keys of lines that apply to the whole file, wherever they are in it.
@@ -348,15 +387,16 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 	known := keyOf(key)
 	if !ok || known == "" {
 		if r.file.unread != ErrPage {
-			r.note(cmp.Or(unknownKeys[key], "%q is left out, because no crawler is known to read such lines"), text)
+			r.note(cmp.Or(unknownKeys[key], "%q is left out, because no search engine is known to read such lines"), text)
 		}
 		return "", "", false
 	}
 	if strings.HasPrefix(known, "acap-") {
 		return known, value, true
 	}
-	if value = trim(value); known != key || !colon {
-		r.note("%q is read as %q. Google's parser accepts such mistakes, but other crawlers ignore the line. Import and merge write the correct form, which all crawlers obey", text, known+": "+value)
+	r.misspelled = known != key || !colon
+	if value = trim(value); r.misspelled {
+		r.note("%q is read as %q. Some crawlers may accept such a mistake, but others ignore the line. If import and merge copy the line, they write the correct form", text, known+": "+value)
 	}
 	return known, value, true
 }

@@ -34,12 +34,12 @@ func importCommand() *cobra.Command {
 			q := c.Judge()
 			losses := q.SearchLosses()
 			if len(losses) > 0 {
-				var paths []string
-				for _, l := range losses {
-					paths = append(paths, l.Path)
+				var lost []string
+				for i := range losses {
+					lost = append(lost, losses[i].What())
 				}
 				why := strings.TrimSuffix(" "+c.Imported.Stricter, " ")
-				fmt.Fprintf(cmd.ErrOrStderr(), "Search engines lose %s.%s\n", english.Some(slices.Compact(paths), 3), why)
+				fmt.Fprintf(cmd.ErrOrStderr(), "Search engines lose %s.%s\n", english.Some(slices.Compact(lost), 3), why)
 				for _, l := range losses[:min(len(losses), 3)] {
 					fmt.Fprintf(cmd.ErrOrStderr(), "  %s\n", l.Says)
 				}
@@ -74,9 +74,10 @@ If you give the URL of a site, the command reads its /robots.txt. It follows red
 
 The exit code is:
   0  success
-  1  search engines lose a path, which the first line of the output names; or the input
-     is not a robots.txt (a web page, a policy file, status 404), or cannot be converted,
-     or is too large to be compared with the robots.txt that the policy produces
+  1  search engines lose a path, or the permission to show it in search results (the first
+     line on standard error names it); or the input is not a robots.txt (a web page, a
+     policy file, status 404), or cannot be converted, or is too large to be compared with
+     the robots.txt that the policy produces
   2  the input cannot be read, and nothing is printed`
 	cmd.Example = `  caddy robots-policy import robots.txt > site-policy.yaml
   caddy robots-policy import https://www.example.com/ > site-policy.yaml`

@@ -56,7 +56,31 @@ func TestSpellingsAreNoSearchLoss(t *testing.T) {
 	}
 	q := c.Judge()
 	if losses := q.SearchLosses(); q.Spellings == 0 || len(losses) > 0 {
-		t.Errorf("%s: %q", q.Sentence(), losses)
+		t.Errorf("%s: %v", q.Sentence(), losses)
+	}
+}
+
+// In a query, a policy treats "/" and %2F as equal. If the file disallows only the spelling with %2F, search engines lose
+// the plain path.
+func TestPlainQueriesAreLost(t *testing.T) {
+	for robots, want := range map[string]string{
+		"User-agent: Googlebot\nDisallow: /q?x=%2f\n":                   "/q?x=/",
+		"User-agent: Googlebot\nDisallow: /q?x=%2f\nDisallow: /q?x=/\n": "",
+		"User-agent: Googlebot\nDisallow: /a%2Fb\n":                     "",
+		"User-agent: GPTBot\nDisallow: /q?x=%2f\n":                      "",
+		"User-agent: *\nDisallow: /a\nContent-Signal: /a/ search=no\n":  "the permission to show /",
+	} {
+		c, err := Convert("robots.txt", []byte(robots))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, l := range c.Judge().SearchLosses() {
+			got += l.What() + "\n"
+		}
+		if want == "" && got != "" || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: lost %q, want %q", robots, got, want)
+		}
 	}
 }
 

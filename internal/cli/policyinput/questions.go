@@ -70,6 +70,8 @@ func AskBoth(old, now *Input, host string) *Questions {
 				if d.Usage == "search" && d.Old.Allowed && !d.New.Allowed {
 					lost = path
 				}
+			case !d.Sent && !d.Laxer() && path != slashEscaped(path) && !x.Ask(who, slashEscaped(path)).Allowed:
+				lost = cmp.Or(lost, path)
 			case d.Sent && d.Laxer():
 			case d.Sent && x.Respelled(d.Old.Line): // an Allow line has this spelling
 				lost = cmp.Or(lost, path)
@@ -82,6 +84,16 @@ func AskBoth(old, now *Input, host string) *Questions {
 		q.lost = append(q.lost, lost)
 	}
 	return q
+}
+
+// slashEscaped returns a path without escapes with %2F instead of each "/" in its query. A policy treats both as equal, but
+// crawlers fetch the path with "/" unless robots.txt disallows it with "/".
+func slashEscaped(path string) string {
+	before, query, _ := strings.Cut(path, "?")
+	if strings.Contains(path, "%") || !strings.Contains(query, "/") {
+		return path
+	}
+	return before + "?" + strings.ReplaceAll(query, "/", "%2F")
 }
 
 // spelled reports whether the function "is" returns true for one of the spellings of a path.
@@ -100,7 +112,7 @@ type sameSubject struct {
 // paths.
 var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 	q, _ := s.Asked.Get()
-	text := english.Number(int64(q.Questions)) + " pairs of a crawler and a path"
+	text := english.Number(int64(q.Questions)) + " pairs of a crawler and a path (Allow and Disallow)"
 	if q.Preferences > 0 {
 		text += " and " + english.Number(int64(q.Preferences)) + " preferences about AI or search"
 	}
@@ -168,14 +180,23 @@ func (c *Converted) Judge() *Questions {
 	return c.judged
 }
 
-// SearchLoss is a path that search engines may no longer crawl.
+// SearchLoss is a path that search engines may no longer crawl, or no longer show in search results.
 type SearchLoss struct {
 	Path string
+	Show bool   // they may crawl the path, but not show it in search results
 	Says string // the lines of both files, and the crawlers
 }
 
-// SearchLosses returns the paths that search engines may no longer crawl. It omits paths that the old file already
-// disallows in another spelling, because a rendered robots.txt lists several spellings of a disallowed path.
+// What says what search engines lose.
+func (l *SearchLoss) What() string {
+	if l.Show {
+		return "the permission to show " + l.Path + " in search results"
+	}
+	return l.Path
+}
+
+// SearchLosses returns what search engines lose. It omits paths that the old file already disallows in another spelling,
+// because a rendered robots.txt lists several spellings of a disallowed path; but see slashEscaped.
 func (q *Questions) SearchLosses() (losses []SearchLoss) {
 	for i := range q.Differences {
 		d := q.Differences[i]
@@ -184,7 +205,7 @@ func (q *Questions) SearchLosses() (losses []SearchLoss) {
 			continue
 		}
 		d.Path = q.lost[i]
-		losses = append(losses, SearchLoss{d.Path, q.words(&d)})
+		losses = append(losses, SearchLoss{d.Path, d.Usage != "", q.words(&d)})
 	}
 	return losses
 }
@@ -254,7 +275,7 @@ func someCrawlers(d *rfc9309.Difference, most int) string {
 	crawlers.SortWellKnown(who)
 	for i, name := range who {
 		if name == rfc9309.Other {
-			who[i] = "crawlers that no group names"
+			who[i] = "crawlers without a group of their own (User-agent: *)"
 		}
 	}
 	return english.Some(who, most)
