@@ -338,7 +338,7 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 		s.Local = ""
 	}
 	if s.Usage == policy.Other && s.Allow {
-		im.f.note(f.Line, "a permission for the usage \"other\" has no meaning in a policy, so it is left out")
+		im.f.note(f.Line, "a policy cannot have an allow entry for the usage \"other\", so this field is left out")
 		return
 	}
 	i := slices.IndexFunc(r.Statements, func(t policy.Statement) bool { return t.Usage == s.Usage && t.Pattern == s.Pattern })

@@ -99,7 +99,7 @@ func ParseMark(name string, content []byte) (last Mark, err error) {
 // lastSubject holds the data for the claim that [Check.Reaches] returns.
 type lastSubject struct {
 	Check *Check
-	Mark  claim.Known[Mark] `gap:"last" what:"without a copy of the log's last line, it cannot be judged whether lines are missing at the end" close:"with --last, give a copy of the last line; store the copy in another place"`
+	Mark  claim.Known[Mark] `gap:"last" what:"without a copy of the last line, it is unknown whether lines are missing at the end" close:"store a copy of the last line in another place, and give it with --last"`
 	Has   bool              // the log has the marked line, unchanged
 }
 

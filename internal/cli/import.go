@@ -74,10 +74,10 @@ If you give the URL of a site, the command reads its /robots.txt. It follows red
 
 The exit code is:
   0  success
-  1  search engines lose a path, or the permission to show it in search results (the first
-     line on standard error names it); or the input is not a robots.txt (a web page, a
-     policy file, status 404), or cannot be converted, or is too large to be compared with
-     the robots.txt that the policy produces
+  1  search engines may no longer crawl a path, or no longer show it in search results
+     (the first line on standard error names it); or the input is not a robots.txt (a web
+     page, a policy file, status 404), or cannot be converted, or is too large to be
+     compared with the robots.txt that the policy produces
   2  the input cannot be read, and nothing is printed`
 	cmd.Example = `  caddy robots-policy import robots.txt > site-policy.yaml
   caddy robots-policy import https://www.example.com/ > site-policy.yaml`

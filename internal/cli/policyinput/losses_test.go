@@ -68,7 +68,7 @@ func TestPlainQueriesAreLost(t *testing.T) {
 		"User-agent: Googlebot\nDisallow: /q?x=%2f\nDisallow: /q?x=/\n": "",
 		"User-agent: Googlebot\nDisallow: /a%2Fb\n":                     "",
 		"User-agent: GPTBot\nDisallow: /q?x=%2f\n":                      "",
-		"User-agent: *\nDisallow: /a\nContent-Signal: /a/ search=no\n":  "the permission to show /",
+		"User-agent: *\nDisallow: /a\nContent-Signal: /a/ search=no\n":  "/ in search results",
 	} {
 		c, err := Convert("robots.txt", []byte(robots))
 		if err != nil {

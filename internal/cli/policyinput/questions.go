@@ -190,7 +190,7 @@ type SearchLoss struct {
 // What says what search engines lose.
 func (l *SearchLoss) What() string {
 	if l.Show {
-		return "the permission to show " + l.Path + " in search results"
+		return l.Path + " in search results, although they may still crawl it"
 	}
 	return l.Path
 }
