@@ -194,8 +194,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The files have records of one crawler, duplicate definitions of a name, and action requests. bad is the number of
-// problems that Parse must report.
+// The files have mistakes or special cases in records, definitions or action requests. bad is the number of problems that
+// Parse must report.
 func TestRecords(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -231,7 +231,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// A byte order mark is not a part of the text. It determines how UTF-16 is decoded.
+// Decode removes the byte order mark, which also determines how UTF-16 is decoded.
 func TestDecode(t *testing.T) {
 	for in, want := range map[string]string{
 		"a": "a", "\ufeffa": "a", "\xff\xfea\x00\xe9\x00": "a\u00e9", "\xfe\xff\x00a\x00\xe9": "a\u00e9", "\xff\xfea": "", "": "",

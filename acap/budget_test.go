@@ -72,7 +72,7 @@ func TestWorkForWarningsAboutQualifiers(t *testing.T) {
 	}
 }
 
-// Entries for usage purposes only meet other purposes where their paths overlap.
+// Each rule is for another usage purpose. Purposes are expensive only if their paths differ and overlap.
 func TestWorkForUsagePurposes(t *testing.T) {
 	const n = 1000
 	for name, c := range map[string]struct {

@@ -86,7 +86,8 @@ type reading struct {
 	quals   string
 }
 
-// read returns the reading at a place for readers with a purpose, or without one. They also read the claims in more.
+// read returns the reading at a place for readers with a purpose, or without one. It treats the claims in more as part of
+// the record.
 func (s *fieldSolver) read(p *place, purpose string, more ...*claim) (r reading) {
 	r.claims = more
 	for _, i := range s.covering(&s.claimsAt, p.folded) {
@@ -126,7 +127,8 @@ func beats(p, q pathpattern.Pattern) bool {
 	return rank(a) > rank(b)
 }
 
-// rank returns a greater number for narrower patterns. rest is the part of a pattern from its first difference.
+// rank returns a greater number for a narrower pattern. rest is the end of the pattern, from the first byte that differs
+// from the other pattern.
 func rank(rest string) int {
 	switch {
 	case rest == "":
@@ -160,7 +162,7 @@ func (s *fieldSolver) correct() {
 	for again := true; again; {
 		again = false
 		s.budget.Spend(len(s.places) / 64)
-		for i := 0; i < len(s.places); i++ { // the places may become more
+		for i := 0; i < len(s.places); i++ { // the loop may add places
 			p := s.places[i]
 			if p.done {
 				continue
@@ -357,7 +359,7 @@ type loss struct {
 	purpose string
 }
 
-// lost reports that the records disallow part of a permission, unless it has reported a wider part.
+// lost reports that the records disallow part of a permission, unless it has already reported a wider part.
 func (s *fieldSolver) lost(by *policy.Statement, purpose string, place pathpattern.Pattern) {
 	if s.times[by] == maxReports {
 		return

@@ -104,7 +104,7 @@ func TestNamesThatAreCutAlike(t *testing.T) {
 	})
 	theirs := "User-agent: Foo\nAllow: /p/1\nAllow: /a/x/\nDisallow: /f/\nAllow: /f/x/\n"
 	f, problems, notes := Merge(p, "", robotstxt.Parse([]byte(theirs)), Options{})
-	if len(problems) > 0 || len(notes) != 1 || !strings.Contains(notes[0].Message, `"Foo" and Foo Preview, Foo Ads and Foo Search as one name`) {
+	if len(problems) > 0 || len(notes) != 1 || !strings.Contains(notes[0].Message, `"Foo" and Foo Preview, Foo Ads and Foo Search as the same name`) {
 		t.Errorf("%v, notes %v", problems, notes)
 	}
 	foo := robotstxt.Parse(f.Body).Agent(policy.Crawler{Token: "Foo"})

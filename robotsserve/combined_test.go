@@ -33,7 +33,7 @@ func TestPurposeBesideAnotherThatIsDisallowedEverything(t *testing.T) {
 			t.Errorf("%s: /admin/ is open: %v in\n%s", token, !open, f.Body)
 		}
 	}
-	if len(problems) == 0 || !strings.Contains(problems[0].Message, "the rules of another purpose disallow") {
+	if len(problems) == 0 || !strings.Contains(problems[0].Message, "the rules for crawlers with another purpose disallow") {
 		t.Errorf("%+v", problems)
 	}
 }

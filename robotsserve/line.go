@@ -235,7 +235,7 @@ func (g *grouping) countSpellings(lines []*line) {
 		}
 		if strings.Contains(l.spelled.Upper, "%2A") {
 			h := policy.NewProblem(policy.Hint, "other-spelling", l.deciding(true).pos(),
-				"crawlers that compare URLs as they are written may fetch what %q disallows, if the URL has a plain *. robots.txt cannot list this spelling, because * matches any text there. To prevent this, disallow the shorter path before the *", l.pattern)
+				"crawlers that compare URLs as they are written may fetch what %q disallows, if * is not percent-encoded in the URL. robots.txt cannot list this spelling, because * matches any text there. To prevent this, disallow the shorter path before the *", l.pattern)
 			if !slices.Contains(g.problems, h) {
 				g.problems = append(g.problems, h)
 			}

@@ -85,7 +85,7 @@ func (g *grouping) agree(all []purpose) {
 	}
 	if differ(keyCrawlDelay) {
 		g.report(policy.Hint, "purpose-groups-differ", all[0].rules[0].Pos,
-			"the crawl-delay differs between the purpose %q and others. A crawler with two purposes combines their groups, and waits for the longest delay", all[0].name)
+			"the purpose %q and other purposes have different crawl-delays. A crawler with two purposes combines their groups, and waits for the longest delay", all[0].name)
 	}
 	var refused map[string][]string
 	if below := g.obeyedBelow(&all[0].class); below != nil && g.speaks.Preferences {
@@ -115,7 +115,7 @@ func (g *grouping) agree(all []purpose) {
 		return
 	}
 	g.report(policy.Hint, "purpose-groups-differ", all[0].rules[0].Pos,
-		"%s differ between the purpose %q and others, and a crawler with two purposes combines their groups. In robots.txt, %s disallows a usage for all paths if the policy disallows it for any path, and the %s with the longest path apply. The headers are exact for each path",
+		"the %s lines differ between the purpose %q and other purposes, but a crawler with two purposes combines their groups. Therefore, if the policy disallows a usage for any path, the %s lines in robots.txt disallow it for all paths. If several %s lines match a path, the line with the longest path applies. The headers follow the policy for each path",
 		english.List(names, "and"), all[0].name, english.List(strict, "and"), english.List(longest, "and"))
 }
 

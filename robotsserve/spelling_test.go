@@ -18,7 +18,9 @@ func TestSecondSpellingsThatCloseMore(t *testing.T) {
 	for _, pattern := range []string{"/b%24$", "/b%24", "/b%24c$", "/b%2A$", "/b%2Ac", "/%24$", "/~e$"} {
 		p := compile(t, &policy.Spec{Rules: []policy.Rule{crawlRule(1, "everyone", false, pattern)}})
 		f, problems := Render(p, "", Options{})
-		asterisk := slices.ContainsFunc(problems, func(p policy.Problem) bool { return strings.Contains(p.Message, "if the URL has a plain *") })
+		asterisk := slices.ContainsFunc(problems, func(p policy.Problem) bool {
+			return strings.Contains(p.Message, "if * is not percent-encoded in the URL")
+		})
 		google := crawlertest.ReadGoogle(string(f.Body))
 		for _, path := range []string{"/", "/b", "/b$", "/b$x", "/b$c", "/b$cx", "/b*", "/b*c", "/bx", "/bxc", "/$", "/$x", "/~e", "/~ex"} {
 			normal := crawlertest.NormalPath(path)

@@ -60,8 +60,8 @@ func (a *Agent) Ask(url string) Answer {
 	return Answer{best.Allow, best.number, best.text()}
 }
 
-// AskAsSent is like Ask, but compares as Google's parser does. The parser compares a URL as sent, and changes the
-// escapes of patterns to upper case. So it never matches a line with the "%3a" of a URL.
+// AskAsSent is like Ask, but compares URLs and patterns in the same way as Google's parser. The parser uses the URL as
+// sent, but changes the escapes of patterns to upper case. So no pattern with an escape ever matches a URL with "%3a".
 func (a *Agent) AskAsSent(url string) Answer {
 	path := pathOf(url)
 	var best *Rule
@@ -90,7 +90,8 @@ func (a *Agent) Allowed(url string) bool { return a.Ask(url).Allowed }
 // for it.
 func (a *Agent) CrawlDelay() time.Duration { return a.delay }
 
-// extension returns the value of the lines with a key and the longest matching path, or "" if no line matches.
+// extension finds the lines that have a key and whose path matches a URL. It returns the values of the lines with the
+// longest path, or "" if no line matches.
 func (a *Agent) extension(key, url string) string {
 	path := comparable(pathOf(url), false)
 	var values []string
@@ -112,8 +113,8 @@ func (a *Agent) extension(key, url string) string {
 	return strings.Join(values, ", ")
 }
 
-// winner returns the rule that decides where both rules match. If they are equal, the first one in the file decides. a
-// may be nil.
+// winner returns the rule that decides about a path that both rules match. If they differ only in their lines, the first
+// rule in the file decides. a may be nil.
 func winner(a, b *Rule) *Rule {
 	if a == nil || b.Size > a.Size || b.Size == a.Size && (b.Allow && !a.Allow || b.Allow == a.Allow && b.number < a.number) {
 		return b

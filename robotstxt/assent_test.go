@@ -12,7 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// AskAsSent gives the same answers as a model of Google's parser. Another test compares the model with the parser.
+// AskAsSent gives the same answers as crawlertest's model of Google's parser. Another test compares this model with the
+// parser itself.
 func TestAskAsSentAgreesWithGoogle(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }

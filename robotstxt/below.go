@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Below is a policy with a site's own robots.txt as its fallback.
+// Below holds a policy whose fallback is the site's own robots.txt.
 type Below struct {
 	Policy *policy.Policy // the policy, with the lines of the file as its fallback
 	File   *File          // the file in the form that is used, with notes about unused lines
@@ -29,7 +29,8 @@ func (f *File) Below(p *policy.Policy) *Below {
 	return f.over(p)
 }
 
-// Notes returns notes on the lines of the file that the policy does not take over, or reads differently.
+// Notes returns notes about the lines of the file that the policy does not take over, or to which it gives another
+// meaning.
 func (b *Below) Notes() []Note { return b.File.LeftOut(StatedBy(b.Policy)) }
 
 // BelowClosed is like Below, but uses a shorter file without Allow lines.
@@ -40,8 +41,8 @@ func (f *File) BelowClosed(p *policy.Policy) *Below {
 	return below
 }
 
-// over converts the file to rules. They let each crawler crawl the same paths as the file. The rules are for the
-// crawlers of a policy, and for crawlers that only the file names. The file in the result has only the converted groups.
+// over converts the file to rules that let each crawler crawl the same paths as the file. The rules cover the crawlers of
+// the policy, and the crawlers that only the file names. The File of the result contains only the converted groups.
 func (f *File) over(p *policy.Policy) *Below {
 	im := f.importerFor(p)
 	im.below = true
@@ -50,7 +51,7 @@ func (f *File) over(p *policy.Policy) *Below {
 		if !slices.ContainsFunc(p.Spec().Publish.UsageTokens[:], func(token string) bool { return strings.EqualFold(token, g.Name) }) {
 			return false
 		}
-		im.f.note(g.number, "the group %q is left out, because the policy publishes this name for a usage; write the rule in the policy", g.Name)
+		im.f.note(g.number, "the group %q is left out, because the policy uses this name as a token for a usage (usage-tokens); write the group's rules in the policy", g.Name)
 		return true
 	})
 	im.groups()
@@ -61,7 +62,7 @@ func (f *File) over(p *policy.Policy) *Below {
 	return &Below{Policy: p.WithFallback(im.spec.Rules), File: im.f}
 }
 
-// importerFor returns an importer of a copy of the file for the crawlers of a policy.
+// importerFor returns an importer that converts a copy of the file for the crawlers of a policy.
 func (f *File) importerFor(p *policy.Policy) *importer {
 	im := &importer{f: f.withTop(), spec: &policy.Spec{}, known: map[string]bool{}, comments: map[int]string{}}
 	im.f.notes = slices.Clone(f.notes)
@@ -95,9 +96,9 @@ func (im *importer) dropGroups(drop func(*Group) bool) {
 	})
 }
 
-// noteReadAs adds notes about groups for names that only the file has, if Google's parser reads them as the names of
-// crawlers in the catalog. It reads "sistrix" in "SISTRIX Crawler", and "GPTBot" in "GPTBot2", and combines the groups.
-// So no line of such a group may allow what the policy disallows for these crawlers.
+// noteReadAs adds notes about groups whose names are not in the catalog, but that Google's parser reads as the names of
+// crawlers in the catalog. The parser reads "SISTRIX Crawler" as "sistrix", and "GPTBot2" as "GPTBot", and combines the
+// groups. So no line of such a group may allow what the policy disallows for these crawlers.
 func (im *importer) noteReadAs() {
 	of := map[string][]string{}
 	for _, c := range im.crawlers {
@@ -105,7 +106,7 @@ func (im *importer) noteReadAs() {
 	}
 	for _, g := range im.f.Groups {
 		if read := readAs(g.Name); read != "" && of[read] != nil && !im.known[strings.ToLower(g.Name)] {
-			im.f.note(g.number, "Google's parser reads %q and %s as one name, so this group also disallows everything that the policy disallows for them", g.Name, english.Some(of[read], 5))
+			im.f.note(g.number, "Google's parser reads %q and %s as the same name. So in the server's robots.txt, this group also disallows everything that the policy disallows for those crawlers", g.Name, english.Some(of[read], 5))
 		}
 	}
 }

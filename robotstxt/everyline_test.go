@@ -17,8 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Each line of a file changes the policy, or a note names the line, or the line is redundant. A line is redundant in these
-// cases:
+// Import does not ignore a line without saying so: each line of a file changes the policy, or a note names the line, or
+// the line is redundant. A line is redundant in these cases:
 //   - it has no value
 //   - it repeats another line
 //   - a note names a User-agent line of its group, because the group is left out
@@ -99,7 +99,7 @@ func isComparable(line string) bool {
 	return strings.Contains(key, "agent") || strings.Contains(key, "llow") || strings.HasPrefix(key, "content-")
 }
 
-// differ reports whether the independent reader gives other answers without a line.
+// differ reports whether the answers of the independent parser change if a line is removed.
 func differ(data, without []byte, line string) bool {
 	key, _ := keyAndValue(line)
 	return slices.ContainsFunc(rfc9309.Compare(rfc9309.Parse(data, nil), rfc9309.Parse(without, nil), nil).Differences, func(d rfc9309.Difference) bool {
@@ -107,7 +107,8 @@ func differ(data, without []byte, line string) bool {
 	})
 }
 
-// inNotedGroup reports whether a note names the last User-agent or User-Agent-Purpose line before a line, or an equal one.
+// inNotedGroup reports whether a note is about the group of a line. The note then names the last User-agent or
+// User-Agent-Purpose line before this line, or an equal one.
 func inNotedGroup(lines []string, at int, noted map[int]bool) bool {
 	for i := at - 1; i >= 0; i-- {
 		key, value := keyAndValue(lines[i])

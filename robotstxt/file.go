@@ -26,13 +26,13 @@ const MaxSize = 500 << 10
 // PurposePrefix starts the name of a group for a purpose that no known crawler has. No crawler's name starts with it.
 const PurposePrefix = "purpose-"
 
-// File is a robots.txt as Google's parser reads it: by RFC 9309, with the parser's tolerance for mistakes. Unlike for
-// the parser, names may have digits, spaces and dots. A File is immutable and may be shared.
+// File is a robots.txt as Google's parser reads it, which follows RFC 9309 but tolerates some mistakes. Unlike in the
+// parser, names may have digits, spaces and dots. A File is immutable and may be shared.
 type File struct {
 	Name string // the name of the file for messages, or ""
 	// Groups holds the group of each product token, and of "*".
 	Groups  []*Group
-	TooLong bool              // the groups had too many lines, so the remaining lines were not read
+	TooLong bool              // true if the groups had too many lines, so the remaining lines were not read
 	Sum     [sha256.Size]byte // equal for files with equal lines, apart from sitemaps and lines for the whole file
 
 	byName   map[string]*Group // groups by their names in lower case
@@ -41,7 +41,7 @@ type File struct {
 	sitemaps []string
 	licenses []line
 	others   []string       // lines for the whole file; see fileKeys
-	acap     int            // number of lines of ACAP
+	acap     int            // number of ACAP lines
 	read     int            // number of all lines
 	unread   error          // why crawlers find no lines in the file, or nil
 	text     bool           // the file has a line that is not a comment
@@ -97,7 +97,7 @@ type delay struct {
 type Note struct {
 	Line    int    `json:"line,omitempty"` // the line number in the robots.txt, from 1; or 0 if the note is not about a line
 	Message string `json:"message"`
-	Wrong   bool   `json:"wrong,omitempty"` // the line cannot have the effect that its author intended
+	Wrong   bool   `json:"wrong,omitempty"` // true if the line cannot have the effect that its author intended
 	Cause   string `json:"-"`               // equal for notes about the same problem in several lines; "" if a note cannot be grouped
 }
 
@@ -178,17 +178,17 @@ func (g *Group) Lines() (numbers []int) {
 	return numbers
 }
 
-// Decisive returns the rules of a group without the rules that lose to another rule of the same pattern. A rule loses
-// to a rule whose text in the file is longer. A Disallow loses to an Allow of the same length. An Allow also loses to
-// a Disallow in another spelling, because a policy does not distinguish spellings. If several spellings of a Disallow
-// are equivalent, the first is kept, with the largest Size of them.
+// Decisive returns the rules of a group without the rules that lose to another rule with the same pattern. A rule loses
+// if the text of the other rule in the file is longer. A Disallow loses to an Allow of the same length. An Allow also
+// loses to a Disallow in another spelling, because a policy does not distinguish spellings. If several spellings of a
+// Disallow are equivalent, Decisive returns only the first rule, with the largest Size of these rules.
 func (g *Group) Decisive() []Rule {
 	rules, _ := g.decisive()
 	return rules
 }
 
-// decisive does the same as Decisive. It also returns the Allow lines that were left out because of a Disallow in
-// another spelling.
+// decisive is like Decisive, but also returns the Allow lines that were left out because of a Disallow in another
+// spelling.
 func (g *Group) decisive() (rules, respelled []Rule) {
 	at := map[spelling]int{}
 	for _, r := range g.rules {
@@ -220,8 +220,8 @@ type spelling struct {
 	written string
 }
 
-// respelledAllows finds the Allow lines that would win over a Disallow for all of its paths in a policy, but not for
-// readers that compare octets as written.
+// respelledAllows finds the Allow lines that, in a policy, would win over a Disallow for all paths of the Disallow. For
+// parsers that compare octets as written, these Allow lines do not win.
 func respelledAllows(rules []Rule) map[spelling]bool {
 	if !slices.ContainsFunc(rules, func(r Rule) bool { return r.Written != "" }) {
 		return nil
@@ -252,7 +252,8 @@ func respelledAllows(rules []Rule) map[spelling]bool {
 	return left
 }
 
-// impliedSpellings removes Disallow lines whose spelling is also published for an earlier Disallow.
+// impliedSpellings removes a Disallow line if the robots.txt of the policy has the spelling of this line anyway, because
+// of an earlier Disallow.
 func impliedSpellings(rules []Rule) (left []Rule) {
 	implied := map[spelling]int{}
 	for _, r := range rules {
@@ -287,7 +288,7 @@ func (g *Group) key() string {
 	for i := range g.rules {
 		key = binary.AppendUvarint(key, uint64(g.rules[i].same))
 	}
-	key = append(key, 0) // between rules and other lines
+	key = append(key, 0) // separates the rules from the other lines
 	for i := range g.lines {
 		key = binary.AppendUvarint(key, uint64(g.lines[i].same))
 	}
@@ -296,8 +297,9 @@ func (g *Group) key() string {
 
 const maxLinesShown = 10
 
-// Notes returns notes about lines that crawlers read differently from their text, or not at all. They are in the order of
-// the lines. A line for several crawlers has one note.
+// Notes returns notes about lines that crawlers do not read, or that have another meaning for crawlers than their text
+// suggests. The notes are in the order of the lines. A problem of a line has only one note, even if the line is for
+// several crawlers.
 func (f *File) Notes() []Note {
 	notes := slices.Clone(f.notes)
 	slices.SortStableFunc(notes, func(a, b Note) int { return a.Line - b.Line })

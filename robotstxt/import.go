@@ -36,8 +36,8 @@ var ErrTooLarge = errors.New("the file has too many lines, names and patterns to
 // other lines have more. The largest known file of a site has the weight 12,000.
 const maxImported = 12_500
 
-// weight returns the cost of an import. Each line is counted once for each name of its group. Patterns that cross
-// others cost more.
+// weight returns the cost of an import. Each line is counted once for each name of its group. Patterns that can overlap
+// many other patterns cost more.
 func (f *File) weight() int {
 	n := f.read/16 + len(f.sitemaps) + crossing*len(f.purposes) + stated*f.acap + f.crawlWeight()
 	for _, g := range f.Groups {
@@ -105,7 +105,7 @@ func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 		return nil, err
 	}
 	if !im.f.text {
-		im.f.note(0, "crawlers find no lines in this file, so they may fetch everything; a policy without rules has the same meaning")
+		im.f.note(0, "crawlers find no lines in this file, so they may fetch everything; a policy without rules also allows everything")
 	}
 	if im.f.acap > 0 {
 		im.acap = acap.Parse(data)
@@ -186,7 +186,7 @@ func (im *importer) dropNames() {
 	})
 }
 
-// misnamed adds a note about a name that is not valid in a policy file. left names the part of the robots.txt that is
+// misnamed adds a note about a name that is not valid in a policy file. left is the end of the note, which says what is
 // left out for this reason.
 func (im *importer) misnamed(line int, name, left string) {
 	im.f.note(line, "%q cannot be the name of a crawler in a policy; %s", name, left)
@@ -218,8 +218,8 @@ func position(line int) policy.Pos {
 	return policy.Pos{Line: line, Column: 1}
 }
 
-// noteSpellings adds a note about each Disallow whose path a policy publishes in several spellings. Some readers of the
-// original file only match the spelling in the file.
+// noteSpellings adds a note about each Disallow whose path the robots.txt of a policy contains in several spellings. For
+// some crawlers, the Disallow in the original file matches only the spelling that is in the file.
 func (f *File) noteSpellings() {
 	said := map[int]bool{}
 	for _, g := range f.Groups {
@@ -232,7 +232,7 @@ func (f *File) noteSpellings() {
 				continue
 			}
 			f.note(r.number, "crawlers may spell the path %q in several ways, because they percent-encode different characters. The new robots.txt lists up to four of them, and the server treats "+
-				"all of them as the same path. Some readers of your robots.txt compare only the spelling that is written there", r.text())
+				"all of them as the same path. Some crawlers compare only the spelling in your robots.txt", r.text())
 		}
 	}
 }
@@ -253,8 +253,8 @@ func (f *File) Preamble() string {
 	return text
 }
 
-// preamble does the same as Preamble. It also returns the line of the first comment about rights after the start, or 0
-// if there is none.
+// preamble is like Preamble, but also returns the line of the first comment about rights that is not at the start of the
+// file, or 0 if there is none.
 func (f *File) preamble() (text string, first int) {
 	parts := []string{strings.TrimRight(f.header, "\n")}
 	for _, line := range slices.Sorted(maps.Keys(f.comments)) {
@@ -271,7 +271,7 @@ func (f *File) preamble() (text string, first int) {
 	if len(text) > maxPreamble {
 		text = text[:maxPreamble]
 		text = text[:strings.LastIndexByte(text, '\n')+1]
-		f.note(0, "the comments at the start are longer than %d KiB together; the rest of them is left out", maxPreamble>>10)
+		f.note(0, "the comments for the start of the new robots.txt have more than %d KiB in total; only the first of them are kept", maxPreamble>>10)
 	}
 	return strings.TrimRight(text, "\n"), first
 }

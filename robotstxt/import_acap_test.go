@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// naiveRecord is an ACAP record, read by a reader that follows only the text of ACAP 1.0. A record with purposes is a
-// sub-record.
+// naiveRecord is an ACAP record as understood by a simple parser that follows only the text of ACAP 1.0. A record with
+// purposes is a sub-record.
 type naiveRecord struct {
 	crawlers, purposes []string
 	fields             []naiveField
@@ -137,9 +137,8 @@ func naiveReading(fields []naiveField, usage, purpose, path string, samePurposes
 	return false, false
 }
 
-// TestImportACAPOpensNothing imports ACAP records. It compares the policy with the answers for a crawler that obeys the
-// records. The policy must never allow more than the records (ACAP 1.0 sections 2.2, 2.3.1, 2.3.3, 2.4.5, 2.5.5 and
-// 2.5.6).
+// TestImportACAPOpensNothing imports ACAP records, and asks whether a crawler that obeys them may use some paths. The
+// policy must never allow more than the records (ACAP 1.0 sections 2.2, 2.3.1, 2.3.3, 2.4.5, 2.5.5 and 2.5.6).
 func TestImportACAPOpensNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(*importSeed, 54))
 	names := newNames(t)

@@ -41,8 +41,8 @@ func addFiles(f *testing.F) {
 	f.Add([]byte("User-agent: a\nUser-agent: *\nDisallow: /\n\nUser-agent: a\nAllow: /b\nACAP-crawler: *\nACAP-allow-index: / time-limit=3-days\n"))
 }
 
-// FuzzImport imports arbitrary files. The policy must load and agree with an independent reader of the file. Notes must
-// be about lines that exist.
+// FuzzImport imports arbitrary files. The policy must load, and its decisions must agree with the answers of an
+// independent parser of the file. The line number of each note must exist.
 func FuzzImport(f *testing.F) {
 	addFiles(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -64,8 +64,8 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
-// FuzzMerge merges arbitrary files with a policy. The merged file must agree with the policy where the policy decides,
-// and with the original file elsewhere.
+// FuzzMerge merges arbitrary files with a policy. If the policy states whether a crawler may fetch a path, the merged
+// file must agree with the policy. Otherwise, it must agree with the original file.
 func FuzzMerge(f *testing.F) {
 	file, ds := policyfile.Load("policy.yaml", []byte(`version: 1
 rules:

@@ -30,8 +30,8 @@ type rendering struct {
 	token []string    // the token of the crawler of each pair
 }
 
-// Parsers of other projects read the published robots.txt of each imported file. Their answers must never allow more
-// than the policy. If an answer is stricter than the policy, a problem must report this.
+// Each file is imported, and parsers of other projects read the robots.txt of the resulting policy. Their answers must
+// never allow more than the policy. If an answer is stricter than the policy, a problem of the rendering must report this.
 func TestReadersOfImportedFiles(t *testing.T) {
 	files := renderings(t)
 	t.Run("temoto", func(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// records adds rules for ACAP records. For crawling, crawlers that know ACAP prefer a record to an Allow or Disallow
-// with the same pattern, or ignore these lines (sections 2.9.1 and 2.9.2). Other crawlers only know the lines. A policy
-// is for all crawlers, so it disallows what a record or a line disallows.
+// records adds rules for ACAP records. Crawlers that know ACAP prefer a record about crawling to an Allow or Disallow line
+// with the same pattern, or ignore these lines (sections 2.9.1 and 2.9.2). Other crawlers read only the Allow and Disallow
+// lines. A policy is for all crawlers, so it disallows each path that a record or a line disallows.
 func (im *importer) records(f *acap.File) {
 	for _, p := range f.Problems {
 		im.f.note(p.Line, "ACAP: %s", p.Message)
@@ -39,7 +39,7 @@ func (im *importer) records(f *acap.File) {
 	}
 	im.noteProhibited(f)
 	if len(f.Records) > 0 {
-		im.f.note(0, "if several paths match, ACAP uses the narrowest and ignores letter case. A policy uses the longest and distinguishes letter case; compare the robots.txt that the command render prints")
+		im.f.note(0, "if several paths match, ACAP uses the narrowest path and ignores letter case. A policy uses the longest path and distinguishes letter case. To find differences, compare this file with the output of the command \"render\"")
 	}
 	im.permitted = im.withoutRecord(f)
 	im.repeat()
@@ -48,8 +48,8 @@ func (im *importer) records(f *acap.File) {
 	}
 }
 
-// entries returns the number of statements in the records: one for each usage of each path. If lines name sets, this
-// number is larger than the number of lines.
+// entries returns the number of statements in the records. Each usage of each path is one statement. A line that names a
+// set of paths or usages has several statements.
 func (im *importer) entries() (n int) {
 	if im.acap == nil {
 		return 0
@@ -62,8 +62,8 @@ func (im *importer) entries() (n int) {
 	return n
 }
 
-// withoutRecord lists the crawlers that may crawl something because of a group, and have no record that permits
-// crawling. These crawlers obey the records that prohibit crawling for everyone (section 2.2).
+// withoutRecord lists the crawlers that have a group which allows them to crawl something, but no ACAP record that permits
+// crawling. The records that prohibit crawling for everyone also apply to these crawlers (section 2.2).
 func (im *importer) withoutRecord(f *acap.File) []policy.Audience {
 	return slices.DeleteFunc(slices.Clone(im.permitted), func(a policy.Audience) bool {
 		return slices.ContainsFunc(f.Records, func(r acap.Record) bool {
@@ -121,7 +121,7 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 		case c == "*":
 			a = policy.Audience{}
 		case !printable(c) || len(c) > maxName || !im.name(c):
-			im.misnamed(rec.Line, c, "this record's rules for this crawler are left out")
+			im.misnamed(rec.Line, c, "the rules for it in this ACAP record are left out")
 			continue
 		}
 		if !slices.ContainsFunc(all, same(a)) {
@@ -153,7 +153,7 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 					im.field(&r, f, part, p)
 					if part.Usage == policy.Other && prohibits(f) && !im.permitsCrawl(&r, p) {
 						im.stricter = stricterRecords
-						im.f.note(f.Line, "%q prohibits all usages that no field permits, including crawling (section 2.5.6)", "ACAP-disallow-other: "+text)
+						im.f.note(f.Line, "%q prohibits every usage that is not permitted by another ACAP field, including crawling (section 2.5.6)", "ACAP-disallow-other: "+text)
 						im.field(&crawls, f, acap.Part{Usage: policy.Crawl}, p)
 					}
 				case !im.closedToOthers(r.For, f, p):
@@ -208,9 +208,9 @@ func (im *importer) acapFields(audience []policy.Audience) iter.Seq2[*acap.Field
 	}
 }
 
-// repeat copies prohibitions from the records for any crawler to records of named crawlers that permit the same for
-// other purposes. Otherwise, these permissions would override the prohibitions in the policy. Only fields with the
-// same purposes override each other (section 2.2).
+// repeat copies prohibitions from the records for any crawler to some records of named crawlers: the records that permit
+// the same usage and path for other purposes. In ACAP, such a permission does not override the prohibition, because only
+// fields with the same purposes override each other (section 2.2). But in the policy, it would.
 func (im *importer) repeat() {
 	everyone := []policy.Audience{{}}
 	var added []acap.Record
@@ -253,8 +253,8 @@ func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u po
 	return false
 }
 
-// close removes the Allow lines with a pattern for an audience, because a record that prohibits crawling wins over them
-// (section 2.9.2).
+// close removes the Allow entries that have a pattern and apply to an audience, because a record that prohibits crawling
+// wins over the Allow lines that they come from (section 2.9.2).
 func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 	opens := func(s policy.Statement) bool { return s.Allow && s.Usage == policy.Crawl && s.Pattern == p }
 	for _, a := range audience {
@@ -276,8 +276,8 @@ func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 	}
 }
 
-// stricterRecords is the reason for an Imported that is Stricter because of ACAP records.
-const stricterRecords = "The policy disallows for all crawlers what ACAP records prohibit. Today, crawlers that do not read ACAP ignore these records."
+// stricterRecords is the value of Imported.Stricter if the policy is stricter because of ACAP records.
+const stricterRecords = "Today, crawlers that do not read ACAP ignore the ACAP records of the file. In the policy, the paths that these records prohibit are disallowed for all crawlers."
 
 // noteProhibited sets the reason why the policy is stricter if ACAP records prohibit crawling where the groups allow it.
 // It adds a note if the records are for everyone.
@@ -320,7 +320,7 @@ func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p 
 		for _, r := range g.rules {
 			opened := slices.ContainsFunc(g.rules, func(a Rule) bool { return a.Allow && a.Pattern.Covers(p) && a.Size >= r.Size })
 			if !r.Allow && r.Pattern.Overlaps(p) && r.Size <= p.Len() && !opened {
-				im.f.note(f.Line, "this line allows %q for crawlers that know ACAP (section 2.9.2), but line %d disallows it for all others; in the policy it stays disallowed", p, r.number)
+				im.f.note(f.Line, "this line allows %q for crawlers that know ACAP (section 2.9.2), but line %d disallows it for all others; in the policy, it remains disallowed", p, r.number)
 				return true
 			}
 		}
@@ -338,7 +338,7 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 		s.Local = ""
 	}
 	if s.Usage == policy.Other && s.Allow {
-		im.f.note(f.Line, "an allow entry for the usage \"other\" has no meaning, so it is left out")
+		im.f.note(f.Line, "a permission for the usage \"other\" has no meaning in a policy, so it is left out")
 		return
 	}
 	i := slices.IndexFunc(r.Statements, func(t policy.Statement) bool { return t.Usage == s.Usage && t.Pattern == s.Pattern })

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// The group of a crawler replaces all lines of the group of "*", including Crawl-delay (RFC 9309 section 2.2.1).
-// AdsBot-Google ignores "*", and Googlebot-Image follows Googlebot.
+// If a crawler has its own group, no line of the group of "*" applies to it, not even Crawl-delay (RFC 9309 section
+// 2.2.1). AdsBot-Google ignores "*", and Googlebot-Image follows Googlebot.
 func TestImportOfCrawlDelays(t *testing.T) {
 	names := newNames(t)
 	for name, c := range map[string]struct {
@@ -86,7 +86,7 @@ func TestImportReportsShorterDelays(t *testing.T) {
 	}
 	lines := map[int]bool{}
 	for _, n := range im.Notes {
-		if strings.Contains(n.Message, "has a longer delay for it") {
+		if strings.Contains(n.Message, "has a longer delay for the same crawler") {
 			lines[n.Line] = true
 		}
 	}

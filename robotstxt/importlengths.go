@@ -11,8 +11,8 @@ import (
 )
 
 // winsInPolicy reports whether a wins over b in a policy (RFC 9309 section 2.2.2). A policy compares the lengths of
-// patterns in normal form, which has a "/" before a "*" at the start, and no needless "%". Google's parser compares the
-// lengths as written instead, which Size holds.
+// patterns in normal form. In this form, a "*" at the start has a "/" before it, and no character is percent-encoded
+// needlessly. Google's parser instead compares the lengths as written, which are in Size.
 func winsInPolicy(a, b Rule) bool { return a.Pattern.Len() >= b.lengthToLose(a.Allow) }
 
 // lengthToLose returns the minimum length of an Allow or, if toAllow is false, of a Disallow that wins over the rule in
@@ -26,20 +26,21 @@ func (r *Rule) lengthToLose(toAllow bool) int {
 
 func (r *Rule) normal() bool { return r.Size == r.Pattern.Len() }
 
-// meets reports whether some path matches both rules for readers that compare octets as written.
+// meets reports whether some path matches both rules for parsers that compare octets as written.
 func (r *Rule) meets(s *Rule) bool {
 	return pathpattern.Compared(r.Pattern, r.Written, s.Pattern, s.Written)
 }
 
-// budgetOfOthers is the part of a solve.Budget that an import does not use, because the file may be from strangers.
+// budgetOfOthers is the part of a solve.Budget that an import must not use. The file may come from a stranger, who could
+// make an import expensive.
 const budgetOfOthers = 19_700_000
 
 // maxPairs limits the number of comparisons between the rules of a group.
 const maxPairs = 1 << 22
 
 // lengthen changes rules so that the same rules win in the policy as in the file. In most files, it is enough to add "*"
-// to some patterns. If a pattern has no place for a "*", such as /a$, further rules say what the paths with several
-// matching patterns get.
+// to some patterns. Some patterns, such as /a$, have no place for another "*". Then lengthen adds rules for the paths
+// that several patterns match.
 func (im *importer) lengthen(rules []Rule) []Rule {
 	if !slices.ContainsFunc(rules, func(r Rule) bool { return !r.normal() }) {
 		return rules
@@ -65,8 +66,9 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 //	Disallow: *.html        disallow: /*.html     (6 bytes as written, 7 in the policy)
 //	Allow: /docs/      →    allow:    /docs/*
 //
-// It returns nil if there are too many rules to compare, or, unless inexact is true, if a pattern has no place for a "*".
-// If inexact is true, it leaves out each Allow that would win over such a pattern.
+// It returns nil if there are too many rules to compare. If a pattern has no place for a "*", the result depends on
+// inexact. If inexact is false, withStars returns nil. If inexact is true, it leaves out each Allow that would win over
+// such a pattern.
 func (im *importer) withStars(rules []Rule, inexact bool) []Rule {
 	longer, pairs := slices.Clone(rules), 0
 	left := map[*Rule]bool{}
@@ -121,17 +123,17 @@ func (im *importer) withStars(rules []Rule, inexact bool) []Rule {
 
 // noteLeftOut adds a note about an Allow that would win over a Disallow of the file.
 func (im *importer) noteLeftOut(allow *Rule) {
-	im.f.note(allow.number, "%q is left out, because a policy compares the lengths of paths differently, so the line would also allow paths that this group disallows. "+
-		"In the policy, add an allow entry for the paths that you mean", "Allow: "+allow.text())
+	im.f.note(allow.number, "%q is left out, because a policy does not measure the lengths of paths as robots.txt does. In a policy, the line would also allow paths that this group disallows. "+
+		"Add an allow entry to the policy for the paths that you mean", "Allow: "+allow.text())
 }
 
 // noteLonger adds a note about an Allow that loses to a Disallow.
 func (im *importer) noteLonger(allow, disallow *Rule) {
-	im.f.note(allow.number, "in the policy, %q of line %d also disallows the paths that both lines match. A policy treats the path of that line as the longer one, but robots.txt does not",
+	im.f.note(allow.number, "in the policy, %q of line %d also disallows the paths that both lines match. A policy and robots.txt measure lengths differently: only in the policy, the path of line %[2]d is the longer one",
 		"Disallow: "+disallow.text(), disallow.number)
 }
 
-// neededLessThan reports whether another rule has the same effect for all paths of r.
+// neededLessThan reports whether another rule makes r unnecessary, because it has the same effect for all paths of r.
 func (r *Rule) neededLessThan(other *Rule) bool {
 	return other.Allow == r.Allow && other.Size >= r.Size && other.Pattern != r.Pattern && other.Pattern.Covers(r.Pattern) && other.meets(r)
 }
@@ -150,8 +152,8 @@ func (r *Rule) lengthen(n int) bool {
 	return true
 }
 
-// solved returns rules so that the longest pattern of each path gives the answer of the file. It adds rules for the paths
-// that several patterns match. An Allow that would allow paths that the file disallows is left out. The result is nil if
+// solved returns rules for a policy that gives the same answers as the file, although the longest pattern in normal form
+// decides in a policy. It adds rules for the paths that several patterns match. An Allow that would allow paths that the file disallows is left out. The result is nil if
 // too many rules would be necessary.
 func (im *importer) solved(rules []Rule) (all []Rule) {
 	entries := make([]pathpattern.Entry[*Rule], len(rules))
@@ -212,7 +214,7 @@ func (im *importer) solved(rules []Rule) (all []Rule) {
 			return nil
 		}
 		if c.Order >= len(patterns) && !im.below {
-			r.number = 0 // the policy file has the comments of the line at another rule
+			r.number = 0 // the comments of the line are already at another rule
 		}
 		r.Written = pathpattern.Written(r.Pattern, c.Pattern.String())
 		all = append(all, r)

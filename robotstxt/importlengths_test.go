@@ -92,8 +92,8 @@ func TestImportKeepsLengths(t *testing.T) {
 	}
 }
 
-// In a group with very many overlapping patterns, or with long ones, an import only leaves out the Allow that would win
-// over a Disallow without a place for a "*". No pattern becomes too long for a policy file.
+// A group may have very many overlapping patterns, or long ones. Then an import leaves out only each Allow that would win
+// over a Disallow that has no place for a "*". No pattern becomes too long for a policy file.
 func TestImportLeavesOutOneAllow(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder

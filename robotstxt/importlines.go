@@ -31,7 +31,7 @@ func (im *importer) license(l line, ofGroup bool) {
 	}
 }
 
-// isAddress reports whether a text is a web URL that can be written in a line.
+// isAddress reports whether a text is a web URL that fits into a line of robots.txt.
 func isAddress(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && printable(text) && !strings.ContainsAny(text, " \t#")
@@ -43,7 +43,7 @@ func (im *importer) sitemaps() {
 	}
 }
 
-// maxOtherLines is the maximum number of other lines in a policy file. maxOtherLine is the maximum length of such a
+// maxOtherLines is the maximum number of lines such as Clean-param in a policy file. maxOtherLine is the maximum length of such a
 // line in bytes.
 const (
 	maxOtherLines = 1000
@@ -56,7 +56,7 @@ func (im *importer) otherLines() {
 	lines := slices.DeleteFunc(slices.Clone(all), func(text string) bool { return len(text) > maxOtherLine })
 	im.spec.Publish.Lines = lines[:min(len(lines), maxOtherLines)]
 	if left := len(all) - len(im.spec.Publish.Lines); left > 0 {
-		im.f.note(0, "a policy file can have %d lines such as Clean-param, of %d bytes each; %d are left out", maxOtherLines, maxOtherLine, left)
+		im.f.note(0, "a policy file can have at most %d lines such as Clean-param, each of at most %d bytes; %d of the lines in this file are left out", maxOtherLines, maxOtherLine, left)
 	}
 }
 
@@ -71,8 +71,8 @@ func (im *importer) delay(r *policy.Rule, g *Group) {
 	}
 }
 
-// path splits the text of an extension into a path, which may be "", and a value. The value is a Structured Field,
-// which may also start with "*": "*app;x" is the name of an application, not a path.
+// path splits the text of an extension into a path, which may be "", and a value. The value is a Structured Field, which
+// may start with "*", too. For example, "*app;x" is the name of an application, not a path.
 func (l line) path() (path, value string) {
 	_, err := httpsfv.UnmarshalList([]string{l.value})
 	if strings.HasPrefix(l.value, "/") || strings.HasPrefix(l.value, "*") && (err != nil || l.key != "app-directives") {
@@ -82,8 +82,8 @@ func (l line) path() (path, value string) {
 	return "", l.value
 }
 
-// extension imports a line that extends RFC 9309. In the file, the line with the longest path replaces the others. In
-// the policy, all entries apply together.
+// extension imports a line that extends RFC 9309. In a robots.txt, only the line with the longest matching path applies.
+// In a policy, all matching entries apply together.
 func (im *importer) extension(r *policy.Rule, l line) {
 	if l.key == "license" {
 		im.license(l, true)
@@ -123,7 +123,7 @@ func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Patte
 		item, ok := m.(httpsfv.Item)
 		app, isToken := item.Value.(httpsfv.Token)
 		if !ok || !isToken {
-			im.f.note(l.number, "a member of %q is not the name of an application; it is left out", value)
+			im.f.note(l.number, "one of the directives in %q does not start with the name of an application; it is left out", value)
 			continue
 		}
 		text, err := httpsfv.Marshal(item)
@@ -180,7 +180,7 @@ func (im *importer) usage(r *policy.Rule, l line, pattern pathpattern.Pattern, v
 		item, _ := m.(httpsfv.Item)
 		u, ok := policy.ParseUsage(name)
 		if earlier := earlierLabels[name]; earlier != 0 {
-			im.f.note(l.number, "%q is a name from an earlier draft of the standard; it is read as %s, the present name", name, earlier)
+			im.f.note(l.number, "%q is a name from an earlier draft of the standard; it is read as %s, the name in the current draft", name, earlier)
 			u, ok = earlier, true
 		}
 		says, _ := item.Value.(httpsfv.Token)
@@ -205,7 +205,7 @@ func (im *importer) prefer(r *policy.Rule, l line, pattern pathpattern.Pattern, 
 
 func (im *importer) signal(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
 	if pattern != pathpattern.All {
-		im.f.note(l.number, "a Content-Signal line cannot have a path. If %q disallows a usage, the new robots.txt disallows it for the whole site. The policy and the headers keep the path", value)
+		im.f.note(l.number, "a Content-Signal line cannot have a path. If %q disallows a usage, the robots.txt of the policy disallows it for the whole site. The policy and the headers disallow it only for the path", value)
 	}
 	names := map[string]policy.Usage{"ai-train": policy.TrainAI, "ai-input": policy.AIUse, "search": policy.Search}
 	for member := range strings.SplitSeq(value, ",") {

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Import keeps the names of the rights signals in a file. It does not add a group for crawlers that the file does not
-// name.
+// After an import, the policy publishes the same kinds of preference lines as the file. It does not add a group for
+// crawlers that the file does not name.
 func TestRegistersComeBack(t *testing.T) {
 	names := newNames(t)
 	for _, c := range []struct{ name, section, file string }{

@@ -17,7 +17,7 @@ func (im *importer) groups() {
 	if star != nil {
 		n := len(im.spec.Rules)
 		im.rule([]policy.Audience{{Kind: policy.ForEveryoneElse}}, []*Group{star}, false)
-		im.remark(n, "everyone-else is the group of *. A rule that names a crawler can allow it more.")
+		im.remark(n, "everyone-else stands for the group of * in robots.txt. A rule for a named crawler can allow more than this rule.")
 		im.ignoringStar(star)
 	}
 	follow := im.followers()
@@ -44,7 +44,8 @@ func (im *importer) groups() {
 	}
 }
 
-// remark adds a comment to the rule at an index, if there is such a rule. It comes before the comments of the file.
+// remark adds a comment to the rule at an index, if there is such a rule. The comment precedes the comments that the rule
+// has from the file.
 func (im *importer) remark(at int, text string) {
 	if at < len(im.spec.Rules) {
 		im.comments[at] = strings.TrimSuffix(text+"\n"+im.comments[at], "\n")
@@ -72,7 +73,7 @@ func (im *importer) replaces(gs []*Group, has func(*Group) bool) bool {
 	})
 }
 
-// joined returns the groups of named crawlers. Groups with equal lines are together.
+// joined returns the groups of named crawlers. Groups with equal lines form one list.
 func (im *importer) joined() (all [][]*Group) {
 	at := map[string]int{}
 	for _, g := range im.f.Groups {
@@ -141,7 +142,7 @@ func (im *importer) ignoringStar(star *Group) {
 	im.spec.Rules = append(im.spec.Rules, r)
 }
 
-// implied returns a statement that allows all paths. It is for the paths that no line of a group mentions. If the file
+// implied returns a statement that allows all paths. It decides about the paths that no line of a group matches. If the file
 // is the fallback of a policy, the statement has the line number of the group, because the command "explain" cites
 // that line.
 func (im *importer) implied(g *Group) policy.Statement {
@@ -225,7 +226,7 @@ func (im *importer) commentRule(gs []*Group, r *policy.Rule) {
 
 const maxPath = 2048
 
-// beginnings makes the paths of rules fit into a policy file.
+// beginnings shortens or leaves out the paths that are too long for a policy file; see fit.
 func (im *importer) beginnings(rules []Rule) (all []Rule) {
 	for _, r := range rules {
 		p, ok := im.fit(r.number, r.Allow, r.Pattern)

@@ -61,7 +61,7 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"what a Disallow closes stays disallowed for those who do not know ACAP", "ACAP 2.9.2",
 			"##ACAP version=1.0\nUser-agent: *\nDisallow: /a/\n\nACAP-crawler: *\nACAP-allow-crawl: /a/\n",
 			[]ask{{"", "", "/a/x", false}},
-			"in the policy it stays disallowed",
+			"in the policy, it remains disallowed",
 		},
 		{
 			"letters in upper and lower case", "ACAP 2.8",
@@ -154,7 +154,7 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"a no-break space is a part of the path", "Google's parser",
 			"User-agent: *\nDisallow:\xa0/x\nDisallow: \u00a0/y\nDisallow: /z\n\nUser-agent:\u00a0Foo\nDisallow: /foo\n",
 			[]ask{{"", "", "/x", true}, {"", "", "/y", true}, {"", "", "/z", false}, {"Foo", "", "/foo", true}, {"Foo", "", "/z", false}},
-			"write /x in the policy if you meant that",
+			"Write /x in the policy if you meant this path",
 		},
 		{
 			"the line that 500 KiB cut is left out", "RFC 9309 section 2.5",

@@ -17,7 +17,7 @@ import (
 const maxLine = 16 << 10
 
 // Stated reports which extensions of RFC 9309 a policy uses. A merge leaves out the site's lines of these extensions,
-// because in a mix of both files, a line with a longer path would replace other lines.
+// because otherwise a line of one file could replace a line of the other file, if its path is longer.
 type Stated struct {
 	Preferences bool // Content-Usage or Content-Signal
 	Directives  bool // App-Directives
@@ -32,7 +32,7 @@ func StatedBy(p *policy.Policy) (s Stated) {
 		s.Directives = s.Directives || len(rules[i].AppDirectives) > 0
 		for j := range rules[i].Statements {
 			u := rules[i].Statements[j].Usage
-			// The usage other means all rights usages that no rule names.
+			// The usage "other" means all rights usages that no rule names.
 			s.Preferences = s.Preferences || u.IsRight() || u == policy.Other
 		}
 	}
@@ -44,10 +44,10 @@ var extensionKeys = map[string]string{
 	"request-rate": "Request-rate", "visit-time": "Visit-time",
 }
 
-// withTop returns the file with the preferences above the first group in each group that does not state them. By RFC
-// 9309, these lines belong to no group, but their authors mean the whole site. So crawlers that no group names read
-// them in a group of "*", and a file without such a group gets one. It has no Allow, Disallow and Crawl-delay lines, so
-// it does not change who may crawl.
+// withTop returns a copy of the file. It adds the preferences above the first group to each group that does not state
+// them. By RFC 9309, these lines do not belong to any group, but their authors mean the whole site. For crawlers that no
+// group names, the group of "*" has them, and withTop adds this group if it is missing. The added group has no Allow,
+// Disallow and Crawl-delay lines, so it does not change who may crawl.
 func (f *File) withTop() *File {
 	with := f.withGroups(func(g *Group) *Group {
 		clone := *g
@@ -166,11 +166,11 @@ func (l line) merged(stated Stated) (text, why string) {
 	case key == "":
 		return "", "write it in the policy"
 	case l.key == "app-directives" && stated.Directives:
-		return "", "the policy has app-directives, and a line with a longer path would replace them"
+		return "", "the policy has app-directives, and for some paths, this line would replace them"
 	case l.isPreferences() && stated.Preferences:
-		return "", "the policy states preferences about AI or search, which a line with a longer path would replace; only lines that disallow without a path are copied"
+		return "", "the policy states preferences about AI or search, and for some paths, this line would replace them; only lines that disallow a usage for all paths are copied"
 	case !printable(l.value) || len(text) > maxLine:
-		return "", "the line is not text, or is longer than crawlers read"
+		return "", "the line contains invalid or control characters, or is longer than crawlers read"
 	}
 	return text, ""
 }
@@ -209,7 +209,7 @@ func (g *Group) Disallowed() map[string][]string {
 	return all
 }
 
-// refused returns the preferences that a line disallows. all reports whether the line does not contain anything else.
+// refused returns the preferences that a line disallows. all is true if the line contains nothing else.
 func (l line) refused() (names []string, all bool) {
 	all = true
 	for member := range strings.SplitSeq(l.value, ",") {
@@ -225,7 +225,7 @@ func (l line) refused() (names []string, all bool) {
 	return names, all
 }
 
-// isPreference reports whether a name is a preference without a path before it.
+// isPreference reports whether a name is just a preference, without a path before it.
 func isPreference(name string) bool {
 	return name != "" && len(name) <= maxName && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
@@ -273,7 +273,7 @@ func (f *File) LeftOut(stated Stated) []Note {
 		left.note(0, "ACAP records are left out; write their rules in the policy")
 	}
 	for _, l := range f.licenses {
-		left.note(l.number, "the license %q is left out; name it in the policy", l.value)
+		left.note(l.number, "the license %q is left out; write it in the policy (publish: {license: …})", l.value)
 	}
 	return left.Notes()
 }

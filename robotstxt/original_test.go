@@ -9,8 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// original is a robots.txt that was read line by line according to RFC 9309, without the parser of this package. A
-// crawler's name ends at "/", as in every tested parser.
+// original is a robots.txt that the test itself reads line by line according to RFC 9309, without the parser of this
+// package. A crawler's name ends at "/", as in every tested parser.
 type original struct {
 	groups map[string][]originalRule // by the crawler's name in lower case
 	named  map[string]int            // the first line that names a crawler

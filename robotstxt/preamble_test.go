@@ -28,8 +28,8 @@ var reserving = []string{
 }
 
 // If a comment anywhere in a file reserves rights, the robots.txt of the imported policy and a merged file contain the
-// comment word for word. Few real files have such comments, so the test adds sentences to each file. A long test adds
-// all of them.
+// comment word for word. Few real files have such comments, so the test adds sentences to each file. If all tests run, it
+// adds all sentences.
 func TestReservationsStayWordForWord(t *testing.T) {
 	t.Parallel()
 	names := newNames(t)
@@ -88,8 +88,8 @@ func TestReservationInLatin1(t *testing.T) {
 	}
 }
 
-// The comment at the start of a file becomes the preamble, also if no empty line separates it from the first group. A
-// later comment stays with its line.
+// The comment at the start of a file becomes the preamble, even if no empty line separates it from the first group. A
+// later comment remains next to its line.
 func TestCommentAtTheStart(t *testing.T) {
 	for text, want := range map[string]string{
 		"# Example\n# by us\nUser-agent: * # all\nDisallow: /a/\n":   "Example\nby us",

@@ -37,7 +37,7 @@ type reader struct {
 	groups  []*Group       // groups that the current line belongs to
 	shut    bool           // the file has too many lines, so these groups disallow everything
 	naming  bool           // a User-agent line was read, and no Allow or Disallow since then
-	between bool           // a line with another key followed these User-agent lines
+	between bool           // only lines with other keys, such as Crawl-delay, have followed these User-agent lines
 	started bool           // a line that is not a comment was read
 	pending []string       // comments that belong to the next line
 	header  []string       // comments above the first line
@@ -134,8 +134,8 @@ func (r *reader) newLine(key, value string) line {
 	return line{r.number, key, value, r.same(key, value)}
 }
 
-// same returns the number of the first line with a key and a value, which is the current line if no earlier line has
-// them. So lines of any length can be compared by their numbers.
+// same returns the number of the first line with a key and a value. This is the current line if no earlier line has them.
+// Two lines are equal if same returns the same number for them, so long lines do not have to be compared.
 func (r *reader) same(key, value string) int {
 	text := key + ":" + value
 	first, ok := r.texts[text]
@@ -165,8 +165,8 @@ func (r *reader) other(key, value string) {
 	}
 }
 
-// sitemap adds the URL of a sitemap. It resolves a relative URL against the address of the robots.txt. The result is
-// a URL, or a path on the host of the file.
+// sitemap adds the URL of a sitemap. It resolves a relative URL against the address of the robots.txt. If the host is
+// unknown, it adds a path.
 func (r *reader) sitemap(value string) {
 	u, err := url.Parse(value)
 	switch {
@@ -263,7 +263,7 @@ func (r *reader) delay(g *Group, wait delay) {
 		wait, left = left, wait
 	}
 	if g.delay = wait; left.value != "" && left.same != wait.same {
-		r.file.note(left.number, "the crawl-delay of %s here is left out, because line %d has a longer delay for it", g.Name, wait.number)
+		r.file.note(left.number, "the crawl-delay of %s here is left out, because line %d has a longer delay for the same crawler", g.Name, wait.number)
 	}
 }
 
@@ -285,7 +285,7 @@ func (r *reader) wrong(format string, args ...any) {
 	r.file.notes = append(r.file.notes, Note{Line: r.number, Message: fmt.Sprintf(format, args...), Wrong: true, Cause: format})
 }
 
-// keys maps the keys that must be written exactly like this.
+// keys holds the keys that are recognized only if they are written in full, unlike the keys in prefixes.
 var keys = map[string]string{
 	"crawl-delay": "crawl-delay", "crawldelay": "crawl-delay",
 	"content-signal": "content-signal", "content-usage": "content-usage",
@@ -356,7 +356,7 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 		return known, value, true
 	}
 	if value = trim(value); known != key || !colon {
-		r.note("%q is read as %q. Google's parser accepts such mistakes, but other readers ignore the line. Import and merge write the correct form, so all readers will obey it", text, known+": "+value)
+		r.note("%q is read as %q. Google's parser accepts such mistakes, but other crawlers ignore the line. Import and merge write the correct form, which all crawlers obey", text, known+": "+value)
 	}
 	return known, value, true
 }
@@ -441,7 +441,7 @@ func (r *reader) rules(allow bool, value string) []Rule {
 		return nil
 	case noBreak(value) != value:
 		r.wrong("%q starts with a no-break space, which crawlers read as part of the path, so it never matches. "+
-			"It is left out; write %s in the policy if you meant that", value, noBreak(value))
+			"It is left out. Write %s in the policy if you meant this path", value, noBreak(value))
 		return nil
 	case value[0] != '/' && value[0] != '*':
 		r.wrong("%q does not start with /, so it never matches; "+

@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Thousands of groups can share one very long line. A file must not be copied once for each of them, because a stranger
-// may have written it.
+// Thousands of groups can share one very long line. The line must not be copied for each group, because otherwise a file
+// written by a stranger could fill the memory.
 func TestLongLinesOfManyGroups(t *testing.T) {
 	var names strings.Builder
 	for i := range 2_000 {

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A Content-Signal line has no path by its definition. Merge and import treat a line with a path alike: they disallow
-// for the whole site what it disallows, and say so.
+// By its definition, a Content-Signal line has no path. If a line has one anyway and disallows a usage, merge and import
+// disallow this usage for the whole site, and add a note.
 func TestContentSignalsWithPaths(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]string{

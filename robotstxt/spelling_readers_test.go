@@ -32,7 +32,7 @@ type spelled struct {
 	notes                     []robotstxt.Note
 	asks                      [][2]string
 	class                     []string // the spelling of each path
-	google                    []bool   // the answers of Google's parser for the original
+	google                    []bool   // the answers of Google's parser for the original file
 }
 
 // unnamed is the name of a crawler. No name in the files contains it.

@@ -9,10 +9,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Told returns a copy of a policy's Spec with the lines that a merge takes over from the file and that are not about
-// crawling, such as preferences and sitemaps. They are converted in the same way as by Import. The copy is only for
-// comparisons with other policies, because a server publishes these lines in robots.txt alone. Below has the notes.
-// In settings, the preferences are missing, because they are not settings of the policy.
+// Told returns two copies of a policy's Spec with lines that a merge takes over from the file. It adds the lines that are
+// not about crawling, such as preferences and sitemaps, and converts them in the same way as Import. In settings, the
+// preferences are missing, because they are not settings of the policy. The copies are only for comparisons with other
+// policies, because a server publishes these lines only in robots.txt. For the notes about the lines, see Below.
 func (f *File) Told(p *policy.Policy) (told, settings *policy.Spec) {
 	spec := *p.Spec()
 	im := f.importerFor(p)
@@ -51,7 +51,8 @@ func (f *File) Told(p *policy.Policy) (told, settings *policy.Spec) {
 	return &with, &spec
 }
 
-// ofAllHosts returns the entry for all hosts in a list with entries for hosts. If the list has none, it adds one.
+// ofAllHosts returns the entry for all hosts from a list of entries, each for one host or all hosts. If there is no such
+// entry, it adds one.
 func ofAllHosts[T any](list *[]T, hostOf func(T) policy.Host) *T {
 	at := slices.IndexFunc(*list, func(e T) bool { return hostOf(e) == "" })
 	if at < 0 {
@@ -61,8 +62,8 @@ func ofAllHosts[T any](list *[]T, hostOf func(T) policy.Host) *T {
 	return &(*list)[at]
 }
 
-// told returns the lines of a group that a merge takes over, and the usages that it adds to the preferences of the
-// policy, as lines.
+// told returns the lines of a group that a merge takes over. It also returns lines for the usages that a merge adds to
+// the preferences of the policy.
 func (g *Group) told(stated Stated) (lines []line) {
 	for _, l := range g.lines {
 		if _, why := l.merged(stated); why == "" {

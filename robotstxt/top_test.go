@@ -10,7 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Each group gets the preferences above the first group. A file with many of both must not multiply them.
+// Each group gets the preferences above the first group. For a file with many groups and many such preferences, this must
+// not take too much memory.
 func TestPreferencesAboveManyGroups(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

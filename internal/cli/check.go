@@ -109,7 +109,7 @@ func checkCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and what crawlers may do, as JSON")
 	cmd.Flags().BoolVar(&long, "explain", false, "print a longer summary: all sets of hosts, and up to 50 paths after each label such as \"may not crawl\"")
 	cmd.Flags().StringVar(&against, "against", "", "show which crawlers in the list in this `FILE` may crawl the front page; the list is JSON, YAML, or has one User-Agent per line")
-	cmd.Flags().StringVar(&field, "field", "", "with --against, for a list of objects: the field with the User-Agents or names, such as instances.accepted")
+	cmd.Flags().StringVar(&field, "field", "", "with --against, if the entries of the list have several fields: the field with the User-Agents or names, such as instances.accepted")
 	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&config, "config", "", "a Caddyfile: warn if the policy needs identity checks that the option \"verify\" in the Caddyfile does not switch on")
 	cmd.Flags().StringVar(&adapter, "adapter", "", "the config adapter to use for --config")
@@ -232,11 +232,11 @@ func renderCommand() *cobra.Command {
 	return cmd
 }
 
-// noteSitemaps says which sitemaps a robots.txt without a host lacks.
+// noteSitemaps prints a note about each sitemap that is left out, because its host is not known.
 func noteSitemaps(w io.Writer, sitemaps []string) {
 	for _, s := range sitemaps {
 		if strings.HasPrefix(s, "/") {
-			fmt.Fprintf(w, "the sitemap %s is left out, because its host is not known; add --host, such as --host www.example.com\n", s)
+			fmt.Fprintf(w, "the sitemap %s is left out, because its host is not known. To include it, write for example: --host www.example.com\n", s)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// failOn lists the values of --fail-on with their conditions.
+// failOn lists the values of --fail-on. The function of a value reports whether diff exits with 1.
 var failOn = []struct {
 	word string
 	in   func(*difference) bool
@@ -92,7 +92,7 @@ func diffCommand() *cobra.Command {
 			d := difference{Diff: compare.Sites(sites[0], sites[1], compare.Options{})}
 			if inputs[0].Robots != nil || inputs[1].Robots != nil {
 				d.Settings = statedSettings(d.Settings, inputs[0].Robots != nil, inputs[1].Robots != nil)
-				d.RobotsTxt = false // the independent reader compares the texts
+				d.RobotsTxt = false // the independent parser compares the texts
 				d.Questions = policyinput.AskBoth(inputs[0], inputs[1], cmp.Or(hostOf(args[0]), hostOf(args[1])))
 			}
 			return reportDifference(cmd, &d, asJSON, fail)
@@ -130,7 +130,7 @@ The exit code is:
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
 	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&catalog, "catalog", "", "compare the decisions of a policy with the catalog of this program and with the catalog in `FILE|URL`")
-	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 if there are differences of these `CLASSES`: search-loss, decisions, settings, spellings, any or none; separate several with commas")
+	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 if there are differences of these `CLASSES`: search-loss, decisions, settings, spellings, any (of these) or none; separate several with commas")
 	return cmd
 }
 
@@ -168,8 +168,8 @@ func reportDifference(cmd *cobra.Command, d *difference, asJSON bool, fail []str
 type difference struct {
 	*compare.Diff
 
-	// Questions is the result of a second comparison with an independent parser of robots.txt. It is set if one of the
-	// two files is a robots.txt, because the compared policy is only a conversion of that file.
+	// Questions is the result of a second comparison, which uses an independent parser of robots.txt. It is set if one of
+	// the two files is a robots.txt, because the first comparison then compares only a conversion of this file.
 	Questions *policyinput.Questions `json:"questions,omitempty"`
 }
 
@@ -203,12 +203,12 @@ func (d *difference) spellings() bool {
 	return d.Empty() && (d.RobotsTxt || d.Questions != nil && d.Questions.Spellings > 0)
 }
 
-// undecided reports whether there may be further differences that the comparison of the policies has not found.
+// undecided reports whether there may be further differences, because a comparison was not complete.
 func (d *difference) undecided() bool {
 	return !d.Complete || len(d.Losses.Reverified) > 0 || d.Questions != nil && !d.Questions.Complete
 }
 
-// contradicted reports whether the independent reader found differences, although the policies have none.
+// contradicted reports whether the independent parser found differences, although the policies have none.
 func (d *difference) contradicted() bool {
 	return len(d.Changes) == 0 && d.Questions != nil && d.Questions.Differ > d.Questions.Spellings
 }
@@ -221,15 +221,15 @@ func (d *difference) WriteText(w io.Writer) error {
 		if err := d.Diff.WriteText(w); err != nil || q == nil {
 			return err
 		}
-		_, err := fmt.Fprintf(w, "Checked with an independent reader of robots.txt: %s.\n", q.Sentence())
+		_, err := fmt.Fprintf(w, "Checked with an independent parser of robots.txt: %s.\n", q.Sentence())
 		return err
 	case q.Same().Holds():
-		_, err := fmt.Fprintf(w, "No decision and no setting changes, but robots.txt lists other spellings of paths.\nChecked with an independent reader of robots.txt: %s.\n", q.Sentence())
+		_, err := fmt.Fprintf(w, "All decisions and settings remain the same, but robots.txt lists other spellings of paths.\nChecked with an independent parser of robots.txt: %s.\n", q.Sentence())
 		return err
 	case q.Differ == q.Spellings:
-		fmt.Fprintln(w, "The decisions for crawlers and paths are the same. But the files are too large to compare with a second reader of robots.txt.")
+		fmt.Fprintln(w, "The decisions for crawlers and paths are the same. But the files are too large to compare with a second, independent parser of robots.txt.")
 	default:
-		fmt.Fprintln(w, "The decisions for crawlers and paths are the same. But a second reader of robots.txt, which also compares paths as they are written, finds differences.")
+		fmt.Fprintln(w, "The decisions for crawlers and paths are the same. But a second, independent parser of robots.txt, which also compares paths as they are written, finds differences.")
 	}
 	return q.WriteText(w)
 }

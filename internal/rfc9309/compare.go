@@ -9,15 +9,17 @@ import (
 	"strings"
 )
 
+// Comparison is the result of Compare.
 type Comparison struct {
 	Crawlers    int          // number of crawlers in the questions
 	Questions   int          // number of pairs of a crawler and a path
 	Preferences int          // number of questions about the preference that a crawler reads about a usage of a path
-	Differ      int          // number of pairs and questions with different answers
+	Differ      int          // number of these pairs and preferences for which the two files have different answers
 	Differences []Difference // in the order of the first file's lines
 	Complete    bool         // false if some questions were not asked
 }
 
+// Difference describes equal differences between two files, for one or more crawlers and paths.
 type Difference struct {
 	Crawlers []string
 	Sent     bool     // the paths are compared as they are sent, not in normal form
@@ -31,8 +33,10 @@ type Difference struct {
 // Laxer reports whether the second file allows a path that the first file disallows.
 func (d *Difference) Laxer() bool { return d.New.Allowed && !d.Old.Allowed }
 
+// budget limits the work of Compare, measured in comparisons of a rule with a path.
 const budget = 60_000_000
 
+// Other is the name of a crawler that neither file names.
 const Other = "crawler-that-no-file-names"
 
 // Compare asks two files about many paths and reports different answers. It makes paths from each pattern of both
@@ -81,7 +85,7 @@ type question struct {
 	usage string
 }
 
-// kind is equal for answers that are one Difference.
+// kind is equal for answers that belong to the same Difference.
 type kind struct {
 	question
 	crawler  string

@@ -15,7 +15,8 @@ type preference struct {
 	line         int
 }
 
-// vocabulary maps the names of usages, also from earlier drafts, and the values to one name each.
+// vocabulary maps the names of usages and values in both kinds of lines, and in earlier drafts, to the names in this
+// package.
 var vocabulary = map[string]string{
 	"search": "search", "train-ai": "train-ai", "ai-use": "ai-use", "use": "use", "ai-train": "train-ai", "ai-input": "ai-use",
 	"train-genai": "train-ai", "ai-output": "ai-use", "y": "yes", "n": "no", "yes": "yes", "no": "no",

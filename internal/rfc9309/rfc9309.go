@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rfc9309 reads robots.txt as documented for crawlers, and compares two files. It checks the output of packages
-// that convert and render robots.txt, so it shares no code with them. It accepts the same mistakes in lines as Google's
-// parser: misspelled keys, missing colons, and names with characters that a product token cannot have. Unlike the
-// parser, it compares percent-encoded bytes by RFC 9309 section 2.2.2.
+// Package rfc9309 parses robots.txt files according to RFC 9309, and compares two files. It checks the output of the
+// packages that convert and render robots.txt, so it shares no code with them. It accepts the same mistakes in lines as
+// Google's parser: misspelled keys, missing colons, and names with characters that a product token cannot have. Unlike
+// that parser, it compares percent-encoded bytes by RFC 9309 section 2.2.2.
 package rfc9309
 
 import (
@@ -15,8 +15,9 @@ import (
 // not read.
 const Limit = 500 << 10
 
+// File is a parsed robots.txt.
 type File struct {
-	groups map[string]*group // by the name in lower case; "*" for all others
+	groups map[string]*group // by the name in lower case; "*" for all other crawlers
 	names  []string          // each name in its first spelling
 	rules  []*rule
 	lines  []string
@@ -42,7 +43,7 @@ type block struct{ rules []*rule }
 type rule struct {
 	allow bool
 	pattern
-	sent pattern // for unnormalized URLs
+	sent pattern // the pattern to compare with unnormalized URLs
 	size int     // the length in bytes that Google's parser compares: as written, with non-ASCII bytes encoded
 	line int
 }
@@ -59,10 +60,10 @@ type Crawler struct {
 	IgnoresStar bool     // the crawler is documented not to obey the group of "*"
 }
 
-// Parse reads a file. The function whole reports whether a name in a User-agent line is used unchanged; otherwise,
-// only its product token is used. whole may be nil.
+// Parse reads a file. If the function whole returns true for a name in a User-agent line, Parse uses the name unchanged.
+// Otherwise, it uses only the product token at the start of the name. whole may be nil.
 func Parse(data []byte, whole func(name string) bool) *File {
-	for _, c := range []byte("\xef\xbb\xbf") { // Google's parser also skips a part of this mark
+	for _, c := range []byte("\xef\xbb\xbf") { // Google's parser also skips an incomplete byte order mark
 		rest, ok := bytes.CutPrefix(data, []byte{c})
 		if !ok {
 			break
@@ -164,7 +165,7 @@ func cut(line string) (key, value string) {
 	line, _, _ = strings.Cut(line, "#")
 	line = strings.Trim(line, space)
 	key, value, found := strings.Cut(line, ":")
-	if !found { // two words have the same meaning as with a colon
+	if !found { // for Google's parser, two words without a colon are a key and a value
 		i := strings.IndexAny(line, " \t")
 		if i < 0 {
 			return "", ""
@@ -228,7 +229,7 @@ func (f *File) Size(c Crawler) int { return f.of(c).size() }
 
 func (f *File) of(c Crawler) *group {
 	for _, name := range c.Names {
-		for _, name := range []string{name, beginning(name, tokenBytes)} { // Google's parser looks for the beginning
+		for _, name := range []string{name, beginning(name, tokenBytes)} { // Google's parser looks only for the beginning
 			if g := f.groups[strings.ToLower(name)]; g != nil {
 				return g
 			}

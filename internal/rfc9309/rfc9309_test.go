@@ -111,7 +111,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Raw URLs get the answers of Google's parser.
+// For URLs that are not normalized, the answers are the same as from Google's parser.
 func TestAsSent(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 9))
@@ -158,7 +158,7 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// It judges the packages that read and write robots.txt, so it must not be made of them.
+// This package checks the packages that read and write robots.txt, so it must not import them.
 func TestIndependence(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
@@ -172,8 +172,8 @@ func TestIndependence(t *testing.T) {
 	}
 }
 
-// FuzzAsk compares the answers with a reader that tries patterns as regular expressions, and
-// checks that the comparison of a file with itself finds no difference.
+// FuzzAsk compares the answers with those from a simple parser that converts patterns to regular expressions. It also
+// checks that a file does not differ from itself.
 func FuzzAsk(f *testing.F) {
 	f.Add("/a*b$", "/ab", "/aab", true)
 	f.Add("/*a*a$", "/%61", "/a/a", false)

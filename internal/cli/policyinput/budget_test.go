@@ -17,7 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// filler generates a robots.txt from numbered parts. The numbers are written as digits (NUMBER) and as letters (NAME).
+// filler generates a robots.txt from parts with numbers. In each part, NUMBER is replaced by the number in digits, and
+// NAME by the number in letters.
 type filler struct{ parts, size int }
 
 func (f filler) fill(format string) string {
@@ -82,8 +83,8 @@ func hostile() map[string]string {
 	return files
 }
 
-// Importing a robots.txt needs little memory and time, regardless of its content. If a file is too large to compare,
-// the result does not say that both files are equal.
+// Importing a robots.txt needs little memory and time, regardless of its content. If a file is too large to compare, the
+// result does not claim that the file and its policy have the same meaning.
 func TestImportBudget(t *testing.T) {
 	testkit.Nightly(t)
 	converted := 0
@@ -109,8 +110,8 @@ func TestImportBudget(t *testing.T) {
 	}
 }
 
-// Comparing two files needs little memory and time. The limits are those for importing two files, and for one
-// comparison. If files were not compared completely, the result does not say that they are equal.
+// Comparing two files needs little memory and time: at most as much as two imports and one comparison. If the files were
+// not compared completely, the result does not claim that they are equal.
 func TestDiffBudget(t *testing.T) {
 	testkit.Nightly(t)
 	dir := t.TempDir()

@@ -26,7 +26,7 @@ type Converted struct {
 	File *policyfile.File
 	// Imported is the parsed robots.txt that Text was made from. Its Spec also has the tests of the policy file.
 	Imported *robotstxt.Imported
-	Notes    []robotstxt.Note // lines that were omitted, or whose meaning differs slightly
+	Notes    []robotstxt.Note // about lines that were left out, or whose meaning in the policy differs slightly
 
 	name   string
 	data   []byte // the robots.txt
@@ -52,7 +52,7 @@ func Convert(name string, data []byte) (*Converted, error) {
 	}
 	for _, d := range warnings {
 		if line, ok := c.line(d.Pos); ok && d.Severity == policy.Warning {
-			c.Notes = append(c.Notes, robotstxt.Note{Line: line, Message: "after an import, check prints this warning, with lines of the new policy: " + d.Message, Wrong: true, Cause: d.Code})
+			c.Notes = append(c.Notes, robotstxt.Note{Line: line, Message: "for the imported policy, the command \"check\" prints this warning (its line numbers refer to the policy): " + d.Message, Wrong: true, Cause: d.Code})
 		}
 	}
 	for _, p := range c.File.Effect.Robots.Check() {
@@ -66,8 +66,7 @@ func Convert(name string, data []byte) (*Converted, error) {
 	return c, nil
 }
 
-// preferenceNotes returns notes about crawlers that get a preference from the policy, but do not read it in the
-// robots.txt.
+// preferenceNotes returns notes about preferences that the policy applies to more crawlers than the original robots.txt.
 func (c *Converted) preferenceNotes() (notes []robotstxt.Note) {
 	if !c.Imported.HasPreferences() {
 		return nil
@@ -75,8 +74,8 @@ func (c *Converted) preferenceNotes() (notes []robotstxt.Note) {
 	q := c.Judge()
 	for i := range q.Differences {
 		if d := &q.Differences[i]; d.New.Preference != "" {
-			notes = append(notes, robotstxt.Note{Line: d.Stated, Message: fmt.Sprintf("in the new robots.txt, %s=%s also applies to %s, for %s. "+
-				"In robots.txt, a crawler reads only its own group, and there the line with the longest path. A policy combines all rules for a crawler", d.Usage, d.New.Preference, someCrawlers(d, maxNamed), d.Path)})
+			notes = append(notes, robotstxt.Note{Line: d.Stated, Message: fmt.Sprintf("in the robots.txt that the policy produces, %s=%s also applies to %s, for %s. "+
+				"In a robots.txt, a crawler uses only its own group, and in this group the line with the longest path. But a policy combines all rules for a crawler", d.Usage, d.New.Preference, someCrawlers(d, maxNamed), d.Path)})
 		}
 	}
 	return notes
@@ -96,8 +95,8 @@ type statement struct {
 	policy.Statement
 }
 
-// guards are safety checks of policy files. A rule can state that their results are intended. A robots.txt cannot
-// state this, so the conversion marks the results as intended in the rules.
+// guards lists safety checks of policy files. A rule can state that it intends what such a check warns about. A robots.txt
+// cannot state this, so the conversion adds it to the rules.
 var guards = []string{"disallows-search", "site-not-indexed"}
 
 // maxRounds limits how often the text is rewritten to avoid warnings. maxSettled limits the total number of statements
@@ -107,8 +106,8 @@ const (
 	maxSettled = 40_000
 )
 
-// settle writes the text. It rewrites the text as long as a check warns about lines without effect, or about disallowed
-// search engines that the robots.txt also disallows. The result has only warnings and hints.
+// settle writes the text. It rewrites the text as long as a check warns about entries without effect, or about search
+// engines that are disallowed both in the policy and in the robots.txt. The returned diagnostics are not errors.
 func (c *Converted) settle() (policyfile.Diagnostics, error) {
 	statements := 1
 	for i := range c.Imported.Spec.Rules {
@@ -153,7 +152,7 @@ func switchedOff(p *policy.Publish) string {
 		}
 	}
 	if p.Controls == policy.Off {
-		why = append(why, "controls is off, so that import does not add the operators' own controls against AI.")
+		why = append(why, "controls is off: import does not add the controls against AI that operators offer.")
 	}
 	return strings.Join(why, "\n")
 }
@@ -185,7 +184,7 @@ func (c *Converted) accept(ds policyfile.Diagnostics) bool {
 }
 
 // drop removes statements that seem to have no effect. It restores them unless a comparison proves that all decisions
-// stay the same. It returns true if the statements were removed.
+// remain the same. It returns true if the statements are still removed at the end.
 func (c *Converted) drop(idle []statement) bool {
 	if len(idle) == 0 || c.needed {
 		return false
@@ -206,8 +205,8 @@ func (c *Converted) drop(idle []statement) bool {
 	return false
 }
 
-// at returns the index of the rule, and the statement in the Spec, at a position of the text. The index is -1 if the
-// position has no rule. The loaded file has the same rules in the same order.
+// at returns the rule at a position of the text, as an index in the imported Spec, and the statement at this position. The
+// index is -1 if the position has no rule. The lookup works because the loaded file has the same rules in the same order.
 func (c *Converted) at(pos policy.Pos) (int, *policy.Statement) {
 	rules := c.File.Spec.Rules
 	found := -1

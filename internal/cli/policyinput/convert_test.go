@@ -48,7 +48,7 @@ func TestConvert(t *testing.T) {
 				{"nobody", "/b/", true},
 			},
 			has: []string{"# yaml-language-server: $schema=", "- Googlebot may crawl /\n", "- Bingbot may crawl /\n", "- for: everyone-else\n", "- for: [Googlebot, Applebot",
-				"  # everyone-else is the group of *.", "  # The group of Googlebot also applies to these crawlers, which have no group in this robots.txt: Applebot, ImagesiftBot and Kagibot.\n",
+				"  # everyone-else stands for the group of * in robots.txt.", "  # The group of Googlebot also applies to these crawlers, which have no group in this robots.txt: Applebot, ImagesiftBot and Kagibot.\n",
 				"# content-usage is off, because this robots.txt has no Content-Usage lines.\n# controls is off,"},
 		},
 		{
@@ -142,7 +142,7 @@ func TestConvert(t *testing.T) {
 			name:   "an ACAP permission does not open what a Disallow closes to others",
 			robots: "User-agent: *\nDisallow: /a/\n\nACAP-crawler: *\nACAP-allow-crawl: /a/\n",
 			asks:   []ask{{"nobody", "/a/", false}},
-			notes:  []string{"disallows it for all others; in the policy it stays disallowed"},
+			notes:  []string{"disallows it for all others; in the policy, it remains disallowed"},
 		},
 		{
 			name:   "a rule stays that says what ACAP prohibits too",
@@ -313,7 +313,7 @@ func TestConvertContradictoryACAP(t *testing.T) {
 	}
 }
 
-// For every file, the policy has no warnings, and does not differ from the file. If the policy is rendered and
+// The policy that is made from a file has no warnings, and does not differ from the file. If the policy is rendered and
 // converted again, the result is the same policy.
 func TestConvertIsAFixedPoint(t *testing.T) {
 	patterns := []string{"../../../robotstxt/testdata/import/*.txt", "../../../robotstxt/testdata/sites/*.txt"}
@@ -391,7 +391,8 @@ func TestConvertIsAFixedPoint(t *testing.T) {
 	t.Logf("%d of %d files converted", converted, len(files))
 }
 
-// Lines that lose for the same reason are combined in one note. The note has their line numbers in the original file.
+// Notes about several lines with the same problem are combined in one note, which lists the line numbers in the original
+// file.
 func TestConvertGroupsNotes(t *testing.T) {
 	c := mustConvert(t, []byte("User-agent: *\nDisallow: *a$\nDisallow: *b$\nDisallow: /x\nAllow: /a$\nAllow: /b$\n"))
 	notes := robotstxt.Grouped(c.Notes)

@@ -74,7 +74,7 @@ func fetch(ctx context.Context, name string) (*Raw, error) {
 		f.Note = fmt.Sprintf("%s: status %s: there is no robots.txt, and crawlers treat everything as allowed (RFC 9309 section 2.3.1.3)", f.Name, res.Status)
 		return f, nil
 	case res.StatusCode < 200 || res.StatusCode > 299:
-		return nil, fmt.Errorf("fetching %s failed: status %s; crawlers treat everything as disallowed until the file can be read (RFC 9309 section 2.3.1.4)", f.Name, res.Status)
+		return nil, fmt.Errorf("fetching %s failed: status %s; crawlers treat everything as disallowed until they can read the file (RFC 9309 section 2.3.1.4)", f.Name, res.Status)
 	}
 	// gzip has already been decoded
 	if coding := res.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {

@@ -12,7 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A path that search engines may no longer crawl is a loss. Another spelling of a disallowed path is not.
+// If search engines may no longer crawl a path, this is a loss. If only another spelling of a disallowed path becomes
+// disallowed, this is not a loss.
 func TestSearchLosses(t *testing.T) {
 	read := func(name, text string) *Input {
 		t.Helper()
@@ -78,7 +79,8 @@ func TestCrossingAllowsOpenNothing(t *testing.T) {
 	}
 }
 
-// An additional spelling for an Allow line of one group does not allow paths for the crawlers of other groups.
+// If the policy's robots.txt has an Allow line in an additional spelling in one group, this does not allow any path for
+// the crawlers of other groups.
 func TestSpellingsOfOtherGroupsOpenNothing(t *testing.T) {
 	robots := []byte("User-agent: *\nAllow: /a%3Ab\n\nUser-agent: Googlebot\nAllow: /a:b\nDisallow: /*a\n")
 	c, err := Convert("robots.txt", robots)
@@ -118,7 +120,8 @@ func TestSpellingsAsSent(t *testing.T) {
 	}
 }
 
-// If an Allow mixes spellings, its paths that another line would disallow are also allowed in these spellings.
+// If the path of an Allow line mixes encoded and plain characters, it is also allowed in this spelling, even if another
+// line disallows a wider path.
 func TestAllowsKeepMixedSpellings(t *testing.T) {
 	for _, lines := range []string{
 		"Allow: /=%41\nDisallow: *aa\n",

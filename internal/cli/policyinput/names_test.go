@@ -43,7 +43,7 @@ func TestImportKeepsEveryName(t *testing.T) {
 	}
 }
 
-// Import, merge, explain, check and diff read the same name in a User-agent line.
+// The commands import, explain, check and diff, and a merge, find the same name in a User-agent line.
 func TestOneReaderOfNames(t *testing.T) {
 	t.Parallel()
 	catalog := policy.Compile(&policy.Spec{Crawlers: policyfile.NewNames().Crawlers()})
@@ -94,8 +94,8 @@ func TestOneReaderOfNames(t *testing.T) {
 	}
 }
 
-// Google's parser reads several names of the catalog as one name, such as "Yahoo". It also reads the same groups in the
-// robots.txt and in the robots.txt of its policy.
+// Google's parser cuts several names of the catalog to the same name, such as "Yahoo". Even so, it finds the same answers
+// in a robots.txt and in the robots.txt of the resulting policy.
 func TestImportKeepsNamesThatAreCutAlike(t *testing.T) {
 	t.Parallel()
 	const star = "User-agent: *\nDisallow: /all/\n"

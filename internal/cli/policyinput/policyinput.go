@@ -21,8 +21,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// maxRead limits how many bytes of a file are read. It is larger than all size limits, so that an error message can
-// state the size of a file that is too large.
+// maxRead limits the number of bytes that are read from a file. It is larger than all size limits, because an error
+// message about a file that is too large states the size of the file.
 const maxRead = 64 << 20
 
 // Input is a policy file or a robots.txt that has been read.
@@ -32,7 +32,7 @@ type Input struct {
 	Site   *site.Site // the site with the policy
 	// Robots is the text of a robots.txt. It is nil for a policy file.
 	Robots []byte
-	// Notes describes omitted lines of a robots.txt, lines with a guessed meaning, and problems with fetching the file.
+	// Notes describes lines of a robots.txt that were left out or interpreted, and remarks about fetching the file.
 	Notes []robotstxt.Note
 }
 
@@ -53,7 +53,7 @@ type Raw struct {
 	Name string
 	Data []byte
 	Note string // a note about the fetch, or ""
-	None bool   // true if the site does not have a robots.txt (RFC 9309 section 2.3.1.3)
+	None bool   // true if the site has no robots.txt, because of the status of its answer (RFC 9309 section 2.3.1.3)
 }
 
 // ReadRaw reads a file, a URL, or the standard input if name is "-". For the URL of a site, it reads the site's
@@ -99,7 +99,7 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 		}
 		in.Notes = append(in.Notes, c.Notes...)
 		s, ds = site.New(c.File)
-	} else { // a policy may be compared although its dates have passed and its tests fail
+	} else { // a policy can be compared even if its dates have passed or its tests fail
 		s, ds = site.LoadWith(raw.Name, raw.Data, policyfile.Options{Accepted: true})
 	}
 	if s == nil {

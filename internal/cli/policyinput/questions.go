@@ -17,13 +17,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Questions holds the result of comparing two robots.txt files. An independent parser asks both files the same
-// questions about crawlers and paths.
+// Questions holds the result of comparing two robots.txt files. Package rfc9309, an independent parser, answers the same
+// questions about crawlers and paths for both files.
 type Questions struct {
 	*rfc9309.Comparison
 
-	// Spellings is the number of answers that differ only for one spelling of a path, such as %2F for a slash. For
-	// another spelling of the same path, both files give the same answer.
+	// Spellings is the number of differing answers about a path in one spelling, such as %2F for a slash, if the answers
+	// about the same path in another spelling are equal.
 	Spellings int
 
 	old, now string          // the names of the files
@@ -31,10 +31,10 @@ type Questions struct {
 	searches map[string]bool // the crawlers of search engines
 }
 
-// AskBoth compares the robots.txt of two inputs with an independent parser. For a policy, it uses the rendered
+// AskBoth uses an independent parser to compare the robots.txt files of two inputs. For a policy, it uses the rendered
 // robots.txt for a host.
 func AskBoth(old, now *Input, host string) *Questions {
-	// Other stands for all crawlers that the files do not name, which include search engines
+	// Other stands for all crawlers that the files do not name; some of them belong to search engines
 	known, searches := map[string]rfc9309.Crawler{}, map[string]bool{rfc9309.Other: true}
 	var all []rfc9309.Crawler
 	for _, in := range []*Input{old, now} {
@@ -49,7 +49,7 @@ func AskBoth(old, now *Input, host string) *Questions {
 	}
 	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	parse := func(in *Input) *rfc9309.File {
-		// any other name is truncated in the same way as by Google's parser
+		// rfc9309 truncates any other name in the same way as Google's parser
 		return rfc9309.Parse(in.RobotsTxt(host), func(name string) bool {
 			_, known := catalog.Lookup(name)
 			return known
@@ -96,7 +96,7 @@ type sameSubject struct {
 	Asked claim.Known[*Questions]
 }
 
-// sameFile is the claim that a parser of robots.txt gets the same answers from two files, except for some spellings of
+// sameFile is the claim that an independent parser finds the same answers in two files, except for some spellings of
 // paths.
 var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 	q, _ := s.Asked.Get()
@@ -121,11 +121,11 @@ var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 	return f
 })
 
-// Same returns the claim that a parser gets the same answers from both files.
+// Same returns the claim that an independent parser finds the same answers in both files.
 func (q *Questions) Same() claim.Claim {
 	var c claim.Coverage
 	if !q.Complete {
-		c.Gaps = append(c.Gaps, claim.Gap{Name: compare.GapTooLarge, What: "the files are too large to compare completely, so it cannot be judged whether their meaning is the same"})
+		c.Gaps = append(c.Gaps, claim.Gap{Name: compare.GapTooLarge, What: "the files are too large to compare completely, so it is not known whether they have the same meaning"})
 	}
 	return claim.Judge(sameFile, sameSubject{claim.Read(q, c)})
 }
