@@ -15,6 +15,7 @@ import (
 type preferences struct {
 	path    string // "" if the line is for all paths
 	members []member
+	written string // for derived lines: the value of the line in the file
 }
 
 // member is a member of a line with preferences, such as "train-ai=n".
@@ -153,6 +154,31 @@ func (d derived) line(number int, key string, s *preferences) line {
 	return l
 }
 
+// written returns the value of the line in the file.
+func (l line) written() string {
+	if l.says != nil && l.says.written != "" {
+		return l.says.written
+	}
+	return l.value
+}
+
+// Written returns the text of a line that is not about crawling, as it is in the file apart from the spelling of its key.
+// above is true if the line is above the first group. The text is "" if there is no such line.
+func (f *File) Written(number int) (text string, above bool) {
+	find := func(lines []line) bool {
+		i := slices.IndexFunc(lines, func(l line) bool { return l.number == number })
+		if i >= 0 {
+			text = extensionKeys[lines[i].key] + ": " + lines[i].written()
+		}
+		return i >= 0
+	}
+	if find(f.top) {
+		return text, true
+	}
+	slices.ContainsFunc(f.Groups, func(g *Group) bool { return find(g.lines) })
+	return text, false
+}
+
 // withLines returns a copy of the file in which the lines of each group that are not about crawling are replaced. Groups
 // with equal lines share the result.
 func (f *File) withLines(replace func(lines []line) []line) *File {
@@ -206,7 +232,7 @@ func (f *File) linesWithTop(lines []line, made derived) []line {
 		}
 	}
 	for _, l := range f.top {
-		left := &preferences{path: l.says.path}
+		left := &preferences{path: l.says.path, written: l.written()}
 		for _, m := range l.says.members {
 			if !stated[[3]string{l.key, left.path, m.name}] {
 				left.members = append(left.members, m)
@@ -254,7 +280,7 @@ func (d derived) combined(lines []line) (left []line) {
 			continue
 		}
 		if number == 0 {
-			number, at = l.number, len(left)
+			number, at, all.written = l.number, len(left), l.written()
 		}
 		for _, m := range l.says.members {
 			if m.no() || l.says.path == "" {

@@ -205,3 +205,14 @@ func TestManyNestedDirectives(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Explanations quote lines as they are in the file, although a merge derives other lines from them.
+func TestWrittenLines(t *testing.T) {
+	t.Parallel()
+	f := below(t, "Content-Signal: ai-train=no, search=no\nUser-agent: Bingbot\nContent-Signal: /x search=no\nContent-Usage: train-ai=y\nDisallow: /b\n").File
+	for number, want := range map[int]string{1: "Content-Signal: ai-train=no, search=no", 3: "Content-Signal: /x search=no", 4: "Content-Usage: train-ai=y", 5: ""} {
+		if got, above := f.Written(number); got != want || above != (number == 1) {
+			t.Errorf("line %d: %q, above %v", number, got, above)
+		}
+	}
+}

@@ -141,7 +141,9 @@ func (r *reader) above(key, value string) {
 		}
 	}
 	if len(left.members) > 0 {
-		f.top = append(f.top, r.newLine(key, left.text(vocabularies[key])))
+		l = r.newLine(key, left.text(vocabularies[key]))
+		l.says.written = value
+		f.top = append(f.top, l)
 	}
 }
 
