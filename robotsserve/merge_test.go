@@ -51,6 +51,9 @@ func foreignLines(r *rand.Rand, odd bool) string {
 		}
 		b.WriteString(pick(r, "Allow: ", "Disallow: ") + pattern + "\n")
 	}
+	if odd && r.IntN(3) == 0 { // without the first "/", both lines have the same length
+		b.WriteString("Disallow: /*ba/\nAllow: /ba/\n")
+	}
 	for range r.IntN(3) * r.IntN(2) {
 		if odd {
 			b.WriteString(pick(r, "Content-Usage: ", "content-usage:") + foreignPath(r) + pick(r, "train-ai=n", "TRAIN-AI = N", "search = y , Train-AI=n;x", "ai-use=n", "train-genai=n") + "\n")
@@ -79,6 +82,9 @@ func TestMergeAgreesWithBoth(t *testing.T) {
 			path := policytest.Path(r)
 			if path == "/robots.txt" {
 				continue
+			}
+			if r.IntN(4) == 0 {
+				path = "/ba/"
 			}
 			for _, token := range foreignTokens {
 				d := p.Decide(policy.Query{Crawler: p.Crawler(token), Identity: policy.Verified, Host: host, Path: path})
