@@ -122,3 +122,23 @@ func TestNamesThatAreCutAlike(t *testing.T) {
 		t.Errorf("%q, %v in\n%s", said, foo.CrawlDelay(), f.Body)
 	}
 }
+
+// The catalog also has crawlers whose names Google's parser reads as one name. If the site's file has a group for one of
+// them, this group disallows what the policy disallows for another, but it does not get the lines of the group of "*".
+func TestNamesOfTheCatalogThatAreCutAlike(t *testing.T) {
+	p := compile(t, &policy.Spec{
+		Crawlers: []policy.Crawler{{Token: "Yahoo Link Preview", Category: "preview"}, {Token: "Yahoo Ad monitoring", Category: "ads"}},
+		Rules: []policy.Rule{{For: []policy.Audience{{Kind: policy.ForToken, Name: "Yahoo Ad monitoring"}}, Statements: []policy.Statement{
+			{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/a/")}}}},
+	})
+	theirs := "User-agent: *\nDisallow: /s/\n\nUser-agent: Yahoo Link Preview\nAllow: /a/b\nDisallow: /a\n"
+	f, problems, _ := Merge(p, "", robotstxt.Parse([]byte(theirs)), Options{})
+	if len(problems) > 0 {
+		t.Error(problems)
+	}
+	joined := googleReader{rfc9309.Parse(f.Body, nil), "Yahoo"}
+	preview := robotstxt.Parse(f.Body).Agent(policy.Crawler{Token: "Yahoo Link Preview"})
+	if joined.Allowed("/a/b") || joined.Allowed("/a/") || preview.Allowed("/a/b") || preview.Allowed("/a") || !preview.Allowed("/s/") {
+		t.Errorf("%s", f.Body)
+	}
+}

@@ -40,14 +40,18 @@ func (g *grouping) verdictOf(d policy.Decision) verdict {
 // The pattern is also disallowed if the policy disallows it for one of the classes in alike.
 func (g *grouping) crawling(c *policy.Class, alike ...*policy.Class) (all []stated, value func(pathpattern.Pattern) []verdict) {
 	queries := make([]policy.Query, 0, 1+len(alike))
-	for _, c := range append([]*policy.Class{c}, alike...) {
-		all = append(all, statementsOf(g.p.Statements(c, policy.Crawl, ""))...)
+	for i, c := range append([]*policy.Class{c}, alike...) {
+		statements := statementsOf(g.p.Statements(c, policy.Crawl, ""))
+		if i > 0 {
+			statements = slices.DeleteFunc(statements, func(s stated) bool { return s.rule.Fallback })
+		}
+		all = append(all, statements...)
 		queries = append(queries, c.Query(g.host, policy.Crawl, ""))
 	}
 	return all, func(at pathpattern.Pattern) []verdict {
 		v := g.verdictOf(g.p.DecideAt(queries[0], at))
 		for i := 1; i < len(queries) && !v.closes; i++ {
-			if other := g.verdictOf(g.p.DecideAt(queries[i], at)); other.closes {
+			if other := g.verdictOf(g.p.DecideAt(queries[i], at)); other.closes && !other.rule.Fallback {
 				v = other
 			}
 		}

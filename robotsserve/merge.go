@@ -140,7 +140,7 @@ type unit struct {
 	infos []*crawler // empty for everyone
 
 	// alike holds the classes of crawlers whose names Google's parser reads as the names in infos. It is only set in a
-	// merged file, for names that only the site's own file has.
+	// merged file, for names that the site's own file has.
 	alike []*policy.Class
 
 	control *policy.ControlToken // set if the crawler is a control token and training is disallowed
@@ -155,12 +155,13 @@ func (g *grouping) units(classes []policy.Class) (units []unit) {
 		at := map[string]int{} // by the name that Google's parser reads
 		for _, id := range c.Crawlers {
 			info, n := g.crawler(id), 0
-			if read := readAs(info); g.p.OnlyFallback(id) && alike[read] != nil {
+			if others := g.others(alike, info, c); len(others) > 0 {
+				read := readAs(info)
 				if n = at[read]; n == 0 {
 					n = len(all)
 					own := *c
 					own.Crawlers = nil
-					at[read], all = n, append(all, unit{class: &own, alike: alike[read]})
+					at[read], all = n, append(all, unit{class: &own, alike: others})
 				}
 				all[n].class.Crawlers = append(all[n].class.Crawlers, id)
 			}
@@ -172,6 +173,20 @@ func (g *grouping) units(classes []policy.Class) (units []unit) {
 		units = append(units, all...)
 	}
 	return units
+}
+
+// others returns the classes of other crawlers of the policy whose names Google's parser reads as the name of a crawler,
+// if the site's own file has a group for this crawler. own is the class of the crawler.
+func (g *grouping) others(alike map[string][]*policy.Class, info *crawler, own *policy.Class) (others []*policy.Class) {
+	if alike == nil || g.below.Group(info.Token) == nil {
+		return nil
+	}
+	for _, c := range alike[readAs(info)] {
+		if c != own {
+			others = append(others, c)
+		}
+	}
+	return others
 }
 
 // alike returns the classes of the policy's crawlers by the names that Google's parser reads, in a merged file. It

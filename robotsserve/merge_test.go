@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -20,27 +21,49 @@ import (
 var foreignTokens = append(slices.Clone(tokens), "ThetaBot", "alphabot")
 
 // foreignFile returns a random robots.txt of valid lines. Only if odd is true, patterns contain "**" or do not begin
-// with "/".
+// with "/". Then, a group may also differ from the previous one only in the "/" before "*", and have preferences.
 func foreignFile(r *rand.Rand, odd bool) string {
 	var b strings.Builder
+	lines := ""
 	for range r.IntN(4) {
 		for range 1 + r.IntN(2) {
 			b.WriteString("User-agent: " + pick(r, append([]string{"*", "*"}, foreignTokens...)...) + "\n")
 		}
-		for range 1 + r.IntN(4) {
-			pattern := policytest.Pattern(r, false)
-			switch {
-			case !odd:
-				pattern = strings.ReplaceAll(pattern, "**", "*b")
-			case r.IntN(4) == 0:
-				pattern = pick(r, "*", "/a**", "/***") + pick(r, "a", "b*", "", "**/b", "b$", "a**$")
-			}
-			b.WriteString(pick(r, "Allow: ", "Disallow: ") + pattern + "\n")
+		if odd && r.IntN(2) == 0 && strings.Contains(lines, ": /*") {
+			lines = strings.ReplaceAll(lines, ": /*", ": *")
+		} else {
+			lines = foreignLines(r, odd)
 		}
-		b.WriteString("\n")
+		b.WriteString(lines + "\n")
 	}
 	return b.String()
 }
+
+func foreignLines(r *rand.Rand, odd bool) string {
+	var b strings.Builder
+	for range 1 + r.IntN(4) {
+		pattern := policytest.Pattern(r, false)
+		switch {
+		case !odd:
+			pattern = strings.ReplaceAll(pattern, "**", "*b")
+		case r.IntN(4) == 0:
+			pattern = pick(r, "*", "/*", "/a**", "/***") + pick(r, "a", "b*", "", "**/b", "b$", "a**$")
+		}
+		b.WriteString(pick(r, "Allow: ", "Disallow: ") + pattern + "\n")
+	}
+	if odd && r.IntN(3) == 0 { // without the first "/", both lines have the same length
+		b.WriteString("Disallow: /*ba/\nAllow: /ba/\n")
+	}
+	for range r.IntN(3) * r.IntN(2) {
+		if odd {
+			b.WriteString(pick(r, "Content-Usage: ", "content-usage:") + foreignPath(r) + pick(r, "train-ai=n", "TRAIN-AI = N", "search = y , Train-AI=n;x", "ai-use=n", "train-genai=n") + "\n")
+			b.WriteString(pick(r, "Content-Signal: ", "CONTENT-SIGNAL:") + foreignPath(r) + pick(r, "ai-train=no", "Ai-Train = No", "search=yes,ai-input= no", "search=NO") + "\n")
+		}
+	}
+	return b.String()
+}
+
+func foreignPath(r *rand.Rand) string { return pick(r, "", "", "/ ", "/\t", "* ", "/a/ ") }
 
 func TestMergeAgreesWithBoth(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 11))
@@ -53,11 +76,15 @@ func TestMergeAgreesWithBoth(t *testing.T) {
 		host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
 		f, problems, notes := Merge(p, host, robotstxt.Parse([]byte(other)), Options{})
 		checkLayout(t, f.Body)
+		checkPreferences(t, p, other, f.Body)
 		ours, theirs := crawlertest.ReadRobotsTxt(string(f.Body)), crawlertest.ReadRobotsTxt(other)
 		for range 8 {
 			path := policytest.Path(r)
 			if path == "/robots.txt" {
 				continue
+			}
+			if r.IntN(4) == 0 {
+				path = "/ba/"
 			}
 			for _, token := range foreignTokens {
 				d := p.Decide(policy.Query{Crawler: p.Crawler(token), Identity: policy.Verified, Host: host, Path: path})
@@ -89,6 +116,31 @@ func TestMergeAgreesWithBoth(t *testing.T) {
 		}
 	}
 	t.Log(counts)
+}
+
+// checkPreferences fails the test if the merged file lost a usage that a line of the site's file disallows for all paths.
+// Lines with a path may be left out, if the policy states preferences.
+func checkPreferences(t *testing.T, p *policy.Policy, other string, merged []byte) {
+	t.Helper()
+	var whole []string
+	for line := range strings.SplitSeq(other, "\n") {
+		if !strings.HasPrefix(strings.ToLower(line), "content-") || !strings.Contains(line, "/a/ ") {
+			whole = append(whole, line)
+		}
+	}
+	var crawlers []rfc9309.Crawler
+	for _, token := range foreignTokens {
+		info := p.CrawlerInfo(p.Crawler(token))
+		crawlers = append(crawlers, rfc9309.Crawler{Names: append([]string{token}, info.Follows...), IgnoresStar: info.IgnoresStar})
+	}
+	old, now := rfc9309.Parse([]byte(strings.Join(whole, "\n")), nil), rfc9309.Parse(merged, nil)
+	for _, d := range rfc9309.Compare(old, now, crawlers).Differences {
+		// A crawler that ignores "*" gets no group only because of preferences.
+		obeys := slices.ContainsFunc(d.Crawlers, func(token string) bool { return !p.CrawlerInfo(p.Crawler(token)).IgnoresStar })
+		if d.Usage != "" && d.Laxer() && obeys {
+			t.Fatalf("%v may use %s for %s: %+v\nmerged\n%s\ntheirs\n%s", d.Crawlers, d.Path, d.Usage, d, merged, other)
+		}
+	}
 }
 
 // obeyedName returns the token of the group that a crawler obeys in a file, or "" if it does not obey any group.

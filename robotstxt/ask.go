@@ -33,7 +33,7 @@ func (f *File) Agent(c policy.Crawler) *Agent {
 		r := &g.rules[i]
 		entries[i] = pathpattern.Entry[*Rule]{Pattern: pathpattern.Raw(comparable(r.text(), true)), Value: r}
 	}
-	return &Agent{pathpattern.NewIndex(entries, winner), g.rules, f.linesOf(g), time.Duration(g.CrawlDelay() * float64(time.Second))}
+	return &Agent{pathpattern.NewIndex(entries, winner), g.rules, f.linesWithTop(g.lines, derived{}), time.Duration(g.CrawlDelay() * float64(time.Second))}
 }
 
 // Answer holds whether a crawler may fetch a URL, and the deciding line.

@@ -46,7 +46,7 @@ func (f *File) BelowClosed(p *policy.Policy) *Below {
 func (f *File) over(p *policy.Policy) *Below {
 	im := f.importerFor(p)
 	im.below = true
-	im.f.signals()
+	im.f = im.f.withSignals()
 	im.dropGroups(func(g *Group) bool {
 		if !slices.ContainsFunc(p.Spec().Publish.UsageTokens[:], func(token string) bool { return strings.EqualFold(token, g.Name) }) {
 			return false

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,6 +40,7 @@ type File struct {
 	byName   map[string]*Group // groups by their names in lower case
 	purposes []*Group          // groups of User-Agent-Purpose lines
 	top      []line            // preferences above the first group
+	derived  derived           // see withTop
 	sitemaps []string
 	licenses []line
 	others   []string       // lines for the whole file; see fileKeys
@@ -71,7 +73,7 @@ type Rule struct {
 	Size    int    // the length in bytes that Google's parser compares; see writtenSize
 
 	number int
-	same   int // the number of the first line with this text; see reader.same
+	same   int // the number of the first line with this text and Size; see reader.same
 }
 
 func (r *Rule) text() string {
@@ -84,8 +86,9 @@ func (r *Rule) text() string {
 type line struct {
 	number     int
 	key, value string
-	same       int    // the number of the first line with this text; see reader.same
-	written    string // the line as its author wrote it, or "" if the line was changed
+	same       int          // the number of the first line with this text; see reader.same
+	says       *preferences // set only for lines with preferences
+	written    string       // the line as its author wrote it
 }
 
 // text returns a line for a note.
@@ -98,6 +101,14 @@ type delay struct {
 	seconds    float64 // 0 if the value is not plausible
 	misspelled bool    // see reader.misspelled
 }
+
+// implausible reports whether the line has a value that is not a number of seconds up to a day.
+func (d delay) implausible() bool {
+	zero, err := strconv.ParseFloat(d.value, 64)
+	return d.seconds == 0 && d.value != "" && (err != nil || zero != 0)
+}
+
+const implausibleDelay = "the crawl-delay %q is not a number of seconds up to a day; it is left out"
 
 // Note reports a line that was left out or interpreted while a robots.txt was read.
 type Note struct {
@@ -296,7 +307,7 @@ func (g *Group) key() string {
 	}
 	key = append(key, 0) // separates the rules from the other lines
 	for i := range g.lines {
-		key = binary.AppendUvarint(key, uint64(g.lines[i].same))
+		key = binary.AppendVarint(key, int64(g.lines[i].same))
 	}
 	return string(key)
 }

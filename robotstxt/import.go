@@ -122,6 +122,9 @@ func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	im.usageGroups()
 	im.dropNames()
 	im.groups()
+	if im.tooLarge {
+		return nil, ErrTooLarge
+	}
 	if im.f.acap > 0 {
 		im.records(im.acap)
 	}
@@ -163,6 +166,7 @@ type importer struct {
 	acap      *acap.File
 	permitted []policy.Audience // crawlers whose groups allow them to crawl something
 	stricter  string            // see Imported.Stricter
+	tooLarge  bool              // see cancelDirectives
 	below     bool              // the file is a fallback below a policy, so only crawling matters
 }
 

@@ -5,7 +5,6 @@ package robotstxt
 import (
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -61,11 +60,10 @@ func (im *importer) otherLines() {
 }
 
 func (im *importer) delay(r *policy.Rule, g *Group) {
-	seconds, text := g.CrawlDelay(), g.delay.value
-	if zero, err := strconv.ParseFloat(text, 64); seconds == 0 && text != "" && (err != nil || zero != 0) {
-		im.f.note(g.delay.number, "the crawl-delay %q is not a number of seconds up to a day; it is left out", text)
+	if g.delay.implausible() {
+		im.f.note(g.delay.number, implausibleDelay, g.delay.value)
 	}
-	if seconds > 0 {
+	if seconds := g.CrawlDelay(); seconds > 0 {
 		r.CrawlDelay = time.Duration(seconds * float64(time.Second))
 		r.CrawlDelayPos = position(g.delay.number)
 	}
@@ -91,6 +89,9 @@ func (im *importer) extension(r *policy.Rule, l line) {
 	}
 	pattern := pathpattern.All
 	path, value := l.path()
+	if l.isPreferences() {
+		path = l.says.path
+	}
 	if path != "" {
 		p, ok := acapPattern(path)
 		if !ok {
@@ -106,10 +107,8 @@ func (im *importer) extension(r *policy.Rule, l line) {
 		im.f.note(l.number, "a policy file has no key for %q, so import leaves the line out", l.text())
 	case "app-directives":
 		im.directives(r, l, pattern, value)
-	case "content-usage":
-		im.usage(r, l, pattern, value)
-	case "content-signal":
-		im.signal(r, l, pattern, value)
+	case "content-usage", "content-signal":
+		im.preferences(r, l, pattern)
 	}
 }
 
@@ -140,16 +139,33 @@ func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Patte
 	}
 }
 
+// maxCanceled limits the number of entries that cancelDirectives adds, and the number of pairs that it compares.
+const maxCanceled, maxCanceling = 20_000, 1 << 20
+
 // cancelDirectives changes a rule so that its directives replace others, as in robots.txt (draft-nottingham-plan-b,
 // Applying Application Directives). The directives of a path replace the directives of shorter paths, and the group of
-// the rule replaces the group of "*". An entry with only an application's name cancels the directives for it.
-func (im *importer) cancelDirectives(r *policy.Rule) {
+// the rule replaces the group of "*". An entry with only an application's name cancels the directives for it. It reports
+// whether that is possible with few enough entries. Otherwise, it does not change the rule.
+func (im *importer) cancelDirectives(r *policy.Rule) bool {
+	type place struct {
+		pattern pathpattern.Pattern
+		app     string
+	}
+	said := r.AppDirectives
+	if len(said)*len(said) > maxCanceling {
+		return false
+	}
+	there := map[place]bool{}
+	for _, d := range said {
+		there[place{d.Pattern, d.App}] = true
+	}
+	with := slices.Clip(said)
 	cancel := func(pos policy.Pos, p pathpattern.Pattern, app string) {
-		if !slices.ContainsFunc(r.AppDirectives, func(d policy.AppDirective) bool { return d.App == app && d.Pattern == p }) {
-			r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: pos, Pattern: p, App: app, Text: app})
+		if !there[place{p, app}] && len(with) <= maxCanceled {
+			there[place{p, app}] = true
+			with = append(with, policy.AppDirective{Pos: pos, Pattern: p, App: app, Text: app})
 		}
 	}
-	said := slices.Clone(r.AppDirectives)
 	for _, long := range said {
 		for _, short := range said {
 			if short.Pattern.Len() < long.Pattern.Len() && short.Pattern.Overlaps(long.Pattern) {
@@ -164,32 +180,39 @@ func (im *importer) cancelDirectives(r *policy.Rule) {
 			}
 		}
 	}
+	if len(with) > maxCanceled {
+		return false
+	}
+	r.AppDirectives = with
+	return true
 }
 
-// earlierLabels maps the usage names of earlier versions of draft-ietf-aipref-vocab (-02 to -04).
-var earlierLabels = map[string]policy.Usage{"train-genai": policy.TrainAI, "ai-output": policy.AIUse}
-
-func (im *importer) usage(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
-	dict, err := httpsfv.UnmarshalDictionary([]string{value})
-	if err != nil {
-		im.f.note(l.number, "%q is not a dictionary of preferences (%v); the line is left out", value, err)
-		return
+// preferences imports a line with preferences about AI or search.
+func (im *importer) preferences(r *policy.Rule, l line, pattern pathpattern.Pattern) {
+	publish, signal := &im.spec.Publish, l.key == "content-signal"
+	if signal && pattern != pathpattern.All {
+		im.f.note(l.number, "a Content-Signal line cannot have a path. If %q disallows a usage, the robots.txt of the policy disallows it for the whole site. The policy and the headers disallow it only for the path", l.value)
 	}
-	for _, name := range dict.Names() {
-		m, _ := dict.Get(name)
-		item, _ := m.(httpsfv.Item)
-		u, ok := policy.ParseUsage(name)
-		if earlier := earlierLabels[name]; earlier != 0 {
-			im.f.note(l.number, "%q is a name from an earlier draft of the standard; it is read as %s, the name in the current draft", name, earlier)
-			u, ok = earlier, true
-		}
-		says, _ := item.Value.(httpsfv.Token)
-		if !ok || !u.IsRight() || says != "y" && says != "n" {
-			im.f.note(l.number, "%q in %q is not a known preference; it is left out", name, value)
+	if len(l.says.members) == 0 {
+		im.f.note(l.number, "%q contains no preferences; the line is left out", l.value)
+	}
+	for _, m := range l.says.members {
+		switch {
+		case signal && m.name == "use" && slices.Contains([]string{"immediate", "reference", "full"}, m.value):
+			publish.ContentSignal, publish.ContentSignalUse = policy.On, m.value
 			continue
+		case !m.known || !m.no() && m.value != "yes":
+			im.f.note(l.number, "%q is not a known preference; it is left out", m.text)
+			continue
+		case !strings.HasPrefix(strings.ToLower(m.text), m.name):
+			im.f.note(l.number, "%q has a name from an earlier draft of the standard; it is read as %s, the name in the current draft", m.text, m.name)
 		}
-		im.spec.Publish.ContentUsage = policy.On
-		im.prefer(r, l, pattern, u, says == "y")
+		if signal {
+			publish.ContentSignal = policy.On
+		} else {
+			publish.ContentUsage = policy.On
+		}
+		im.prefer(r, l, pattern, m.usage, !m.no())
 	}
 }
 
@@ -201,28 +224,6 @@ func (im *importer) prefer(r *policy.Rule, l line, pattern pathpattern.Pattern, 
 		return
 	}
 	r.Statements = append(r.Statements, policy.Statement{Pos: position(l.number), Allow: allow, Usage: u, Pattern: pattern})
-}
-
-func (im *importer) signal(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
-	if pattern != pathpattern.All {
-		im.f.note(l.number, "a Content-Signal line cannot have a path. If %q disallows a usage, the robots.txt of the policy disallows it for the whole site. The policy and the headers disallow it only for the path", value)
-	}
-	names := map[string]policy.Usage{"ai-train": policy.TrainAI, "ai-input": policy.AIUse, "search": policy.Search}
-	for member := range strings.SplitSeq(value, ",") {
-		name, says, _ := strings.Cut(member, "=")
-		name, says = strings.ToLower(strings.TrimSpace(name)), strings.ToLower(strings.TrimSpace(says))
-		u, ok := names[name]
-		if name == "use" && slices.Contains([]string{"immediate", "reference", "full"}, says) {
-			im.spec.Publish.ContentSignal, im.spec.Publish.ContentSignalUse = policy.On, says
-			continue
-		}
-		if !ok || says != "yes" && says != "no" {
-			im.f.note(l.number, "%q is not a known preference; it is left out", strings.TrimSpace(member))
-			continue
-		}
-		im.spec.Publish.ContentSignal = policy.On
-		im.prefer(r, l, pattern, u, says == "yes")
-	}
 }
 
 // usagePrefix is the start of the names of groups for a usage (draft-kelley-aipref-training-preference-signal).

@@ -191,7 +191,7 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 		for _, l := range g.lines {
 			im.extension(&r, l)
 		}
-		im.cancelDirectives(&r)
+		im.tooLarge = !im.cancelDirectives(&r) || im.tooLarge
 	}
 	if len(r.Statements)+len(r.AppDirectives) > 0 || r.CrawlDelay > 0 || r.NoCrawlDelay {
 		im.commentRule(gs, &r)

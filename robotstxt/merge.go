@@ -45,121 +45,6 @@ var extensionKeys = map[string]string{
 	"request-rate": "Request-rate", "visit-time": "Visit-time",
 }
 
-// withTop returns a copy of the file. It adds the preferences above the first group to each group that does not state
-// them. By RFC 9309, these lines do not belong to any group, but their authors mean the whole site. For crawlers that no
-// group names, the group of "*" has them, and withTop adds this group if it is missing. The added group has no Allow,
-// Disallow and Crawl-delay lines, so it does not change who may crawl.
-func (f *File) withTop() *File {
-	with := f.withGroups(func(g *Group) *Group {
-		clone := *g
-		clone.lines = f.linesOf(g)
-		return &clone
-	})
-	if len(f.top) > 0 && f.Group("*") == nil {
-		with.add(&Group{Name: "*", written: "*", number: f.top[0].number, lines: f.top})
-	}
-	return with
-}
-
-// linesOf returns the lines of a group that extend RFC 9309, with the preferences above the first group that the group
-// does not state. g may be nil.
-func (f *File) linesOf(g *Group) []line {
-	switch {
-	case g == nil || len(g.lines) == 0:
-		return slices.Clip(f.top)
-	case len(f.top) == 0:
-		return g.lines
-	}
-	lines := slices.Clone(g.lines)
-	stated := map[[3]string]bool{}
-	for _, l := range g.lines {
-		path, members := l.members()
-		for _, m := range members {
-			stated[[3]string{l.key, path, nameOf(m)}] = true
-		}
-	}
-	for _, l := range f.top {
-		path, members := l.members()
-		all := len(members)
-		members = slices.DeleteFunc(members, func(m string) bool { return stated[[3]string{l.key, path, nameOf(m)}] })
-		if len(members) == all {
-			lines = append(lines, l)
-		} else if len(members) > 0 {
-			lines = append(lines, line{number: l.number, key: l.key, value: strings.TrimSpace(path + " " + strings.Join(members, ", "))})
-		}
-	}
-	return lines
-}
-
-// members splits a line with preferences into its path, which may be "", and members such as "train-ai=n".
-func (l line) members() (path string, members []string) {
-	path, value := l.path()
-	for m := range strings.SplitSeq(value, ",") {
-		members = append(members, strings.TrimSpace(m))
-	}
-	return path, members
-}
-
-// nameOf returns the name in a member such as "train-ai=n".
-func nameOf(member string) string {
-	name, _, _ := strings.Cut(member, "=")
-	return strings.ToLower(strings.TrimSpace(name))
-}
-
-// signals combines the Content-Signal lines of each group that has such a line with a path. By its definition, a
-// Content-Signal line has no path and applies to the whole site. So a usage that a line disallows for a path is
-// disallowed for the whole site, and the other members of this line are left out. An import does the same.
-func (f *File) signals() {
-	noted := map[int]bool{}
-	for _, g := range f.Groups {
-		if !slices.ContainsFunc(g.lines, line.isSignalOfPath) {
-			continue
-		}
-		var lines []line
-		var members []string
-		at := -1
-		for _, l := range g.lines {
-			if l.key != "content-signal" {
-				lines = append(lines, l)
-				continue
-			}
-			if at < 0 {
-				at, lines = len(lines), append(lines, line{number: l.number, key: l.key})
-			}
-			_, own := l.members()
-			for _, m := range own {
-				_, says, _ := strings.Cut(m, "=")
-				no := strings.EqualFold(strings.TrimSpace(says), "no")
-				same := func(other string) bool { return nameOf(other) == nameOf(m) }
-				switch i := slices.IndexFunc(members, same); {
-				case !no && l.isSignalOfPath():
-				case i < 0:
-					members = append(members, m)
-				case no:
-					members[i] = m
-				}
-			}
-			if l.isSignalOfPath() && !noted[l.number] {
-				noted[l.number] = true
-				f.note(l.number, "a Content-Signal line cannot have a path. If %q disallows a usage, the merged robots.txt disallows it for the whole site", l.value)
-			}
-		}
-		if lines[at].value = strings.Join(members, ", "); members == nil {
-			lines = slices.Delete(lines, at, at+1)
-		}
-		g.lines = lines
-	}
-}
-
-// isSignalOfPath reports whether a Content-Signal line has a path, and not only "/".
-func (l line) isSignalOfPath() bool {
-	path, _ := l.path()
-	return l.key == "content-signal" && path != "" && path != "/"
-}
-
-// isPreferences reports whether a line states preferences about AI or search.
-func (l line) isPreferences() bool { return l.key == "content-usage" || l.key == "content-signal" }
-
 func (l line) merged(stated Stated) (text, why string) {
 	key := extensionKeys[l.key]
 	text = key + ": " + l.value
@@ -199,7 +84,7 @@ func (g *Group) Disallowed() map[string][]string {
 	all := map[string][]string{}
 	for _, l := range g.lines {
 		if l.isPreferences() {
-			names, _ := l.refused()
+			names, _ := l.says.refused()
 			all[l.key] = append(all[l.key], names...)
 		}
 	}
@@ -208,27 +93,6 @@ func (g *Group) Disallowed() map[string][]string {
 		all[key] = slices.Compact(names)
 	}
 	return all
-}
-
-// refused returns the preferences that a line disallows. all is true if the line contains nothing else.
-func (l line) refused() (names []string, all bool) {
-	all = true
-	for member := range strings.SplitSeq(l.value, ",") {
-		member, _, _ = strings.Cut(member, ";") // without parameters
-		name, value, _ := strings.Cut(strings.TrimSpace(member), "=")
-		name, value = strings.ToLower(name), strings.ToLower(value)
-		if value != "n" && value != "no" || !isPreference(name) {
-			all = false
-			continue
-		}
-		names = append(names, name)
-	}
-	return names, all
-}
-
-// isPreference reports whether a name is just a preference, without a path before it.
-func isPreference(name string) bool {
-	return name != "" && len(name) <= maxName && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
 // OtherLines returns the lines for the whole file, such as Clean-param, each once.
@@ -279,9 +143,13 @@ func (f *File) LeftOut(stated Stated) []Note {
 // noteLeftOut adds a note about a line that a merge leaves out. If the merge copies what the line disallows, the note says
 // so.
 func (l line) noteLeftOut(f *File, stated Stated, why string) {
-	copied, all := l.refused()
+	var copied []string
+	all := false
+	if stated.Preferences && l.isPreferences() {
+		copied, all = l.says.refused()
+	}
 	switch {
-	case !stated.Preferences || !l.isPreferences() || len(copied) == 0:
+	case len(copied) == 0:
 		f.note(l.number, "%q is left out: %s", l.text(), why)
 	case !all: // otherwise a comment in the merged file reports the line
 		f.note(l.number, "only a part of %q is copied, because it disallows %s: %s", l.text(), english.List(copied, "and"), why)

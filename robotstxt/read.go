@@ -124,19 +124,37 @@ func (r *reader) read(text string) {
 	}
 }
 
-// above keeps a line with preferences above the first group.
+// above keeps a line with preferences above the first group. Each group gets these lines, so their number and length are
+// limited. Of the lines beyond the limits, above keeps the usages that they disallow, for the whole site.
 func (r *reader) above(key, value string) {
-	text := r.text
-	if len(r.file.top) == maxTop || len(key+": "+value) > maxTopLine {
-		r.note("%q is above the first User-agent line, where crawlers do not read it. It is left out, because there are many such lines or it is long", text)
+	f, l := r.file, r.newLine(key, value)
+	if len(f.top) < maxTop && len(key+": "+value) <= maxTopLine {
+		r.note("%q is above the first User-agent line, where crawlers do not read it. Import and merge add it to each group that does not state this preference for the same path", r.text)
+		f.top = append(f.top, l)
 		return
 	}
-	r.note("%q is above the first User-agent line, where crawlers do not read it. Import and merge add it to each group that does not state this preference for the same path", text)
-	r.file.top = append(r.file.top, r.newLine(key, value))
+	r.note("%q is above the first User-agent line, where crawlers do not read it. There are many such lines or it is long, so import and merge add only the usages that it disallows, for the whole site", r.text)
+	left := &preferences{}
+	for _, m := range l.says.members {
+		disallowed := func(l line) bool {
+			return l.key == key && l.says.path == "" && slices.ContainsFunc(l.says.members, func(o member) bool { return o.name == m.name && o.no() })
+		}
+		if m.known && m.no() && !slices.ContainsFunc(f.top, disallowed) {
+			left.members = append(left.members, m)
+		}
+	}
+	if len(left.members) > 0 {
+		l = r.newLine(key, left.text(vocabularies[key]))
+		f.top = append(f.top, l)
+	}
 }
 
 func (r *reader) newLine(key, value string) line {
-	return line{r.number, key, value, r.same(key, value), r.text}
+	l := line{number: r.number, key: key, value: value, same: r.same(key, value), written: r.text}
+	if l.isPreferences() {
+		l.says = preferencesOf(l)
+	}
+	return l
 }
 
 // same returns the number of the first line with a key and a value. This is the current line if no earlier line has them.
@@ -234,7 +252,7 @@ func (r *reader) line(key, value string) {
 			return
 		}
 		for i := range rules {
-			rules[i].same = r.same(key, rules[0].text())
+			rules[i].same = r.same(key+strconv.Itoa(rules[0].Size), rules[0].text())
 		}
 	}
 	l := r.newLine(key, value)
@@ -272,7 +290,12 @@ func (r *reader) delay(g *Group, wait delay) {
 	if better {
 		wait, left = left, wait
 	}
-	if g.delay = wait; left.value != "" && left.same != wait.same {
+	g.delay = wait
+	switch {
+	case left.value == "" || left.same == wait.same:
+	case left.implausible():
+		r.file.note(left.number, implausibleDelay, left.value)
+	default:
 		r.file.note(left.number, "the crawl-delay of %s here is left out, because line %d "+why, g.Name, wait.number)
 	}
 }

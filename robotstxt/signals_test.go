@@ -18,7 +18,7 @@ func TestContentSignalsWithPaths(t *testing.T) {
 		"Content-Signal: /a/ ai-train=no":                                             "ai-train=no",
 		"Content-Signal: /a/ ai-train=no, search=yes":                                 "ai-train=no",
 		"Content-Signal: /a/ search=yes":                                              "",
-		"Content-Signal: ai-train=yes, search=yes\nContent-Signal: /a/ Ai-Train = No": "Ai-Train = No, search=yes",
+		"Content-Signal: ai-train=yes, search=yes\nContent-Signal: /a/ Ai-Train = No": "ai-train=no, search=yes",
 		"Content-Signal: /a/ ai-train=no\nContent-Signal: ai-train=yes":               "ai-train=no",
 		"Content-Signal: / ai-train=no":                                               "/ ai-train=no",
 	} {

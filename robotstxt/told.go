@@ -16,6 +16,7 @@ import (
 func (f *File) Told(p *policy.Policy) (told, settings *policy.Spec) {
 	spec := *p.Spec()
 	im := f.importerFor(p)
+	im.f = im.f.withSignals()
 	stated, follow := StatedBy(p), im.followers()
 	rules := slices.Clone(spec.Rules)
 	for _, g := range im.f.Groups {
@@ -73,10 +74,10 @@ func (g *Group) told(stated Stated) (lines []line) {
 	if !stated.Preferences {
 		return lines
 	}
-	for _, l := range []line{{number: g.number, key: "content-usage", value: "=n"}, {number: g.number, key: "content-signal", value: "=no"}} {
-		no := l.value
-		for _, name := range g.Disallowed()[l.key] {
-			l.value = name + no
+	for _, key := range []string{"content-usage", "content-signal"} {
+		for _, name := range g.Disallowed()[key] {
+			l := line{number: g.number, key: key, value: name + "=" + vocabularies[key].no}
+			l.says = preferencesOf(l)
 			lines = append(lines, l)
 		}
 	}

@@ -42,7 +42,12 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 			c.add(s.reason(policy.Decision{Rule: l.Rule, Statement: l.Statement}))
 		}
 		if g := s.groupBelow(q.Crawler); g != nil && l.Below > 0 {
-			c.add(Reason{Place: policy.PlaceInFallback(s.Below.Name, l.Below), Rule: agentLine(g.Name), Says: fmt.Sprintf("has the line %q", l.Text), group: true})
+			text, above := s.Below.Written(l.Below)
+			reason := Reason{Place: policy.PlaceInFallback(s.Below.Name, l.Below), Rule: agentLine(g.Name), Says: fmt.Sprintf("has the line %q", text), group: true}
+			if above {
+				reason.Rule, reason.Says = "", fmt.Sprintf("the line %q above the first group applies to all groups that do not state this preference", text)
+			}
+			c.add(reason)
 		}
 	}
 	if len(c.Sends) > 0 {

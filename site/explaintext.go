@@ -115,7 +115,10 @@ func (r *Reason) String() string {
 		return "always"
 	}
 	kind := "rule"
-	if r.group {
+	switch {
+	case r.Rule == "": // a line above the groups of the site's own robots.txt
+		return r.Place + ", " + r.Says
+	case r.group:
 		kind = "group"
 	}
 	return fmt.Sprintf("%s, %s %q, %s", r.Place, kind, r.Rule, r.Says)

@@ -133,7 +133,7 @@ func (c *Comparison) answers(q question, crawlers []string, old, now Answer, at 
 func (g *group) size() int {
 	n := 1
 	if g != nil {
-		n += len(g.preferences)
+		n += len(g.preferences) + len(g.above)
 		for _, b := range g.blocks {
 			n += len(b.rules)
 		}

@@ -3,6 +3,7 @@
 package rfc9309
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -31,6 +32,7 @@ func preferences(key, value string, line int) (all []preference) {
 			path, value = path[:i], path[i:]
 		}
 	}
+	said := map[[2]string]bool{} // a line may repeat a preference thousands of times
 	for member := range strings.SplitSeq(strings.ToLower(value), ",") {
 		member, _, _ = strings.Cut(member, ";")
 		name, value, _ := strings.Cut(member, "=")
@@ -39,19 +41,41 @@ func preferences(key, value string, line int) (all []preference) {
 		if usage != "use" {
 			value = vocabulary[value]
 		}
-		if usage != "" && value != "" {
+		if usage != "" && value != "" && !said[[2]string{usage, value}] {
+			said[[2]string{usage, value}] = true
 			all = append(all, preference{key, usage, value, written, newPattern(normalize(path, true)), line})
 		}
 	}
 	return all
 }
 
-// inherit adds preferences above the first group, unless the group states a preference for the same usage and path.
+// statedPreference identifies what a preference is about.
+type statedPreference struct{ key, usage, path string }
+
+func (p *preference) about() statedPreference { return statedPreference{p.key, p.usage, p.path.text} }
+
+// inherit adds preferences above the first group, unless the group states a preference for the same usage and path. It
+// does not copy them, because a file can have thousands of groups.
 func (g *group) inherit(top []preference) {
-	own := slices.Clip(g.preferences)
-	for _, t := range top {
-		if !slices.ContainsFunc(own, func(p preference) bool { return p.key == t.key && p.usage == t.usage && p.path.text == t.path.text }) {
-			g.preferences = append(g.preferences, t)
+	if len(top) == 0 {
+		return
+	}
+	g.above, g.stated = top, map[statedPreference]bool{}
+	for i := range g.preferences {
+		g.stated[g.preferences[i].about()] = true
+	}
+}
+
+// all yields the preferences of the group with a key whose path matches.
+func (g *group) all(key, path string) iter.Seq[*preference] {
+	return func(yield func(*preference) bool) {
+		for i, list := range [][]preference{g.preferences, g.above} {
+			for j := range list {
+				p := &list[j]
+				if p.key == key && p.path.matches(path) && (i == 0 || !g.stated[p.about()]) && !yield(p) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -61,13 +85,11 @@ func (g *group) inherit(top []preference) {
 func (g *group) preference(usage, path string) (a Answer) {
 	for _, key := range []string{contentUsage, contentSignal} {
 		longest := 0
-		for _, p := range g.preferences {
-			if p.key == key && p.path.matches(path) {
-				longest = max(longest, len(p.path.text))
-			}
+		for p := range g.all(key, path) {
+			longest = max(longest, len(p.path.text))
 		}
-		for _, p := range g.preferences {
-			if p.key == key && p.usage == usage && len(p.path.text) == longest && p.path.matches(path) && (a.Preference == "" || p.value == "no") {
+		for p := range g.all(key, path) {
+			if p.usage == usage && len(p.path.text) == longest && (a.Preference == "" || p.value == "no") {
 				a.Preference, a.Written, a.Line = p.value, p.written, p.line
 			}
 		}

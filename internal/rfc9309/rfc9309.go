@@ -36,6 +36,9 @@ func (f *File) Line(n int) string { return f.lines[n-1] }
 type group struct {
 	blocks      []*block
 	preferences []preference
+
+	above  []preference              // all preferences above the first group; all groups share them
+	stated map[statedPreference]bool // those that the group states itself
 }
 
 type block struct{ rules []*rule }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rfc9309
+
+import (
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Preferences above the first group apply to each group that does not state them, but groups do not copy them.
+func TestPreferencesAboveManyGroups(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("Content-Usage: " + strings.Repeat("use=x"+",", 1000) + "train-ai=n\n")
+	for i := range 1000 {
+		b.WriteString("Content-Usage: /" + strconv.Itoa(i) + " search=n\n")
+	}
+	for i := range 2000 {
+		b.WriteString("User-agent: bot" + strings.Repeat("x", i%50) + strings.Repeat("y", i/50) + "\nContent-Usage: /7 search=y\nDisallow: /a\n")
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f := Parse([]byte(b.String()), nil)
+	runtime.ReadMemStats(&after)
+	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 16 {
+		t.Errorf("a file of %d KiB takes %d MiB", b.Len()>>10, mib)
+	}
+	bot := f.of(Crawler{Names: []string{"botx"}})
+	for _, q := range []struct{ usage, path, want string }{
+		{"search", "/6", "no"}, {"search", "/7", "yes"}, {"train-ai", "/x", "no"}, {"search", "/x", ""},
+	} {
+		if got := bot.ask(question{usage: q.usage, path: q.path}).Preference; got != q.want {
+			t.Errorf("%s of %s: %q, want %q", q.usage, q.path, got, q.want)
+		}
+	}
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstxt
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// preferences holds what a Content-Usage or Content-Signal line says. Import, merge and the lines above the groups all
+// use it, so that they agree about each line.
+type preferences struct {
+	path    string // "" if the line is for all paths
+	members []member
+}
+
+// member is a member of a line with preferences, such as "train-ai=n".
+type member struct {
+	name  string // the current name, in lower case
+	value string // in lower case; "yes" and "no" also for "y" and "n"
+	usage policy.Usage
+	known bool   // usage is set
+	text  string // as written, without parameters
+}
+
+func (m member) no() bool { return m.value == "no" }
+
+// isName reports whether the member has a name that a line of robots.txt can have.
+func (m member) isName() bool {
+	return m.name != "" && len(m.name) <= maxName && strings.Trim(m.name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
+}
+
+// maxMembers limits the number of members without a known usage, because thousands of groups may share a line.
+const maxMembers = 32
+
+// vocabulary holds the words of a kind of line.
+type vocabulary struct {
+	yes, no string
+	names   map[policy.Usage]string
+	usages  map[string]policy.Usage
+}
+
+// vocabularies holds the vocabulary of each key. Content-Usage also has names from earlier versions of
+// draft-ietf-aipref-vocab (-02 to -04).
+var vocabularies = map[string]*vocabulary{
+	"content-usage": {"y", "n",
+		map[policy.Usage]string{policy.TrainAI: "train-ai", policy.AIUse: "ai-use", policy.Search: "search"},
+		map[string]policy.Usage{"train-ai": policy.TrainAI, "ai-use": policy.AIUse, "search": policy.Search, "train-genai": policy.TrainAI, "ai-output": policy.AIUse},
+	},
+	"content-signal": {"yes", "no",
+		map[policy.Usage]string{policy.TrainAI: "ai-train", policy.AIUse: "ai-input", policy.Search: "search"},
+		map[string]policy.Usage{"ai-train": policy.TrainAI, "ai-input": policy.AIUse, "search": policy.Search},
+	},
+}
+
+// isPreferences reports whether a line states preferences about AI or search.
+func (l line) isPreferences() bool { return vocabularies[l.key] != nil }
+
+// preferencesOf reads a line with preferences. White space, capitals and parameters do not matter, and the path "/" means
+// no path. If a line states a preference twice, the member that disallows it wins.
+func preferencesOf(l line) *preferences {
+	path, value := l.path()
+	if path == "/" || path == "*" {
+		path = ""
+	}
+	s := &preferences{path: path}
+	for text := range strings.SplitSeq(value, ",") {
+		text, _, _ = strings.Cut(text, ";")
+		if text = strings.TrimSpace(text); text != "" {
+			s.add(vocabularies[l.key].member(text))
+		}
+	}
+	return s
+}
+
+func (v *vocabulary) member(text string) member {
+	name, value, _ := strings.Cut(text, "=")
+	m := member{name: strings.ToLower(strings.TrimSpace(name)), value: strings.ToLower(strings.TrimSpace(value)), text: text}
+	switch m.value {
+	case "y":
+		m.value = "yes"
+	case "n":
+		m.value = "no"
+	}
+	if m.usage, m.known = v.usages[m.name]; m.known {
+		m.name = v.names[m.usage]
+	}
+	return m
+}
+
+// add adds a member, unless there is one with this name, or there are too many without a known usage.
+func (s *preferences) add(m member) {
+	others := 0
+	for i := range s.members {
+		if s.members[i].name == m.name {
+			if m.no() {
+				s.members[i] = m
+			}
+			return
+		}
+		if !s.members[i].known {
+			others++
+		}
+	}
+	if m.known || others < maxMembers && len(m.text) <= 2*maxName {
+		s.members = append(s.members, m)
+	}
+}
+
+// refused returns the names of the preferences that the line disallows for all paths. all is true if the line contains
+// nothing else.
+func (s *preferences) refused() (names []string, all bool) {
+	if s.path != "" {
+		return nil, false
+	}
+	for _, m := range s.members {
+		if m.no() && m.isName() {
+			names = append(names, m.name)
+		}
+	}
+	return names, len(names) == len(s.members)
+}
+
+// text returns the value of a line with these preferences.
+func (s *preferences) text(v *vocabulary) string {
+	texts := make([]string, len(s.members))
+	for i, m := range s.members {
+		switch {
+		case m.known && m.no():
+			texts[i] = m.name + "=" + v.no
+		case m.known && m.value == "yes":
+			texts[i] = m.name + "=" + v.yes
+		default:
+			texts[i] = m.text
+		}
+	}
+	return strings.TrimSpace(s.path + " " + strings.Join(texts, ", "))
+}
+
+// derived makes lines from lines of the file. It contains the number that equal lines have in line.same.
+type derived map[string]int
+
+func (d derived) line(of line, s *preferences) line {
+	l := line{number: of.number, key: of.key, value: s.text(vocabularies[of.key]), says: s, written: of.written}
+	text := l.key + ":" + l.value
+	if d[text] == 0 {
+		d[text] = -1 - len(d) // no line of the file has a negative number
+	}
+	l.same = d[text]
+	return l
+}
+
+// Written returns the text of a line that is not about crawling, as it is in the file. above is true if the line is above
+// the first group. The text is "" if there is no such line.
+func (f *File) Written(number int) (text string, above bool) {
+	for i, lines := range append([][]line{f.top}, f.linesOfGroups()...) {
+		for _, l := range lines {
+			if l.number == number {
+				return l.text(), i == 0
+			}
+		}
+	}
+	return "", false
+}
+
+func (f *File) linesOfGroups() (all [][]line) {
+	for _, g := range f.Groups {
+		all = append(all, g.lines)
+	}
+	return all
+}
+
+// withLines returns a copy of the file in which the lines of each group that are not about crawling are replaced. Groups
+// with equal lines share the result.
+func (f *File) withLines(replace func(lines []line) []line) *File {
+	replaced := map[string][]line{}
+	return f.withGroups(func(g *Group) *Group {
+		var key []byte
+		for i := range g.lines {
+			key = binary.AppendVarint(key, int64(g.lines[i].same))
+		}
+		lines, ok := replaced[string(key)]
+		if !ok {
+			lines = replace(g.lines)
+			replaced[string(key)] = lines
+		}
+		clone := *g
+		clone.lines = lines
+		return &clone
+	})
+}
+
+// withTop returns a copy of the file. It adds the preferences above the first group to each group that does not state
+// them. By RFC 9309, these lines do not belong to any group, but their authors mean the whole site. For crawlers that no
+// group names, the group of "*" has them, and withTop adds this group if it is missing. The added group has no Allow,
+// Disallow and Crawl-delay lines, so it does not change who may crawl.
+func (f *File) withTop() *File {
+	made := derived{}
+	with := f.withLines(func(lines []line) []line { return f.linesWithTop(lines, made) })
+	with.derived = made
+	if len(f.top) > 0 && f.Group("*") == nil {
+		with.add(&Group{Name: "*", written: "*", number: f.top[0].number, lines: f.top})
+	}
+	return with
+}
+
+// linesWithTop returns the lines of a group that extend RFC 9309, with the preferences above the first group that these
+// lines do not state.
+func (f *File) linesWithTop(lines []line, made derived) []line {
+	switch {
+	case len(f.top) == 0:
+		return lines
+	case len(lines) == 0:
+		return slices.Clip(f.top)
+	}
+	with := slices.Clone(lines)
+	stated := map[[3]string]bool{}
+	for _, l := range lines {
+		if l.isPreferences() {
+			for _, m := range l.says.members {
+				stated[[3]string{l.key, l.says.path, m.name}] = true
+			}
+		}
+	}
+	for _, l := range f.top {
+		left := &preferences{path: l.says.path}
+		for _, m := range l.says.members {
+			if !stated[[3]string{l.key, left.path, m.name}] {
+				left.members = append(left.members, m)
+			}
+		}
+		switch len(left.members) {
+		case len(l.says.members):
+			with = append(with, l)
+		case 0:
+		default:
+			with = append(with, made.line(l, left))
+		}
+	}
+	return with
+}
+
+// withSignals returns a copy of the file. It combines the Content-Signal lines of each group that has such a line with a
+// path. By its definition, a Content-Signal line has no path and applies to the whole site. So a usage that a line
+// disallows for a path is disallowed for the whole site, and the other members of this line are left out. An import does
+// the same. The file must be the result of withTop.
+func (f *File) withSignals() *File {
+	noted := map[int]bool{}
+	with := f.withLines(func(lines []line) []line {
+		if !slices.ContainsFunc(lines, line.isSignalOfPath) {
+			return lines
+		}
+		for _, l := range lines {
+			if l.isSignalOfPath() && !noted[l.same] {
+				noted[l.same] = true
+				f.note(l.number, "a Content-Signal line cannot have a path. If %q disallows a usage, the merged robots.txt disallows it for the whole site", l.value)
+			}
+		}
+		return f.derived.combined(lines)
+	})
+	with.notes = f.notes
+	return with
+}
+
+// combined replaces Content-Signal lines with one line for the whole site, in the place of the first of them.
+func (d derived) combined(lines []line) (left []line) {
+	var first line
+	all, at := &preferences{}, 0
+	for _, l := range lines {
+		if l.key != "content-signal" {
+			left = append(left, l)
+			continue
+		}
+		if first.number == 0 {
+			first, at = l, len(left)
+		}
+		for _, m := range l.says.members {
+			if m.no() || l.says.path == "" {
+				all.add(m)
+			}
+		}
+	}
+	if len(all.members) == 0 {
+		return left
+	}
+	return slices.Insert(left, at, d.line(first, all))
+}
+
+// isSignalOfPath reports whether a Content-Signal line has a path.
+func (l line) isSignalOfPath() bool { return l.key == "content-signal" && l.says.path != "" }
