@@ -46,11 +46,13 @@ type vocabulary struct {
 // vocabularies holds the vocabulary of each key. Content-Usage also has names from earlier versions of
 // draft-ietf-aipref-vocab (-02 to -04).
 var vocabularies = map[string]*vocabulary{
-	"content-usage": {"y", "n",
+	"content-usage": {
+		"y", "n",
 		map[policy.Usage]string{policy.TrainAI: "train-ai", policy.AIUse: "ai-use", policy.Search: "search"},
 		map[string]policy.Usage{"train-ai": policy.TrainAI, "ai-use": policy.AIUse, "search": policy.Search, "train-genai": policy.TrainAI, "ai-output": policy.AIUse},
 	},
-	"content-signal": {"yes", "no",
+	"content-signal": {
+		"yes", "no",
 		map[policy.Usage]string{policy.TrainAI: "ai-train", policy.AIUse: "ai-input", policy.Search: "search"},
 		map[string]policy.Usage{"ai-train": policy.TrainAI, "ai-input": policy.AIUse, "search": policy.Search},
 	},
@@ -153,7 +155,7 @@ func (d derived) line(of line, s *preferences) line {
 	return l
 }
 
-// Written returns the text of a line that is not about crawling, as it is in the file. above is true if the line is above
+// Written returns the text of a line that is not about crawling, in the spelling of the file. above is true if the line is above
 // the first group. The text is "" if there is no such line.
 func (f *File) Written(number int) (text string, above bool) {
 	for i, lines := range append([][]line{f.top}, f.linesOfGroups()...) {

@@ -125,7 +125,7 @@ func (r *reader) read(text string) {
 }
 
 // above keeps a line with preferences above the first group. Each group gets these lines, so their number and length are
-// limited. Of the lines beyond the limits, above keeps the usages that they disallow, for the whole site.
+// limited. From the lines beyond the limits, above keeps only the usages that they disallow, for the whole site.
 func (r *reader) above(key, value string) {
 	f, l := r.file, r.newLine(key, value)
 	if len(f.top) < maxTop && len(key+": "+value) <= maxTopLine {

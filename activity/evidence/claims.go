@@ -99,7 +99,7 @@ func ParseMark(name string, content []byte) (last Mark, err error) {
 // lastSubject holds the data for the claim that [Check.Reaches] returns.
 type lastSubject struct {
 	Check *Check
-	Mark  claim.Known[Mark] `gap:"last" what:"without a copy of the last line, it is unknown whether lines are missing at the end" close:"store a copy of the last line in another place, and give it with --last"`
+	Mark  claim.Known[Mark] `gap:"last" what:"without a copy of the last line, missing lines at the end cannot be detected" close:"keep a copy in another place, and give it with --last"`
 	Has   bool              // the log has the marked line, unchanged
 }
 

@@ -260,12 +260,15 @@ func (d *difference) WriteText(w io.Writer) error {
 	if err := q.WriteText(w); err != nil || len(d.Settings) == 0 {
 		return err
 	}
-	settings := "\nSettings:\n"
-	for i := range d.Settings {
-		settings += "  " + d.Settings[i].String() + "\n"
+	if _, err := io.WriteString(w, "\nSettings:\n"); err != nil {
+		return err
 	}
-	_, err := io.WriteString(w, settings)
-	return err
+	for i := range d.Settings {
+		if _, err := fmt.Fprintf(w, "  %s\n", &d.Settings[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hostOf returns the host of a URL, or "" for files.
