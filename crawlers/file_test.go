@@ -50,13 +50,13 @@ func TestParseNamesFileLineAndFix(t *testing.T) {
 	for _, tt := range []struct{ name, old, repl, want string }{
 		{"version missing", "version: 1\n", "", "f.yaml:1: version is missing; write version: 1"},
 		{"newer version", "version: 1", "version: 2", `f.yaml:1: version "2" of the catalog format is not supported`},
-		{"date missing", "as-of: 2026-12-01", "as-of: soon", `f.yaml:1: as-of is "soon"; write the date of the catalog`},
+		{"date missing", "as-of: 2026-12-01", "as-of: soon", `f.yaml:1: as-of is "soon"; above the crawlers, write the date of the catalog`},
 		{"unknown key", "category: seo", "sort: seo", `f.yaml:7: unknown key "sort"`},
 		{"same token", "OtherBot:", "newbot:", "f.yaml:6: NewBot and newbot are the same token"},
 		{"a browser's name", "examples: [OtherBot/1.0]", "user-agents: [Chrome], examples: [Chrome/1.0]", `f.yaml:6: OtherBot: "Chrome" is in the User-Agent of browsers`},
 		{"example of another", "[OtherBot/1.0]", "[OtherBots/1.0]", `f.yaml:6: OtherBot is not recognized in its example "OtherBots/1.0"`},
 		{"follows nobody", "category: seo,", "category: seo, follows: NoBot,", "f.yaml:6: OtherBot: the key \"follows\" names NoBot, which is not in the catalog"},
-		{"no crawlers", wholeFile[strings.Index(wholeFile, "crawlers:"):], "", "f.yaml:1: crawlers is missing"},
+		{"no crawlers", wholeFile[strings.Index(wholeFile, "crawlers:"):], "", "f.yaml:1: the list of crawlers is missing"},
 	} {
 		if strings.Count(wholeFile, tt.old) != 1 {
 			t.Fatalf("%s: %q is not in the file exactly once", tt.name, tt.old)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pathpattern implements the path patterns of robots.txt (RFC 9309 sections 2.2.2 and 2.2.3). It converts
-// paths and patterns to a normal form, compares patterns, and indexes large numbers of them. It also finds the
-// different paths that servers may understand a request target to mean.
+// paths and patterns to a normal form, compares patterns, and indexes large numbers of them. Different
+// servers can read the same request target as different paths; the package also finds all these paths.
 package pathpattern
 
 import (

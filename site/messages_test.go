@@ -35,7 +35,7 @@ var channelCodes = map[string]string{
 	"robots-txt-too-large": "error: The robots.txt is too large", "line-too-long": "error: A line of robots.txt is too long",
 	"hosts-not-rendered": "warning: Too many hosts to check all",
 	"many-meta-tags":     "warning: Pages have many meta tags", "header-too-large": "error: The headers are too large",
-	"not-in-headers": "hint: A crawler's name that headers cannot have",
+	"not-in-headers": "hint: A crawler that headers cannot name",
 	"rights-crossed": "warning: A rights document disallows more", "rights-stricter": "hint: A rights document addresses everyone",
 	"rights-differ": "warning: Content-Signal contradicts the rules", "purpose-groups-differ": "hint: Groups of two purposes differ",
 	"purpose-not-published": "warning: A purpose that robots.txt cannot name", "acap-undecidable": "warning: ACAP readers cannot decide",

@@ -133,8 +133,8 @@ func overlap(p, q pathpattern.Pattern) []pathpattern.Pattern {
 	return all
 }
 
-// blocked lists crawlers that an obstacle affects. The caller has already found one of them, known, which is first in
-// the list.
+// blocked lists crawlers that an obstacle affects. The first one in the list is the parameter known, a crawler that the
+// caller has already found.
 func (l *linter) blocked(o *obstacle, known policy.CrawlerID) []policy.CrawlerID {
 	ids := []policy.CrawlerID{known}
 	path := o.region[0].Example()
