@@ -55,7 +55,7 @@ func TestParseNamesFileLineAndFix(t *testing.T) {
 		{"same token", "OtherBot:", "newbot:", "f.yaml:6: NewBot and newbot are the same token"},
 		{"a browser's name", "examples: [OtherBot/1.0]", "user-agents: [Chrome], examples: [Chrome/1.0]", `f.yaml:6: OtherBot: "Chrome" is in the User-Agent of browsers`},
 		{"example of another", "[OtherBot/1.0]", "[OtherBots/1.0]", `f.yaml:6: OtherBot is not recognized in its example "OtherBots/1.0"`},
-		{"follows nobody", "category: seo,", "category: seo, follows: NoBot,", "f.yaml:6: OtherBot: the key \"follows\" names NoBot, which is not in the catalog"},
+		{"follows an unknown crawler", "category: seo,", "category: seo, follows: NoBot,", "f.yaml:6: OtherBot: the key \"follows\" names NoBot, which is not in the catalog"},
 		{"no crawlers", wholeFile[strings.Index(wholeFile, "crawlers:"):], "", "f.yaml:1: the list of crawlers is missing"},
 	} {
 		if strings.Count(wholeFile, tt.old) != 1 {

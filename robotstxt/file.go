@@ -10,7 +10,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,14 +108,6 @@ func (d delay) implausible() bool {
 }
 
 const implausibleDelay = "the crawl-delay %q is not a number of seconds up to a day; it is left out"
-
-// Note reports a line that was left out or interpreted while a robots.txt was read.
-type Note struct {
-	Line    int    `json:"line,omitempty"` // the line number in the robots.txt, from 1; or 0 if the note is not about a line
-	Message string `json:"message"`
-	Wrong   bool   `json:"wrong,omitempty"` // true if the line cannot have the effect that its author intended
-	Cause   string `json:"-"`               // equal for notes about the same problem in several lines; "" if a note cannot be grouped
-}
 
 // Parse reads the first MaxSize bytes of a robots.txt in UTF-8 or, with a byte order mark, UTF-16.
 func Parse(data []byte) *File {
@@ -313,43 +304,3 @@ func (g *Group) key() string {
 }
 
 const maxLinesShown = 10
-
-// Notes returns notes about lines that crawlers do not read, or that have another meaning for crawlers than their text
-// suggests. The notes are in the order of the lines. A problem of a line has only one note, even if the line is for
-// several crawlers.
-func (f *File) Notes() []Note {
-	notes := slices.Clone(f.notes)
-	slices.SortStableFunc(notes, func(a, b Note) int { return a.Line - b.Line })
-	return slices.Compact(notes)
-}
-
-// Grouped merges notes with the same cause, as in "… (and 412 more like this, lines 7, 9, …)".
-func Grouped(notes []Note) []Note {
-	grouped := []Note{} // [] rather than null in JSON
-	at := map[string]int{}
-	lines := map[string][]string{}
-	for _, n := range notes {
-		if i, ok := at[n.Cause]; ok && n.Cause != "" {
-			if line := fmt.Sprint(n.Line); n.Line > 0 && n.Line != grouped[i].Line && !slices.Contains(lines[n.Cause][max(0, len(lines[n.Cause])-1):], line) {
-				lines[n.Cause] = append(lines[n.Cause], line)
-			}
-			continue
-		}
-		at[n.Cause] = len(grouped)
-		grouped = append(grouped, n)
-	}
-	for i := range grouped {
-		if more := lines[grouped[i].Cause]; len(more) > 0 {
-			shown, rest := more, ""
-			if len(more) > maxLinesShown {
-				shown, rest = more[:maxLinesShown], ", …"
-			}
-			word := "lines"
-			if len(more) == 1 {
-				word = "line"
-			}
-			grouped[i].Message += fmt.Sprintf(" (and %d more like this, %s %s%s)", len(more), word, strings.Join(shown, ", "), rest)
-		}
-	}
-	return grouped
-}

@@ -31,9 +31,8 @@ func (r *Rule) meets(s *Rule) bool {
 	return pathpattern.Compared(r.Pattern, r.Written, s.Pattern, s.Written)
 }
 
-// budgetOfOthers is the part of a solve.Budget that an import must not use. The file may come from a stranger, who could
-// make an import expensive.
-const budgetOfOthers = 19_700_000
+// maxSteps limits the work for a group (see solve.Budget) to 30 milliseconds, because the file may come from a stranger.
+const maxSteps = 300_000
 
 // maxPairs limits the number of comparisons between the rules of a group.
 const maxPairs = 1 << 22
@@ -176,10 +175,8 @@ func (im *importer) solved(rules []Rule) (all []Rule) {
 		return lengths[c.Pattern]
 	}
 	tooMany := false
-	budget := solve.NewBudget()
-	budget.Spend(budgetOfOthers)
 	cells, ok := (&solve.Form[bool]{
-		Budget: budget,
+		Budget: solve.BudgetOf(maxSteps),
 		Value:  func(p pathpattern.Pattern) (disallowed bool) { return !decides(p).Allow },
 		Same:   func(a, b bool) bool { return a == b },
 		Beats:  func(x, y *solve.Cell[bool]) bool { return length(x) > length(y) },

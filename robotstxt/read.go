@@ -4,7 +4,6 @@ package robotstxt
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"hash"
@@ -17,7 +16,6 @@ import (
 	"golang.org/x/text/encoding/charmap"
 
 	"github.com/robotspolicy/caddy-robots-policy/acap"
-	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
@@ -305,183 +303,6 @@ func (r *reader) comment() {
 		r.file.comments[r.number] = strings.Join(r.pending, "\n")
 		r.pending = nil
 	}
-}
-
-func (f *File) note(line int, format string, args ...any) {
-	f.notes = append(f.notes, Note{Line: line, Message: message(format, args), Cause: format})
-}
-
-// message is like fmt.Sprintf, but quotes texts as their author wrote them. Only characters that cannot be printed are
-// escaped.
-func message(format string, args []any) string {
-	args = slices.Clone(args)
-	for i, arg := range args {
-		if text, ok := arg.(string); ok {
-			args[i] = escaped(text)
-		}
-	}
-	return fmt.Sprintf(strings.ReplaceAll(format, "%q", `"%s"`), args...)
-}
-
-func escaped(text string) string {
-	var b strings.Builder
-	for text != "" {
-		c, n := utf8.DecodeRuneInString(text)
-		if c == utf8.RuneError && n == 1 || !strconv.IsPrint(c) {
-			quoted := strconv.Quote(text[:n])
-			b.WriteString(quoted[1 : len(quoted)-1])
-		} else {
-			b.WriteString(text[:n])
-		}
-		text = text[n:]
-	}
-	return b.String()
-}
-
-func (r *reader) note(format string, args ...any) { r.file.note(r.number, format, args...) }
-
-// wrong adds a note about a line that cannot have the effect that its author intended.
-func (r *reader) wrong(format string, args ...any) {
-	r.file.notes = append(r.file.notes, Note{Line: r.number, Message: message(format, args), Wrong: true, Cause: format})
-}
-
-// keys holds the keys that have to be written in full, unlike the keys in prefixes. Google's parser reads none of
-// them. Parsers such as Scrapy's also read a space instead of a hyphen.
-var keys = map[string]string{
-	"crawl-delay": "crawl-delay", "crawl delay": "crawl-delay", "crawldelay": "crawl-delay",
-	"content-signal": "content-signal", "content-usage": "content-usage",
-	"app-directives": "app-directives", "app-directive": "app-directives",
-	"license": "license", "user-agent-purpose": "user-agent-purpose",
-	"clean-param": "clean-param", "host": "host",
-	"request-rate": "request-rate", "request rate": "request-rate", "visit-time": "visit-time", "visit time": "visit-time",
-}
-
-// fileKeys holds the keys of lines that apply to the whole file, wherever they are in it.
-var fileKeys = map[string]string{"clean-param": "Clean-param", "host": "Host"}
-
-// prefixes holds the beginnings by which Google's parser recognizes keys, in the parser's order.
-var prefixes = []struct{ prefix, key string }{
-	{"user-agent", "user-agent"},
-	{"useragent", "user-agent"},
-	{"user agent", "user-agent"},
-	{"allow", "allow"},
-	{"disallow", "disallow"},
-	{"dissallow", "disallow"},
-	{"dissalow", "disallow"},
-	{"disalow", "disallow"},
-	{"diasllow", "disallow"},
-	{"disallaw", "disallow"},
-	{"sitemap", "sitemap"},
-	{"site-map", "sitemap"},
-}
-
-// keyOf returns the key that a lower-case word means, or "".
-func keyOf(key string) string {
-	if strings.HasPrefix(key, "acap-") {
-		return key
-	}
-	if known := keys[key]; known != "" {
-		return known
-	}
-	for _, p := range prefixes {
-		if strings.HasPrefix(key, p.prefix) {
-			return p.key
-		}
-	}
-	return ""
-}
-
-// trim removes ASCII white space, as Google's parser does.
-func trim(s string) string { return strings.TrimFunc(s, isSpace) }
-
-func isSpace(c rune) bool { return c == ' ' || c == '\t' || c == '\v' || c == '\f' }
-
-func (r *reader) split(text string) (key, value string, ok bool) {
-	if text == "" {
-		return "", "", false
-	}
-	key, value, colon := strings.Cut(text, ":")
-	ok = colon
-	if words := strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == '\t' }); len(words) == 2 && (!colon || strings.HasPrefix(value, "//") && keyOf(strings.ToLower(words[0])) == "sitemap") {
-		// Google's parser accepts white space instead of a colon, but not before a URL.
-		key, value, ok, colon = words[0], words[1], true, false
-	}
-	key = strings.ToLower(trim(key))
-	known := keyOf(key)
-	if !ok || known == "" {
-		if r.file.unread != ErrPage {
-			r.note(cmp.Or(unknownKeys[key], "%q is left out, because no search engine is known to read such lines"), text)
-		}
-		return "", "", false
-	}
-	if strings.HasPrefix(known, "acap-") {
-		return known, value, true
-	}
-	r.misspelled = known != key || !colon
-	if value = trim(value); r.misspelled {
-		r.note("%q is read as %q. Some crawlers may accept such a mistake, but others ignore the line. If import and merge copy the line, they write the correct form", text, known+": "+value)
-	}
-	return known, value, true
-}
-
-// unknownKeys maps keys to notes. A note says why a line is left out, and what to write instead.
-var unknownKeys = map[string]string{
-	"noindex": "%q is left out, because search engines no longer read Noindex in robots.txt. To keep pages out of their results, " +
-		"disallow index in the policy file, and let crawlers fetch the pages",
-}
-
-// group returns the group for the value of a User-agent line. It ignores a version in the value.
-func (r *reader) group(value string) *Group {
-	name := productToken(value)
-	if name == "" || !printable(name) || len(name) > maxName {
-		r.note("%q is not the name of a crawler; its group is left out", value)
-		return &Group{Name: value} // this group is not in the file; it collects the lines that follow
-	}
-	if strings.EqualFold(name, "Mozilla") {
-		r.wrong("Google's parser reads the name Mozilla in %q, and no known crawler has this name. Bing documents only the name bingbot for its crawler. "+
-			"Write just the name of the crawler that you mean", value)
-	} else if _, others, several := strings.Cut(value, ","); several {
-		r.wrong("crawlers read only the name %q in this line, so the group is not for %s. Write a User-agent line for each crawler", name, trim(others))
-	} else if before, _, _ := strings.Cut(value, "/"); name != strings.Join(strings.FieldsFunc(before, isSpace), " ") {
-		r.note("the name %q is read as %q, as Google's parser does", value, name)
-	}
-	g := r.file.Group(name)
-	if g == nil {
-		g = &Group{Name: name, written: value, number: r.number}
-		r.file.add(g)
-		r.comment()
-	}
-	return g
-}
-
-func (r *reader) purpose(value string) *Group {
-	for _, g := range r.file.purposes {
-		if strings.EqualFold(g.Name, value) {
-			return g
-		}
-	}
-	g := &Group{Name: value, number: r.number}
-	r.file.purposes = append(r.file.purposes, g)
-	r.comment()
-	return g
-}
-
-const nameBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
-
-// productToken returns the name that a User-agent line is for. If the first word is "*", it returns "*". If the
-// built-in catalog has the whole name, it returns the name. Otherwise it cuts the name before the first byte that a
-// token cannot have. Google's parser also cuts a name before a digit.
-func productToken(value string) string {
-	if first, _, _ := strings.Cut(value, " "); first == "*" || strings.HasPrefix(value, "*\t") {
-		return "*"
-	}
-	name, _, _ := strings.Cut(value, "/")
-	name = strings.Join(strings.FieldsFunc(name, isSpace), " ")
-	catalog, _ := crawlers.Default() // the built-in catalog is valid
-	if _, known := catalog.Lookup(name); known {
-		return name
-	}
-	return name[:len(name)-len(strings.TrimLeft(name, nameBytes))]
 }
 
 // noBreak removes a no-break space at the start of a value, in UTF-8 or Latin-1.

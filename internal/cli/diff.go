@@ -244,7 +244,7 @@ func (d *difference) WriteText(w io.Writer) error {
 		conclusion = strings.ToUpper(kinds[:1]) + kinds[1:] + " change. Only a second, independent parser of robots.txt finds this, because it reads the files themselves, not a conversion to a policy."
 	case len(d.Changes) == 0 && !q.Complete:
 		conclusion = "The comparison of the policies finds no changed decisions. But the files are too large to compare completely with a second, independent parser of robots.txt."
-	case d.Empty() && d.Complete && q.Differ > 0:
+	case q.Differ > 0 && q.Same().Holds() && d.NothingChanges().Holds():
 		_, err := fmt.Fprintf(w, "All decisions and settings remain the same, but robots.txt lists other spellings of paths.\nChecked with an independent parser of robots.txt: %s.\n", q.Sentence())
 		return err
 	default:

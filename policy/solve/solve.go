@@ -40,16 +40,17 @@ import (
 // Budget limits the work for one result, such as a policy's robots.txt for a host. Each step of the work reduces the
 // budget.
 type Budget struct {
-	work int // the remaining steps; a step takes about 0.1 microseconds
+	all, work int // all steps, and the remaining ones; a step takes about 0.1 microseconds
 }
 
-const allWork = 20_000_000
-
 // NewBudget returns a budget for one or two seconds of work. This is many times the work for the largest known files.
-func NewBudget() *Budget { return &Budget{work: allWork} }
+func NewBudget() *Budget { return BudgetOf(20_000_000) }
+
+// BudgetOf returns a budget of a number of steps.
+func BudgetOf(steps int) *Budget { return &Budget{steps, steps} }
 
 // Spent returns the number of steps that were taken from the budget.
-func (b *Budget) Spent() int { return allWork - b.work }
+func (b *Budget) Spent() int { return b.all - b.work }
 
 // Spend takes steps from the budget and reports whether there were enough of them.
 func (b *Budget) Spend(steps int) bool {
