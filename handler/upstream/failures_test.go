@@ -270,6 +270,19 @@ func TestWarningsAboutTheMergedFile(t *testing.T) {
 	}
 }
 
+// The number of notes in the log is the number that the commands print. They print one note for several lines with the
+// same problem.
+func TestNotesInTheLogAreGrouped(t *testing.T) {
+	s := newServer(t)
+	core, logged := observer.New(zap.InfoLevel)
+	s.logger = zap.New(core)
+	s.get(t, "www.example.com", says("Noindex: /a\nNoindex: /b\nNoindex: /c\nDisallow: /theirs/"))
+	all := logged.FilterField(zap.Int("notes", 1)).All()
+	if len(all) != 1 || !strings.Contains(fmt.Sprint(all[0].ContextMap()["first_notes"]), "and 2 more like this") {
+		t.Errorf("%+v", logged.All())
+	}
+}
+
 // A redirect to the same host is followed, like crawlers do. The new request goes through the same handlers.
 func TestRedirectsOfTheUpstream(t *testing.T) {
 	steps := func(n int, host string) nextFunc {
