@@ -26,7 +26,7 @@ var blindSpotNames = []string{
 	"verified and unverified requests mixed", "a log that is cut off, has another format, or lacks User-Agents", "the server's treatment of limits, impostors and letter case",
 	"settings that do not change decisions", "the site's own robots.txt", "options of the Caddyfile", "an identity that cannot be proven", "outdated address lists",
 	"crawlers that follow another crawler's group", "user-agent patterns that also match other crawlers", "another catalog", "dates in the policy that pass", "tests in the policy that are not run again when a date passes",
-	"no previous policy", "rules with the same name", "a version that only clients with another identity have read", "robots.txt in another form (http, https, merged)", "restored or incomplete evidence", "an outage",
+	"no previous policy", "rules with the same name", "a version that other clients with the crawler's name have read, but not the clients with the identity that the claim is about", "robots.txt in another form (http, https, merged)", "restored or incomplete evidence", "an outage",
 }
 
 // judged describes how the program handles each blind spot of one claim. cells maps a blind spot to the package and the
@@ -74,11 +74,11 @@ var claimMatrix = map[string]judged{
 	"in-force":        {map[string]string{"an outage": "activity/store.TestInForceOnlyAsRecorded", "tests in the policy that are not run again when a date passes": "source.TestDatesAreAskedAgain"}, "the claim repeats what servers recorded each minute"},
 	"none-unrecorded": {map[string]string{"a deleted database, or an older copy of it": "activity/store.TestKilledIsAGap", "unrecorded requests": "console.TestNothingReassuresAboveAGap", "a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap", "servers with different clocks": "activity/store.TestGapsOfAFleet"}, "the claim is only about whether the recorders stored each request"},
 	"has-read": {map[string]string{
-		"a version that only clients with another identity have read": "console.TestClaimsAreOfOneIdentity", "robots.txt in another form (http, https, merged)": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity",
+		"a version that other clients with the crawler's name have read, but not the clients with the identity that the claim is about": "console.TestClaimsAreOfOneIdentity", "robots.txt in another form (http, https, merged)": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity",
 		"a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap",
 	}, "the claim is only about the text of robots.txt, as servers sent it to crawlers"},
 	"obeyed": {map[string]string{
-		"a version that only clients with another identity have read": "console.TestClaimsAreOfOneIdentity", "robots.txt in another form (http, https, merged)": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity",
+		"a version that other clients with the crawler's name have read, but not the clients with the identity that the claim is about": "console.TestClaimsAreOfOneIdentity", "robots.txt in another form (http, https, merged)": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity",
 		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a server that is silent or down, or has unsent rows": "console.TestNothingReassuresAboveAGap",
 		"an identity that cannot be proven": "console.TestClaimsAreOfOneIdentity",
 	}, "the claim compares each request with the text that clients with this identity had fetched before"},

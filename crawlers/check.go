@@ -62,7 +62,7 @@ func checkCrawler(c *Crawler) (errs []error) {
 	case c.Category == CategorySearch && (feedsAI || c.Results != "") && c.Results != ResultsWeb && c.Results != ResultsAI:
 		add("results is %q; expected web or ai, because a search crawler with an AI category needs one of these values", c.Results)
 	case c.Results != "" && c.Docs == "":
-		add("docs is missing; give the address of a page that describes the results")
+		add("docs is missing; an entry with the key \"results\" needs the address of a page that describes these search results")
 	}
 	if c.Docs != "" && !isWebAddress(c.Docs) {
 		add("invalid docs %q: must be a web address such as https://www.example.com/bot", c.Docs)

@@ -117,9 +117,8 @@ func (s *Spellings) Like(other *Spellings) string {
 	return ""
 }
 
-// BeginningOf returns the normal form of s, but spells its beginning as the author of another pattern spelled that
-// pattern up to its first "*". If the normal forms of the two patterns do not begin alike, it returns the normal form
-// of s unchanged.
+// BeginningOf returns the normal form of s. If it begins with the part of other's normal form before the first "*", this
+// beginning is replaced by the same part as the author of other wrote it.
 func (s *Spellings) BeginningOf(other *Spellings) string {
 	normal, _, _ := strings.Cut(strings.TrimSuffix(other.Normal, "$"), "*")
 	written, _, _ := strings.Cut(strings.TrimSuffix(other.Written, "$"), "*")

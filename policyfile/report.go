@@ -128,7 +128,7 @@ var codeTable = []Code{
 	{"bad-audience", policy.Error, "An invalid name under \"for\""},
 	{"unknown-category", policy.Error, "An unknown category"},
 	{"unknown-usage", policy.Error, "An unknown usage"},
-	{"bad-usage", policy.Error, "A usage that this entry cannot have"},
+	{"bad-usage", policy.Error, "A usage that is not possible at this place of the policy file"},
 	{"bad-qualifier", policy.Error, "An invalid qualifier of a usage"},
 	{"bad-over-site", policy.Error, "An entry that cannot have \"over-site\""},
 	{"contradiction", policy.Error, "A rule contradicts itself"},

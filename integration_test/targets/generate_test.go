@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// closed lists the decoded paths that the policies of these tests disallow, with all paths that begin with one of them.
-// The tests call them disallowed places. patternOf returns the pattern that disallows a place.
+// closed lists decoded paths. The policies of these tests disallow each of them, and every path that begins with one of
+// them. The tests call them disallowed places. patternOf returns the pattern that disallows a place.
 var closed = []string{
 	"/@private/", "/wiki/Special:", "/p(1)/", "/a,b/", "/a;v=1/", "/admin/", "/tree/deep/closed/", "/two words/", "/caf\u00e9/", "/x+y&z='!'/",
 	"/st*r/", "/do$lar/", "/br[a]ck/", "/{id}/", "/a%b/", "/.hidden/", "/dash-~_.x/",

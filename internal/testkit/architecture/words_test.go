@@ -53,7 +53,7 @@ var exceptions = []struct{ file, line string }{
 	{"policyfile/parser.go", "refuse"},
 	{"policyfile/expect.go", "denied|forbidden"},
 	{"robotstxt/import.go", "data[- ]?mining"},
-	{"robotstxt/read.go", "visit time"},
+	{"robotstxt/keys.go", "visit time"},
 	{"tools/prose/rules.go", ""}, // words in patterns
 	// Words in User-Agents.
 	{"crawlers/catalog/academic-listed.yaml", "Please visit"},
