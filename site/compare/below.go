@@ -38,7 +38,7 @@ const maxFiles = 20
 // closed is the strictest robots.txt that a site can have.
 var closed = robotstxt.Parse([]byte("User-agent: *\nDisallow: /\n"))
 
-// over compares both policies, each with the host's own robots.txt as its fallback. Hosts with the same file are
+// over compares both policies, each merged with the host's own robots.txt. Hosts with the same file are
 // compared together. If the file of a host is not known, over compares the policies without a fallback, and also finds
 // the losses that the strictest file could cause.
 func over(old, now *site.Site, o Options) *Diff {
@@ -66,7 +66,7 @@ func over(old, now *site.Site, o Options) *Diff {
 	d := Sites(old, now, o)
 	for _, file := range files {
 		o.Hosts = of[file.Sum]
-		d.join(Sites(old.Over(file), now.Over(file), o))
+		d.join(Sites(old.Told(file), now.Told(file), o))
 	}
 	for _, h := range unread {
 		o.Hosts = []policy.Host{h}

@@ -67,3 +67,16 @@ func TestComparisonOverNoFile(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
+
+// If a new policy states preferences about AI, a merge leaves out some lines of the site's own robots.txt. This is a
+// change, although neither policy says anything about it.
+func TestLinesThatAMergeNowLeavesOut(t *testing.T) {
+	t.Parallel()
+	file := robotstxt.Parse([]byte("User-agent: *\nContent-Usage: /x/ train-ai=n\n"))
+	below := func(string) (*robotstxt.File, bool) { return file, true }
+	old, now := load(t, "rules:\n  - for: GPTBot\n    disallow: {crawl: /a/}\n"), load(t, "rules:\n  - for: GPTBot\n    disallow: {crawl: /a/, train-ai: /a/}\n")
+	words := strings.Join(compare.Sites(old, now, compare.Options{Below: below}).Words(), "\n")
+	if !strings.Contains(words, "/x/") {
+		t.Errorf("the change of /x/ is missing:\n%s", words)
+	}
+}
