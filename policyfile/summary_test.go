@@ -132,39 +132,43 @@ func TestSummaryNamesTheExceptions(t *testing.T) {
 func TestSummaryText(t *testing.T) {
 	t.Parallel()
 	number := regexp.MustCompile(`\d+`)
-	const everyone = "  may crawl:         everyone (N known crawlers, and unlisted clients)\n"
+	const (
+		everyone   = "  may crawl:         everyone (N known crawlers, and unlisted clients)\n"
+		exceptions = "  may crawl:         everyone (N known crawlers, and unlisted clients), except for some paths\n"
+		closed     = "  may not crawl:     everyone (N known crawlers, and unlisted clients), except for some paths\n"
+	)
 	for _, c := range []struct{ name, rules, want string }{
 		{"nothing", "{for: everyone, allow: {crawl: /}}", "every host:\n" + everyone + "  Google shows:      all of a page\n"},
 		{
 			"paths", "{for: everyone, disallow: {crawl: [/premium/, /archive/]}}",
-			"every host:\n" + everyone + "  may not crawl:     /premium/, for everyone\n                     /archive/, for everyone\n  Google shows:      all of a page\n",
+			"every host:\n" + exceptions + "  may not crawl:     /premium/, for everyone\n                     /archive/, for everyone\n  Google shows:      all of a page\n",
 		},
 		{
 			"a path for a category", "{for: category:archive, disallow: {crawl: /x/}}",
-			"every host:\n" + everyone + "  may not crawl:     /x/, for archive (all N)\n  Google shows:      all of a page\n",
+			"every host:\n" + exceptions + "  may not crawl:     /x/, for archive (all N)\n  Google shows:      all of a page\n",
 		},
 		{
 			"a path for everyone but one", "{for: everyone, disallow: {crawl: /x/}}\n  - {for: GPTBot, allow: {crawl: /x/}}",
-			"every host:\n" + everyone + "  may not crawl:     /x/, for everyone except GPTBot\n  Google shows:      all of a page\n",
+			"every host:\n" + exceptions + "  may not crawl:     /x/, for everyone except GPTBot\n  Google shows:      all of a page\n",
 		},
 		{
 			"a path that every crawler may crawl after all", `{for: everyone, allow: {crawl: "/x**yz"}, disallow: {crawl: ["/x*yz", /secret/]}}`,
-			"every host:\n" + everyone + "  may not crawl:     /secret/, for everyone\n  Google shows:      all of a page\n",
+			"every host:\n" + exceptions + "  may not crawl:     /secret/, for everyone\n  Google shows:      all of a page\n",
 		},
 		{
 			"a path that is allowed in spite of a disallow entry",
 			"{for: everyone, disallow: {crawl: /}, allow: {crawl: /pub/}, intended: true}\n  - {for: GPTBot, disallow: {crawl: /pub/}}\n  - {for: GPTBot, allow: {crawl: /pub/}}",
-			"every host:\n  may crawl:         /pub/, for everyone\n  may not crawl:     everyone (N known crawlers, and unlisted clients)\n" +
+			"every host:\n  may crawl:         /pub/, for everyone\n" + closed +
 				"  Google shows:      no content of a page, because Googlebot may not crawl it\n  AI search:         PerplexityBot, OAI-SearchBot and N more may not crawl, so their answers do not show the pages\n",
 		},
 		{
 			"an allowed path in a disallowed site", "{for: everyone, disallow: {crawl: /}, allow: {crawl: /open/}, intended: true}",
-			"every host:\n  may crawl:         /open/, for everyone\n  may not crawl:     everyone (N known crawlers, and unlisted clients)\n" +
+			"every host:\n  may crawl:         /open/, for everyone\n" + closed +
 				"  Google shows:      no content of a page, because Googlebot may not crawl it\n  AI search:         PerplexityBot, OAI-SearchBot and N more may not crawl, so their answers do not show the pages\n",
 		},
 		{
 			"an index rule for a path and for the site", "{for: everyone, disallow: {index: [/, /drafts/]}, allow: {index: /news/}, intended: true}",
-			"every host:\n" + everyone + "  may not index:     everyone\n  may index:         /news/, for everyone\n  Google shows:      no page (noindex)\n                     all of /news/\n",
+			"every host:\n" + everyone + "  may not index:     everyone, except for some paths\n  may index:         /news/, for everyone\n  Google shows:      no page (noindex)\n                     all of /news/\n",
 		},
 		{
 			"noindex on one host", "{for: everyone, disallow: {index: /tag/}}\n  - {for: everyone, hosts: [a.example, b.example], disallow: {index: /}, intended: true}",
@@ -173,7 +177,7 @@ func TestSummaryText(t *testing.T) {
 		},
 		{
 			"a rule for one host, and no other difference", "{for: everyone, hosts: a.example, disallow: {crawl: /x/}}",
-			"a.example:\n  may not crawl:     /x/, for everyone\nevery host:\n" + everyone + "  Google shows:      all of a page\n",
+			"a.example:\n  may not crawl:     /x/, for everyone\nevery host:\n" + exceptions + "  Google shows:      all of a page\n",
 		},
 		{
 			"an allow entry whose date has passed", "{for: everyone, allow: {index: {paths: /events/, time-limit: until-2020-01-31}}}",
@@ -182,23 +186,23 @@ func TestSummaryText(t *testing.T) {
 		{
 			"a path that some crawlers lose and others gain", "{for: category:archive, disallow: {crawl: /}, allow: {crawl: /x/}}\n  - {for: category:feed, disallow: {crawl: /x/}}",
 			"every host:\n  may crawl:         search (all N), monitoring (all N), crawlers without a category (all N), seo (all N), preview (all N), ads (all N), feed (all N), " +
-				"security (all N), ai-input (all N), academic (all N), ai-assistant (all N), ai-training (all N), ai-agent (all N), unlisted clients\n" +
+				"security (all N), ai-input (all N), academic (all N), ai-assistant (all N), ai-training (all N), ai-agent (all N), unlisted clients, except for some paths\n" +
 				"                     /x/, for everyone except feed (all N)\n" +
-				"  may not crawl:     archive (all N)\n                     /x/, for feed (all N)\n  Google shows:      all of a page\n" +
+				"  may not crawl:     archive (all N), except for some paths\n                     /x/, for feed (all N)\n  Google shows:      all of a page\n" +
 				"  no category:       GoogleOther, NacN Crawler and N more remain allowed, because no source states their purpose; list them with \"caddy robots-policy crawlers none\"\n",
 		},
 		{
 			"the home page alone", `{for: everyone, disallow: {crawl: "/$"}}`,
-			"every host:\n" + everyone + "  may not crawl:     /$, for everyone\n  Google shows:      all of a page\n",
+			"every host:\n" + exceptions + "  may not crawl:     /$, for everyone\n  Google shows:      all of a page\n",
 		},
 		{
 			"a path on one host, and the same path for one crawler", "{for: everyone, hosts: a.example, disallow: {crawl: /x/}}\n  - {for: GPTBot, disallow: {crawl: /x/}}",
-			"a.example:\n  may not crawl:     /x/, for everyone\nany other host:\n  may not crawl:     /x/, for ai-training (N of N: GPTBot)\nevery host:\n" + everyone + "  Google shows:      all of a page\n",
+			"a.example:\n  may not crawl:     /x/, for everyone\nany other host:\n  may not crawl:     /x/, for ai-training (N of N: GPTBot)\nevery host:\n" + exceptions + "  Google shows:      all of a page\n",
 		},
 		{"a host without a difference", "{for: GPTBot, hosts: a.example, limit: 10/m}", "every host:\n" + everyone + "  Google shows:      all of a page\n"},
 		{
 			"a page that Google cannot crawl has no noindex", "{for: everyone, disallow: {crawl: /x/, index: /x/}}",
-			"every host:\n" + everyone + "  may not crawl:     /x/, for everyone\n  may not index:     /x/, for everyone\n" +
+			"every host:\n" + exceptions + "  may not crawl:     /x/, for everyone\n  may not index:     /x/, for everyone\n" +
 				"  Google shows:      all of a page\n                     no content of /x/, because Googlebot may not crawl it\n",
 		},
 		{

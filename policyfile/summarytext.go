@@ -49,7 +49,7 @@ func SummaryText(all []HostSummary, common []SummaryRow, brief bool) string {
 			left++
 		default:
 			shown++
-			writeSection(&b, english.Some(all[i].Hosts, 3), own, most)
+			writeSection(&b, english.Some(all[i].Hosts, 3), excepting(own, all[i:i+1]), most)
 		}
 	}
 	if left > 0 {
@@ -60,7 +60,7 @@ func SummaryText(all []HostSummary, common []SummaryRow, brief bool) string {
 		fmt.Fprintf(&b, "%s of the policy: not looked at\n", english.Count(more, "more host"))
 		head = "every host looked at"
 	}
-	writeSection(&b, head, append(shared, common...), most)
+	writeSection(&b, head, append(excepting(shared, all), common...), most)
 	return b.String()
 }
 
@@ -101,17 +101,19 @@ func (s *HostSummary) rows(brief, alone bool) (rows []SummaryRow) {
 	crawl := questionAbout(policy.Crawl)
 	for _, not := range []bool{false, true} {
 		who, others := s.Crawl.of(not), s.Crawl.of(!not)
+		text := ""
 		switch {
 		case who.isEmpty():
 		case others.isEmpty():
-			add(crawl.label(not), who.everyoneText(), false)
+			text = who.everyoneText()
 		case !brief || len(who.crawlers) < len(others.crawlers) || len(who.crawlers) == len(others.crawlers) && !not:
-			add(crawl.label(not), who.list(), false)
-		case alone:
-			text := "everyone else"
-			if !not { // the next row lists the others
-				text = `everyone except the crawlers after "` + crawl.label(true) + `"`
-			}
+			text = who.list()
+		case alone && not:
+			text = "everyone else"
+		case alone: // the next row lists the others
+			text = `everyone except the crawlers after "` + crawl.label(true) + `"`
+		}
+		if text != "" {
 			add(crawl.label(not), text, false)
 		}
 		s.addPaths(crawl, not, add)
@@ -151,6 +153,27 @@ func (s *HostSummary) addPaths(q *question, not bool, add func(label, text strin
 			add(q.label(not), p.Path+", for "+who.String(), true)
 		}
 	}
+}
+
+// excepting returns rows with a remark if they have exceptions: if clients of a row about a page that no rule mentions
+// have another answer for some paths on one of the sets of hosts.
+func excepting(rows []SummaryRow, sets []HostSummary) []SummaryRow {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		r := &rows[i]
+		for j := range sets {
+			if !r.path && slices.ContainsFunc(sets[j].Paths, func(p PathSummary) bool { return p.isException(r.Label) }) {
+				r.Text += ", except for some paths"
+				break
+			}
+		}
+	}
+	return rows
+}
+
+// isException reports whether clients that the row with a label lists have another answer for these paths.
+func (p *PathSummary) isException(label string) bool {
+	return label == p.about.may && p.Lost || label == p.about.mayNot && p.Gained
 }
 
 func (q *question) label(not bool) string {
