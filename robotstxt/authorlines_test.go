@@ -71,7 +71,7 @@ func TestLicenseOfTheOnlyGroup(t *testing.T) {
 func TestMergeNotesPartsOfLines(t *testing.T) {
 	for value, want := range map[string]string{
 		"search=yes, ai-train=no": "only a part of",
-		"search=yes":              "is left out",
+		"search=yes":              "leaves out",
 	} {
 		f := robotstxt.Parse([]byte("User-agent: *\nContent-Signal: " + value + "\n"))
 		notes := f.LeftOut(robotstxt.Stated{Preferences: true})

@@ -51,7 +51,7 @@ func (f *File) over(p *policy.Policy) *Below {
 		if !slices.ContainsFunc(p.Spec().Publish.UsageTokens[:], func(token string) bool { return strings.EqualFold(token, g.Name) }) {
 			return false
 		}
-		im.f.note(g.number, "the group %q is left out, because the policy uses this name as a token for a usage (usage-tokens); write the group's rules in the policy", g.Name)
+		im.f.note(g.number, "the merge leaves out the group %q, because the policy uses this name as a token for a usage (usage-tokens); write the group's rules in the policy", g.Name)
 		return true
 	})
 	im.groups()

@@ -107,7 +107,7 @@ func (d delay) implausible() bool {
 	return d.seconds == 0 && d.value != "" && (err != nil || zero != 0)
 }
 
-const implausibleDelay = "the crawl-delay %q is not a number of seconds up to a day; it is left out"
+const implausibleDelay = "the crawl-delay %q is not a number of seconds up to a day; import and merge leave it out"
 
 // Parse reads the first MaxSize bytes of a robots.txt in UTF-8 or, with a byte order mark, UTF-16.
 func Parse(data []byte) *File {
@@ -282,7 +282,7 @@ func impliedSpellings(rules []Rule) (left []Rule) {
 	return left
 }
 
-const respelledNote = "%q is left out, because it is another spelling of the path of a Disallow line in this group, and a policy treats both spellings as one path"
+const respelledNote = "import and merge leave out %q, because it is another spelling of the path of a Disallow line in this group, and a policy treats both spellings as one path"
 
 const maxDelay = 24 * time.Hour
 

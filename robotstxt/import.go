@@ -180,7 +180,7 @@ func (im *importer) dropNames() {
 			return false
 		case !im.name(g.Name):
 			if !slices.ContainsFunc(im.f.purposes, func(p *Group) bool { return strings.EqualFold(p.Name, purpose) }) {
-				im.misnamed(g.number, g.Name, "its group is left out")
+				im.misnamed(g.number, g.Name, "import leaves out its group")
 			}
 			return true
 		case name != g.Name:

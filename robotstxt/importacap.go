@@ -99,7 +99,7 @@ func (im *importer) requests(audience []policy.Audience, rec *acap.Record) {
 	r := policy.Rule{For: audience}
 	for _, q := range rec.Requests {
 		if strings.ContainsAny(q.Path, "?#") {
-			im.f.note(q.Line, "the request to %s %q is left out, because a policy cannot request an action for a path with a query", q.Action, q.Path)
+			im.f.note(q.Line, "import leaves out the request to %s %q, because a policy cannot request an action for a path with a query", q.Action, q.Path)
 			continue
 		}
 		r.Requests = append(r.Requests, policy.ActionRequest{Pos: position(q.Line), Action: q.Action, Path: pathpattern.NormalizePath(q.Path)})
@@ -121,7 +121,7 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 		case c == "*":
 			a = policy.Audience{}
 		case !printable(c) || len(c) > maxName || !im.name(c):
-			im.misnamed(rec.Line, c, "the rules for it in this ACAP record are left out")
+			im.misnamed(rec.Line, c, "import leaves out the rules for it in this ACAP record")
 			continue
 		}
 		if !slices.ContainsFunc(all, same(a)) {
@@ -245,7 +245,7 @@ func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u po
 		for _, against := range fd.Patterns {
 			p, ok := acapPattern(against)
 			if p = acap.Fold(p); ok && p.Overlaps(own) && own.Len() >= p.Len() && !acap.Narrower(own, p) {
-				im.f.note(f.Line, "%q is left out, because in ACAP it is not narrower than %q of line %d, which disallows it (section 2.4.5)", pattern, against, fd.Line)
+				im.f.note(f.Line, "import leaves out %q, because in ACAP it is not narrower than %q of line %d, which disallows it (section 2.4.5)", pattern, against, fd.Line)
 				return true
 			}
 		}
@@ -338,7 +338,7 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 		s.Local = ""
 	}
 	if s.Usage == policy.Other && s.Allow {
-		im.f.note(f.Line, "a policy cannot have an allow entry for the usage \"other\", so this field is left out")
+		im.f.note(f.Line, "a policy cannot have an allow entry for the usage \"other\", so import leaves out this field")
 		return
 	}
 	i := slices.IndexFunc(r.Statements, func(t policy.Statement) bool { return t.Usage == s.Usage && t.Pattern == s.Pattern })
@@ -348,7 +348,7 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 	case r.Statements[i].Allow && !s.Allow:
 		r.Statements[i] = s
 	case r.Statements[i].Allow == s.Allow && !slices.Equal(r.Statements[i].Qualifiers.Strings(), s.Qualifiers.Strings()):
-		im.f.note(f.Line, "another line permits the same usage with other qualifiers, so this line is left out")
+		im.f.note(f.Line, "another line permits the same usage with other qualifiers, so import leaves out this line")
 	}
 }
 

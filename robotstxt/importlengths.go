@@ -55,7 +55,7 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 	if longer := im.withStars(rules, true); longer != nil {
 		return longer
 	}
-	im.f.note(rules[0].number, "the Allow lines of this group are left out, because the group has too many lines with overlapping paths. "+
+	im.f.note(rules[0].number, "import and merge leave out the Allow lines of this group, because it has too many lines with overlapping paths. "+
 		"Write shorter groups, or write the policy by hand")
 	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Allow })
 }
@@ -122,7 +122,7 @@ func (im *importer) withStars(rules []Rule, inexact bool) []Rule {
 
 // noteLeftOut adds a note about an Allow that would win over a Disallow of the file.
 func (im *importer) noteLeftOut(allow *Rule) {
-	im.f.note(allow.number, "%q is left out, because a policy does not measure the lengths of paths as robots.txt does. In a policy, the line would also allow paths that this group disallows. "+
+	im.f.note(allow.number, "import and merge leave out %q, because a policy does not measure the lengths of paths as robots.txt does. In a policy, the line would also allow paths that this group disallows. "+
 		"Add an allow entry to the policy for the paths that you mean", "Allow: "+allow.text())
 }
 

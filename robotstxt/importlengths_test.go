@@ -109,7 +109,7 @@ func TestImportLeavesOutOneAllow(t *testing.T) {
 		if _, ds := policyfile.Load("imported.yaml", policyfile.Print(im.Spec)); ds.HasErrors() {
 			t.Errorf("%s: %v", name, ds)
 		}
-		if len(im.Notes) != 1 || im.Notes[0].Line != 2 || !strings.Contains(im.Notes[0].Message, `"Allow: /*a" is left out`) {
+		if len(im.Notes) != 1 || im.Notes[0].Line != 2 || !strings.Contains(im.Notes[0].Message, `import and merge leave out "Allow: /*a"`) {
 			t.Errorf("%s: %v", name, im.Notes)
 		}
 	}

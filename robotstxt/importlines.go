@@ -19,9 +19,9 @@ func (im *importer) license(l line, ofGroup bool) {
 	switch {
 	case im.spec.Publish.License == l.value:
 	case im.spec.Publish.License != "":
-		im.f.note(l.number, "a policy can have only one license; %q is left out", l.value)
+		im.f.note(l.number, "a policy can have only one license; import leaves out %q", l.value)
 	case !isAddress(l.value):
-		im.f.note(l.number, "the license %q is not a URL such as https://www.example.com/license.xml; it is left out", l.value)
+		im.f.note(l.number, "the license %q is not a URL such as https://www.example.com/license.xml; import leaves it out", l.value)
 	default:
 		im.spec.Publish.License = l.value
 		if ofGroup {
@@ -55,7 +55,7 @@ func (im *importer) otherLines() {
 	lines := slices.DeleteFunc(slices.Clone(all), func(text string) bool { return len(text) > maxOtherLine })
 	im.spec.Publish.Lines = lines[:min(len(lines), maxOtherLines)]
 	if left := len(all) - len(im.spec.Publish.Lines); left > 0 {
-		im.f.note(0, "a policy file can have at most %d lines such as Clean-param, each of at most %d bytes; %d of the lines in this file are left out", maxOtherLines, maxOtherLine, left)
+		im.f.note(0, "a policy file can have at most %d lines such as Clean-param, each of at most %d bytes; import leaves out %d of the lines in this file", maxOtherLines, maxOtherLine, left)
 	}
 }
 
@@ -95,7 +95,7 @@ func (im *importer) extension(r *policy.Rule, l line) {
 	if path != "" {
 		p, ok := acapPattern(path)
 		if !ok {
-			im.f.note(l.number, "%q is not a path; the line is left out", path)
+			im.f.note(l.number, "%q is not a path; import leaves out the line", path)
 			return
 		}
 		if pattern, ok = im.fit(l.number, true, p); !ok {
@@ -115,19 +115,19 @@ func (im *importer) extension(r *policy.Rule, l line) {
 func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
 	list, err := httpsfv.UnmarshalList([]string{value})
 	if err != nil {
-		im.f.note(l.number, "%q is not a list of directives (%v); the line is left out", value, err)
+		im.f.note(l.number, "%q is not a list of directives (%v); import leaves out the line", value, err)
 		return
 	}
 	for _, m := range list {
 		item, ok := m.(httpsfv.Item)
 		app, isToken := item.Value.(httpsfv.Token)
 		if !ok || !isToken {
-			im.f.note(l.number, "one of the directives in %q does not start with the name of an application; it is left out", value)
+			im.f.note(l.number, "one of the directives in %q does not start with the name of an application; import leaves it out", value)
 			continue
 		}
 		text, err := httpsfv.Marshal(item)
 		if err != nil {
-			im.f.note(l.number, "%q is not a list of directives (%v); the line is left out", value, err)
+			im.f.note(l.number, "%q is not a list of directives (%v); import leaves out the line", value, err)
 			continue
 		}
 		if slices.ContainsFunc(r.AppDirectives, func(d policy.AppDirective) bool {
@@ -194,7 +194,7 @@ func (im *importer) preferences(r *policy.Rule, l line, pattern pathpattern.Patt
 		im.f.note(l.number, "a Content-Signal line cannot have a path. If %q disallows a usage, the robots.txt of the policy disallows it for the whole site. The policy and the headers disallow it only for the path", l.value)
 	}
 	if len(l.says.members) == 0 {
-		im.f.note(l.number, "%q contains no preferences; the line is left out", l.value)
+		im.f.note(l.number, "%q contains no preferences; import leaves out the line", l.value)
 	}
 	for _, m := range l.says.members {
 		switch {
@@ -202,7 +202,7 @@ func (im *importer) preferences(r *policy.Rule, l line, pattern pathpattern.Patt
 			publish.ContentSignal, publish.ContentSignalUse = policy.On, m.value
 			continue
 		case !m.known || !m.no() && m.value != "yes":
-			im.f.note(l.number, "%q is not a known preference; it is left out", m.text)
+			im.f.note(l.number, "%q is not a known preference; import leaves it out", m.text)
 			continue
 		case !strings.HasPrefix(strings.ToLower(m.text), m.name):
 			im.f.note(l.number, "%q has a name from an earlier draft of the standard; it is read as %s, the name in the current draft", m.text, m.name)
@@ -241,7 +241,7 @@ func (im *importer) usageGroups() {
 		if strings.EqualFold(g.Name, trainingToken) {
 			im.usageGroup(g, policy.TrainAI)
 		} else {
-			im.f.note(g.number, "the group %q is for a usage, not for a crawler, and a policy has no such usage; it is left out", g.Name)
+			im.f.note(g.number, "the group %q is for a usage, not for a crawler, and a policy has no such usage; import leaves it out", g.Name)
 		}
 		return true
 	})
@@ -261,6 +261,6 @@ func (im *importer) usageGroup(g *Group, u policy.Usage) {
 		im.spec.Rules = append(im.spec.Rules, r)
 	}
 	for _, l := range g.lines {
-		im.f.note(l.number, "the group of a usage can have only Allow and Disallow lines; %q is left out", l.text())
+		im.f.note(l.number, "the group of a usage can have only Allow and Disallow lines; import leaves out %q", l.text())
 	}
 }

@@ -249,7 +249,7 @@ func (im *importer) fit(line int, allow bool, p pathpattern.Pattern) (fitting pa
 	}
 	const long = "a path in a policy file can have up to %d bytes, and this one has %d; "
 	if allow {
-		im.f.note(line, long+"it is left out", maxPath, p.Len())
+		im.f.note(line, long+"import and merge leave it out", maxPath, p.Len())
 		return p, false
 	}
 	im.f.note(line, long+"the policy disallows the beginning of the path", maxPath, p.Len())
@@ -265,7 +265,7 @@ func (im *importer) fit(line int, allow bool, p pathpattern.Pattern) (fitting pa
 func (im *importer) purpose(g, star *Group) {
 	name := g.Name
 	if !policy.IsPurpose(name) || len(name) > maxName {
-		im.f.note(g.number, "%q is not a valid name of a purpose. A name begins with a letter, and continues with letters, digits, hyphens, underscores and dots. Its group is left out", name)
+		im.f.note(g.number, "%q is not a valid name of a purpose. A name begins with a letter, and continues with letters, digits, hyphens, underscores and dots. Import leaves out its group", name)
 		return
 	}
 	im.spec.Publish.UserAgentPurpose = policy.On

@@ -166,7 +166,7 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"an Allow in another spelling allows nothing", "RFC 9309 section 2.2.2",
 			"User-agent: *\nAllow: /%3d*b\nDisallow: /=b\n",
 			[]ask{{"", "", "/=b", false}, {"", "", "/=", true}},
-			"is left out",
+			"import and merge leave out",
 		},
 		{
 			"a star is as long as a slash", "RFC 9309 section 2.2.2",

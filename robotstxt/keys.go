@@ -72,7 +72,7 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 	known := keyOf(key)
 	if !ok || known == "" {
 		if r.file.unread != ErrPage {
-			r.note(cmp.Or(unknownKeys[key], "%q is left out, because no search engine is known to read such lines"), text)
+			r.note(cmp.Or(unknownKeys[key], "import and merge leave out %q, because no search engine is known to read such lines"), text)
 		}
 		return "", "", false
 	}
@@ -88,6 +88,6 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 
 // unknownKeys maps keys to notes. A note says why a line is left out, and what to write instead.
 var unknownKeys = map[string]string{
-	"noindex": "%q is left out, because search engines no longer read Noindex in robots.txt. To keep pages out of their results, " +
+	"noindex": "import and merge leave out %q, because search engines no longer read Noindex in robots.txt. To keep pages out of their results, " +
 		"disallow index in the policy file, and let crawlers fetch the pages",
 }

@@ -129,13 +129,13 @@ func (f *File) LeftOut(stated Stated) []Note {
 		}
 	}
 	for _, g := range f.purposes {
-		left.note(g.number, "the group of the purpose %q is left out; write its rules in the policy", g.Name)
+		left.note(g.number, "the merge leaves out the group of the purpose %q; write its rules in the policy", g.Name)
 	}
 	if f.acap > 0 {
-		left.note(0, "ACAP records are left out; write their rules in the policy")
+		left.note(0, "the merge leaves out ACAP records; write their rules in the policy")
 	}
 	for _, l := range f.licenses {
-		left.note(l.number, "the license %q is left out; write it in the policy (publish: {license: …})", l.value)
+		left.note(l.number, "the merge leaves out the license %q; write it in the policy (publish: {license: …})", l.value)
 	}
 	return left.Notes()
 }
@@ -150,7 +150,7 @@ func (l line) noteLeftOut(f *File, stated Stated, why string) {
 	}
 	switch {
 	case len(copied) == 0:
-		f.note(l.number, "%q is left out: %s", l.text(), why)
+		f.note(l.number, "the merge leaves out %q: %s", l.text(), why)
 	case !all: // otherwise a comment in the merged file reports the line
 		f.note(l.number, "only a part of %q is copied, because it disallows %s: %s", l.text(), english.List(copied, "and"), why)
 	}

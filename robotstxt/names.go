@@ -12,7 +12,7 @@ import (
 func (r *reader) group(value string) *Group {
 	name := productToken(value)
 	if name == "" || !printable(name) || len(name) > maxName {
-		r.note("%q is not the name of a crawler; its group is left out", value)
+		r.note("%q is not the name of a crawler; import and merge leave out its group", value)
 		return &Group{Name: value} // this group is not in the file; it collects the lines that follow
 	}
 	if strings.EqualFold(name, "Mozilla") {

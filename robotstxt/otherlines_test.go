@@ -134,10 +134,10 @@ func TestAddressesOfSitemaps(t *testing.T) {
 		"Sitemap: //cdn.example/s.xml":              {"https://cdn.example/s.xml", "is not a full URL"},
 		"Sitemap https://www.example.com/s.xml":     {"https://www.example.com/s.xml", `is read as "sitemap: https://www.example.com/s.xml"`},
 		"Site-map: https://www.example.com/s.xml":   {"https://www.example.com/s.xml", `is read as "sitemap: https://www.example.com/s.xml"`},
-		"Sitemap: ftp://www.example.com/s.xml":      {"", "it is left out"},
-		"Sitemap: https:///s.xml":                   {"", "it is left out"},
-		"Sitemap: /a b.xml":                         {"", "it is left out"},
-		"Sitemap: https://www.example.com/\x01.xml": {"", "it is left out"},
+		"Sitemap: ftp://www.example.com/s.xml":      {"", "leave it out"},
+		"Sitemap: https:///s.xml":                   {"", "leave it out"},
+		"Sitemap: /a b.xml":                         {"", "leave it out"},
+		"Sitemap: https://www.example.com/\x01.xml": {"", "leave it out"},
 	} {
 		data := []byte("User-agent: *\nDisallow: /a/\n" + line + "\n")
 		im, err := robotstxt.Import(data, nil)

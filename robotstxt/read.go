@@ -62,7 +62,7 @@ func read(data []byte) *File {
 	text := strings.ReplaceAll(string(decoded), "\r\n", "\n")
 	text = strings.ReplaceAll(text, "\r", "\n")
 	if cut {
-		f.note(1+strings.Count(text, "\n"), "the file is larger than 500 KiB; crawlers do not read this line and the following lines, so they are left out")
+		f.note(1+strings.Count(text, "\n"), "the file is larger than 500 KiB; crawlers do not read this line and the following lines, so import and merge leave them out")
 	}
 	if IsPage(decoded) {
 		f.unread = ErrPage
@@ -180,7 +180,7 @@ func (r *reader) other(key, value string) {
 	switch text := key + ": " + value; {
 	case value == "":
 	case !printable(value) || len(text) > maxLine:
-		r.note("a %s line is left out: it has invalid or control characters, or is longer than crawlers read", key)
+		r.note("import and merge leave out a %s line, because it has invalid or control characters, or is longer than crawlers read", key)
 	default:
 		r.file.others = append(r.file.others, text)
 	}
@@ -194,7 +194,7 @@ func (r *reader) sitemap(value string) {
 	case value == "":
 		return
 	case err != nil, len(value) > maxLine/2, !printable(value), strings.ContainsAny(value, " \t"), u.IsAbs() && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https"), u.Host == "" && strings.HasPrefix(value, "//"):
-		r.note("the sitemap %q is not a URL such as https://www.example.com/sitemap.xml; it is left out", value)
+		r.note("the sitemap %q is not a URL such as https://www.example.com/sitemap.xml; import and merge leave it out", value)
 		return
 	case u.Host == "":
 		path := base.ResolveReference(u).RequestURI()
@@ -294,7 +294,7 @@ func (r *reader) delay(g *Group, wait delay) {
 	case left.implausible():
 		r.file.note(left.number, implausibleDelay, left.value)
 	default:
-		r.file.note(left.number, "the crawl-delay of %s here is left out, because line %d "+why, g.Name, wait.number)
+		r.file.note(left.number, "import and merge leave out this crawl-delay of %s, because line %d "+why, g.Name, wait.number)
 	}
 }
 
@@ -317,19 +317,19 @@ func (r *reader) rules(allow bool, value string) []Rule {
 		return nil
 	case strings.HasPrefix(value, "http://"), strings.HasPrefix(value, "https://"):
 		r.wrong("%q is a URL instead of a path such as /x/. Google's parser never matches it, and "+
-			"other crawlers may apply it to the whole site; it is left out", value)
+			"other crawlers may apply it to the whole site; import and merge leave it out", value)
 		return nil
 	case strings.ContainsFunc(value, func(c rune) bool { return c <= ' ' || c == 0x7f }):
 		r.wrong("%q never matches, because an address cannot have a space; "+
-			"it is left out. Write each path on its own line, and a space as %%20", value)
+			"import and merge leave it out. Write each path on its own line, and a space as %%20", value)
 		return nil
 	case noBreak(value) != value:
 		r.wrong("%q starts with a no-break space, which crawlers read as part of the path, so it never matches. "+
-			"It is left out. Write %s in the policy if you meant this path", value, noBreak(value))
+			"Import and merge leave it out. Write %s in the policy if you meant this path", value, noBreak(value))
 		return nil
 	case value[0] != '/' && value[0] != '*':
 		r.wrong("%q does not start with /, so it never matches; "+
-			"it is left out. Write %s in the policy if you meant this path", value, rooted(value))
+			"import and merge leave it out. Write %s in the policy if you meant this path", value, rooted(value))
 		return nil
 	}
 	if value == "*" {
@@ -337,7 +337,7 @@ func (r *reader) rules(allow bool, value string) []Rule {
 	}
 	p, err := pathpattern.Parse(value)
 	if err != nil {
-		r.wrong("%q is not a path (%v); it is left out", value, err)
+		r.wrong("%q is not a path (%v); import and merge leave it out", value, err)
 		return nil
 	}
 	rule := func(p pathpattern.Pattern, value string) Rule {
