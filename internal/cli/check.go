@@ -31,64 +31,15 @@ func checkCommand() *cobra.Command {
 	var against, field, merge, config, adapter string
 	cmd := Command("check FILE|ROBOTS.TXT|URL... | -", "Checks policy files and robots.txt files for errors and likely mistakes, runs their tests, and shows what crawlers may do",
 		between(1, math.MaxInt, "at least one FILE, or -", func(cmd *cobra.Command, args []string) error {
-			var names []string
-			if against != "" {
-				data, err := policyinput.ReadFile(against, cmd.InOrStdin())
-				if err == nil {
-					names, err = readList(data, field)
-				}
-				if err != nil {
-					return fmt.Errorf("--against %s: %w", against, err)
-				}
-			}
-			below, err := readBelow(cmd, merge)
-			if err != nil {
-				return err
-			}
-			methods, err := configuredMethods(config, adapter)
-			if err != nil {
-				return err
-			}
-			out := cmd.OutOrStdout()
+			c := checker{Command: cmd, strict: strict, long: long, against: against, merge: merge, config: config, out: cmd.OutOrStdout()}
 			if asJSON {
-				out = io.Discard
+				c.out = io.Discard
 			}
-			all, failed := checkReport{Diagnostics: policyfile.Diagnostics{}, Policies: []checkedPolicy{}}, false // [] rather than null
+			if err := c.prepare(field, adapter); err != nil {
+				return err
+			}
 			for _, name := range args {
-				raw, err := policyinput.ReadRaw(cmd.Context(), name, cmd.InOrStdin())
-				if err != nil {
-					return err
-				}
-				if raw.IsRobots() {
-					if err := rejectFlags(cmd, raw.Name, "merge", "against", "config"); err != nil {
-						return err
-					}
-					c := checkRobots(raw)
-					all.Robots = append(all.Robots, *c)
-					failed = failed || c.failed(strict)
-					if err := c.writeText(out); err != nil {
-						return err
-					}
-					continue
-				}
-				s, ds := site.LoadWith(raw.Name, raw.Data, policyfile.Options{Below: below})
-				failed = failed || ds.HasErrors() || strict && ds.Count(policy.Warning) > 0
-				all.add(fileName(name), s, ds)
-				if below != nil && s != nil {
-					writeNotes(cmd.ErrOrStderr(), merge, below.Below(s.Policy.WithoutFallback()).Notes())
-				}
-				err = all.write(out, fileName(name), s, ds, long)
-				if s != nil && err == nil {
-					lacks := lacksOf(s, methods)
-					all.Policies[len(all.Policies)-1].Lacks = lacks
-					err = writeLacks(out, lacks, config)
-				}
-				if s != nil && against != "" && err == nil {
-					c := compareList(against, names, s)
-					all.Policies[len(all.Policies)-1].Against = c
-					err = c.writeText(out, long)
-				}
-				if err != nil {
+				if err := c.check(name); err != nil {
 					return err
 				}
 			}
@@ -97,11 +48,11 @@ func checkCommand() *cobra.Command {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+old)
 			}
 			if asJSON {
-				if err := writeJSON(cmd.OutOrStdout(), &all); err != nil {
+				if err := writeJSON(cmd.OutOrStdout(), &c.report); err != nil {
 					return err
 				}
 			}
-			if failed {
+			if c.failed {
 				return errReported
 			}
 			return nil
@@ -115,6 +66,79 @@ func checkCommand() *cobra.Command {
 	cmd.Flags().StringVar(&adapter, "adapter", "", "the config adapter to use for the file in --config")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there are warnings")
 	return cmd
+}
+
+// checker checks the arguments of the check command, one after the other.
+type checker struct {
+	*cobra.Command
+
+	strict, long           bool   // the values of the flags
+	against, merge, config string // the values of the flags
+
+	names   []string // the list in against
+	below   *robotstxt.File
+	methods []identity.Methods
+	out     io.Writer
+	report  checkReport
+	failed  bool
+}
+
+// prepare reads the files that the flags name.
+func (c *checker) prepare(field, adapter string) (err error) {
+	c.report = checkReport{Diagnostics: policyfile.Diagnostics{}, Policies: []checkedPolicy{}} // [] rather than null
+	if c.against != "" {
+		data, err := policyinput.ReadFile(c.against, c.InOrStdin())
+		if err == nil {
+			c.names, err = readList(data, field)
+		}
+		if err != nil {
+			return fmt.Errorf("--against %s: %w", c.against, err)
+		}
+	}
+	if c.below, err = readBelow(c.Command, c.merge); err != nil {
+		return err
+	}
+	c.methods, err = configuredMethods(c.config, adapter)
+	return err
+}
+
+func (c *checker) check(name string) error {
+	raw, err := policyinput.ReadRaw(c.Context(), name, c.InOrStdin())
+	if err != nil {
+		return err
+	}
+	if !raw.IsRobots() {
+		return c.policy(raw)
+	}
+	if err := rejectFlags(c.Command, raw.Name, "merge", "against", "config"); err != nil {
+		return err
+	}
+	checked := checkRobots(raw)
+	c.report.Robots = append(c.report.Robots, *checked)
+	c.failed = c.failed || checked.failed(c.strict)
+	return checked.writeText(c.out)
+}
+
+func (c *checker) policy(raw *policyinput.Raw) error {
+	s, ds := site.LoadWith(raw.Name, raw.Data, policyfile.Options{Below: c.below})
+	c.failed = c.failed || ds.HasErrors() || c.strict && ds.Count(policy.Warning) > 0
+	c.report.add(raw.Name, s, ds)
+	if s == nil {
+		return c.report.write(c.out, raw.Name, s, ds, c.long)
+	}
+	if c.below != nil {
+		writeNotes(c.ErrOrStderr(), c.merge, c.below.Below(s.Policy.WithoutFallback()).Notes())
+	}
+	if err := c.report.write(c.out, raw.Name, s, ds, c.long); err != nil {
+		return err
+	}
+	checked := &c.report.Policies[len(c.report.Policies)-1]
+	checked.Lacks = lacksOf(s, c.methods)
+	if err := writeLacks(c.out, checked.Lacks, c.config); err != nil || c.against == "" {
+		return err
+	}
+	checked.Against = compareList(c.against, c.names, s)
+	return checked.Against.writeText(c.out, c.long)
 }
 
 // checkReport is the JSON output of the check command.

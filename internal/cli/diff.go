@@ -57,45 +57,17 @@ func diffCommand() *cobra.Command {
 					return fmt.Errorf("invalid --fail-on %q: must be %s", word, english.List(failWords(), "or"))
 				}
 			}
+			var d *difference
+			var err error
 			if catalog != "" {
-				d, err := underCatalog(cmd, args[0], catalog)
-				if err != nil {
-					return err
-				}
-				return reportDifference(cmd, d, asJSON, fail)
+				d, err = underCatalog(cmd, args[0], catalog)
+			} else {
+				d, err = compareInputs(cmd, [2]string(args), merge)
 			}
-			below, err := readBelow(cmd, merge)
 			if err != nil {
 				return err
 			}
-			var inputs [2]*policyinput.Input
-			var sites [2]*site.Site
-			for i, name := range args {
-				in, err := policyinput.Read(cmd.Context(), name, cmd.InOrStdin())
-				if errors.Is(err, policyinput.ErrInvalid) {
-					return failure{err}
-				}
-				if err != nil {
-					return err
-				}
-				writeNotes(cmd.ErrOrStderr(), in.Name, in.Notes)
-				sites[i] = in.Site
-				if below != nil && in.Robots == nil {
-					sites[i] = in.Site.Told(below)
-					in.Over(below)
-				}
-				inputs[i] = in
-			}
-			if below != nil && inputs[0].Robots != nil && inputs[1].Robots != nil {
-				return rejectFlags(cmd, inputs[0].Name, "merge")
-			}
-			d := difference{Diff: compare.Sites(sites[0], sites[1], compare.Options{})}
-			if inputs[0].Robots != nil || inputs[1].Robots != nil {
-				d.Settings = statedSettings(d.Settings, inputs[0].Robots != nil, inputs[1].Robots != nil)
-				d.RobotsTxt = false // the independent parser compares the texts
-				d.Questions = policyinput.AskBoth(inputs[0], inputs[1], cmp.Or(hostOf(args[0]), hostOf(args[1])))
-			}
-			return reportDifference(cmd, &d, asJSON, fail)
+			return reportDifference(cmd, d, asJSON, fail)
 		})
 	cmd.Long = `
 Lists what each crawler may do under NEW but not under OLD, and the reverse, with the
@@ -132,6 +104,45 @@ The exit code is:
 	cmd.Flags().StringVar(&catalog, "catalog", "", "show how the decisions of a policy differ between the catalog of this program and the catalog in `FILE|URL`")
 	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 if there are differences of these `CLASSES`: search-loss, decisions, settings, spellings, any (of these) or none; separate several with commas")
 	return cmd
+}
+
+// compareInputs compares two policies or robots.txt files. merge is the name of the site's own robots.txt, or "".
+func compareInputs(cmd *cobra.Command, names [2]string, merge string) (*difference, error) {
+	below, err := readBelow(cmd, merge)
+	if err != nil {
+		return nil, err
+	}
+	var inputs [2]*policyinput.Input
+	var sites [2]*site.Site
+	robots := 0
+	for i, name := range names {
+		in, err := policyinput.Read(cmd.Context(), name, cmd.InOrStdin())
+		if errors.Is(err, policyinput.ErrInvalid) {
+			return nil, failure{err}
+		}
+		if err != nil {
+			return nil, err
+		}
+		writeNotes(cmd.ErrOrStderr(), in.Name, in.Notes)
+		inputs[i], sites[i] = in, in.Site
+		switch {
+		case in.Robots != nil:
+			robots++
+		case below != nil:
+			sites[i] = in.Site.Told(below)
+			in.Over(below)
+		}
+	}
+	if below != nil && robots == len(inputs) {
+		return nil, rejectFlags(cmd, inputs[0].Name, "merge")
+	}
+	d := &difference{Diff: compare.Sites(sites[0], sites[1], compare.Options{})}
+	if robots > 0 {
+		d.Settings = statedSettings(d.Settings, inputs[0].Robots != nil, inputs[1].Robots != nil)
+		d.RobotsTxt = false // the independent parser compares the texts
+		d.Questions = policyinput.AskBoth(inputs[0], inputs[1], cmp.Or(hostOf(names[0]), hostOf(names[1])))
+	}
+	return d, nil
 }
 
 // underCatalog compares the effect of a policy under the program's catalog with its effect under a new catalog.
