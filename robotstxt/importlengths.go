@@ -152,21 +152,10 @@ func (r *Rule) lengthen(n int) bool {
 }
 
 // solved returns rules for a policy that gives the same answers as the file, although the longest pattern in normal form
-// decides in a policy. It adds rules for the paths that several patterns match. An Allow that would allow paths that the file disallows is left out. The result is nil if
-// too many rules would be necessary.
-func (im *importer) solved(rules []Rule) (all []Rule) {
-	entries := make([]pathpattern.Entry[*Rule], len(rules))
-	patterns := make([]pathpattern.Pattern, len(rules))
-	for i := range rules {
-		r := &rules[i]
-		patterns[i] = pathpattern.Raw(r.text())
-		entries[i] = pathpattern.Entry[*Rule]{Pattern: patterns[i], Value: r}
-	}
-	index := pathpattern.NewIndex(entries, winner)
-	decides := func(p pathpattern.Pattern) (best *Rule) {
-		index.Covering(p, func(r *Rule) { best = winner(best, r) })
-		return best
-	}
+// decides in a policy. It adds rules for the paths that several patterns match. An Allow that would allow paths that the
+// file disallows is left out. The result is nil if too many rules would be necessary.
+func (im *importer) solved(rules []Rule) []Rule {
+	patterns, decides := deciding(rules)
 	lengths := map[pathpattern.Pattern]int{} // in the policy
 	length := func(c *solve.Cell[bool]) int {
 		if lengths[c.Pattern] == 0 {
@@ -197,6 +186,29 @@ func (im *importer) solved(rules []Rule) (all []Rule) {
 	if !ok || tooMany {
 		return nil
 	}
+	return im.ofCells(cells, len(rules), decides)
+}
+
+// deciding returns the patterns of rules as written, and a function that returns the rule that decides about all paths of
+// a pattern in the file, or nil.
+func deciding(rules []Rule) (patterns []pathpattern.Pattern, decides func(pathpattern.Pattern) *Rule) {
+	entries := make([]pathpattern.Entry[*Rule], len(rules))
+	patterns = make([]pathpattern.Pattern, len(rules))
+	for i := range rules {
+		r := &rules[i]
+		patterns[i] = pathpattern.Raw(r.text())
+		entries[i] = pathpattern.Entry[*Rule]{Pattern: patterns[i], Value: r}
+	}
+	index := pathpattern.NewIndex(entries, winner)
+	return patterns, func(p pathpattern.Pattern) (best *Rule) {
+		index.Covering(p, func(r *Rule) { best = winner(best, r) })
+		return best
+	}
+}
+
+// ofCells returns a rule for each cell. The order of a cell is less than written if the file has a line with its pattern.
+// ofCells returns nil if a path is too long for a policy file.
+func (im *importer) ofCells(cells []solve.Cell[bool], written int, decides func(pathpattern.Pattern) *Rule) (all []Rule) {
 	closed := map[pathpattern.Pattern]bool{}
 	for _, c := range cells {
 		closed[normal(c.Pattern)] = closed[normal(c.Pattern)] || c.Value
@@ -210,7 +222,7 @@ func (im *importer) solved(rules []Rule) (all []Rule) {
 		if r.Pattern.Len() > maxPath {
 			return nil
 		}
-		if c.Order >= len(patterns) && !im.below {
+		if c.Order >= written && !im.below {
 			r.number = 0 // the comments of the line are already at another rule
 		}
 		r.Written = pathpattern.Written(r.Pattern, c.Pattern.String())
