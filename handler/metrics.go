@@ -53,7 +53,7 @@ func NewMetrics() *Metrics {
 			"crawler", "identity", "rule"),
 		identities: counter(name("crawler_identity_total", "Requests from crawlers, by the result of verification: verified, impostor or unverified."),
 			"crawler", "identity"),
-		override: prometheus.NewGaugeVec(prometheus.GaugeOpts(name("enforce_override", "Number of handlers whose enforcement is now limited through the admin API, by the mode that was set.")),
+		override: prometheus.NewGaugeVec(prometheus.GaugeOpts(name("enforce_override", "Number of handlers (directives such as robots_policy) whose enforcement is now limited through the admin API, by the mode that was set.")),
 			[]string{"mode"}),
 		rules: labels.NewSet(maxLabelRules, maxLabelBytes), bots: labels.NewSet(maxLabelBots, maxLabelBytes),
 	}

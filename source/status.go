@@ -163,7 +163,7 @@ var (
 	descChecked    = newDesc("checked_timestamp_seconds", "When the source of the policy was last read, in Unix seconds.")
 	descWarnings   = newDesc("warnings", "Number of warnings about the version in force.")
 	descRules      = newDesc("rules", "Number of rules in the version in force.")
-	descSites      = newDesc("sites", "Number of handlers that use the policy.")
+	descSites      = newDesc("sites", "Number of handlers (directives such as robots_policy) that use the policy.")
 	descInfo       = newDesc("info", "Always 1; the label sha256 identifies the version in force.", "sha256")
 	descUndoCost   = newDesc("undo_cost", "1 while an undo is in force that made search engines lose something or made a test of the policy fail; otherwise 0.")
 	descHosts      = newDesc("hosts", "Number of per-host policy files, by state: served, broken (with an error) or missing.", "state")

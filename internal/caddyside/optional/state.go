@@ -124,7 +124,7 @@ var Metric prometheus.Collector = collector{}
 type collector struct{}
 
 var desc = prometheus.NewDesc("caddy_robots_policy_part_failing",
-	"1 if an optional part does not work, so Caddy serves the sites without it. The optional parts are activity, catalog, fleet_database, console, evidence and fleet.", []string{"part"}, nil)
+	"1 if an optional part does not work, so Caddy serves the sites without it. The optional parts are activity, catalog, catalog_release, fleet_database, console, evidence and fleet.", []string{"part"}, nil)
 
 func (collector) Describe(ch chan<- *prometheus.Desc) { ch <- desc }
 

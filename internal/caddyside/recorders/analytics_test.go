@@ -94,7 +94,7 @@ func docBlocks(t *testing.T, heading string) []string {
 // pageQueries returns the queries of the page.
 func pageQueries(t *testing.T) []string {
 	t.Helper()
-	queries := strings.Split(strings.TrimSuffix(strings.TrimSpace(docBlocks(t, "Queries for both")[0]), ";"), ";\n")
+	queries := strings.Split(strings.TrimSuffix(strings.TrimSpace(docBlocks(t, "Queries for ClickHouse and DuckDB")[0]), ";"), ";\n")
 	if len(queries) != len(analyticsAnswers) {
 		t.Fatalf("%d queries, want %d", len(queries), len(analyticsAnswers))
 	}
