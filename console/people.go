@@ -131,7 +131,7 @@ func (v *view) mayWrite(r role, version string) error {
 	}
 	sent := []byte(v.r.PostFormValue("token"))
 	if !hmac.Equal(sent, []byte(token(v.Now, version, v.person.Name))) && !hmac.Equal(sent, []byte(token(v.Now.Add(-tokenPeriod), version, v.person.Name))) {
-		return failed(http.StatusForbidden, "This page is out of date. Check the draft again, then send it.")
+		return failed(http.StatusForbidden, "This page was open for too long, so nothing was saved or published. Choose “Check”, and then the same button again.")
 	}
 	return nil
 }
