@@ -131,8 +131,8 @@ func (v *view) recorded() claim.Claim {
 	return judgeRecorded(c, totals, err)
 }
 
-// totalsSince returns a phrase for the totals since a day, such as "the totals of the last 24 hours". If the first
-// totals in the database are newer, the phrase says when they begin.
+// totalsSince returns a clause about the totals since a day, such as "the totals of the last 24 hours are complete". If
+// the first totals in the database are newer, the clause says when they begin.
 func totalsSince(b store.Bounds, day time.Time) string {
 	switch {
 	case b.FirstHour.IsZero() && b.FirstDay.IsZero():
@@ -144,7 +144,7 @@ func totalsSince(b store.Bounds, day time.Time) string {
 }
 
 // judgeRecorded returns the claim that no request is missing in the recorders or in the totals. c is the coverage of
-// the totals, and totals is the phrase that totalsSince returns.
+// the totals, and totals is the clause that totalsSince returns.
 func judgeRecorded(c claim.Coverage, totals string, err error) claim.Claim {
 	s := recordedSubject{Totals: totals}
 	var missed uint64
