@@ -183,7 +183,7 @@ func (v *view) publish(d *changeData) (*page, error) {
 	})
 	switch {
 	case errors.Is(err, source.ErrOvertaken):
-		return nil, failed(http.StatusConflict, "Another version was published in the meantime. Compare it with your draft, and check the draft again.")
+		return nil, failed(http.StatusConflict, "Another version was published in the meantime. Choose “Check” to compare it with your draft.")
 	case errors.Is(err, source.ErrStorage):
 		v.logger.Error("publishing from the console failed", zap.String("policy", v.Running.Name), zap.Error(err))
 		return nil, failed(http.StatusServiceUnavailable, "Not published: %w. Try again; the page Published shows which version is in force.", err)
