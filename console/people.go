@@ -82,10 +82,11 @@ func (v *view) lacks(r role) string {
 		return ""
 	}
 	need := map[role]string{editor: "an editor or a publisher", publisher: "a publisher"}[r]
+	what := map[role]string{editor: "save, approve and discard drafts", publisher: "publish drafts"}[r]
 	if people := v.options.Roles[map[role]string{editor: "editor", publisher: "publisher"}[r]]; len(people) > 0 {
 		need += ", such as " + english.Some(people, 2)
 	}
-	return fmt.Sprintf("You are signed in as %s. Only %s may do this. The option console { roles } of the Caddyfile sets the roles.", shorten(v.person.Name), need)
+	return fmt.Sprintf("You are signed in as %s. Only %s may %s. The option console { roles } of the Caddyfile sets the roles.", shorten(v.person.Name), need, what)
 }
 
 // SignedIn returns a text for each page of a site. The text names the signed-in person, and tells the person if the

@@ -86,7 +86,7 @@ func reserved(p *policy.Policy, u policy.Usage, now time.Time) (on bool, but str
 							return true, exception(p, &class, purpose, host, pattern, d.Rule)
 						}
 						if asked == maxReservedQueries {
-							return true, "the policy has too many rules to check each of them"
+							return true, "there may be exceptions, because the policy has too many rules to check all of them"
 						}
 					}
 				}

@@ -106,6 +106,12 @@ func checkCommand() *cobra.Command {
 			}
 			return nil
 		}))
+	cmd.Long = `
+Checks policy files and robots.txt files for errors and likely mistakes, runs the tests of
+policy files, and shows what crawlers may do. Give files or URLs, or - for the standard
+input. If you give the URL of a site, the command reads the robots.txt of the site.
+
+The exit code is 1 if a file has errors. With --strict, it is also 1 if a file has warnings.`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and what crawlers may do, as JSON")
 	cmd.Flags().BoolVar(&long, "explain", false, "print a longer summary: all groups of hosts that have different rules, and up to 50 paths after each label such as \"may not crawl\"")
 	cmd.Flags().StringVar(&against, "against", "", "show which crawlers in this `FILE` may crawl the site's front page; the FILE is a JSON or YAML list, or has one User-Agent per line")
