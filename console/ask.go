@@ -124,7 +124,7 @@ func (v *view) askLead(host string) string {
 		text += ", and disallowed for " + english.List(closed, "and")
 	}
 	if unknown > 0 {
-		text += ". For " + plural(unknown, "of them", "of them") + " this is not known yet, because the site's own robots.txt has not been read"
+		text += ". For " + plural(unknown, "of them", "of them") + " this is not known yet, because Caddy has not yet read the site's own robots.txt, which applies where the policy has no rule"
 	}
 	return text + ". Ask about another crawler or page."
 }
@@ -146,7 +146,7 @@ func (v *view) answer(agent, address, from string) (*answered, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, failed(http.StatusBadRequest, "%s is not the address of a page: write one such as https://%s/news/.", strconv.Quote(shorten(address)), v.MainHost())
+		return nil, failed(http.StatusBadRequest, "%s is not the address of a page: write an address such as https://%s/news/.", strconv.Quote(shorten(address)), v.MainHost())
 	}
 	if !v.allowed(policy.NormalizeHost(u.Host)) {
 		return nil, failed(http.StatusBadRequest, "These pages are about %s only.", strings.Join(v.may, ", "))
@@ -155,7 +155,7 @@ func (v *view) answer(agent, address, from string) (*answered, error) {
 	if from != "" {
 		addr, err := netip.ParseAddr(from)
 		if err != nil {
-			return nil, failed(http.StatusBadRequest, "%s is not an IP address: write one such as 192.0.2.1 or 2001:db8::1.", strconv.Quote(shorten(from)))
+			return nil, failed(http.StatusBadRequest, "%s is not an IP address: write an address such as 192.0.2.1 or 2001:db8::1.", strconv.Quote(shorten(from)))
 		}
 		question.Verify = identity.ExplainRunning(addr)
 	}
@@ -184,7 +184,7 @@ func (v *view) explain(q site.Question) *answered {
 	case a.MayCrawl:
 		a.Verdict, a.Headline = "allowed", "Yes, it may."
 	case a.Open:
-		a.Verdict, a.Headline = "disallowed", "No, but the server does not block it here, because crawlers learn the rules from this file."
+		a.Verdict, a.Headline = "disallowed", "No, but the server never blocks requests for this file, because crawlers learn the rules from it."
 	default:
 		a.Verdict, a.Headline = "disallowed", "No, the policy disallows it. But the server does not block the request."
 	}

@@ -58,8 +58,11 @@ var parts = []struct {
 // newChart draws the bars of the chosen period. Each bar links to the same page, limited to the days of the bar.
 func (v *view) newChart(what string, buckets []bucket) *chart {
 	s := v.steps()
-	c := &chart{Label: fmt.Sprintf("%s %s by decision, %s. Each bar links to the days that it shows. The table below has the same numbers.", what, "every "+s.unit, v.Period()), Rows: buckets, Of: v.Period()}
-	c.Note = "Requests every " + s.unit + ", UTC."
+	c := &chart{Label: fmt.Sprintf("%s per %s by decision, %s. The table below has the same numbers.", what, s.unit, v.Period()), Rows: buckets, Of: v.Period()}
+	if s.width >= 24*time.Hour {
+		c.Label += " Each bar links to the days that it shows."
+	}
+	c.Note = "Requests per " + s.unit + ", in UTC."
 	if _, to := v.span(); to.After(v.Now) {
 		c.Note += " The last bar is incomplete, because its period has not ended yet."
 	}

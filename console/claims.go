@@ -177,7 +177,7 @@ var inForce = claim.Register("in-force", func(s inForceSubject) claim.Finding {
 type recordedSubject struct {
 	Recorders int
 	Missing   []string            // the recorders that did not record everything
-	Totals    string              // names the totals that Recorded describes
+	Totals    string              // a clause about the totals that Recorded describes
 	Recorded  claim.Known[uint64] `gap:"not-read" what:"the stored requests could not be read" close:"see the page Health"`
 }
 
@@ -190,7 +190,7 @@ var noneUnrecorded = claim.Register("none-unrecorded", func(s recordedSubject) c
 	case missed > 0:
 		f.Fails, f.Text = true, plural(missed, "request was", "requests were")+" not recorded by "+english.List(s.Missing, "and")+" since the recorders were opened"
 	default:
-		f.Text = "No request is missing: neither in " + plural(s.Recorders, "recorder", "recorders") + " since Caddy started, nor in " + s.Totals
+		f.Text = "No request is missing: " + plural(s.Recorders, "recorder has", "recorders have") + " recorded all requests since Caddy started, and " + s.Totals
 	}
 	return f
 })

@@ -41,7 +41,7 @@ func TestNothingReassuresAboveAGap(t *testing.T) {
 		{Name: store.GapClocksApart, What: "the clock of the server node-7 is wrong", Close: "set its clock"},
 	} {
 		store := lacking{runningStore(""), []claim.Gap{g}}
-		for page, not := range map[string]string{"": "No alert and no warning|v-verified\">1 request of verified search engines|No request is missing", "health": "No request is missing", "published": "Every crawler that reads robots.txt has read the newest version.</p>", "ask?agent=GPTBot&url=/news/": "GPTBot did not ask for this page", "crawler?name=GPTBot": "did not come"} {
+		for page, not := range map[string]string{"": "No alert and no warning|v-verified\">1 request of verified search engines|No request is missing", "health": "No request is missing", "published": "Every crawler that reads robots.txt has read the newest version.</p>", "ask?agent=GPTBot&url=/news/": "GPTBot did not request this page", "crawler?name=GPTBot": "did not come"} {
 			body, err := pageWith(t, s, store, page, nil)
 			if err != nil || !strings.Contains(strings.ToLower(body), strings.ToLower(g.What)) && page != "published" {
 				t.Errorf("%s: %v: nothing about %q in %s", page, err, g.What, body)

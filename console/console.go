@@ -26,7 +26,7 @@ func init() { caddy.RegisterModule(new(Console)) }
 // Console is the option `console` of the global option `robots_policy`. It sets the address of the console's pages, and
 // the permissions of the people who use them.
 type Console struct {
-	// The address of the pages. It must be an address of this machine, a Unix socket such as
+	// The address of the pages. It must be a loopback address, a Unix socket such as
 	// `unix//run/caddy/console.sock|0600`, or `off`. Default: localhost:2020.
 	Listen string `json:"listen,omitempty"`
 

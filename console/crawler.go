@@ -59,7 +59,7 @@ type violationDay struct {
 func crawlerPage(v *view) (*page, error) {
 	name := v.Param("name")
 	if name == "" || v.store == nil {
-		return nil, failed(http.StatusNotFound, "no crawler is named; choose one on the page “Who came”")
+		return nil, failed(http.StatusNotFound, "this page needs stored totals of requests and the name of a crawler; choose a crawler on the page “Who came”")
 	}
 	rows, err := v.totals(v.traffic(name, ""))
 	if err != nil {

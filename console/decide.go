@@ -65,7 +65,7 @@ func (v *view) decideIn(d *changeData) {
 		}
 		before := d.Text
 		r, err := edit.Apply(d.File, d.Text, choice, v.Now)
-		d.put("", "not for all of "+c.Who, r, err)
+		d.put("", "some of the chosen crawlers are not affected", r, err)
 		if len(c.Problems) == 0 && d.Text == before {
 			c.Problems = append(c.Problems, "the draft already has this decision")
 		}
@@ -73,8 +73,8 @@ func (v *view) decideIn(d *changeData) {
 }
 
 // put takes the result r of an edit as the new text of the draft. If the edit failed with err, put adds the reason to
-// the problems. what and who describe the edit in the message, because one form can make several edits.
-func (d *changeData) put(what, who string, r *edit.Result, err error) {
+// the problems, after the text what, because one form can make several edits. unmet is the text before each exception.
+func (d *changeData) put(what, unmet string, r *edit.Result, err error) {
 	if invalid, ok := errors.AsType[*edit.InvalidError](err); ok {
 		i := slices.IndexFunc(invalid.Diagnostics, func(x policyfile.Diagnostic) bool { return x.Severity == policy.Error })
 		err = errors.New(invalid.Diagnostics[max(i, 0)].Message)
@@ -86,7 +86,7 @@ func (d *changeData) put(what, who string, r *edit.Result, err error) {
 	}
 	d.Text = r.Text
 	for i := range r.Unmet {
-		c.Unmet = append(c.Unmet, what+who+": "+r.Unmet[i].String())
+		c.Unmet = append(c.Unmet, unmet+": "+r.Unmet[i].String())
 	}
 }
 
@@ -115,7 +115,7 @@ func (v *view) decideLinks(a *asker, s *section) (all []decideLinks) {
 		subjects = [][2]string{{"Everyone", "everyone"}}
 	} else {
 		if crawlers.Category(a.Kind).Valid() {
-			subjects = append(subjects, [2]string{"All of category:" + a.Kind, "category:" + a.Kind})
+			subjects = append(subjects, [2]string{"All crawlers in category:" + a.Kind, "category:" + a.Kind})
 		}
 		if v.Running.Site.Policy.CrawlerInfo(a.id).AI {
 			subjects = append(subjects, [2]string{"All crawlers for AI", "category:ai"})

@@ -116,10 +116,10 @@ func TestPagesOfAStoreThatFails(t *testing.T) {
 		{"crawler?name=GPTBot", nil, "", ""},
 		{"published", nil, "", ""},
 		{"change?from=000000000000", nil, "", ""},
-		{"ask?agent=GPTBot&url=/news/", nil, "The stored requests could not be read", "did not ask for"},
+		{"ask?agent=GPTBot&url=/news/", nil, "The stored requests could not be read", "did not request"},
 		{"who-may?crawler=GPTBot&section=www.example.com/", nil, "GPTBot", "in this section"},
 		{"change", draft, "The stored traffic cannot be read: the disk is gone", "would be newly blocked or allowed"},
-		{"change", draft, "The stored traffic cannot be read (the disk is gone), so only the two policies were compared", "replayed"},
+		{"change", draft, "The stored traffic cannot be read (the disk is gone), so the draft was only compared with the version in force", "replayed"},
 		{"health", nil, "Health", "None is stored"},
 	} {
 		body, err := pageWith(t, s, broken{}, c.path, c.form)

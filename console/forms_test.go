@@ -64,7 +64,7 @@ func TestForms(t *testing.T) {
 		},
 		{
 			name: "reserve some rights", form: map[string]string{"do": "rights", "train-ai": "1", "ai-use": "1", "text": exempt},
-			adds: []string{"      train-ai: /", "      ai-use: /"}, says: "“No AI may be trained with the site”: not for everyone: the decision is still allowed for GPTBot",
+			adds: []string{"      train-ai: /", "      ai-use: /"}, says: "“No AI may be trained with the site” does not apply to everyone: the decision is still allowed for GPTBot",
 		},
 		{name: "add a test from Ask", link: "change?expect=GPTBot+may+not+crawl+%2F", adds: []string{"  - GPTBot may not crawl /"}, says: "2 tests passed"},
 		{name: "name an unlisted client", link: "change?name=python-httpx", adds: []string{"crawlers:", `  python-httpx: {}`}, says: "python-httpx"},
@@ -77,7 +77,7 @@ func TestForms(t *testing.T) {
 			}
 			body := html.UnescapeString(w.Body.String())
 			if plain := strings.NewReplacer("“", `"`, "”", `"`); w.Code != http.StatusOK || !strings.Contains(plain.Replace(body), plain.Replace(tt.says)) {
-				t.Errorf("status %d, and no %q: %s", w.Code, tt.says, regexp.MustCompile(`(?s)<h2 id="sum">.*?</h2>|<ul class="list small">.*?</ul>|Not in the draft:.*?</p>`).FindAllString(body, 4))
+				t.Errorf("status %d, and no %q: %s", w.Code, tt.says, regexp.MustCompile(`(?s)<h2 id="sum">.*?</h2>|<ul class="list small">.*?</ul>|Not added to the draft:.*?</p>`).FindAllString(body, 4))
 			}
 			m := editorText.FindStringSubmatch(body)
 			if m == nil {

@@ -108,7 +108,7 @@ func (d *healthData) lead(v *view) string {
 	}
 	text := plural(loaded, "policy is", "policies are") + " loaded. "
 	if folders > 0 {
-		text += "If each host has its own policy file, the file is loaded at the first request for its host. "
+		text += "The policy file of a host is loaded at the first request for this host. "
 	}
 	if v.may != nil {
 		return text + "All sites of this server share the recorders, the address lists and the storage, so only the console in Caddy's global options shows them."
@@ -122,7 +122,7 @@ func (d *healthData) lead(v *view) string {
 func (v *view) recorded() claim.Claim {
 	day := v.Now.Add(-24 * time.Hour)
 	c, err := v.coverage(day, v.Now)
-	totals := "no totals"
+	totals := "this server does not store totals"
 	if v.store != nil && err == nil {
 		var bounds store.Bounds
 		bounds, err = v.store.Bounds(v.ctx)
@@ -131,20 +131,20 @@ func (v *view) recorded() claim.Claim {
 	return judgeRecorded(c, totals, err)
 }
 
-// totalsSince returns a phrase for the totals since a day, such as "the totals of the last 24 hours". If the first
-// totals in the database are newer, the phrase says when they begin.
+// totalsSince returns a clause about the totals since a day, such as "the totals of the last 24 hours are complete". If
+// the first totals in the database are newer, the clause says when they begin.
 func totalsSince(b store.Bounds, day time.Time) string {
 	switch {
 	case b.FirstHour.IsZero() && b.FirstDay.IsZero():
-		return "the totals, which are still empty"
+		return "the totals are still empty"
 	case b.FirstHour.After(day) && !b.FirstDay.Before(day.Truncate(24*time.Hour)):
-		return "the totals, which begin on " + b.FirstHour.UTC().Format("2 Jan 2006, 15:04") + " UTC"
+		return "the totals since " + b.FirstHour.UTC().Format("2 Jan 2006, 15:04") + " UTC are complete"
 	}
-	return "the totals of the last 24 hours"
+	return "the totals of the last 24 hours are complete"
 }
 
 // judgeRecorded returns the claim that no request is missing in the recorders or in the totals. c is the coverage of
-// the totals, and totals is the phrase that totalsSince returns.
+// the totals, and totals is the clause that totalsSince returns.
 func judgeRecorded(c claim.Coverage, totals string, err error) claim.Claim {
 	s := recordedSubject{Totals: totals}
 	var missed uint64

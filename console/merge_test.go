@@ -41,14 +41,14 @@ func TestTwoEditors(t *testing.T) {
 	} {
 		mine := form(c.text, "edda")
 		_, body := send(edda, mine, "check")
-		if !strings.Contains(body, "by paul: “Close the old part”") || !strings.Contains(body, "Apply my change to version 2") || !strings.Contains(body, "What they changed") {
+		if !strings.Contains(body, "by paul: “Close the old part”") || !strings.Contains(body, "Apply my change to version 2") || !strings.Contains(body, "The other change") {
 			t.Fatalf("%s: both changes are not shown: %s", c.name, body)
 		}
 		if status, _ := send(edda, mine, "save"); status != http.StatusSeeOther {
 			t.Errorf("%s: a draft of an earlier version is not saved: %d", c.name, status)
 		}
 		_, body = send(edda, mine, "onto")
-		if asks := strings.Contains(body, "You and the other person have changed the same lines"); asks != (c.name == "a clash") {
+		if asks := strings.Contains(body, "You and the other person changed the same lines"); asks != (c.name == "a clash") {
 			t.Fatalf("%s: asks: %v", c.name, asks)
 		}
 		if c.name == "a clash" {

@@ -198,7 +198,7 @@ func (v *view) searchNotices() (all []notice) {
 			Alert: true, Screen: "", Heading: name + ", a search engine, is being blocked",
 			Text: fmt.Sprintf("In the last 24 hours %s of verified %s were blocked, most of them on %s, by the rule “%s”. A search engine that cannot fetch a page removes the page from its index.",
 				plural(lost[name], "request", "requests"), name, shorten(host), shorten(rule)),
-			Actions: []action{{"Ask why", v.Link("ask", "agent", name, "url", "https://"+host+v.samplePath(name, host))}, {"See where", v.Link("crawler", "name", name)}, {"Draft a change", v.Link("change")}},
+			Actions: []action{{"Ask why", v.Link("ask", "agent", name, "url", "https://"+host+v.samplePath(name, host))}, {"See its requests", v.Link("crawler", "name", name)}, {"Draft a change", v.Link("change")}},
 		})
 	}
 	return all
@@ -393,7 +393,7 @@ func (v *view) absenceNotices() (all []notice) {
 				Screen: "who-came", Heading: c.Name + ", a search engine, has stopped coming",
 				Text: fmt.Sprintf("It came every day (%s times on %s), but not today. Perhaps the policy disallows the site for it, or a CDN or firewall in front of this server blocks it.",
 					english.Number(c.Days[0]), q.From.Format("2 January")),
-				Actions: []action{{"Its requests", v.Link("crawler", "name", c.Name)}, {"See the response that it would get", v.Link("ask", "agent", c.Name, "url", "https://"+v.MainHost()+"/")}},
+				Actions: []action{{"See its requests", v.Link("crawler", "name", c.Name)}, {"See the response that it would get", v.Link("ask", "agent", c.Name, "url", "https://"+v.MainHost()+"/")}},
 			})
 		}
 	}

@@ -366,7 +366,7 @@ func TestHeadline(t *testing.T) {
 	for _, c := range []struct{ name, rule, want string }{
 		{"nothing for search", "  - for: GPTBot\n    disallow: {train-ai: /}\n", `notice fine" aria-labelledby="sum" id="result"><div class="title"><h2 id="sum">Ready to go live</h2>`},
 		{"the whole site disallowed", "  - for: everyone\n    disallow: {crawl: /}\n", "is now disallowed for Googlebot"},
-		{"a section disallowed", "  - for: everyone\n    disallow: {crawl: /news/}\n", "Most requested of these paths: <code>/news/"},
+		{"a section disallowed", "  - for: everyone\n    disallow: {crawl: /news/}\n", "The most requested paths that search engines would lose: <code>/news/"},
 		{"not to be indexed", "  - for: everyone\n    disallow: {index: /}\n", "is now kept out of the index for Googlebot"},
 		{"without snippets", "  - for: everyone\n    disallow: {present-snippet: /}\n", "shown with a shorter snippet or none for Googlebot"},
 		{"where nobody was", "  - for: everyone\n    disallow: {crawl: /of-this-nobody-asked/}\n", "Not requested in this traffic: /of-this-nobody-asked/ is now disallowed"},
@@ -454,7 +454,7 @@ func TestDraftForANameWithoutACrawler(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for _, who := range []string{"ChatGPT", "all AI"} {
 		body := post(t, s, "change", "http://localhost:2020", map[string]string{"text": testPolicy, "do": "decide", "who": who, "choose": "block"}).Body.String()
-		if !strings.Contains(body, "Not in the draft:") || strings.Contains(body, "for: "+who) || who == "ChatGPT" && !strings.Contains(body, "OAI-SearchBot (search)") {
+		if !strings.Contains(body, "Not added to the draft:") || strings.Contains(body, "for: "+who) || who == "ChatGPT" && !strings.Contains(body, "OAI-SearchBot (search)") {
 			t.Errorf("the form takes %q", who)
 		}
 	}

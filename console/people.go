@@ -82,10 +82,11 @@ func (v *view) lacks(r role) string {
 		return ""
 	}
 	need := map[role]string{editor: "an editor or a publisher", publisher: "a publisher"}[r]
+	what := map[role]string{editor: "save, approve and discard drafts", publisher: "publish drafts"}[r]
 	if people := v.options.Roles[map[role]string{editor: "editor", publisher: "publisher"}[r]]; len(people) > 0 {
 		need += ", such as " + english.Some(people, 2)
 	}
-	return fmt.Sprintf("You are signed in as %s. Only %s may do this. The option console { roles } of the Caddyfile sets the roles.", shorten(v.person.Name), need)
+	return fmt.Sprintf("You are signed in as %s. Only %s may %s. The option console { roles } of the Caddyfile sets the roles.", shorten(v.person.Name), need, what)
 }
 
 // SignedIn returns a text for each page of a site. The text names the signed-in person, and tells the person if the
@@ -131,7 +132,7 @@ func (v *view) mayWrite(r role, version string) error {
 	}
 	sent := []byte(v.r.PostFormValue("token"))
 	if !hmac.Equal(sent, []byte(token(v.Now, version, v.person.Name))) && !hmac.Equal(sent, []byte(token(v.Now.Add(-tokenPeriod), version, v.person.Name))) {
-		return failed(http.StatusForbidden, "This page is out of date. Check the draft again, then send it.")
+		return failed(http.StatusForbidden, "This page was open for too long, so nothing was saved or published. Choose “Check”, and then the same button again.")
 	}
 	return nil
 }

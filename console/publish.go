@@ -47,8 +47,8 @@ func (v *view) publishBox(d *changeData) publishBox {
 	if d.Draft.site != nil && v.may != nil {
 		add(v.staysInside(v.Running.Site, d.Draft.site), "Changes only rules and tests for "+english.Some(v.may, 3), outsideWords(v.may))
 	}
-	add(d.Base == d.Live, "The draft is still based on the version in force", "Another version was published in the meantime. Apply the change to that version.")
-	add(!d.Same, "Differs from the version in force", "The draft is the version in force.")
+	add(d.Base == d.Live, "The draft is still based on the version in force", "Another version was published in the meantime. Apply your change to that version.")
+	add(!d.Same, "Differs from the version in force", "The draft is the same as the version in force.")
 	if n := v.options.Approval; n > 1 && b.ReadOnly == "" {
 		others := d.behind(v)
 		good := "Approved by " + english.List(shortenAll(others), "and")
@@ -71,14 +71,14 @@ func (d *changeData) searchLoss(b *publishBox, add func(passes bool, good, bad s
 		if b.Losers = d.losers(); d.Returns == source.Earlier && len(b.Losers) > 0 {
 			b.Accepted = true
 		}
-		add(true, "Search-loss limit: "+text, "")
+		add(true, text, "")
 	case d.Returns == source.Undo:
-		add(true, "An undo (the search-loss limit does not apply): "+text, "")
+		add(true, "Losses do not stop an undo: "+text, "")
 	case d.Returns == source.Earlier:
 		b.Losers = d.losers()
-		add(false, "", "Search-loss limit: "+text+". To go back to this version anyway, accept the losses below")
+		add(false, "", text+". To go back to this version anyway, accept the losses below")
 	default:
-		add(false, "", "Search-loss limit: "+text)
+		add(false, "", text)
 	}
 }
 

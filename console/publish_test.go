@@ -74,7 +74,7 @@ func TestUndoAndEarlierVersions(t *testing.T) {
 		return w.Code, w.Body.String()
 	}
 	undo := get(t, s, "change?back=v2&from="+sumOf(closing)).Body.String()
-	for _, want := range []string{"Ready to undo", "An undo (the search-loss limit does not apply): Search engines lose", ">Undo the undo: back to v2</button>", "The version in force is itself an undo."} {
+	for _, want := range []string{"Ready to undo", "Losses do not stop an undo: Search engines lose", ">Undo the undo: back to v2</button>", "The version in force is itself an undo."} {
 		if !strings.Contains(undo, want) {
 			t.Errorf("no %q in %s", want, undo)
 		}

@@ -205,7 +205,7 @@ func (v *view) auditNotices() (all []notice) {
 		case a.Err != nil:
 			all = append(all, notice{Screen: "published", Since: a.Since, Heading: "The audit of " + a.URL + " could not be carried out", Text: sentence(a.Err.Error()), Actions: see})
 		case a.Found.Errors() > 0:
-			text := plural(a.Found.Errors(), "error", "errors") + " seen from outside."
+			text := "The audit found " + plural(a.Found.Errors(), "error", "errors") + "."
 			if i := slices.IndexFunc(a.Found.Findings, func(f audit.Finding) bool { return f.Severity == audit.Error }); i >= 0 {
 				text += " " + sentence(a.Found.Findings[i].Message)
 			}

@@ -40,7 +40,7 @@ func TestReadersAreThoseOfTheText(t *testing.T) {
 	pages := startCaddyWith(t, testPolicy, dir)
 	for page, want := range map[string]string{
 		"":                    `No violation in 1 request of crawlers that had read a robots.txt.</p><p class="small">1 request of crawlers cannot be judged`,
-		"crawler?name=GPTBot": "Whether it obeyed cannot be judged. The crawler had not read a robots.txt here",
+		"crawler?name=GPTBot": "Whether it obeyed robots.txt cannot be judged. The crawler had not read a robots.txt here",
 	} {
 		if body := get(t, pages, page).Body.String(); !strings.Contains(body, want) {
 			t.Errorf("%s: no %q in %s", page, want, body)

@@ -46,7 +46,7 @@ var obeyed = claim.Register("obeyed", func(s behaviorSubject) claim.Finding {
 	n, _ := s.Counts.Get()
 	f := claim.Finding{Text: "It obeyed every robots.txt that it had read", Unjudged: "It obeyed every robots.txt that it had read, as far as its requests are known"}
 	if n.judged == 0 {
-		f.Unjudged = "Whether it obeyed cannot be judged"
+		f.Unjudged = "Whether it obeyed robots.txt cannot be judged"
 	}
 	switch violations := plural(n.violations, "violation", "violations"); {
 	case n.violations > 0 && n.blocked == n.violations:
@@ -69,11 +69,11 @@ type askedSubject struct {
 // the number of requests for each identity.
 var didNotAsk = claim.Register("did-not-ask", func(s askedSubject) claim.Finding {
 	f := claim.Finding{
-		Text:     s.Name + " did not ask for this page " + s.In,
-		Unjudged: "No request of " + s.Name + " for this page is known " + s.In,
+		Text:     s.Name + " did not request this page " + s.In,
+		Unjudged: s.Name + " is not known to have requested this page " + s.In,
 	}
 	if s.Site {
-		f.Text, f.Unjudged = s.Name+" did not come "+s.In, "No request of "+s.Name+" is known "+s.In
+		f.Text, f.Unjudged = s.Name+" did not come "+s.In, s.Name+" is not known to have come "+s.In
 	}
 	by, _ := s.Requests.Get()
 	for _, id := range []activity.Identity{activity.Verified, activity.Unverified, activity.Impostor} {

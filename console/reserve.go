@@ -36,7 +36,7 @@ func reservations(s *site.Site, now time.Time) []reservation {
 		all[i].On, all[i].But = reserved(s.Policy, u, now)
 	}
 	for _, ch := range registers {
-		all = append(all, reservation{Name: ch.Key, Text: fmt.Sprintf("%s says so (%s)", ch.Name, ch.Where), On: ch.On(&s.Policy.Spec().Publish)})
+		all = append(all, reservation{Name: ch.Key, Text: fmt.Sprintf("Publish the reservations with %s (%s)", ch.Name, ch.Where), On: ch.On(&s.Policy.Spec().Publish)})
 	}
 	return all
 }
@@ -86,7 +86,7 @@ func reserved(p *policy.Policy, u policy.Usage, now time.Time) (on bool, but str
 							return true, exception(p, &class, purpose, host, pattern, d.Rule)
 						}
 						if asked == maxReservedQueries {
-							return true, "the policy has too many rules to check each of them"
+							return true, "there may be exceptions, because the policy has too many rules to check all of them"
 						}
 					}
 				}
@@ -131,7 +131,7 @@ func (v *view) reserveIn(d *changeData, get func(string) string) {
 		return
 	}
 	for _, r := range reservations(s, v.Now) {
-		what := "“" + r.Text + "”: "
+		what := "“" + r.Text + "”"
 		switch on := get(r.Name) != ""; {
 		case on == r.On || r.Stays && !on:
 		case r.Stays:
@@ -140,10 +140,10 @@ func (v *view) reserveIn(d *changeData, get func(string) string) {
 			if err == nil {
 				made, err = edit.Apply(d.File, d.Text, choice, v.Now)
 			}
-			d.put(what, "not for everyone", made, err)
+			d.put(what+": ", what+" does not apply to everyone", made, err)
 		default:
 			made, err := edit.Publish(d.File, d.Text, r.Name, on, v.Now)
-			d.put(what, "not for everyone", made, err)
+			d.put(what+": ", what+" does not apply to everyone", made, err)
 		}
 	}
 }

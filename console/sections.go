@@ -258,6 +258,17 @@ func merge(a, b string) string {
 	return "partly"
 }
 
+// sectionPeriod returns the period of sectionTraffic in words.
+func (v *view) sectionPeriod() string {
+	switch {
+	case v.Days <= 7:
+		return v.Period()
+	case v.since.IsZero():
+		return "last 7 days"
+	}
+	return v.until.AddDate(0, 0, -6).Format("2 Jan 2006") + " to " + v.until.Format("2 Jan 2006")
+}
+
 // sectionTraffic returns the numbers of a crawler's requests for a section in the chosen period, or in the last seven
 // days of a longer period. It includes only requests with the identity that the row is about.
 func (v *view) sectionTraffic(a *asker, s *section) *counts {

@@ -94,7 +94,7 @@ var crossOrigin = http.NewCrossOriginProtection()
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	if crossOrigin.Check(r) != nil {
-		http.Error(w, "This form was sent from a page of another site. Open the console and send the form there.", http.StatusForbidden)
+		http.Error(w, "This form was sent from a page of another site. Open the console, and make the change there.", http.StatusForbidden)
 		return
 	}
 	if s.who(r, currentOptions()).role == stranger {

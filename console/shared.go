@@ -118,7 +118,7 @@ func (v *view) share(d *changeData, do string) (*page, error) {
 	next, action := &source.Draft{Base: d.Base, Text: d.Text, Time: v.Now, Signed: v.signed(d.Note)}, actDraft
 	switch {
 	case do != "discard" && (d.Draft.site == nil && v.may != nil || d.Draft.site != nil && !v.staysInside(v.Running.Site, d.Draft.site)):
-		return nil, failed(http.StatusForbidden, "Not done: %s", outsideWords(v.may))
+		return nil, failed(http.StatusForbidden, "The draft was not changed: %s", outsideWords(v.may))
 	case do == "discard":
 		next, action = nil, actDiscard
 	case do == "approve" && (d.Saved == nil || d.Saved.Text != d.Text || d.SavedID != d.Saved.ID()):
@@ -133,9 +133,9 @@ func (v *view) share(d *changeData, do string) (*page, error) {
 	err := v.Running.document.SaveDraft(v.ctx, d.SavedID, next)
 	switch {
 	case errors.Is(err, source.ErrOvertaken):
-		return nil, failed(http.StatusConflict, "Not done, because another person changed the draft in the meantime.")
+		return nil, failed(http.StatusConflict, "Nothing was changed, because another person changed the draft in the meantime.")
 	case err != nil:
-		return nil, failed(http.StatusServiceUnavailable, "Not done: %w", err)
+		return nil, failed(http.StatusServiceUnavailable, "Nothing was changed: %w", err)
 	}
 	v.signs(action, d.Text, v.signed(d.Note))
 	return &page{redirect: v.Link("change", "done", action, "#", "result")}, nil
@@ -183,7 +183,7 @@ func (v *view) publish(d *changeData) (*page, error) {
 	})
 	switch {
 	case errors.Is(err, source.ErrOvertaken):
-		return nil, failed(http.StatusConflict, "Another version was published in the meantime. Compare it with your draft, and check the draft again.")
+		return nil, failed(http.StatusConflict, "Another version was published in the meantime. Choose “Check” to compare it with your draft.")
 	case errors.Is(err, source.ErrStorage):
 		v.logger.Error("publishing from the console failed", zap.String("policy", v.Running.Name), zap.Error(err))
 		return nil, failed(http.StatusServiceUnavailable, "Not published: %w. Try again; the page Published shows which version is in force.", err)

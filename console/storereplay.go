@@ -104,9 +104,9 @@ func (r *replayed) missing() []string {
 	case r == nil || r.Requests > 0:
 		return nil
 	case r.Error != "":
-		return []string{"The stored traffic cannot be read (" + r.Error + "), so only the two policies were compared."}
+		return []string{"The stored traffic cannot be read (" + r.Error + "), so the draft was only compared with the version in force."}
 	case r.TooLong:
-		return []string{"A replay of the stored traffic would take too long, so only the two policies were compared. Choose fewer days, and check again."}
+		return []string{"A replay of the stored traffic would take too long, so the draft was only compared with the version in force. Choose fewer days, and check again."}
 	}
-	return []string{"No request of the last " + plural(r.Days, "day", "days") + " is stored, so only the two policies were compared."}
+	return []string{"No request of the last " + plural(r.Days, "day", "days") + " is stored, so the draft was only compared with the version in force."}
 }

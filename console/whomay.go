@@ -53,6 +53,7 @@ type cell struct {
 	Answer   *answered
 	Identity string  // the identity whose requests are in Traffic
 	Traffic  *counts // nil if requests are not recorded
+	Period   string  // the period of Traffic in words
 	AskLink  string
 	ListLink string
 	Decide   []decideLinks
@@ -116,9 +117,13 @@ func (d *whoMayData) lead() string {
 			none++
 		}
 	}
-	text := fmt.Sprintf("The grid has %s. %d of them may %s every section, %d no section, and %d some sections. ", plural(d.Shown, "crawler", "crawlers"), all, d.Usage, none, d.Shown-all-none-unknown)
+	do, purpose := "crawl", ""
+	if d.Usage != do {
+		do, purpose = "use", " for “"+d.Usage+"”"
+	}
+	text := fmt.Sprintf("The grid has %s. %d of them may %s every section%s, %d no section, and %d some sections. ", plural(d.Shown, "crawler", "crawlers"), all, do, purpose, none, d.Shown-all-none-unknown)
 	if unknown > 0 {
-		text += "For " + plural(unknown, "crawler", "crawlers") + " this is not known yet, because the site's own robots.txt has not been read: request /robots.txt of the host once. "
+		text += "For " + plural(unknown, "crawler", "crawlers") + " this is not known yet. Where the policy has no rule, the site's own robots.txt applies, and Caddy has not read it yet. To make Caddy read it, open /robots.txt of the host once. "
 	}
 	return text + "Choose a cell to see the rule behind it."
 }
@@ -215,7 +220,7 @@ func (v *view) came() map[string]bool {
 // openCell returns the explanation of a cell. It has the rules that allow or disallow the pages of the section, and the
 // output of every channel.
 func (v *view) openCell(a asker, s section, word string, parts []cellVerdict, u policy.Usage) *cell {
-	c := &cell{Name: a.Name, Section: s, Verdict: verdicts[word], Identity: string(a.recorded()), Traffic: v.sectionTraffic(&a, &s)}
+	c := &cell{Name: a.Name, Section: s, Verdict: verdicts[word], Identity: string(a.recorded()), Traffic: v.sectionTraffic(&a, &s), Period: v.sectionPeriod()}
 	shown := parts[0]
 	for _, p := range parts {
 		rule, line := "", 0

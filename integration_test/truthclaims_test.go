@@ -80,7 +80,7 @@ func (tr *truth) checkClaims(s *saidClaims, console, admin string, had map[strin
 	for _, c := range truthCrawlers {
 		who := fmt.Sprint(c.name, " ", c.identity)
 		page := adminGet(s.t, console, fmt.Sprintf("/crawler?days=7&name=%s&identity=%s", c.name, c.identity))
-		want, sentence := claim.CannotBeJudged, "Whether it obeyed cannot be judged"
+		want, sentence := claim.CannotBeJudged, "Whether it obeyed robots.txt cannot be judged"
 		switch n := violations[who]; {
 		case n > 0 && tr.blocked[who] == n:
 			want, sentence = claim.Fails, fmt.Sprintf("It requests disallowed pages: %s violation", english(n))

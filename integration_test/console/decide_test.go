@@ -55,11 +55,11 @@ func TestRefuseACrawler(t *testing.T) {
 	// On a phone: a decision that a safety check stops, and a decision in a cell of the page Who may.
 	b.Screen(390, 844, false)
 	b.Open(n.console+"change?who=Googlebot&choose=block", "document.title", &title)
-	r.sees("Not in the draft:")
+	r.sees("Not added to the draft:")
 	r.sees("drop out of search results")
 	save(t, b, "decide-phone")
 	b.Open(n.console+"who-may?crawler=PerplexityBot&section=www.example.com%2Fpremium%2F", "document.title", &title)
-	r.sees("All of category:search:")
+	r.sees("All crawlers in category:search:")
 	r.follows(`document.querySelector("#cell a[href*='choose=allow']")`)
 	r.sees("PerplexityBot may now crawl /premium/")
 }

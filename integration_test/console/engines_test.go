@@ -78,9 +78,9 @@ func TestPagesOnBothEngines(t *testing.T) {
 		}
 		link := page + "?server=web-1"
 		if strings.Contains(page, "?") {
-			link = page + "&node=web-1"
+			link = page + "&server=web-1"
 		}
-		if !strings.Contains(page, "ask") && !strings.Contains(page, "published") && !strings.HasPrefix(page, "who-may") && !strings.Contains(read(link), "the requests of the server web-1 alone") {
+		if !strings.Contains(page, "ask") && !strings.Contains(page, "published") && !strings.HasPrefix(page, "who-may") && !strings.Contains(read(link), "only the requests that the server web-1 received") {
 			t.Errorf("%s does not say that it is about one server", link)
 		}
 	}

@@ -57,10 +57,16 @@ func checkCommand() *cobra.Command {
 			}
 			return nil
 		}))
+	cmd.Long = `
+Checks policy files and robots.txt files for errors and likely mistakes, runs the tests of
+policy files, and shows what crawlers may do. Give files or URLs, or - for the standard
+input. If you give the URL of a site, the command reads the robots.txt of the site.
+
+The exit code is 1 if a file has errors. With --strict, it is also 1 if a file has warnings.`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and what crawlers may do, as JSON")
 	cmd.Flags().BoolVar(&long, "explain", false, "print a longer summary: all groups of hosts that have different rules, and up to 50 paths after each label such as \"may not crawl\"")
 	cmd.Flags().StringVar(&against, "against", "", "show which crawlers in this `FILE` may crawl the site's front page; the FILE is a JSON or YAML list, or has one User-Agent per line")
-	cmd.Flags().StringVar(&field, "field", "", "with --against, if the entries of the list have several fields: the field with the User-Agents or names, such as instances.accepted")
+	cmd.Flags().StringVar(&field, "field", "", "with --against: the field that has the User-Agents or names, if the entries of the list have several fields; instances.accepted is the field accepted inside the field instances")
 	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&config, "config", "", "a Caddyfile: warn if the policy needs identity checks that the option \"verify\" in the Caddyfile does not switch on")
 	cmd.Flags().StringVar(&adapter, "adapter", "", "the config adapter to use for the file in --config")
@@ -251,7 +257,7 @@ func renderCommand() *cobra.Command {
 			return err
 		}))
 	mergeFlag(cmd, &other)
-	cmd.Flags().StringVar(&scheme, "scheme", "https", "the `SCHEME` of the site's addresses in robots.txt, such as the sitemap: http or https")
+	cmd.Flags().StringVar(&scheme, "scheme", "https", "the `SCHEME` of the site's addresses in robots.txt, such as the address of the sitemap: http or https")
 	cmd.Flags().StringVar(&host, "host", "", "the host whose robots.txt is printed (default: a host that no rule names)")
 	return cmd
 }

@@ -65,12 +65,12 @@ func init() {
 These commands work on policy files of the robots_policy directive. Caddy does not need to run.
 
 To undo an edit, put the earlier file back. For a policy in Caddy's storage, "publish --undo"
-brings back the previous version, and "history" lists the versions. Before an upgrade, run
-"check" with the new program.
+brings back the previous version, and "history" lists the versions. Before you replace this
+program with a new version, run "check" with the new version.
 
 The exit code is 0 on success, and 1 if the policy file has an error. It is 2 if the command
-cannot run, for example because an argument is invalid or a file cannot be read. "publish"
-exits with 3 if no server has confirmed the version.`,
+cannot run, for example because an argument is invalid or a file cannot be read. Some
+commands have more exit codes, which their help explains.`,
 		CobraFunc: func(parent *cobra.Command) {
 			rejectUnknown(parent)
 			parent.AddCommand(Commands()...)

@@ -70,7 +70,7 @@ func crawlersUpdateCommand() *cobra.Command {
 			return err
 		}))
 	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only check and compare")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only check the catalog, and compare it with the catalog in use")
 	cmd.Flags().BoolVar(&allowLoss, "allow-loss", false, "write the catalog even if it is older, has fewer search crawlers or is much smaller than the catalog in use")
 	return cmd
 }
@@ -99,8 +99,8 @@ func crawlersExportCommand() *cobra.Command {
 			return err
 		}))
 	cmd.Flags().StringVar(&key, "sign", "", "sign the catalog with the private key in this `FILE`, for servers with the option \"catalog auto\"")
-	cmd.Flags().StringVar(&newKey, "new-key", "", "write a new private key for --sign to this `FILE`, and print the public one")
-	cmd.Flags().BoolVar(&addresses, "addresses", false, "fetch the address lists that operators publish, and print them in the format of crawlers/verify/snapshot.txt")
+	cmd.Flags().StringVar(&newKey, "new-key", "", "write a new private key for --sign to this `FILE`, and print the public key instead of the catalog")
+	cmd.Flags().BoolVar(&addresses, "addresses", false, "fetch the address lists that operators publish, and print them instead of the catalog, in the format of crawlers/verify/snapshot.txt")
 	return cmd
 }
 

@@ -78,7 +78,7 @@ you give the URL of a site, the command reads the robots.txt of the site.
 A robots.txt is read in the same way as by Google's crawlers, and converted to a policy.
 To check the conversion, the command also compares both files with a second, independent
 parser of robots.txt. For each crawler and path that at least one of the files contains, and
-for similar paths, it checks whether both files give the same answer.
+for similar paths, it checks whether both files allow the path, or both disallow it.
 
 With --catalog, the command shows how another catalog of crawlers changes the decisions
 of a policy.
@@ -87,14 +87,15 @@ With --fail-on, you choose the differences for which the command exits with 1:
   search-loss  search engines lose something, such as a path (the default)
   decisions    any crawler gains or loses something
   settings     a setting changes, such as a sitemap or a test
-  spellings    only the spelling of a path in robots.txt changes, such as /a%3Ab for /a:b
-  any          one of the above
+  spellings    only the spelling of a path in robots.txt changes, such as /a%3Ab instead
+               of /a:b
+  any          a difference of any class above
   none         no difference leads to exit code 1
 
 The exit code is:
   0  success
-  1  search engines lose something (see --fail-on), a file has an error, or the two
-     files are too large to compare
+  1  there is a difference of a class that --fail-on names (by default, search engines
+     lose something), a file has an error, or the two files are too large to compare
   2  the command cannot run, because an argument is invalid or a file cannot be read`
 	cmd.Example = `  caddy robots-policy diff site-policy.yaml new.yaml
   caddy robots-policy diff https://www.example.com/robots.txt site-policy.yaml

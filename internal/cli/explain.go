@@ -62,6 +62,13 @@ func explainCommand() *cobra.Command {
 			e := s.Explain(q)
 			return printResult(cmd, asJSON, e, e.WriteText)
 		}))
+	cmd.Long = `
+Explains what robots.txt, headers, meta tags and rights documents say about a request,
+whether the server blocks it, and which line decides.
+
+The first argument is a policy file, a robots.txt, or the URL of one. The last argument is
+the URL of the requested page.`
+	cmd.Example = `  caddy robots-policy explain site-policy.yaml --agent GPTBot https://www.example.com/news/`
 	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&agent, "agent", "", "the User-Agent of the request, or a product token")
 	cmd.Flags().StringVar(&address, "address", "", "the client's IP address, to check whether the built-in address lists verify the client")

@@ -61,9 +61,9 @@ Reads a robots.txt in the same way as Google's crawlers, and prints a policy fil
 the same meaning for every crawler. The policy keeps the comments, and has tests that
 check what search engines may crawl. The command reports each line that a policy cannot
 express. At the end, an independent parser compares this robots.txt with the robots.txt that
-the policy produces. For many pairs of a crawler and a path, it checks whether both files
-give the same answer. It also compares the preferences about AI and search in both files.
-The command prints how many answers differ, and the lines that cause this. It counts
+the policy produces. For many pairs of a crawler and a path, it asks whether each file lets
+the crawler fetch the path. It also compares the preferences about AI and search in both
+files. The command prints how many answers differ, and the lines that cause this. It counts
 separately the answers that differ only if a path is spelled differently, such as /a%3Ab
 instead of /a:b.
 
@@ -74,10 +74,12 @@ If you give the URL of a site, the command reads its /robots.txt. It follows red
 
 The exit code is:
   0  success
-  1  search engines may no longer crawl a path, or no longer show it in search results
-     (the first line on standard error names it); or the input is not a robots.txt (a web
-     page, a policy file, status 404), or cannot be converted, or is too large to be
-     compared with the robots.txt that the policy produces
+  1  one of these is true:
+     - Search engines may no longer crawl a path, or no longer show it in search results.
+       The first line on standard error names the path.
+     - The input is not a robots.txt, but a web page or a policy file, or its status is 404.
+     - The input cannot be converted, or is too large to be compared with the robots.txt
+       that the policy produces.
   2  the input cannot be read, and nothing is printed`
 	cmd.Example = `  caddy robots-policy import robots.txt > site-policy.yaml
   caddy robots-policy import https://www.example.com/ > site-policy.yaml`

@@ -80,7 +80,7 @@ The exit code is:
 	cmd.Flags().StringVar(&p.version, "version", "", "go back to this `VERSION`, which servers used earlier")
 	cmd.Flags().StringSliceVar(&p.change.Accept, "accept-loss", nil, "with --version: publish even if the version disallows more than now for these search engines, such as Bingbot,Googlebot")
 	cmd.Flags().StringVar(&p.change.Note, "note", "", "the reason for the change, for the history and the evidence log")
-	cmd.Flags().StringVar(&p.change.By, "author", "", "the author, for the history and the evidence log (default: the user of this machine)")
+	cmd.Flags().StringVar(&p.change.By, "author", "", "the author, for the history and the evidence log (default: the name of the user who runs the command)")
 	p.of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().StringVar(&p.confirm.address, "address", "", "the address of the admin API of the server that will load the policy (default: from the configuration, or "+caddy.DefaultAdminListen+")")
 	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded the version")

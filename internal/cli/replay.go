@@ -34,8 +34,8 @@ func replayCommand() *cobra.Command {
 	cmd := Command("replay NEW [--against OLD] LOG...|--database DIR", "Shows what a policy would have done with real traffic", f.run)
 	cmd.Long = `
 Applies the policy file NEW to every request in access logs. It shows which crawlers the
-policy would have blocked, by which rules, and how many of these requests were
-by verified crawlers or search engines. With --against, it compares NEW with OLD, which is
+policy would have blocked, by which rules, and how many of the blocked requests came from
+verified crawlers or search engines. With --against, it compares NEW with OLD, which is
 a policy file, a robots.txt, or the URL of one.
 
 Logs may be compressed with gzip or zstd, and have these formats:
@@ -56,7 +56,8 @@ requests.
 
 The exit code is:
   0  search engines lose nothing, or only what a rule with the key "intended" disallows
-  1  search engines lose something, or the command failed
+  1  search engines lose something, or a policy file has errors
+  2  the command cannot run, because an argument is invalid or a file cannot be read
   3  the traffic has gaps, such as lines that could not be read, a compressed log
      that ends early, or requests without User-Agents; --accept NAME accepts a gap`
 	cmd.Example = `  caddy robots-policy replay new.yaml --against site-policy.yaml /var/log/caddy/access.log

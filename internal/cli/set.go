@@ -77,7 +77,8 @@ WHO is everyone, the name of a crawler, category:NAME or operator:NAME. The deci
   allow PATH      WHO may crawl PATH
   ask PATH        robots.txt asks WHO not to crawl PATH
   block PATH      robots.txt asks WHO not to crawl PATH, and the server blocks WHO there
-  slow RATE       WHO may make requests at this rate, such as 60/m; none removes the limit
+  slow RATE       WHO may make requests at this rate, such as 60/m; "slow none" removes
+                  the limit
   snippet N       WHO may show N characters of a page in search results
   ask USAGE PATH  WHO is asked not to use PATH in this way, as in: ask train-ai /news/
 Without a PATH, the decision is for the whole site.

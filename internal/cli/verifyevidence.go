@@ -186,15 +186,15 @@ Caddyfile. A signature, a time stamp and the value at KEY each identify a line o
 and the log must still contain that line. Without --last, the command does not detect lines
 that are missing at the end.
 
-If you give several logs, each log is checked separately. The exit code is 1 if any log has
-the result 1, otherwise 3 if any log has the result 3.
-
 The exit code is:
   0  the log is intact, and signed up to the line that the output names
   1  the log was changed or damaged, or does not contain the line that --last refers to
   2  the log cannot be read
   3  the log cannot be judged, because it is not signed, or because it records a gap,
-     such as events that were left out`
+     such as events that were left out
+
+If you give several logs, the command checks each log. The exit code is 1 if it would be 1
+for at least one of the logs. Otherwise, it is 3 if it would be 3 for at least one log.`
 	cmd.Flags().StringVar(&last, "last", "", "a copy of the log's signature (.sig) or time stamps (.stamps) that you keep in another place, or storage:KEY for a copy in Caddy's storage. The log must contain the line that the copy identifies")
 	of.flags(cmd, "with --last storage:KEY: the configuration that sets the storage")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")

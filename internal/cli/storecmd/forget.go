@@ -17,7 +17,7 @@ import (
 // forgetCommand deletes rows of an activity database.
 func forgetCommand() *cobra.Command {
 	var crawler, host, clickHouse string
-	cmd := cli.Command("forget DIR [--crawler NAME] [--host HOST]", "Deletes the rows about a crawler or a host from an activity database",
+	cmd := cli.Command("forget DIR [--crawler NAME] [--host HOST]", "Deletes the totals of a crawler or a host from an activity database",
 		func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:
@@ -63,6 +63,6 @@ command also prints the SQL statements that delete them there. With --clickhouse
 these statements.`
 	cmd.Flags().StringVar(&crawler, "crawler", "", "delete the totals of this crawler; give its product token")
 	cmd.Flags().StringVar(&host, "host", "", "delete the totals of this host")
-	cmd.Flags().StringVar(&clickHouse, "clickhouse", "", "also delete the rows in this ClickHouse, for all servers of the fleet: "+clickHouseAddress)
+	cmd.Flags().StringVar(&clickHouse, "clickhouse", "", "also delete the totals in this ClickHouse, for all servers of the fleet: "+clickHouseAddress)
 	return cmd
 }
