@@ -140,7 +140,7 @@ var codes = []Code{
 	{"disallows-search", policy.Warning, "Search engines or link previews are disallowed"},
 	{"site-not-indexed", policy.Warning, "The whole site stays out of search results"},
 	{"includes-www", policy.Warning, "A wildcard host that includes www"},
-	{"only-disallowed", policy.Warning, "A crawler to which the rule for everyone-else also applies"},
+	{"only-disallowed", policy.Warning, "The rule for everyone-else also applies to this crawler"},
 	{"changes-nothing", policy.Warning, "A line without effect"},
 	{"tie", policy.Warning, "Two lines that contradict each other"},
 	{"hidden-noindex", policy.Warning, "A noindex that crawlers cannot see"},
