@@ -148,11 +148,11 @@ var codeTable = []Code{
 	{"unknown-operator", policy.Warning, "An unknown operator"},
 	{"misspelled-crawler", policy.Warning, "A crawler's name that may be misspelled"},
 	{UnknownCrawler, policy.Warning, "An unknown crawler"},
-	{"token-not-allowed", policy.Warning, "A token that RFC 9309 does not allow"},
-	{"name-with-space", policy.Hint, "A token with a space"},
+	{"token-not-allowed", policy.Warning, "A crawler's name that RFC 9309 does not allow"},
+	{"name-with-space", policy.Hint, "A crawler's name with a space"},
 	{"has-a-usage", policy.Warning, "A value of robots-tag that can be written as a usage"},
 	{"duplicate-app-directive", policy.Warning, "Two directives for one application and path"},
-	{"unused-name", policy.Warning, "A set or usage that no rule uses"},
+	{"unused-name", policy.Warning, "A set of paths or a usage that no rule uses"},
 }
 
 var severities = func() map[string]policy.Severity {

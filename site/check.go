@@ -199,7 +199,7 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 			more = fmt.Sprintf(" (and %d more like this)", len(all)-1)
 		}
 		report(policy.NewProblem(policy.Hint, "rights-stricter", d.Statement.Pos,
-			"%s under publish cannot address single crawlers. If a usage is disallowed for one crawler, these documents disallow it for all crawlers. This entry for %s, in the rule %q, is only for some clients%s. If the documents are too strict, switch them off; otherwise, write the rule for everyone",
+			"rights documents (%s under publish) cannot address single crawlers. If a usage is disallowed for one crawler, these documents disallow it for all crawlers. This entry for %s, in the rule %q, is only for some clients%s. If the documents are too strict, switch them off; otherwise, write the rule for everyone",
 			on, d.Statement.Usage, s.RuleName(d.Rule), more))
 	}
 	cells, exact := view.Cells()

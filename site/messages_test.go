@@ -29,20 +29,20 @@ var withoutExample = map[string]string{
 
 // channelCodes maps the codes of channels to their severity and title. Some severities depend on what is lost.
 var channelCodes = map[string]string{
-	"other-spelling": "hint: An address that readers compare in another spelling", "not-flattenable": "warning: robots.txt is stricter than the policy",
-	"content-usage-cross": "warning: Paths of usages cross in too many ways", "app-directives-cross": "warning: Paths of application directives cross in too many ways",
+	"other-spelling": "hint: A path that crawlers may compare in another spelling", "not-flattenable": "warning: robots.txt is stricter than the policy",
+	"content-usage-cross": "warning: Paths for Content-Usage overlap in too many ways", "app-directives-cross": "error: Paths of application directives overlap in too many ways",
 	"app-directive-hash": "error: A hash in an application directive", "app-directives-named": "hint: Application directives for one crawler",
 	"robots-txt-too-large": "error: The robots.txt is too large", "line-too-long": "error: A line of robots.txt is too long",
 	"hosts-not-rendered": "warning: Too many hosts to check all",
 	"many-meta-tags":     "warning: Pages have many meta tags", "header-too-large": "error: The headers are too large",
 	"not-in-headers": "hint: A crawler that headers cannot name",
-	"rights-crossed": "warning: A rights document disallows more", "rights-stricter": "hint: A rights document addresses everyone",
+	"rights-crossed": "warning: A rights document disallows more than the policy", "rights-stricter": "hint: A rights document addresses everyone",
 	"rights-differ": "warning: Content-Signal contradicts the rules", "purpose-groups-differ": "hint: Groups of two purposes differ",
 	"purpose-not-published": "warning: A purpose that robots.txt cannot name", "acap-undecidable": "warning: ACAP readers cannot decide",
 	"acap-cross": "error: Paths or purposes of ACAP records overlap in too many ways", "acap-crawler-name": "hint: A name that ACAP readers skip",
 	"acap-purpose":      "warning: ACAP cannot make an exception for a purpose",
-	"acap-modification": "warning: ACAP has this qualifier for other usages", "acap-not-ready": "warning: ACAP calls this not ready",
-	"acap-resource-disallowed": "warning: A required page is disallowed", "acap-circular": "error: A reference that leads back",
+	"acap-modification": "warning: A qualifier that ACAP does not have for this usage", "acap-not-ready": "warning: A qualifier that ACAP calls not ready for use",
+	"acap-resource-disallowed": "warning: A page that crawlers must fetch is disallowed", "acap-circular": "error: A permissions-reference to a robots.txt of this policy",
 }
 
 // pageCodes returns the codes of policy files and of channels.

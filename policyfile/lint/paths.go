@@ -23,7 +23,7 @@ func AsWritten(s string) string {
 
 var regexpSigns = regexp.MustCompile(`\.\*|\.\+|\([^)]*\|[^)]*\)|\\[dws.]|\[[^\]]*-[^\]]*\]|^/?\^|\(\?|\{[^{}]*,[^{}]*\}`)
 
-// regexps reports paths that look like regular expressions, because a policy matches them literally.
+// regexps reports paths that look like regular expressions, because in a path, only "*" and a final "$" are special.
 func (l *linter) regexps() {
 	l.each(func(_ int, s *policy.Statement) {
 		text, err := url.PathUnescape(s.Pattern.String())
@@ -38,11 +38,11 @@ func (l *linter) regexps() {
 		if sign[0] == '{' {
 			kind = "pattern of a shell"
 		}
-		fix := `"*" matches any characters, and "$" means the end of the address; write a line for each alternative`
+		fix := "write a line for each alternative"
 		if plain := PlainPath(text); plain != "" {
-			fix = fmt.Sprintf(`"*" alone matches any characters: write %s`, quote(plain))
+			fix = "write " + quote(plain)
 		}
-		l.report("looks-like-regexp", s.Pos, fmt.Sprintf("%s looks like a %s, but paths are plain text: %s is matched literally; %s", quote(text), kind, quote(sign), fix))
+		l.report("looks-like-regexp", s.Pos, fmt.Sprintf(`%s looks like a %s. In a path, only "*" (any characters) and a "$" at the end (the end of the address) are special; %s`, quote(text), kind, fix))
 	})
 }
 

@@ -74,7 +74,7 @@ func (l *linter) crawlDelay() {
 			if len(names) > 1 {
 				ignores, it = "ignore", "them"
 			}
-			l.report("crawl-delay-ignored", r.CrawlDelayPos, fmt.Sprintf("%s %s crawl-delay; slow %s down in the operator's own tools for website owners, or write \"limit\" in this rule",
+			l.report("crawl-delay-ignored", r.CrawlDelayPos, fmt.Sprintf("%s %s crawl-delay; slow %s down in the operator's own tools for website owners, or write \"limit\" in this rule (search engines also need \"intended: [limits-search]\")",
 				english.Some(names, shown), ignores, it))
 		}
 	}
