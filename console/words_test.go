@@ -107,7 +107,7 @@ http://127.0.0.1:0 {
 		path, lead string
 		row        string
 	}{
-		{s, "health", "0 policies are loaded. If each host has its own policy file, the file is loaded at the first request for its host.", "<td>0 files</td>"},
+		{s, "health", "0 policies are loaded. The policy file of a host is loaded at the first request for this host.", "<td>0 files</td>"},
 		{s, "health?host=www.example.com", "1 policy is loaded.", "<td>1 file</td>"},
 		{&server{hosts: []string{"www.example.com"}, logger: caddy.Log()}, "health", "1 policy is loaded.", `<code>` + shortVersion(sumOf(testPolicy)) + `</code>`},
 	} {
