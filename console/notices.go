@@ -255,7 +255,7 @@ func (v *view) listNotices() (all []notice) {
 	if len(stale) > 0 {
 		effect := "no crawler is blocked because of this"
 		if v.Running != nil && slices.ContainsFunc(v.Running.Spec().Rules, func(r policy.Rule) bool { return r.Identity == policy.DemandVerified }) {
-			effect = "crawlers that only such a list can verify will soon be unverified, and rules with “identity: verified” will no longer apply to them"
+			effect = "crawlers that only such a list can verify will be unverified when the list is too old, and rules with “identity: verified” will then not apply to them"
 		}
 		all = append(all, notice{
 			Screen: "health", Since: since, Heading: plural(len(stale), "list of addresses or keys is", "lists of addresses or keys are") + " out of date",

@@ -31,7 +31,7 @@ type Engine struct {
 	shown   [2]*pathpattern.Index[struct{}] // patterns of pages for which headers and meta tags may have rules; [1] is in lower case
 }
 
-// New returns the engine for a policy and the catalog that has the policy's crawlers.
+// New returns the engine for a policy. The catalog must also have the crawlers that the policy file itself defines.
 func New(p *policy.Policy, catalog *crawlers.Catalog) *Engine { return newEngine(p, catalog, nil) }
 
 // Over returns an engine for the same policy, with the lines of a site's own robots.txt as the policy's fallback. See

@@ -239,7 +239,7 @@ func (g *grouping) warn(l *Loss) {
 			"too many patterns with * overlap, so for some crawlers, robots.txt has no Allow line for this allow entry or for later ones; write fewer patterns with *")
 	case l.combined:
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
-			"robots.txt has no Allow line for %q here, because the rules for crawlers with another purpose disallow %q. A crawler with both purposes combines their groups. A crawler with only this purpose may still fetch the pages that this entry allows",
+			"robots.txt has no Allow line for %q, because the rules for crawlers with another purpose disallow %q. A crawler with both purposes would read the Allow line as well, and ignore those rules. A crawler without the other purpose may still fetch the pages that this entry allows",
 			l.Pattern, l.Paths)
 	case !l.spelling:
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,

@@ -70,7 +70,7 @@ The first argument is a policy file, a robots.txt, or the URL of one. The last a
 the URL of the requested page.`
 	cmd.Example = `  caddy robots-policy explain site-policy.yaml --agent GPTBot https://www.example.com/news/`
 	mergeFlag(cmd, &merge)
-	cmd.Flags().StringVar(&agent, "agent", "", "the User-Agent of the request, or a product token")
+	cmd.Flags().StringVar(&agent, "agent", "", "the User-Agent of the request, or the crawler's name in robots.txt (its product token), such as GPTBot")
 	cmd.Flags().StringVar(&address, "address", "", "the client's IP address, to check whether the built-in address lists verify the client")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the explanation as JSON")
 	return cmd

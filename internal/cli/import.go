@@ -64,8 +64,8 @@ express. At the end, an independent parser compares this robots.txt with the rob
 the policy produces. For many pairs of a crawler and a path, it asks whether each file lets
 the crawler fetch the path. It also compares the preferences about AI and search in both
 files. The command prints how many answers differ, and the lines that cause this. It counts
-separately the answers that differ only if a path is spelled differently, such as /a%3Ab
-instead of /a:b.
+separately the answers that differ for one spelling of a path, such as /a%3Ab, but not for
+another spelling of it, such as /a:b.
 
 A robots.txt without lines lets crawlers fetch everything, so it becomes a policy without
 rules.

@@ -259,7 +259,7 @@ func (l *linter) hint(group []obstacle) {
 	case "partly-disallowed":
 		what, it := fmt.Sprintf("addresses that match both %s and %s", readable(o.allow.s.Pattern), quote(o.deny.s.Pattern.String())), "them"
 		if len(paths) > 1 {
-			what, it = fmt.Sprintf("addresses that match %s and also %s", readable(o.allow.s.Pattern), english.Some(paths, shown)), "the first of these"
+			what, it = fmt.Sprintf("addresses that match %s and also one of %s", readable(o.allow.s.Pattern), english.Some(paths, shown)), "those that match "+paths[0]
 		}
 		message = fmt.Sprintf("%s still may not %s %s %s. To allow %s, allow %s here", names, usage, what, closing, it, patternList(o.region))
 	case "neither-narrower":

@@ -188,7 +188,7 @@ func (l *linter) controls(usages []policy.Usage, ids []policy.CrawlerID) (text s
 			case x.Kind == crawlers.ControlToken && publish.SendsControl(x.Value):
 				add(&tokens, x.Value)
 			case x.Kind == crawlers.ControlToken && publish.Controls == policy.Off:
-				add(&more, `; delete "controls: off", so that Caddy publishes the operators' own controls against AI`)
+				add(&more, `; delete "controls: off", so that Caddy publishes the controls against AI that the operators of crawlers offer`)
 			case x.Kind == crawlers.ControlToken:
 				add(&more, fmt.Sprintf(`; to disallow %s, delete "%s: off" under "controls"`, x.Value, x.Value))
 			case !publish.SendsControl(token), len(x.Takes) > 1 && publish.ControlChoice(token) == "":

@@ -62,7 +62,7 @@ type Violations struct {
 	Coverage  claim.Coverage `json:"coverage"` // the data that these numbers include, and the missing data
 }
 
-// Violation is a request that violates the robots.txt that the crawler had read.
+// Violation holds totals of the requests of a crawler for a path that violate the robots.txt that the crawler had read.
 type Violation struct {
 	Crawler  string `json:"crawler"`
 	Identity string `json:"identity"`

@@ -228,7 +228,8 @@ func (s *Scanner) declaration(m *metaAttributes, v *metaValues) (label []byte, o
 			s.Charset = string(label)
 		}
 	}
-	// A meta tag that declares UTF-16 means UTF-8, because the tag itself could be read as ASCII.
+	// UTF-16 is not treated like other encodings that are not known. If a meta tag that could be read as ASCII declares
+	// UTF-16, browsers read the page as UTF-8.
 	if means == Other {
 		s.Foreign = true
 	}
