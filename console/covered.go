@@ -48,7 +48,7 @@ func (v *view) Unseen() string {
 	from, to := v.span()
 	text := v.missing(from, to)
 	if v.node != "" {
-		text += " The numbers on this page count only the requests that the server " + v.node + " received."
+		text += " The numbers on this page include only requests that the server " + v.node + " received."
 	}
 	return strings.TrimSpace(text)
 }

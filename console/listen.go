@@ -60,7 +60,7 @@ func parseListen(text string) (caddy.NetworkAddress, error) {
 		return a, fmt.Errorf("invalid console address %q: must be a host and a port such as %s", text, defaultListen)
 	}
 	if ip, err := netip.ParseAddr(a.Host); a.Host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return a, fmt.Errorf("invalid console address %q: must be a loopback address such as %s, or a unix socket; for other people, use the directive robots_policy_console in a site, behind basic_auth or forward_auth", text, defaultListen)
+		return a, fmt.Errorf("invalid console address %q: must be a loopback address such as %s, or a unix socket. To let people on other machines use the console, put robots_policy_console in a site, behind basic_auth or forward_auth", text, defaultListen)
 	}
 	return a, nil
 }

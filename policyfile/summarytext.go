@@ -155,8 +155,8 @@ func (s *HostSummary) addPaths(q *question, not bool, add func(label, text strin
 	}
 }
 
-// excepting returns rows with a remark if they have exceptions: if clients of a row about a page that no rule mentions
-// have another answer for some paths on one of the sets of hosts.
+// excepting adds a remark to rows about a page that no rule mentions. A row gets it if some of its clients have another
+// answer for some paths on one of the sets of hosts.
 func excepting(rows []SummaryRow, sets []HostSummary) []SummaryRow {
 	rows = slices.Clone(rows)
 	for i := range rows {

@@ -282,7 +282,7 @@ func impliedSpellings(rules []Rule) (left []Rule) {
 	return left
 }
 
-const respelledNote = "import and merge leave out %q, because it is another spelling of the path of a Disallow line in this group, and a policy treats both spellings as one path"
+const respelledNote = "import and merge leave out %q, because a policy treats its path and the path of a Disallow line in this group as two spellings of one path"
 
 const maxDelay = 24 * time.Hour
 

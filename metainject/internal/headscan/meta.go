@@ -228,8 +228,8 @@ func (s *Scanner) declaration(m *metaAttributes, v *metaValues) (label []byte, o
 			s.Charset = string(label)
 		}
 	}
-	// UTF-16 is not treated like other encodings that are not known. If a meta tag that could be read as ASCII declares
-	// UTF-16, browsers read the page as UTF-8.
+	// This does not include UTF-16. If a meta tag that could be read as ASCII declares UTF-16, browsers read the page as
+	// UTF-8.
 	if means == Other {
 		s.Foreign = true
 	}
