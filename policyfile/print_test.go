@@ -126,7 +126,7 @@ func TestPrintRandomPolicies(t *testing.T) {
 	const seed = 7
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	files, loaded := testkit.Rounds(30, 75), 0
+	files, loaded := testkit.Rounds(30, 150), 0
 	if testkit.Long() {
 		files = 2000
 	}

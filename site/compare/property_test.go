@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	pairs = flag.Int("pairs", testkit.Rounds(4, 6), "how many pairs of random policies are compared")
+	pairs = flag.Int("pairs", testkit.Rounds(4, 10), "how many pairs of random policies are compared")
 	seed  = flag.Uint64("seed", 1, "seed of the random policies")
 )
 
