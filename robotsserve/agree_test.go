@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	policies = flag.Int("policies", testkit.Rounds(8, 12), "random policies of each agreement test")
+	policies = flag.Int("policies", testkit.Rounds(8, 20), "random policies of each agreement test")
 	seed     = flag.Uint64("seed", 1, "seed of the random policies")
 )
 
