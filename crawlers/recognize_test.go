@@ -265,6 +265,7 @@ func randomHeader(rng *rand.Rand, tokens []string) string {
 }
 
 func TestRecognizeAgainstNaive(t *testing.T) {
+	testkit.SkipRace(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))

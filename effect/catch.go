@@ -15,20 +15,23 @@ import (
 // that crawler.
 func catchesOf(p *policy.Policy, catalog *crawlers.Catalog) map[policy.CrawlerID][]policy.CrawlerID {
 	own := map[policy.CrawlerID][]string{}
+	for i := range catalog.Len() {
+		if row := catalog.At(i); row.FromPolicy {
+			own[p.Crawler(row.Token)] = row.Patterns()
+		}
+	}
+	if delete(own, 0); len(own) == 0 {
+		return nil
+	}
 	var others []crawlers.Pattern
 	for id, c := range p.Crawlers {
 		row, ok := catalog.Lookup(c.Token)
-		switch {
-		case ok && row.FromPolicy:
-			own[id] = row.Patterns()
-		case ok:
-			for _, name := range row.Patterns() {
-				others = append(others, crawlers.Pattern{Token: name, Index: int(id)})
-			}
+		if !ok || row.FromPolicy {
+			continue
 		}
-	}
-	if len(own) == 0 {
-		return nil
+		for _, name := range row.Patterns() {
+			others = append(others, crawlers.Pattern{Token: name, Index: int(id)})
+		}
 	}
 	caught, byName := map[policy.CrawlerID][]policy.CrawlerID{}, crawlers.NewRecognizer(others)
 	for by, names := range own {

@@ -32,7 +32,7 @@ import (
 )
 
 var (
-	replayVisits = flag.Int("replay.visits", 400, "how many random requests replay and Caddy are compared on")
+	replayVisits = flag.Int("replay.visits", testkit.Rounds(100, 200), "how many random requests replay and Caddy are compared on")
 	replaySeed   = flag.Uint64("replay.seed", 1, "the seed of the requests")
 )
 

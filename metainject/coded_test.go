@@ -130,6 +130,7 @@ func naturalPage(size int, extra string, seed uint64) []byte {
 }
 
 func TestCodedConformance(t *testing.T) {
+	testkit.SkipRace(t)
 	set := testSet(t, "robots=noindex", "googlebot=nosnippet")
 	pages := map[string][]byte{
 		"plain": naturalPage(50<<10, "", 1), "merge": naturalPage(50<<10, benchMeta, 2), "big": naturalPage(1<<20, "", 3),
@@ -293,6 +294,7 @@ var fuzzText = naturalPage(90<<10, "", 9)
 // changed page. If a page needs no change, or is damaged before its head ends, it must be sent unchanged. A damaged
 // page must never become valid.
 func FuzzCoded(f *testing.F) {
+	testkit.SkipRace(f)
 	for i := range pieces {
 		f.Add([]byte{18, 28, byte(i), byte(i * 7)}, uint64(i), false)
 		f.Add([]byte{18, 28, byte(i), byte(i * 7)}, uint64(i), true)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // chunkSizes are the sizes of the pieces in which tests send a body.
@@ -85,6 +87,7 @@ func TestJSON(t *testing.T) {
 //
 //	ROBOTSPOLICY_HTML5LIB=$(go list -m -f {{.Dir}} golang.org/x/net)/html/testdata/html5lib-tests/tree-construction go test ./metainject -run ByteByByte
 func TestDocumentsByteByByte(t *testing.T) {
+	testkit.SkipRace(t)
 	rnd := rand.New(rand.NewPCG(*randomSeed, 34))
 	var documents []string
 	for i := range 1000 {

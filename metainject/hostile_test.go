@@ -61,6 +61,7 @@ var hostileHeads = func() (pages []string) {
 }()
 
 func TestHostileHeads(t *testing.T) {
+	testkit.SkipRace(t)
 	for i, p := range hostileHeads {
 		for j, elements := range testSets {
 			if len(p) > 1000 && j > 0 {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // A handler may write from several goroutines, one after the other. Some of them may be locked to a thread, for example
@@ -67,6 +69,7 @@ func TestWindowsOfBrotli(t *testing.T) {
 // When the package makes the window of compressed data smaller, it keeps the window large enough for the text, even if
 // the end of the text repeats its start. A later zstd frame cannot use a larger window than the reserved memory allows.
 func TestNarrowedWindows(t *testing.T) {
+	testkit.SkipRace(t)
 	set := testSet(t, "robots=noindex")
 	rnd := rand.New(rand.NewPCG(3, 4))
 	noise := make([]byte, 2000)

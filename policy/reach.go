@@ -12,6 +12,7 @@ import (
 // atom is an audience of rules, with the cells that hold these rules for each host.
 type atom struct {
 	audience Audience // with the name in lower case
+	number   int64    // different for each atom of a policy, and never 0
 	anyHost  *cell
 	byHost   map[int32]*cell // nil if no rule for the audience names a host
 	reaches  []int32         // the indexes of the elements of Policy.reaches that contain the atom; unset for everyone
@@ -20,7 +21,7 @@ type atom struct {
 func (c *compiler) atom(a Audience) *atom {
 	m := c.atoms[a]
 	if m == nil {
-		m = &atom{audience: a}
+		m = &atom{audience: a, number: int64(len(c.atoms) + 1)}
 		c.atoms[a] = m
 	}
 	return m
@@ -63,8 +64,7 @@ func (c *compiler) crawlers() {
 	at := map[reachKey]int32{}
 	for id := range p.reachOf {
 		buf = c.appendReaches(buf[:0], CrawlerID(id))
-		var key reachKey
-		ok := copy(key[:], buf) == len(buf)
+		key, ok := reachKeyOf(buf)
 		n, known := at[key]
 		if !ok || !known {
 			n = int32(len(p.reaches))
@@ -92,7 +92,18 @@ func (c *compiler) crawlers() {
 }
 
 // reachKey is a map key to find crawlers with the same audiences. Only crawlers with at most six audiences have a key.
-type reachKey [6]reach
+type reachKey [6]int64
+
+// reachKeyOf returns the key of a crawler's audiences. ok is false if they are too many.
+func reachKeyOf(all []reach) (key reachKey, ok bool) {
+	if len(all) > len(key) {
+		return key, false
+	}
+	for i, r := range all {
+		key[i] = r.number<<8 | int64(r.tier)
+	}
+	return key, true
+}
 
 func (c *compiler) appendReaches(all []reach, id CrawlerID) []reach {
 	add := func(t Tier, a Audience) {

@@ -4,6 +4,7 @@ package policyfile
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -131,6 +132,9 @@ func printCrawlers(w *printer, spec *policy.Spec) {
 				known = &crawlers.Crawler{Token: c.Token}
 			}
 			row := difference(c, known, w.ownEntry(c.Token, known))
+			if ok && reflect.ValueOf(row).Elem().IsZero() {
+				continue // most crawlers are as in the catalog
+			}
 			if !w.under(Scalar(c.Token), func() { printMap(w, rowFields, row) }) && !ok {
 				w.plain(Scalar(c.Token), "{}")
 			}

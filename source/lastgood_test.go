@@ -17,6 +17,8 @@ import (
 
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // savingOptions returns options that save policies in a temporary directory.
@@ -76,6 +78,7 @@ func TestLastGood(t *testing.T) {
 // The saved policies of deleted files are kept for some time. If there are too many saved policies, these are deleted
 // first, and never a policy in use.
 func TestLastGoodIsBounded(t *testing.T) {
+	testkit.SkipRace(t)
 	n := savingOptions(t)
 	used := newFileSource("/srv/used.yaml")
 	d := n.pool.documents.Acquire(used.key, func() *Document { return newDocument(used.name) })
@@ -110,6 +113,7 @@ func TestLastGoodIsBounded(t *testing.T) {
 // Eight servers share a directory, each with many policies. A server never deletes a policy that another server still
 // uses, however long ago the policy was saved.
 func TestLastGoodOfManyServers(t *testing.T) {
+	testkit.SkipRace(t)
 	dir := t.TempDir()
 	var servers []*Options
 	var sources [][]*source

@@ -294,6 +294,7 @@ func TestAddedFields(t *testing.T) {
 
 // Missing data in a log is reported as a gap, wherever in the log it is missing.
 func TestGaps(t *testing.T) {
+	testkit.SkipRace(t)
 	t.Parallel()
 	all := requests(rand.New(rand.NewPCG(3, 1)), 5000)
 	write := func(line func(q *truth) string) []byte {

@@ -76,6 +76,7 @@ func TestCutHeader(t *testing.T) {
 
 // Reading a log of a few megabytes never takes long, whatever it contains.
 func TestHostileLogs(t *testing.T) {
+	testkit.SkipRace(t)
 	repeat := func(head, part, tail string) string {
 		return head + strings.Repeat(part, (chunkSize-len(head)-len(tail)-1)/len(part)) + tail + "\n"
 	}

@@ -168,7 +168,7 @@ func recordRandomly(t *testing.T, rnd *rand.Rand, dir string, fleet *FleetReader
 	var now time.Time
 	o := Options{Now: func() time.Time { return now }, writeInterval: time.Hour}
 	s := open(t, dir, o)
-	recorded := 3000
+	recorded := testkit.Rounds(300, 1500)
 	if testing.Short() {
 		recorded = 300 // SQLite in Go is slow with the race detector
 	}

@@ -80,17 +80,41 @@ type newsroom struct {
 func open(t *testing.T, text, more string) *newsroom {
 	t.Helper()
 	n := prepare(t, text)
-	share := "0.4"
-	if !testkit.Thorough() {
-		share = "0.05"
-	}
-	demo := caddytest.Command(n.dir, "robots-policy", "demo", filepath.Join(n.dir, "activity"), "--policy", n.policy, "--source", "storage:robots/site.yaml",
-		"--host", "www.example.com,news.example.com", "--share", share)
-	if out, err := demo.CombinedOutput(); err != nil {
-		t.Fatalf("demo: %v\n%s", err, out)
+	if err := os.CopyFS(filepath.Join(n.dir, "activity"), os.DirFS(n.month(text))); err != nil {
+		t.Fatal(err)
 	}
 	n.load("activity "+filepath.Join(n.dir, "activity"), more)
 	return n
+}
+
+// months maps policies to activity databases with a month of invented data.
+var months = map[string]string{}
+
+// month returns an activity database with a month of invented data. The tests of a policy share it, because inventing
+// the data takes seconds.
+func (n *newsroom) month(policy string) string {
+	n.t.Helper()
+	if dir := months[policy]; dir != "" {
+		return dir
+	}
+	dir, err := os.MkdirTemp(caddy.DefaultStorage.Path, "month") // TestMain removes this storage
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	share := "0.4"
+	switch {
+	case !testkit.Thorough():
+		share = "0.05"
+	case !testkit.Long():
+		share = "0.1"
+	}
+	demo := caddytest.Command(n.dir, "robots-policy", "demo", dir, "--policy", n.policy, "--source", "storage:robots/site.yaml",
+		"--host", "www.example.com,news.example.com", "--share", share)
+	if out, err := demo.CombinedOutput(); err != nil {
+		n.t.Fatalf("demo: %v\n%s", err, out)
+	}
+	months[policy] = dir
+	return dir
 }
 
 // prepare does the same as open, but without a month of data, and without starting Caddy.

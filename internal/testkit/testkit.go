@@ -43,3 +43,17 @@ func Slow(t testing.TB) {
 		t.Skip("slow; set ROBOTSPOLICY_SLOW")
 	}
 }
+
+// OnlyRaces reports whether the tests run with the race detector, and without ROBOTSPOLICY_RACE, which the nightly run
+// sets. The same run of .ci/run also runs the tests without the race detector. So a test may then leave out work of a
+// single goroutine.
+func OnlyRaces() bool { return raceEnabled && os.Getenv("ROBOTSPOLICY_RACE") == "" }
+
+// SkipRace skips a test if OnlyRaces. Use it for a slow test that runs in a single goroutine, or whose goroutines are
+// also started by other tests of the package.
+func SkipRace(t testing.TB) {
+	t.Helper()
+	if OnlyRaces() {
+		t.Skip("slow with the race detector; set ROBOTSPOLICY_RACE")
+	}
+}

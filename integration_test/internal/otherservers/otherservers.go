@@ -76,6 +76,9 @@ func Run(t testing.TB, log string, addrs []string, name string, args ...string) 
 	var out strings.Builder
 	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = &out, &out
+	// A worker of a killed program keeps the output open while it waits for the next request of a connection. Caddy
+	// closes idle connections only after two minutes.
+	cmd.WaitDelay = 100 * time.Millisecond
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -25,16 +25,27 @@ func EqualFold[T string | []byte](b T, lower string) bool {
 
 // Lower returns s with its ASCII letters in lower case.
 func Lower(s string) string {
-	if !strings.ContainsFunc(s, func(c rune) bool { return 'A' <= c && c <= 'Z' }) {
-		return s
-	}
-	b := []byte(s)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c | 0x20
+	for i := range len(s) {
+		if 'A' <= s[i] && s[i] <= 'Z' {
+			return lowerFrom(s, i)
 		}
 	}
-	return string(b)
+	return s
+}
+
+// lowerFrom does the same as Lower for a text whose first i bytes are in lower case.
+func lowerFrom(s string, i int) string {
+	var b strings.Builder
+	b.Grow(len(s))
+	b.WriteString(s[:i])
+	for ; i < len(s); i++ {
+		c := s[i]
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
 }
 
 // IsSpace reports whether c is white space according to the HTML standard.
