@@ -62,7 +62,7 @@ type droppedBy struct {
 }
 
 func health(v *view) (*page, error) {
-	d := &healthData{Write: v.options.Write && v.local}
+	d := &healthData{Write: v.lacks(publisher) == ""}
 	for _, n := range v.notices() {
 		if n.Screen == "health" {
 			d.Notices = append(d.Notices, n)

@@ -195,6 +195,9 @@ func TestWhoIsWho(t *testing.T) {
 		if refused := w.Code == http.StatusForbidden; refused != (c.role == stranger) || !strings.Contains(w.Body.String(), c.says) {
 			t.Errorf("%+v as %q: status %d, and not %q", c.console, c.name, w.Code, c.says)
 		}
+		if on := strings.Contains(w.Body.String(), "on: use the page “What would change”"); on != (c.role == publisher && c.console.Write) {
+			t.Errorf("%+v as %q: Health says that this person can publish: %t", c.console, c.name, on)
+		}
 	}
 	use(t, &Console{Roles: people})
 	form := map[string]string{"text": testPolicy + "# more\n", "base": sumOf(testPolicy), "do": "publish", "token": token(time.Now(), sumOf(testPolicy), "paul")}
