@@ -17,8 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Result is the identity of a client, with its evidence. The client is unverified if the operator does not publish facts,
-// or if some facts could not be checked. It is an impostor if all facts could be checked, and none of them fits.
+// Result is the identity of a client, with its evidence. The client is unverified if the operator does not publish
+// facts, or if some facts could not be checked. It is an impostor if all facts could be checked, and none of them fits.
 type Result struct {
 	Identity policy.Identity
 	By       string // "address-list" or "reverse-dns"; empty if the client is not verified
