@@ -198,7 +198,7 @@ func TestWhatTakesTooLong(t *testing.T) {
 	if r := (&traffic{shown: v.shown, store: broken{wait: true}, days: 7}).replay(ctx, v.Running.Site, v.Running.Site, v.Now); !r.TooLong || r.Error != "" || r.Days != 7 {
 		t.Errorf("%+v", r)
 	}
-	if r := (&traffic{shown: v.shown, store: broken{}, days: 7}).replay(t.Context(), v.Running.Site, v.Running.Site, v.Now); r.TooLong || r.Error != "the disk is gone" || r.report != nil {
+	if r := (&traffic{shown: v.shown, store: broken{}, days: 7}).replay(t.Context(), v.Running.Site, v.Running.Site, v.Now); r.TooLong || r.Error != "the disk is gone" || r.Requests != 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -223,8 +223,8 @@ func TestReplayOfHostsAndDays(t *testing.T) {
 				t.Fatalf("%s: %+v", name, r)
 			}
 			of[fmt.Sprint(name, days)] = r.Requests
-			if (requestsOf(r.Blocked) > 0) != (name != "none") {
-				t.Errorf("%s, %d days: %d of %d newly blocked", name, days, requestsOf(r.Blocked), r.Requests)
+			if (requestsOf(r.NewlyRefused) > 0) != (name != "none") {
+				t.Errorf("%s, %d days: %d of %d newly blocked", name, days, requestsOf(r.NewlyRefused), r.Requests)
 			}
 		}
 	}

@@ -179,11 +179,11 @@ func (d *healthData) addLists(v *view) {
 	d.DNS = s.DNS
 	owners := v.owners()
 	for _, l := range s.Lists {
-		row := listRow{Of: cmp.Or(owners[l.URL], l.URL), How: "address list", Entries: l.Entries, AsOf: timeOf(l.AsOf), State: "good", Problem: l.Incomplete}
+		row := listRow{Of: cmp.Or(owners[l.URL], l.URL), How: "address list", Entries: l.Entries, AsOf: l.AsOf, State: "good", Problem: l.Incomplete}
 		switch {
 		case l.IsStale():
 			row.State, row.Problem = "stale", cmp.Or(l.Error, l.Old)
-		case l.AsOf == nil:
+		case l.AsOf.IsZero():
 			row.State = "not fetched"
 		case l.Embedded:
 			row.State = "built in"
@@ -191,11 +191,11 @@ func (d *healthData) addLists(v *view) {
 		d.Lists = append(d.Lists, row)
 	}
 	for _, k := range s.Directories {
-		row := listRow{Of: cmp.Or(owners[k.URL], k.URL), How: "signing keys", Entries: k.Keys, AsOf: timeOf(k.Fetched), State: "good"}
+		row := listRow{Of: cmp.Or(owners[k.URL], k.URL), How: "signing keys", Entries: k.Keys, AsOf: k.Fetched, State: "good"}
 		switch {
 		case k.Error != "":
 			row.State, row.Problem = "stale", k.Error
-		case k.Fetched == nil:
+		case k.Fetched.IsZero():
 			row.State = "not fetched"
 		}
 		d.Lists = append(d.Lists, row)
@@ -203,9 +203,6 @@ func (d *healthData) addLists(v *view) {
 	rank := map[string]int{"stale": 0, "good": 1, "built in": 2, "not fetched": 3}
 	slices.SortStableFunc(d.Lists, func(a, b listRow) int { return rank[a.State] - rank[b.State] })
 }
-
-// timeOf returns the time that t points to, or the zero time if t is nil.
-func timeOf(t *time.Time) time.Time { return *cmp.Or(t, new(time.Time)) }
 
 // owners maps the URLs of address lists and key directories to the names of their crawlers.
 func (v *view) owners() map[string]string {

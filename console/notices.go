@@ -123,7 +123,7 @@ func (v *view) policyNotices() (all []notice) {
 				text = sentence(s.UndoCost)
 			}
 			all = append(all, notice{
-				Alert: true, Screen: "published", Since: *s.UndoCostSince, Heading: "The undo may take something away from search engines, or a test of the policy now fails", Text: text,
+				Alert: true, Screen: "published", Since: s.UndoCostSince, Heading: "The undo may take something away from search engines, or a test of the policy now fails", Text: text,
 				Actions: []action{{"See the versions", v.Link("published")}},
 			})
 		}
@@ -135,7 +135,7 @@ func (v *view) policyNotices() (all []notice) {
 			text += "The reason: " + firstLine(s.Error)
 		}
 		all = append(all, notice{
-			Alert: true, Screen: "health", Since: *s.ErrorSince, Heading: "The newest version of the policy is not in use",
+			Alert: true, Screen: "health", Since: s.ErrorSince, Heading: "The newest version of the policy is not in use",
 			Text: text, Actions: []action{{"See the source", v.Link("health", "#", "source")}, {"Correct it in a draft", v.Link("change")}},
 		})
 	}
@@ -250,7 +250,7 @@ func (v *view) listNotices() (all []notice) {
 	stale := s.Stale()
 	var since time.Time
 	if i := slices.IndexFunc(s.Lists, func(l identity.ListStatus) bool { return l.IsStale() }); i >= 0 {
-		since = timeOf(s.Lists[i].ErrorSince)
+		since = s.Lists[i].ErrorSince
 	}
 	if len(stale) > 0 {
 		effect := "no crawler is blocked because of this"
@@ -265,7 +265,7 @@ func (v *view) listNotices() (all []notice) {
 	}
 	if s.DNS != nil && s.DNS.Error != "" {
 		all = append(all, notice{
-			Screen: "health", Since: timeOf(s.DNS.ErrorSince), Heading: "Crawlers cannot be verified by DNS at the moment",
+			Screen: "health", Since: s.DNS.ErrorSince, Heading: "Crawlers cannot be verified by DNS at the moment",
 			Text: "The last lookup failed: " + s.DNS.Error + ". Until a lookup succeeds, crawlers are unverified, but not treated as impostors.",
 		})
 	}

@@ -100,8 +100,8 @@ func (d *changeData) judgeKeeps(v *view) claim.Claim {
 	if d.Returns == source.Earlier {
 		return replay.KeepsBy(d.Losses, false, d.Accept)
 	}
-	if r := d.Replay; r != nil && r.report != nil && !v.Running.first {
-		return r.report.Keeps(0, nil)
+	if r := d.Replay; r != nil && r.Error == "" && !r.TooLong && !v.Running.first {
+		return r.Keeps(0, nil)
 	}
 	return replay.KeepsBy(d.Losses, v.Running.first, nil)
 }

@@ -180,16 +180,7 @@ type asker struct {
 func (a *asker) impostor() bool { return a.identity == policy.Impostor }
 
 // recorded returns the identity in the form used for recorded requests.
-func (a *asker) recorded() activity.Identity {
-	switch a.identity {
-	case policy.Verified:
-		return activity.Verified
-	case policy.Impostor:
-		return activity.Impostor
-	case policy.Unknown:
-	}
-	return activity.Unverified
-}
+func (a *asker) recorded() activity.Identity { return activity.Identity(a.identity.String()) }
 
 // cellVerdict is the policy's decision on one probe.
 type cellVerdict struct {

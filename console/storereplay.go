@@ -17,15 +17,10 @@ import (
 
 // replayed is the effect that a draft would have had on the stored requests.
 type replayed struct {
-	Days             int
-	Requests         int64
-	Notes            []replay.Note         // requests that could not be decided exactly as on the server
-	Blocked, Allowed []replay.CrawlerCount // requests that are newly blocked, and newly allowed
-	Loss             replay.SearchLoss
-	TooLong          bool   // true if the replay took too long
-	Error            string // the error if the requests could not be read
-
-	report *replay.Report // nil if the requests were not read
+	*replay.Report // empty if the requests were not read
+	Days           int
+	TooLong        bool   // true if the replay took too long
+	Error          string // the error if the requests could not be read
 }
 
 const replayTimeout = 8 * time.Second
@@ -47,22 +42,20 @@ func (t *traffic) replay(ctx context.Context, old, draft *site.Site, now time.Ti
 	defer cancel()
 	days := t.days
 	versions, err := t.store.PolicyVersions(ctx, t.policy)
-	var report *replay.Report
+	r := &replayed{Days: days}
 	if err == nil {
-		report, err = replay.Run(ctx, replay.Options{
+		r.Report, err = replay.Run(ctx, replay.Options{
 			New: draft, Old: old, Below: t.below, Hosts: hostsOf(t.hosts), Stored: t.rows(versions), StoreName: "the activity database", Workers: 1,
 			Since: since(now, days), Until: now.Add(time.Hour),
 		})
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return &replayed{Days: days, TooLong: true}
+		return &replayed{Report: new(replay.Report), Days: days, TooLong: true}
 	case err != nil:
-		return &replayed{Days: days, Error: firstLine(err.Error())}
+		return &replayed{Report: new(replay.Report), Days: days, Error: firstLine(err.Error())}
 	}
-	return &replayed{
-		report: report, Days: days, Requests: report.Requests, Notes: report.NotReplayed, Loss: report.SearchLoss, Blocked: report.NewlyRefused, Allowed: report.NewlyAllowed,
-	}
+	return r
 }
 
 // hostsOf converts names to hosts. It returns nil if names is nil.

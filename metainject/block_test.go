@@ -36,7 +36,7 @@ func TestLongZstdBlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	rw := Wrap(w, httptest.NewRequest(http.MethodGet, "/", nil), Options{Set: NewSet([]Element{{Name: Everyone, Rules: robotsrule.Of("noindex")}}, nil)})
+	rw := Wrap(w, httptest.NewRequest(http.MethodGet, "/", nil), Options{Set: NewSet([]Element{{Name: Everyone, Rules: robotsrule.Of("noindex")}}, nil, 0)})
 	defer rw.Release()
 	rw.Header().Set("Content-Type", "text/html")
 	rw.Header().Set("Content-Encoding", "zstd")

@@ -53,12 +53,8 @@ type Set struct {
 }
 
 type prepared struct {
-	name        string // in the spelling of the policy
-	lower       string
-	rules       robotsrule.Set
-	content     string
-	combine     func(theirs string) string
-	silent      bool
+	Element
+	lower       string // Name in lower case
 	html, xhtml string
 }
 
@@ -69,26 +65,22 @@ type prepared struct {
 // tokens lists the product tokens, in lower case, of crawlers that obey meta tags with their names. It may be nil.
 // NewSet keeps the map, so the caller must not change it. A page's meta tags are recognized if their name is in
 // tokens or in elements, is Everyone, or is yandex.
-func NewSet(elements []Element, tokens map[string]struct{}) *Set {
-	return NewLiftingSet(elements, tokens, 0)
-}
-
-// NewLiftingSet is like NewSet, but in mode Merge the set also removes the restrictions in lift from the elements
-// of a page.
-func NewLiftingSet(elements []Element, tokens map[string]struct{}, lift robotsrule.Lift) *Set {
+//
+// In mode Merge, the set also removes the restrictions in lift from the elements of a page.
+func NewSet(elements []Element, tokens map[string]struct{}, lift robotsrule.Lift) *Set {
 	s := &Set{tokens: tokens, lift: lift}
 	for _, e := range elements {
-		p := prepared{name: e.Name, lower: ascii.Lower(e.Name), rules: e.Rules, content: e.Content, combine: e.Combine, silent: e.Silent}
+		p := prepared{Element: e, lower: ascii.Lower(e.Name)}
 		if e.Rules.IsEmpty() && e.Content == "" || !isName(e.Name) {
 			continue
 		}
 		if q := s.find(p.lower); q != nil {
-			q.rules = q.rules.Union(e.Rules)
+			q.Rules = q.Rules.Union(e.Rules)
 			continue
 		}
 		s.elements = append(s.elements, p)
 	}
-	if e := s.find(Everyone); e != nil && e.rules.Has("indexifembedded") {
+	if e := s.find(Everyone); e != nil && e.Rules.Has("indexifembedded") {
 		if without := s.withoutEmbedding(); s.refuses() {
 			s.elements = without
 		} else {
@@ -100,13 +92,13 @@ func NewLiftingSet(elements []Element, tokens map[string]struct{}, lift robotsru
 
 // refuses reports whether at least one element for a single crawler contains noindex without indexifembedded.
 func (s *Set) refuses() bool {
-	return slices.ContainsFunc(s.elements, func(p prepared) bool { return p.lower != Everyone && p.rules.PlainNoindex() })
+	return slices.ContainsFunc(s.elements, func(p prepared) bool { return p.lower != Everyone && p.Rules.PlainNoindex() })
 }
 
 func (s *Set) withoutEmbedding() []prepared {
 	elements := slices.Clone(s.elements)
 	for i := range elements {
-		elements[i].rules = elements[i].rules.WithoutEmbedding()
+		elements[i].Rules = elements[i].Rules.WithoutEmbedding()
 	}
 	return elements
 }
@@ -116,21 +108,21 @@ func (s *Set) prepare() *Set {
 	sum := fnv.New32a()
 	for i := range s.elements {
 		p := &s.elements[i]
-		s.robots = s.robots || !p.rules.IsEmpty()
-		value := p.content
+		s.robots = s.robots || !p.Rules.IsEmpty()
+		value := p.Content
 		if value == "" {
-			value = p.rules.Meta()
+			value = p.Rules.Meta()
 		}
 		value = html.EscapeString(value)
-		p.html, p.xhtml = renderValue(p.name, value, false), renderValue(p.name, value, true)
-		if p.silent {
+		p.html, p.xhtml = renderValue(p.Name, value, false), renderValue(p.Name, value, true)
+		if p.Silent {
 			sum.Write([]byte(p.html))
 			continue
 		}
 		s.html = append(s.html, p.html...)
 		s.xhtml = append(s.xhtml, p.xhtml...)
 		if p.lower == Everyone {
-			s.everyone = p.rules
+			s.everyone = p.Rules
 		}
 	}
 	sum.Write(s.html)
@@ -216,10 +208,10 @@ func (s *Set) combined(audience, content string, element *prepared, mode Mode) *
 		}
 	}
 	c := &combination{}
-	if element != nil && element.content != "" {
-		value := element.content
-		if mode != Replace && element.combine != nil {
-			value = element.combine(content)
+	if element != nil && element.Content != "" {
+		value := element.Content
+		if mode != Replace && element.Combine != nil {
+			value = element.Combine(content)
 		}
 		c.keep, c.value = value == content, html.EscapeString(value)
 	} else {

@@ -14,7 +14,7 @@ import (
 
 // A page gets the policy's element where its head begins, while it is streamed.
 func ExampleWrap() {
-	set := metainject.NewSet([]metainject.Element{{Name: metainject.Everyone, Rules: robotsrule.Of("noindex")}}, nil)
+	set := metainject.NewSet([]metainject.Element{{Name: metainject.Everyone, Rules: robotsrule.Of("noindex")}}, nil, 0)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rw := metainject.Wrap(w, r, metainject.Options{Set: set})
 		defer rw.Release()

@@ -99,12 +99,12 @@ func TestHead(t *testing.T) {
 // removed, because the policy has nothing to replace them with.
 func TestReplaceLeavesWhatThePolicyDoesNotMention(t *testing.T) {
 	reservation := Element{Name: "tdm-reservation", Content: "0", Combine: func(theirs string) string { return theirs }}
-	set := NewSet([]Element{reservation}, testTokens)
+	set := NewSet([]Element{reservation}, testTokens, 0)
 	page := `<html><head><meta name=robots content="noindex"><meta name=tdm-reservation content="1">`
 	if got, _, _ := rewriteHead([]byte(page), set, Replace, false, false, nil); string(got) != page {
 		t.Errorf("%s", got)
 	}
-	both := NewSet([]Element{{Name: Everyone, Rules: robotsrule.Parse("nosnippet")}, reservation}, testTokens)
+	both := NewSet([]Element{{Name: Everyone, Rules: robotsrule.Parse("nosnippet")}, reservation}, testTokens, 0)
 	want := `<html><head><meta name=robots content="nosnippet"><meta name=tdm-reservation content="0">`
 	if got, _, _ := rewriteHead([]byte(page), both, Replace, false, false, nil); string(got) != want {
 		t.Errorf("%s", got)
@@ -116,7 +116,7 @@ func TestNewSet(t *testing.T) {
 	if got, want := set.HTML(), `<meta name="robots" content="noindex, nosnippet"><meta name="q&#34;&lt;" content="noai">`; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	if !NewSet(nil, nil).IsEmpty() || !(*Set)(nil).IsEmpty() || set.IsEmpty() {
+	if !NewSet(nil, nil, 0).IsEmpty() || !(*Set)(nil).IsEmpty() || set.IsEmpty() {
 		t.Error("IsEmpty")
 	}
 }

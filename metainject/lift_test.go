@@ -37,7 +37,7 @@ func TestLiftedElements(t *testing.T) {
 		if tt.ours != "" {
 			elements = []Element{{Name: Everyone, Rules: robotsrule.Parse(tt.ours)}}
 		}
-		set := NewLiftingSet(elements, tokens, tt.lift)
+		set := NewSet(elements, tokens, tt.lift)
 		page := func(head string) string {
 			return "<!doctype html><html><head><title>t</title>" + head + "</head><body>b</body></html>"
 		}
@@ -46,11 +46,11 @@ func TestLiftedElements(t *testing.T) {
 			t.Errorf("%s with %q, lifting %d: %s, want %s", tt.head, tt.ours, tt.lift, out, tt.want)
 		}
 	}
-	if a, b := NewLiftingSet(nil, nil, index), NewSet(nil, nil); a.IsEmpty() || !b.IsEmpty() || a.mark == b.mark {
+	if a, b := NewSet(nil, nil, index), NewSet(nil, nil, 0); a.IsEmpty() || !b.IsEmpty() || a.mark == b.mark {
 		t.Errorf("a set that lifts: empty %v, mark %q and %q", a.IsEmpty(), a.mark, b.mark)
 	}
 	const xml = `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body/></html>`
-	if out, _, _ := rewriteHead([]byte(xml), NewLiftingSet(nil, nil, index), Merge, true, false, nil); string(out) != xml {
+	if out, _, _ := rewriteHead([]byte(xml), NewSet(nil, nil, index), Merge, true, false, nil); string(out) != xml {
 		t.Errorf("a page without a head becomes %s", out)
 	}
 }

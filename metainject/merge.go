@@ -134,7 +134,7 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 	}
 	for i := range m.set.elements {
 		p := &m.set.elements[i]
-		if p.silent || slices.ContainsFunc(metas, func(f headscan.Meta) bool { return f.Audience == p.lower }) {
+		if p.Silent || slices.ContainsFunc(metas, func(f headscan.Meta) bool { return f.Audience == p.lower }) {
 			continue
 		}
 		if m.XML() {
@@ -175,7 +175,7 @@ func (m *merger) mergeAudience(es []edit, first int) []edit {
 	content, count := m.contents(first)
 	element, name := m.set.find(f.Audience), f.Audience
 	if element != nil {
-		name = element.name
+		name = element.Name
 	}
 	c := m.set.combined(f.Audience, content, element, m.mode)
 	switch {
@@ -252,11 +252,11 @@ func combine(have robotsrule.Set, content string, element *prepared, denied robo
 		if element == nil {
 			return robotsrule.Set{}, false
 		}
-		return element.rules, have.Equal(element.rules) && robotsrule.IsCanonical(content) && !permits(content, have, have)
+		return element.Rules, have.Equal(element.Rules) && robotsrule.IsCanonical(content) && !permits(content, have, have)
 	}
 	want = have
 	if element != nil {
-		want = want.Union(element.rules)
+		want = want.Union(element.Rules)
 	}
 	if all := want.Union(denied); permits(content, have, all) || want.Has("indexifembedded") && all.PlainNoindex() {
 		if !want.Has("indexifembedded") {

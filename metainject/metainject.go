@@ -141,7 +141,7 @@ var oddNoindex = regexp.MustCompile(`(?i)(?:^|[^a-z0-9_-])(?:noindex|none)(?:[^a
 // element has another purpose, for example to hold the key of a service. It returns true for every content with a
 // noindex, even if the spelling is invalid.
 func (s *Set) Speaks(audience, content string) bool {
-	if e := s.find(audience); e != nil && e.content != "" {
+	if e := s.find(audience); e != nil && e.Content != "" {
 		return content != ""
 	}
 	return robotsrule.HasRule(content) || oddNoindex.MatchString(content)
@@ -155,7 +155,7 @@ func (s *Set) deniedTo(audience string) robotsrule.Set {
 		p := &s.elements[i]
 		if audience == yandex && strings.HasPrefix(p.lower, yandex) || audience == "msnbot" && p.lower == "bingbot" ||
 			audience == "googlebot-news" && p.lower == "googlebot" {
-			rules = rules.Union(p.rules)
+			rules = rules.Union(p.Rules)
 		}
 	}
 	return rules

@@ -103,7 +103,7 @@ func TestMisreadWords(t *testing.T) {
 
 // The names of meta tags that engines document are recognized in upper and lower case.
 func TestDocumentedNames(t *testing.T) {
-	set := NewSet([]Element{{Name: Everyone, Rules: testSet(t, "robots=noindex").everyone}}, map[string]struct{}{"googlebot": {}, "googlebot-news": {}})
+	set := NewSet([]Element{{Name: Everyone, Rules: testSet(t, "robots=noindex").everyone}}, map[string]struct{}{"googlebot": {}, "googlebot-news": {}}, 0)
 	for _, name := range []string{"googlebot", "yandex", "Yandex", "GoogleBot-News"} {
 		page := `<!DOCTYPE html><head><meta name="` + name + `" content="all"></head>`
 		got, _, _ := rewriteHead([]byte(page), set, Merge, false, false, nil)

@@ -30,7 +30,7 @@ func testSet(t testing.TB, elements ...string) *Set {
 		}
 		list = append(list, Element{Name: name, Rules: robotsrule.Parse(rules)})
 	}
-	return NewSet(list, testTokens)
+	return NewSet(list, testTokens, 0)
 }
 
 // rewriteHead changes a complete page in memory. cut returns the sizes of the chunks; if it is nil, there is one chunk.
@@ -210,7 +210,7 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool, ends int
 		el := set.find(a)
 		name := a
 		if el != nil {
-			name = el.name
+			name = el.Name
 		}
 		want, keep := combine(robotsrule.Parse(joined), joined, el, set.deniedTo(a), mode)
 		if keep && (el == nil || len(g) == 1 && g[0].carrier && !g[0].shaded) {
@@ -244,7 +244,7 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool, ends int
 	}
 	for _, e := range set.elements {
 		if groups[e.lower] == nil {
-			fresh = append(fresh, metaNode(e.name, e.rules.Meta()))
+			fresh = append(fresh, metaNode(e.Name, e.Rules.Meta()))
 		}
 	}
 	for _, n := range fresh {

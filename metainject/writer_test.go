@@ -58,7 +58,7 @@ func wrapped(t testing.TB, r *recorder, o Options) *ResponseWriter {
 }
 
 func TestWithoutElements(t *testing.T) {
-	for _, o := range []Options{{}, {Set: NewSet(nil, nil)}, {Set: testSet(t, "robots=noindex"), Mode: Off}} {
+	for _, o := range []Options{{}, {Set: NewSet(nil, nil, 0)}, {Set: testSet(t, "robots=noindex"), Mode: Off}} {
 		r, hook := newRecorder(), new(hookCount)
 		o.Header = hook
 		rw := wrapped(t, r, o)

@@ -246,7 +246,7 @@ func (ps *pages) elements(members []robotstag.Member, declared []Declared, lift 
 	if len(all) == 0 && lift == 0 {
 		return nil
 	}
-	return metainject.NewLiftingSet(all, ps.tokens, lift)
+	return metainject.NewSet(all, ps.tokens, lift)
 }
 
 // usage returns the preferences that every page starts with, before the decisions about its usages are added. They

@@ -83,8 +83,8 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 		t.Error("an invalid policy was published")
 	}
 	s.holds(t, fakePolicy)
-	if history, err := d.History(t.Context()); err != nil || len(history) != 1 {
-		t.Errorf("%d versions in the history, %v; want the first one", len(history), err)
+	if st, err := d.Standing(t.Context()); err != nil || len(st.History) != 1 {
+		t.Errorf("%v, %v; want one version in the history", st, err)
 	}
 	g.answers(nil)
 	o, err := d.Publish(t.Context(), Change{Replaces: sumOf([]byte(fakePolicy)), Text: fakePolicy + "# good\n", Signed: Signed{By: "alice", Note: "note"}})
@@ -356,7 +356,7 @@ func TestPublishToABrokenStorage(t *testing.T) {
 				if _, err := d.Publish(t.Context(), Change{Replaces: sumOf([]byte(fakePolicy)), Text: fakePolicy + "# b\n"}); err == nil || !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), name) {
 					t.Errorf("published: %v", err)
 				}
-				if _, err := d.History(t.Context()); err == nil || !strings.Contains(err.Error(), name) {
+				if _, err := d.Standing(t.Context()); err == nil || !strings.Contains(err.Error(), name) {
 					t.Errorf("a history: %v", err)
 				}
 				close(never)

@@ -262,7 +262,7 @@ func (p *Published) servedAt(marks []servedMark) time.Time {
 	return time.Time{}
 }
 
-// Standing reads the storage of the policy. It returns an error if the source is not a storage, because other
+// Standing reads the storage of the policy. If the source is not a storage, it returns an empty Standing, because other
 // sources have no history.
 func (d *Document) Standing(ctx context.Context) (*Standing, error) {
 	s := d.stored()
@@ -270,14 +270,4 @@ func (d *Document) Standing(ctx context.Context) (*Standing, error) {
 		return new(Standing), nil
 	}
 	return within(ctx, readTimeout, "reading the history", s.standing)
-}
-
-// History lists the versions of the policy, newest first. They include texts that were in the storage without being
-// published.
-func (d *Document) History(ctx context.Context) (History, error) {
-	st, err := d.Standing(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return st.History, nil
 }

@@ -38,18 +38,18 @@ type Status struct {
 	Rules    int                    `json:"rules"`
 	Warnings policyfile.Diagnostics `json:"warnings"`
 	// Error is the reason why the source's present state is not served. It is absent if that state is served.
-	Error      string     `json:"error,omitempty"`
-	ErrorSince *time.Time `json:"error_since,omitempty"`
+	Error      string    `json:"error,omitempty"`
+	ErrorSince time.Time `json:"error_since,omitzero"`
 	// UndoCost describes what search engines lose because of the served undo. It is absent if they lose nothing.
-	UndoCost      string     `json:"undo_cost,omitempty"`
-	UndoCostSince *time.Time `json:"undo_cost_since,omitempty"`
-	Before        string     `json:"before_sha256,omitempty"` // SHA-256 of the version served before, if known
-	Checked       time.Time  `json:"checked"`                 // time when the source was last read
-	Reload        string     `json:"reload"`                  // time between checks of the source, or off
-	Sites         int        `json:"sites"`                   // number of handlers that use the policy
-	Watching      int        `json:"watching"`
-	Older         []string   `json:"older_sha256,omitempty"` // versions that handlers with reload off still serve
-	Reloads       Counts     `json:"reloads"`
+	UndoCost      string    `json:"undo_cost,omitempty"`
+	UndoCostSince time.Time `json:"undo_cost_since,omitzero"`
+	Before        string    `json:"before_sha256,omitempty"` // SHA-256 of the version served before, if known
+	Checked       time.Time `json:"checked"`                 // time when the source was last read
+	Reload        string    `json:"reload"`                  // time between checks of the source, or off
+	Sites         int       `json:"sites"`                   // number of handlers that use the policy
+	Watching      int       `json:"watching"`
+	Older         []string  `json:"older_sha256,omitempty"` // versions that handlers with reload off still serve
+	Reloads       Counts    `json:"reloads"`
 }
 
 // Status returns the present state of the document.
@@ -60,17 +60,13 @@ func (d *Document) Status() Status {
 	s := Status{
 		Policy: d.Name, SHA256: now.SHA256, Since: now.Since.UTC(), Rules: len(now.Site.File.Spec.Rules), Warnings: now.Warnings,
 		Checked: d.checked.UTC(), Reload: intervalText(d.interval()), Sites: len(d.all), Reloads: d.counts.counts(),
+		UndoCost: d.cost, UndoCostSince: d.costSince.UTC(),
 	}
 	if s.Warnings == nil {
 		s.Warnings = policyfile.Diagnostics{}
 	}
 	if d.err != nil {
-		since := d.errSince.UTC()
-		s.Error, s.ErrorSince = d.err.Error(), &since
-	}
-	if d.cost != "" {
-		since := d.costSince.UTC()
-		s.UndoCost, s.UndoCostSince = d.cost, &since
+		s.Error, s.ErrorSince = d.err.Error(), d.errSince.UTC()
 	}
 	s.Before = d.previous
 	for _, u := range d.all {

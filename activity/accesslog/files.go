@@ -114,7 +114,7 @@ func (r Reading) Read(ctx context.Context, files []string, handle func(worker in
 			break
 		}
 		if damage != nil {
-			result.Gaps = append(result.Gaps, Gap{GapArchive, name, 0, "request", "in the missing part of a compressed file", damage.Error()})
+			result.lacks(GapArchive, name, 0, "request", "in the missing part of a compressed file", damage.Error())
 		}
 	}
 	close(chunks)

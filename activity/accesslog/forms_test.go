@@ -344,10 +344,8 @@ func TestGaps(t *testing.T) {
 			n += k
 		}
 		for _, g := range res.Gaps {
-			gaps += g.String() + "\n"
-		}
-		for i, g := range res.Coverage().Gaps {
-			if g.Name == "" || g.Close == "" || g.What != res.Gaps[i].String() {
+			gaps += g.What + "\n"
+			if g.Name == "" || g.Close == "" {
 				t.Errorf("%s: %+v", c.name, g)
 			}
 		}

@@ -17,10 +17,10 @@ type Result struct {
 	Lines int64 // all lines except empty ones and comments
 	Other int64 // valid lines without a request: from other loggers, or about clients that did not send HTTP
 	Bad   int64 // lines that could not be read
-	Gaps  []Gap
+	Gaps  []claim.Gap
 }
 
-// The names of the gaps that Result.Coverage reports.
+// The names of the gaps of a Result.
 const (
 	GapLines      = "unreadable-lines"   // lines that are cut off or in another format
 	GapArchive    = "incomplete-archive" // a compressed file that ends early
@@ -34,35 +34,17 @@ var closes = map[string]string{
 	GapUserAgents: "add the User-Agent to the server's log, for example with the format combined",
 }
 
-// Coverage returns the number of lines read, and the gaps of the logs.
-func (r *Result) Coverage() claim.Coverage {
-	c := claim.Coverage{Items: r.Lines - r.Other - r.Bad}
-	for _, g := range r.Gaps {
-		c.Gaps = append(c.Gaps, claim.Gap{Name: g.Name, What: g.String(), Close: closes[g.Name], Count: g.N})
+// lacks adds a gap to the result. n is the number of missing items, or 0 if it is not known. unit is their name, line or
+// request. what has the words after them, as in "3 lines that could not be read".
+func (r *Result) lacks(name, file string, n int64, unit, what, why string) {
+	of := "an unknown number of " + unit + "s"
+	if n > 0 {
+		of = english.Number(n) + " " + unit + "s"
 	}
-	return c
-}
-
-// Gap describes data that is missing in the logs.
-type Gap struct {
-	Name string `json:"-"` // identifies the gap; users can accept the gap by this name
-	File string `json:"file"`
-	N    int64  `json:"count,omitempty"` // 0 if not known
-	Unit string `json:"unit"`            // line or request
-	What string `json:"what"`            // the words after the number in "3 lines that could not be read"
-	Why  string `json:"why"`
-}
-
-// String returns the gap as a sentence without the full stop.
-func (g Gap) String() string {
-	of := "an unknown number of " + g.Unit + "s"
-	if g.N > 0 {
-		of = english.Number(g.N) + " " + g.Unit + "s"
+	if n == 1 {
+		of = "1 " + unit
 	}
-	if g.N == 1 {
-		of = "1 " + g.Unit
-	}
-	return of + " " + g.What + ", in " + g.File + ": " + g.Why
+	r.Gaps = append(r.Gaps, claim.Gap{Name: name, Count: n, What: of + " " + what + ", in " + file + ": " + why, Close: closes[name]})
 }
 
 // kind is the type of a line that does not contain a request.
@@ -170,13 +152,13 @@ func (r *Result) file(name string, c *count) error {
 		return fmt.Errorf("%s: %w", name, refusal(&c.first[noRequest]))
 	}
 	if first != nil {
-		r.Gaps = append(r.Gaps, Gap{GapLines, name, unread, "line", "that could not be read", fmt.Sprintf("the first of them (%s) is %s", first.why, first.shown())})
+		r.lacks(GapLines, name, unread, "line", "that could not be read", fmt.Sprintf("the first of them (%s) is %s", first.why, first.shown()))
 	}
 	switch {
 	case c.read > 0 && c.named == 0:
-		r.Gaps = append(r.Gaps, Gap{GapUserAgents, name, c.read, "request", "without a User-Agent", "no line of the log has a User-Agent, so the crawlers in it are unknown"})
+		r.lacks(GapUserAgents, name, c.read, "request", "without a User-Agent", "no line of the log has a User-Agent, so the crawlers in it are unknown")
 	case c.agentless > 0:
-		r.Gaps = append(r.Gaps, Gap{GapUserAgents, name, c.agentless, "request", "without a User-Agent", "other lines of the log have a User-Agent, so these lines are cut off or in another format"})
+		r.lacks(GapUserAgents, name, c.agentless, "request", "without a User-Agent", "other lines of the log have a User-Agent, so these lines are cut off or in another format")
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ const maxAhead = time.Hour
 
 // coverage returns the period and the number of requests that the traffic covers, and the gaps in it.
 func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
-	c := claim.Unite(read.Coverage(), t.stored)
+	c := claim.Unite(claim.Coverage{Gaps: read.Gaps}, t.stored)
 	c.Items, c.From, c.To = t.requests, t.first, t.last // only requests within the selected period
 	verifiable := t.verifiable()
 	for u, n := range t.unsaid {

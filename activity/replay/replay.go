@@ -115,7 +115,17 @@ type identityKey struct {
 type identity struct {
 	policy.Identity
 	liveOnly bool // the operator publishes a proof that can only be checked while the request is served
-	unproven bool // the identity could not have been verified
+	unproven bool // if the client is unverified, reports whether the identity could not have been verified
+}
+
+// recorded returns the identity that a server recorded. ok is false if the text is not an identity.
+func recorded(text string) (_ identity, ok bool) {
+	for _, i := range []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified} {
+		if text == i.String() {
+			return identity{Identity: i, unproven: true}, true
+		}
+	}
+	return identity{unproven: true}, false
 }
 
 func newIdentifier(sites ...*site.Site) *identifier {
@@ -134,13 +144,8 @@ const maxIdentities = 100_000
 // the policy of s. addr is the client's address; it is not valid if the record does not have an address.
 func (i *identifier) identify(r *accesslog.Record, addr netip.Addr, c *client, s *site.Site, id policy.CrawlerID) identity {
 	if len(r.Identity) > 0 && (len(r.Crawler) == 0 || s.Policy.Crawler(string(r.Crawler)) == id) {
-		switch string(r.Identity) {
-		case "unverified":
-			return identity{unproven: true}
-		case "verified":
-			return identity{Identity: policy.Verified}
-		case "impostor":
-			return identity{Identity: policy.Impostor}
+		if found, ok := recorded(string(r.Identity)); ok {
+			return found
 		}
 	}
 	// Such an address belongs at best to a proxy.
@@ -172,11 +177,11 @@ func (i *identifier) ask(k identityKey) identity {
 	r := i.verifier.Check(ended, crawlers.Verification{AddressLists: facts.AddressLists}, k.addr)
 	unproven := len(facts.AddressLists) == 0 || i.day.After(verify.Expires(verify.SnapshotDate()))
 	switch {
-	case r.Status == verify.Verified:
+	case r.Identity == policy.Verified:
 		return identity{Identity: policy.Verified}
 	case live: // an address list alone does not show that the client is an impostor
 		return identity{liveOnly: true, unproven: unproven}
-	case r.Status == verify.Impostor && !k.preview:
+	case r.Identity == policy.Impostor && !k.preview:
 		return identity{Identity: policy.Impostor}
 	}
 	return identity{unproven: unproven}

@@ -276,14 +276,7 @@ func (w *worker) visits(v *activity.Totals) {
 	t.span(v.Start)
 	t.requests += v.Requests
 	c := w.stored(v.Crawler)
-	stored := identity{unproven: true}
-	switch v.Identity {
-	case activity.Verified:
-		stored.Identity = policy.Verified
-	case activity.Impostor:
-		stored.Identity = policy.Impostor
-	case activity.Unverified, activity.Audit: // an activity database does not return requests of audits
-	}
+	stored, _ := recorded(string(v.Identity)) // an activity database does not return requests of audits
 	if v.Path == activity.OtherPath {
 		t.other += v.Requests
 		if w.options.losses().Of(v.Crawler, v.Host) {

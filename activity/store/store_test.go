@@ -149,9 +149,7 @@ func TestTotalsAgainstModel(t *testing.T) {
 		checkTotals(t, rnd, r, visits)
 		checkEachRow(t, r, visits)
 		if fleet != nil {
-			one := *fleet
-			one.Node = node
-			checkTotals(t, rnd, &one, visits)
+			checkTotals(t, rnd, NewFleetReader(fleet.client, node), visits)
 		}
 		all = append(all, visits...)
 	}

@@ -11,7 +11,7 @@ import (
 
 // IsStale reports whether the list is too old or soon will be, or whether its last fetch failed.
 func (l *ListStatus) IsStale() bool {
-	return l.Old != "" || l.Refreshed && (l.Error != "" || !l.Fresh && l.AsOf != nil)
+	return l.Old != "" || l.Refreshed && (l.Error != "" || !l.Fresh && !l.AsOf.IsZero())
 }
 
 // Stale returns the URLs of the stale lists (see [ListStatus.IsStale]), and of the key directories whose last fetch
@@ -52,10 +52,10 @@ var listsCurrent = claim.Register("lists-current", func(s listsSubject) claim.Fi
 func (s *Status) ListsCurrent() claim.Claim {
 	subject, used := listsSubject{Stale: len(s.Stale())}, 0
 	for i := range s.Lists {
-		used += map[bool]int{true: 1}[s.Lists[i].AsOf != nil || s.Lists[i].IsStale()]
+		used += map[bool]int{true: 1}[!s.Lists[i].AsOf.IsZero() || s.Lists[i].IsStale()]
 	}
 	for i := range s.Directories {
-		used += map[bool]int{true: 1}[s.Directories[i].Fetched != nil || s.Directories[i].Error != ""]
+		used += map[bool]int{true: 1}[!s.Directories[i].Fetched.IsZero() || s.Directories[i].Error != ""]
 	}
 	if used > 0 {
 		subject.Used = claim.Read(used, claim.Coverage{})

@@ -68,11 +68,11 @@ func explain(e *engine, facts crawlers.Verification, addr netip.Addr) (policy.Id
 	facts, all := e.methods.askable(facts)
 	result, lists := e.verifier.Check(canceledCtx, facts, addr), e.lists.Status()
 	switch {
-	case result.Status == verify.Verified && result.By == "address-list":
+	case result.Identity == policy.Verified && result.By == "address-list":
 		return policy.Verified, fmt.Sprintf("%s is on the list %s%s", addr, result.Evidence, asOf(result.Evidence, lists))
-	case result.Status == verify.Verified:
+	case result.Identity == policy.Verified:
 		return policy.Verified, fmt.Sprintf("%s resolves to %s, which resolves back to it", addr, result.Evidence)
-	case result.Status == verify.Impostor && all:
+	case result.Identity == policy.Impostor && all:
 		return policy.Impostor, fmt.Sprintf("%s is not among the addresses that the operator publishes", addr)
 	case len(facts.AddressLists) == 0 && len(facts.ReverseDNS) == 0:
 		return policy.Unknown, fmt.Sprintf("the operator does not publish anything that lets this server verify %s", addr)

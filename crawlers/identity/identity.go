@@ -186,16 +186,11 @@ func (v *Verifier) identify(r Request, addr netip.Addr, id *crawlers.Identities,
 		return policy.Unknown, proof{}
 	}
 	asked, all := v.methods.askable(facts)
-	switch result := e.verifier.Check(canceledCtx, asked, addr); result.Status {
-	case verify.Verified:
-		return policy.Verified, proof{result.By, result.Evidence}
-	case verify.Impostor:
-		if all && !undecided && !crawlers.OnDevicePreview(r.Header["User-Agent"]) {
-			return policy.Impostor, proof{}
-		}
-	case verify.Unknown:
+	result := e.verifier.Check(canceledCtx, asked, addr)
+	if result.Identity == policy.Impostor && (!all || undecided || crawlers.OnDevicePreview(r.Header["User-Agent"])) {
+		return policy.Unknown, proof{}
 	}
-	return policy.Unknown, proof{}
+	return result.Identity, proof{result.By, result.Evidence}
 }
 
 // proven holds the sender of a request, if a signature or an address proves the sender's identity independently of the

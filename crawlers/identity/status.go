@@ -22,18 +22,18 @@ type Status struct {
 
 // ListStatus is the state of an address list.
 type ListStatus struct {
-	URL       string     `json:"url"`
-	Entries   int        `json:"entries"`
-	Embedded  bool       `json:"embedded"`        // true for a list that is part of the program
-	Refreshed bool       `json:"refreshed"`       // true if the list is fetched
-	AsOf      *time.Time `json:"as_of,omitempty"` // absent if there is no list
-	Age       string     `json:"age,omitempty"`
-	Fresh     bool       `json:"fresh"` // true while the list is recent enough to detect impostors
+	URL       string    `json:"url"`
+	Entries   int       `json:"entries"`
+	Embedded  bool      `json:"embedded"`       // true for a list that is part of the program
+	Refreshed bool      `json:"refreshed"`      // true if the list is fetched
+	AsOf      time.Time `json:"as_of,omitzero"` // absent if there is no list
+	Age       string    `json:"age,omitempty"`
+	Fresh     bool      `json:"fresh"` // true while the list is recent enough to detect impostors
 	// says what the list can no longer prove because of its age, or will soon no longer be able to prove
-	Old        string     `json:"old,omitempty"`
-	Incomplete string     `json:"incomplete,omitempty"` // the reason why the list does not detect impostors even if it is fresh
-	Error      string     `json:"error,omitempty"`      // the error of the last fetch
-	ErrorSince *time.Time `json:"error_since,omitempty"`
+	Old        string    `json:"old,omitempty"`
+	Incomplete string    `json:"incomplete,omitempty"` // the reason why the list does not detect impostors even if it is fresh
+	Error      string    `json:"error,omitempty"`      // the error of the last fetch
+	ErrorSince time.Time `json:"error_since,omitzero"`
 }
 
 // DirectoryStatus is the state of a key directory.
@@ -41,18 +41,18 @@ type DirectoryStatus struct {
 	URL        string          `json:"url"`
 	Keys       int             `json:"keys"`
 	Card       webbotauth.Card `json:"card,omitzero"` // the signer's description of itself, unverified
-	Fetched    *time.Time      `json:"fetched,omitempty"`
+	Fetched    time.Time       `json:"fetched,omitzero"`
 	Age        string          `json:"age,omitempty"`
 	Error      string          `json:"error,omitempty"`
-	ErrorSince *time.Time      `json:"error_since,omitempty"`
+	ErrorSince time.Time       `json:"error_since,omitzero"`
 }
 
 // DNSStatus is the state of the DNS resolver.
 type DNSStatus struct {
-	Lookups    uint64     `json:"lookups"`
-	Failures   uint64     `json:"failures"`
-	Error      string     `json:"error,omitempty"` // absent if the last lookup succeeded
-	ErrorSince *time.Time `json:"error_since,omitempty"`
+	Lookups    uint64    `json:"lookups"`
+	Failures   uint64    `json:"failures"`
+	Error      string    `json:"error,omitempty"` // absent if the last lookup succeeded
+	ErrorSince time.Time `json:"error_since,omitzero"`
 }
 
 // CurrentStatus returns the state of the data for verification in all engines in use.
@@ -60,16 +60,15 @@ func CurrentStatus() Status {
 	inUse, now := engines.All(), time.Now()
 	s := Status{Lists: []ListStatus{}, Directories: []DirectoryStatus{}}
 	for _, l := range listsOf(inUse) {
-		status := ListStatus{URL: l.URL, Entries: l.Prefixes, Embedded: l.Snapshot, Refreshed: l.refreshed, Fresh: l.Fresh, Old: l.Old(now), Incomplete: l.Incomplete}
-		status.AsOf, status.Age = timeAndAge(l.Date, now)
-		status.Error, status.ErrorSince = errorAndTime(l.Err, l.Failing)
-		s.Lists = append(s.Lists, status)
+		s.Lists = append(s.Lists, ListStatus{
+			URL: l.URL, Entries: l.Prefixes, Embedded: l.Snapshot, Refreshed: l.refreshed, AsOf: l.Date.UTC(), Age: age(l.Date, now),
+			Fresh: l.Fresh, Old: l.Old(now), Incomplete: l.Incomplete, Error: text(l.Err), ErrorSince: l.Failing.UTC(),
+		})
 	}
 	for _, d := range directoriesOf(inUse) {
-		status := DirectoryStatus{URL: d.URL, Keys: d.Keys, Card: d.Card}
-		status.Fetched, status.Age = timeAndAge(d.Date, now)
-		status.Error, status.ErrorSince = errorAndTime(d.Err, d.Failing)
-		s.Directories = append(s.Directories, status)
+		s.Directories = append(s.Directories, DirectoryStatus{
+			URL: d.URL, Keys: d.Keys, Card: d.Card, Fetched: d.Date.UTC(), Age: age(d.Date, now), Error: text(d.Err), ErrorSince: d.Failing.UTC(),
+		})
 	}
 	for _, e := range inUse {
 		m := &s.Methods
@@ -96,24 +95,24 @@ func (s *Status) addDNS(d dnsState) {
 	s.DNS.Lookups += d.lookups
 	s.DNS.Failures += d.failures
 	if d.err != nil {
-		s.DNS.Error, s.DNS.ErrorSince = errorAndTime(d.err, d.since)
+		s.DNS.Error, s.DNS.ErrorSince = d.err.Error(), d.since.UTC()
 	}
 }
 
-func timeAndAge(t, now time.Time) (*time.Time, string) {
+// age returns the time since t, or "" if t is zero.
+func age(t, now time.Time) string {
 	if t.IsZero() {
-		return nil, ""
+		return ""
 	}
-	utc := t.UTC()
-	return &utc, now.Sub(t).Round(time.Second).String()
+	return now.Sub(t).Round(time.Second).String()
 }
 
-func errorAndTime(err error, at time.Time) (string, *time.Time) {
+// text returns the text of an error, or "" if err is nil.
+func text(err error) string {
 	if err == nil {
-		return "", nil
+		return ""
 	}
-	utc := at.UTC()
-	return err.Error(), &utc
+	return err.Error()
 }
 
 // knownList is a list in the newest state that any engine has.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package verify finds out whether a client that claims to be a crawler is that crawler. There are three answers:
-// verified, impostor and unknown.
+// verified, impostor and unverified.
 //
 // The package uses two kinds of facts that operators publish. The first kind is lists of addresses, which [Lists]
 // refreshes in the background. The second kind is host names: the crawler's addresses resolve to these names, and the
@@ -14,29 +14,14 @@ import (
 	"net/netip"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Status is the result of verifying a client. The zero value is [Unknown].
-type Status uint8
-
-const (
-	// Unknown means that the operator does not publish facts, or that some facts could not be checked. The client may
-	// be genuine.
-	Unknown Status = iota
-	// Verified means that the address is on a published list, or that it has a published host name that resolves back
-	// to the address.
-	Verified
-	// Impostor means that every published fact could be checked, and that the address does not match any of them.
-	Impostor
-)
-
-// String returns the status in lower case.
-func (s Status) String() string { return [...]string{"unverified", "verified", "impostor"}[s] }
-
-// Result is a [Status] with its evidence.
+// Result is the identity of a client, with its evidence. The client is unverified if the operator does not publish
+// facts, or if some facts could not be checked. It is an impostor if all facts could be checked, and none of them fits.
 type Result struct {
-	Status   Status
-	By       string // "address-list", "reverse-dns", or empty for [Unknown] and [Impostor]
+	Identity policy.Identity
+	By       string // "address-list" or "reverse-dns"; empty if the client is not verified
 	Evidence string // the URL of the list, or the host name
 }
 
@@ -52,7 +37,7 @@ func New(lists *Lists, options DNSOptions) *Verifier {
 }
 
 // Check decides whether an address belongs to the crawler with these facts. Check waits for the resolver until a
-// timeout has passed or ctx is done. If the resolver has not answered by then, the status is [Unknown]. If ctx is
+// timeout has passed or ctx is done. If the resolver has not answered by then, the client is unverified. If ctx is
 // already done, Check does not wait. It uses the cache, and looks up the address in the background.
 //
 // An address is verified if it is on a published list or passes reverse DNS. An address belongs to an impostor if it is
@@ -70,21 +55,21 @@ func (v *Verifier) Check(ctx context.Context, facts crawlers.Verification, addr 
 	if len(facts.AddressLists) > 0 {
 		var url string
 		if list, url = v.lists.ask(facts.AddressLists, addr); list == yes {
-			return Result{Verified, "address-list", url}
+			return Result{policy.Verified, "address-list", url}
 		}
 	}
 	if len(facts.ReverseDNS) == 0 {
 		if list == no {
-			return Result{Status: Impostor}
+			return Result{Identity: policy.Impostor}
 		}
 		return Result{}
 	}
 	name, host := v.names.ask(ctx, facts.ReverseDNS, addr)
 	switch {
 	case name == yes:
-		return Result{Verified, "reverse-dns", host}
+		return Result{policy.Verified, "reverse-dns", host}
 	case name == no && (list == no || len(facts.AddressLists) == 0), name == noForward && list == no:
-		return Result{Status: Impostor}
+		return Result{Identity: policy.Impostor}
 	}
 	return Result{}
 }

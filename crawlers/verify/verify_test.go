@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // The cases are all combinations of answers from lists and from DNS.
@@ -51,68 +52,59 @@ func testCheck(t *testing.T) {
 		name         string
 		lists, names []string
 		addr         string
-		want         Status
+		want         policy.Identity
 		by           string
 	}{
-		{"nothing published", nil, nil, nameless, Unknown, ""},
-		{"on the list", fresh, nil, "203.0.113.5", Verified, "address-list"},
-		{"on the list, as IPv4 in IPv6", fresh, nil, "::ffff:203.0.113.5", Verified, "address-list"},
-		{"on the second list", both, nil, "192.0.2.5", Verified, "address-list"},
-		{"not on the list", fresh, nil, nameless, Impostor, ""},
-		{"not on either list", both, nil, nameless, Impostor, ""},
-		{"on a stale list", stale, nil, "192.88.99.5", Verified, "address-list"},
-		{"not on a stale list", stale, nil, nameless, Unknown, ""},
-		{"not on a stale list, nor on a fresh one after it", []string{"https://stale.example", "https://a.example"}, nil, nameless, Unknown, ""},
-		{"on an incomplete list", []string{"https://broken.example"}, nil, "192.0.2.5", Verified, "address-list"},
-		{"not on an incomplete list", []string{"https://broken.example"}, nil, nameless, Unknown, ""},
-		{"another address family", fresh, nil, "2a00::1", Unknown, ""},
-		{"another address family, and names no", fresh, names, "2a00::1", Unknown, ""},
-		{"list missing", none, nil, nameless, Unknown, ""},
-		{"list that is not acquired", unheard, nil, nameless, Unknown, ""},
-		{"names: confirmed", nil, names, confirmed, Verified, "reverse-dns"},
-		{"names: none", nil, names, nameless, Impostor, ""},
-		{"names: another address", nil, names, lying, Impostor, ""},
-		{"names: no forward record", nil, names, halfway, Unknown, ""},
-		{"names: failure", nil, names, failing, Unknown, ""},
-		{"list no, names yes", fresh, names, confirmed, Verified, "reverse-dns"},
-		{"list yes, names no", fresh, names, "203.0.113.5", Verified, "address-list"},
-		{"list no, names no", fresh, names, nameless, Impostor, ""},
-		{"list no, names: another address", fresh, names, lying, Impostor, ""},
-		{"list no, no forward record", fresh, names, halfway, Impostor, ""},
-		{"list no, names failure", fresh, names, failing, Unknown, ""},
-		{"list stale, names no", stale, names, nameless, Unknown, ""},
-		{"list missing, names no", none, names, nameless, Unknown, ""},
-		{"list missing, names yes", none, names, confirmed, Verified, "reverse-dns"},
-		{"list missing, no forward record", none, names, halfway, Unknown, ""},
-		{"loopback", fresh, names, "127.0.0.1", Unknown, ""},
-		{"private", fresh, names, "10.1.2.3", Unknown, ""},
-		{"link-local with zone", fresh, names, "fe80::1%eth0", Unknown, ""},
-		{"carrier-grade NAT", fresh, names, "100.64.1.1", Unknown, ""},
+		{"nothing published", nil, nil, nameless, policy.Unknown, ""},
+		{"on the list", fresh, nil, "203.0.113.5", policy.Verified, "address-list"},
+		{"on the list, as IPv4 in IPv6", fresh, nil, "::ffff:203.0.113.5", policy.Verified, "address-list"},
+		{"on the second list", both, nil, "192.0.2.5", policy.Verified, "address-list"},
+		{"not on the list", fresh, nil, nameless, policy.Impostor, ""},
+		{"not on either list", both, nil, nameless, policy.Impostor, ""},
+		{"on a stale list", stale, nil, "192.88.99.5", policy.Verified, "address-list"},
+		{"not on a stale list", stale, nil, nameless, policy.Unknown, ""},
+		{"not on a stale list, nor on a fresh one after it", []string{"https://stale.example", "https://a.example"}, nil, nameless, policy.Unknown, ""},
+		{"on an incomplete list", []string{"https://broken.example"}, nil, "192.0.2.5", policy.Verified, "address-list"},
+		{"not on an incomplete list", []string{"https://broken.example"}, nil, nameless, policy.Unknown, ""},
+		{"another address family", fresh, nil, "2a00::1", policy.Unknown, ""},
+		{"another address family, and names no", fresh, names, "2a00::1", policy.Unknown, ""},
+		{"list missing", none, nil, nameless, policy.Unknown, ""},
+		{"list that is not acquired", unheard, nil, nameless, policy.Unknown, ""},
+		{"names: confirmed", nil, names, confirmed, policy.Verified, "reverse-dns"},
+		{"names: none", nil, names, nameless, policy.Impostor, ""},
+		{"names: another address", nil, names, lying, policy.Impostor, ""},
+		{"names: no forward record", nil, names, halfway, policy.Unknown, ""},
+		{"names: failure", nil, names, failing, policy.Unknown, ""},
+		{"list no, names yes", fresh, names, confirmed, policy.Verified, "reverse-dns"},
+		{"list yes, names no", fresh, names, "203.0.113.5", policy.Verified, "address-list"},
+		{"list no, names no", fresh, names, nameless, policy.Impostor, ""},
+		{"list no, names: another address", fresh, names, lying, policy.Impostor, ""},
+		{"list no, no forward record", fresh, names, halfway, policy.Impostor, ""},
+		{"list no, names failure", fresh, names, failing, policy.Unknown, ""},
+		{"list stale, names no", stale, names, nameless, policy.Unknown, ""},
+		{"list missing, names no", none, names, nameless, policy.Unknown, ""},
+		{"list missing, names yes", none, names, confirmed, policy.Verified, "reverse-dns"},
+		{"list missing, no forward record", none, names, halfway, policy.Unknown, ""},
+		{"loopback", fresh, names, "127.0.0.1", policy.Unknown, ""},
+		{"private", fresh, names, "10.1.2.3", policy.Unknown, ""},
+		{"link-local with zone", fresh, names, "fe80::1%eth0", policy.Unknown, ""},
+		{"carrier-grade NAT", fresh, names, "100.64.1.1", policy.Unknown, ""},
 	} {
 		facts := crawlers.Verification{AddressLists: tt.lists, ReverseDNS: tt.names}
 		time.Sleep(probeInterval)
 		got := v.Check(t.Context(), facts, netip.MustParseAddr(tt.addr))
-		if got.Status != tt.want || got.By != tt.by || (got.Evidence != "") != (tt.want == Verified) {
+		if got.Identity != tt.want || got.By != tt.by || (got.Evidence != "") != (tt.want == policy.Verified) {
 			t.Errorf("%s: got %+v, want %s", tt.name, got, tt.want)
 		}
 	}
 	if got := v.Check(t.Context(), crawlers.Verification{AddressLists: fresh}, netip.Addr{}); got != (Result{}) {
 		t.Errorf("no address: %+v", got)
 	}
-	if got := New(NewLists(nil, ListOptions{}), DNSOptions{Resolver: dns}).Check(t.Context(), crawlers.Verification{AddressLists: fresh, ReverseDNS: names}, netip.MustParseAddr(nameless)); got.Status != Unknown {
+	if got := New(NewLists(nil, ListOptions{}), DNSOptions{Resolver: dns}).Check(t.Context(), crawlers.Verification{AddressLists: fresh, ReverseDNS: names}, netip.MustParseAddr(nameless)); got.Identity != policy.Unknown {
 		t.Errorf("without lists: %+v", got)
 	}
 }
 
-func TestStatusString(t *testing.T) {
-	for s, want := range map[Status]string{Unknown: "unverified", Verified: "verified", Impostor: "impostor"} {
-		if s.String() != want {
-			t.Errorf("%d: %s", s, s)
-		}
-	}
-}
-
-// The embedded lists include the lists of the important crawlers, with the same URLs as in the catalog.
 func TestSnapshotFitsTheCatalog(t *testing.T) {
 	c, err := crawlers.Default()
 	if err != nil {
@@ -151,7 +143,7 @@ func BenchmarkCheckList(b *testing.B) {
 	a := netip.MustParseAddr("66.249.66.1")
 	b.ReportAllocs()
 	for b.Loop() {
-		if v.Check(b.Context(), google.Verification, a).Status != Verified {
+		if v.Check(b.Context(), google.Verification, a).Identity != policy.Verified {
 			b.Fatal("not verified")
 		}
 	}

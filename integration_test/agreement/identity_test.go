@@ -149,17 +149,17 @@ func TestImpostorsAreFoundFirst(t *testing.T) {
 	facts := crawlers.Verification{ReverseDNS: []string{".crawl.alpha.example"}}
 	for _, c := range []struct {
 		addr string
-		want verify.Status
-	}{{"20.0.2.3", verify.Impostor}, {"20.0.9.1", verify.Impostor}, {"20.0.1.3", verify.Verified}} {
+		want policy.Identity
+	}{{"20.0.2.3", policy.Impostor}, {"20.0.9.1", policy.Impostor}, {"20.0.1.3", policy.Verified}} {
 		var got verify.Result
 		for range 40 { // a negative answer is used only after the next probe of the resolver
-			if got = v.Check(t.Context(), facts, netip.MustParseAddr(c.addr)); got.Status == c.want {
+			if got = v.Check(t.Context(), facts, netip.MustParseAddr(c.addr)); got.Identity == c.want {
 				break
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		if got.Status != c.want {
-			t.Errorf("%s is %v, want %v", c.addr, got.Status, c.want)
+		if got.Identity != c.want {
+			t.Errorf("%s is %v, want %v", c.addr, got.Identity, c.want)
 		}
 	}
 }

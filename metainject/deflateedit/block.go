@@ -3,8 +3,10 @@
 package deflateedit
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // bitString is a string of bits, least significant first.
@@ -78,12 +80,8 @@ const (
 
 // A blockWriter writes tokens as deflate blocks.
 type blockWriter struct {
-	out      bitString
-	litLen   [numLit + 2]uint8 // including the symbols that are never used (RFC 1951 section 3.2.6)
-	distLen  [numDist + 2]uint8
-	litCode  [numLit + 2]uint16
-	distCode [numDist + 2]uint16
-	isFixed  bool // the current codes are the fixed codes of RFC 1951
+	out       bitString
+	lit, dist *huffman // the codes of the current block
 }
 
 var lengthSymbol = func() (t [259]uint8) {
@@ -107,65 +105,30 @@ func distSymbol(dist int) int {
 // codes would make a page only about 30 bytes shorter.
 func (w *blockWriter) block(toks []token) {
 	w.out.add(1<<1, 3)
-	w.fixedCodes()
+	w.lit, w.dist = fixedHuffman()
 	w.tokens(toks)
 	w.endBlock()
 }
 
 // The lengths of the fixed codes (RFC 1951 section 3.2.6), including the symbols that are never used.
 var (
-	fixedLitLen = func() (l [numLit + 2]uint8) {
-		for i := range l {
-			switch {
-			case i < 144 || i >= 280:
-				l[i] = 8
-			case i < 256:
-				l[i] = 9
-			default:
-				l[i] = 7
-			}
-		}
-		return
-	}()
-	fixedDistLen = func() (l [numDist + 2]uint8) {
-		for i := range l {
-			l[i] = 5
-		}
-		return
-	}()
+	fixedLitLen = slices.Concat(
+		bytes.Repeat([]byte{8}, 144),
+		bytes.Repeat([]byte{9}, 112),
+		bytes.Repeat([]byte{7}, 24),
+		bytes.Repeat([]byte{8}, 8),
+	)
+	fixedDistLen = bytes.Repeat([]byte{5}, numDist+2)
 )
 
-func (w *blockWriter) fixedCodes() {
-	if w.isFixed {
-		return
-	}
-	w.isFixed = true
-	w.litLen, w.distLen = fixedLitLen, fixedDistLen
-	canonical(w.litLen[:], w.litCode[:])
-	canonical(w.distLen[:], w.distCode[:])
-}
-
-// use makes the writer use the codes of the inflater's current block.
-func (w *blockWriter) use(d *inflater) {
-	if d.lit != &d.own.lit {
-		w.fixedCodes()
-		return
-	}
-	w.isFixed = false
-	lit, dist := d.lengths[:d.nlit], d.lengths[d.nlit:d.nlit+d.ndist]
-	clear(w.litLen[copy(w.litLen[:], lit):])
-	clear(w.distLen[copy(w.distLen[:], dist):])
-	canonical(w.litLen[:], w.litCode[:])
-	canonical(w.distLen[:], w.distCode[:])
-}
-
+// has reports whether the codes have a symbol for each token.
 func (w *blockWriter) has(toks []token) bool {
 	for _, t := range toks {
 		if t&isMatch == 0 {
-			if w.litLen[t&0xFF] == 0 {
+			if w.lit.length[t&0xFF] == 0 {
 				return false
 			}
-		} else if w.litLen[257+int(lengthSymbol[t.length()])] == 0 || w.distLen[distSymbol(t.dist())] == 0 {
+		} else if w.lit.length[257+int(lengthSymbol[t.length()])] == 0 || w.dist.length[distSymbol(t.dist())] == 0 {
 			return false
 		}
 	}
@@ -173,24 +136,24 @@ func (w *blockWriter) has(toks []token) bool {
 }
 
 func (w *blockWriter) tokens(toks []token) {
-	out := w.out
+	out, lit, dist := w.out, w.lit, w.dist
 	for _, t := range toks {
 		if t&isMatch == 0 {
-			out.add(uint64(w.litCode[t&0xFF]), uint(w.litLen[t&0xFF]))
+			out.add(uint64(lit.code[t&0xFF]), uint(lit.length[t&0xFF]))
 			continue
 		}
-		n, dist := t.length(), t.dist()
-		l, d := int(lengthSymbol[n]), distSymbol(dist)
-		k := uint(w.litLen[257+l])
-		out.add(uint64(w.litCode[257+l])|uint64(n-int(lengthBase[l]))<<k, k+uint(lengthExtra[l]))
-		k = uint(w.distLen[d])
-		out.add(uint64(w.distCode[d])|uint64(dist-int(distBase[d]))<<k, k+uint(distExtra[d]))
+		n, back := t.length(), t.dist()
+		l, d := int(lengthSymbol[n]), distSymbol(back)
+		k := uint(lit.length[257+l])
+		out.add(uint64(lit.code[257+l])|uint64(n-int(lengthBase[l]))<<k, k+uint(lengthExtra[l]))
+		k = uint(dist.length[d])
+		out.add(uint64(dist.code[d])|uint64(back-int(distBase[d]))<<k, k+uint(distExtra[d]))
 	}
 	w.out = out
 }
 
 func (w *blockWriter) endBlock() {
-	w.out.add(uint64(w.litCode[endOfBlock]), uint(w.litLen[endOfBlock]))
+	w.out.add(uint64(w.lit.code[endOfBlock]), uint(w.lit.length[endOfBlock]))
 }
 
 // sync writes an empty stored block, which ends on a byte boundary.

@@ -33,7 +33,6 @@ type Editor struct {
 	text     []byte
 	toks     []token // tokens to write instead of the original tokens
 	buf      [1 << 10]token
-	loaded   bool      // w has the codes of the current block
 	until    int64     // position in the text where rewriting ends, unless the block ends earlier
 	span     int64     // bytes to rewrite the next time that the block's codes lack a symbol
 	at       bitReader // position in in.src before which everything has been written
@@ -224,10 +223,7 @@ func (e *Editor) single() event {
 // may be missing in all following blocks.
 func (e *Editor) replace() {
 	d := &e.in
-	if !e.loaded {
-		e.w.use(d)
-		e.loaded = true
-	}
+	e.w.lit, e.w.dist = d.lit, d.dist
 	if e.w.has(e.toks) {
 		e.w.tokens(e.toks)
 		e.toks = e.toks[:0]
@@ -241,14 +237,14 @@ func (e *Editor) replace() {
 func (e *Editor) block() {
 	if len(e.toks) > 0 {
 		e.w.block(e.toks)
-		e.toks, e.loaded = e.toks[:0], false
+		e.toks = e.toks[:0]
 	}
 }
 
 // startBlock writes the header of the block that begins in the old stream.
 func (e *Editor) startBlock() {
 	d, out := &e.in, &e.w.out
-	e.at, e.loaded = d.bitReader, false
+	e.at = d.bitReader
 	switch {
 	case d.state == inSymbols:
 		out.addBits(&d.head)
@@ -284,7 +280,7 @@ func (e *Editor) corrupt() {
 	d, out := &e.in, &e.w.out
 	e.copyTo(d.bitReader)
 	if e.phase == following && d.state == inSymbols {
-		out.add(uint64(d.lit.endCode), uint(d.lit.endLen))
+		out.add(uint64(d.lit.code[endOfBlock]), uint(d.lit.length[endOfBlock]))
 	}
 	out.add(7, 3)
 	out.align()

@@ -50,19 +50,18 @@ var (
 	}()
 )
 
-// huffman decodes one canonical code. It looks up short codes in a table, and reads long ones bit by bit.
+// huffman is one canonical code. To decode it, huffman looks up short codes in a table, and reads long ones bit by bit.
 type huffman struct {
 	// table is indexed by the next bits of the stream. An element is 0 for longer codes, invalid codes and the end
 	// of a block.
 	table  [1 << tableBits]entry
 	count  [16]uint16
 	symbol [288]uint16
-	// endCode is the code of endOfBlock, if it exists.
-	endCode uint16
-	endLen  uint8
+	code   [288]uint16 // code of each symbol, whose lowest bit is sent first
+	length [288]uint8  // number of bits of each code; 0 if the symbol has no code
 }
 
-// build makes the decoder for the code with the given lengths, and reports whether such a code exists. If entries is
+// build makes the code with the given lengths, and reports whether such a code exists. If entries is
 // not empty, build fills the table. If loose is true, the code may be incomplete in the two ways that zlib accepts: it
 // has no symbols, or a single symbol of one bit.
 func (h *huffman) build(lengths []uint8, entries []entry, loose bool) bool {
@@ -72,7 +71,7 @@ func (h *huffman) build(lengths []uint8, entries []entry, loose bool) bool {
 	}
 	h.count[0] = 0
 	left, longest := 1, 0
-	var offset, code [17]uint16
+	var offset, next [17]uint16
 	for l := 1; l <= 15; l++ {
 		left = left<<1 - int(h.count[l])
 		if left < 0 {
@@ -82,7 +81,7 @@ func (h *huffman) build(lengths []uint8, entries []entry, loose bool) bool {
 			longest = l
 		}
 		offset[l+1] = offset[l] + h.count[l]
-		code[l+1] = (code[l] + h.count[l]) << 1
+		next[l+1] = (next[l] + h.count[l]) << 1
 	}
 	if left > 0 && (!loose || longest > 1) {
 		return false
@@ -90,22 +89,20 @@ func (h *huffman) build(lengths []uint8, entries []entry, loose bool) bool {
 	if entries != nil {
 		clear(h.table[:])
 	}
+	clear(h.length[copy(h.length[:], lengths):])
 	for sym, l := range lengths {
 		if l == 0 {
 			continue
 		}
 		h.symbol[offset[l]] = uint16(sym)
 		offset[l]++
-		c := code[l]
-		code[l]++
-		if sym == endOfBlock {
-			h.endCode, h.endLen = bits.Reverse16(c)>>(16-l), l
-		}
+		h.code[sym] = bits.Reverse16(next[l]) >> (16 - l)
+		next[l]++
 		if l > tableBits || entries == nil || entries[sym] == 0 {
 			continue
 		}
 		e := entries[sym] + entry(l)<<8 + entry(l)
-		for i := bits.Reverse16(c) >> (16 - l); i < 1<<tableBits; i += 1 << l {
+		for i := h.code[sym]; i < 1<<tableBits; i += 1 << l {
 			h.table[i] = e
 		}
 	}
@@ -116,8 +113,8 @@ func (h *huffman) build(lengths []uint8, entries []entry, loose bool) bool {
 // uses them may be as short as ten bits.
 var fixedHuffman = sync.OnceValues(func() (lit, dist *huffman) {
 	lit, dist = new(huffman), new(huffman)
-	lit.build(fixedLitLen[:], litEntries[:], false)
-	dist.build(fixedDistLen[:], distEntries[:], false)
+	lit.build(fixedLitLen, litEntries[:], false)
+	dist.build(fixedDistLen, distEntries[:], false)
 	return
 })
 
@@ -137,22 +134,4 @@ func (h *huffman) find(hold uint64, left uint) (sym, n uint) {
 		code <<= 1
 	}
 	return 0, 0
-}
-
-// canonical computes the canonical codes of these lengths. The lowest bit of a code is sent first.
-func canonical(lengths []uint8, codes []uint16) {
-	var count, next [17]uint16
-	for _, l := range lengths {
-		count[l]++
-	}
-	count[0] = 0
-	for l := 1; l < 16; l++ {
-		next[l+1] = (next[l] + count[l]) << 1
-	}
-	for i, l := range lengths {
-		if l > 0 {
-			codes[i] = bits.Reverse16(next[l]) >> (16 - l)
-			next[l]++
-		}
-	}
 }

@@ -17,12 +17,10 @@ type inflater struct {
 	lit     *huffman // the codes of the current block
 	dist    *huffman
 	own     struct{ lit, dist huffman }
-	lengths [numLit + numDist]uint8 // lengths of dynamic codes: nlit literal codes, then ndist distance codes
-	nlit    int
-	ndist   int
-	head    bitString // header of the current block with its "last" bit clear; empty for a stored one
-	blocks  int       // the number of block headers that have been read
-	first   bitReader // the position after the first header
+	lengths [numLit + numDist]uint8 // lengths of dynamic codes: first of the literals, then of the distances
+	head    bitString               // header of the current block with its "last" bit clear; empty for a stored one
+	blocks  int                     // the number of block headers that have been read
+	first   bitReader               // the position after the first header
 }
 
 // bitReader is a position in a stream of bits, the least significant bit of each byte first. Between calls it holds
@@ -258,7 +256,6 @@ func (d *inflater) dynamic() event {
 	if ev := d.codeLengths(l); ev != gotBlock {
 		return ev
 	}
-	d.nlit, d.ndist = nlit, ndist
 	if l[256] == 0 || !d.lit.build(l[:nlit], litEntries[:], true) || !d.dist.build(l[nlit:], distEntries[:], true) {
 		return badStream
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"hash/adler32"
 	"io"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -108,7 +109,7 @@ func (m *streamMaker) tokens() (toks []token) {
 
 func (m *streamMaker) fixed(final uint64, toks []token) {
 	m.out.add(final|1<<1, 3)
-	m.symbols(symbolsOf(m.rnd, toks), fixedLitLen[:], fixedDistLen[:])
+	m.symbols(symbolsOf(m.rnd, toks), fixedLitLen, fixedDistLen)
 }
 
 // A coded is a token as symbols. Length 258 has two possible symbols.
@@ -514,5 +515,23 @@ func BenchmarkTinyBlocks(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// canonical computes the canonical codes of these lengths. The lowest bit of a code is sent first.
+func canonical(lengths []uint8, codes []uint16) {
+	var count, next [17]uint16
+	for _, l := range lengths {
+		count[l]++
+	}
+	count[0] = 0
+	for l := 1; l < 16; l++ {
+		next[l+1] = (next[l] + count[l]) << 1
+	}
+	for i, l := range lengths {
+		if l > 0 {
+			codes[i] = bits.Reverse16(next[l]) >> (16 - l)
+			next[l]++
+		}
 	}
 }

@@ -20,18 +20,13 @@ type Result struct {
 	Err   error         // why the audit failed
 }
 
-var results = struct {
-	sync.Mutex
-	by map[string]Result
-}{by: map[string]Result{}}
+// results maps addresses to Results. Only the audit of an address changes its Result.
+var results sync.Map
 
 // Results returns the results of the running configuration's audits, by address.
-func Results() []Result {
-	results.Lock()
-	defer results.Unlock()
-	all := make([]Result, 0, len(results.by))
-	for _, r := range results.by {
-		all = append(all, r)
+func Results() (all []Result) {
+	for _, r := range results.Range {
+		all = append(all, r.(Result))
 	}
 	slices.SortFunc(all, func(a, b Result) int { return cmp.Compare(a.URL, b.URL) })
 	return all
@@ -39,17 +34,9 @@ func Results() []Result {
 
 // remember stores the result of an audit. same reports whether the result equals the previous one.
 func remember(r Result, same bool) {
-	results.Lock()
-	defer results.Unlock()
 	r.Since = r.Time
-	if before, ok := results.by[r.URL]; ok && same {
-		r.Since = before.Since
+	if before, ok := results.Load(r.URL); ok && same {
+		r.Since = before.(Result).Since
 	}
-	results.by[r.URL] = r
-}
-
-func forget(url string) {
-	results.Lock()
-	defer results.Unlock()
-	delete(results.by, url)
+	results.Store(r.URL, r)
 }

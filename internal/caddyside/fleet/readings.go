@@ -116,7 +116,7 @@ func (x *exchange) learn(ctx context.Context) {
 func (x *exchange) addOlder(ctx context.Context, d *source.Document, sums []string, into map[string]*site.Site) {
 	id := func(sum string) string { return d.Name + " " + sum }
 	if slices.ContainsFunc(sums, func(sum string) bool { _, ok := x.older[id(sum)]; return !ok }) {
-		history, err := d.History(ctx)
+		st, err := d.Standing(ctx)
 		if err != nil {
 			return
 		}
@@ -126,7 +126,7 @@ func (x *exchange) addOlder(ctx context.Context, d *source.Document, sums []stri
 		for _, sum := range sums {
 			x.older[id(sum)] = nil
 		}
-		for _, v := range history {
+		for _, v := range st.History {
 			if slices.Contains(sums, v.SHA256) {
 				x.older[id(v.SHA256)], _ = site.LoadWith(d.Name, []byte(v.Text), policyfile.Options{Accepted: true})
 			}

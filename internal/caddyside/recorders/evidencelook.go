@@ -46,17 +46,14 @@ func (l Look) Ending() claim.Claim {
 	return c
 }
 
-// looks holds the last result for each directory.
-var looks = struct {
-	sync.Mutex
-	by map[string]Look
-}{by: map[string]Look{}}
+// looks holds the last Look for each directory.
+var looks sync.Map
 
 // LastLook returns the result of the last verification of the log.
 func (e *Evidence) LastLook() Look {
-	looks.Lock()
-	defer looks.Unlock()
-	return looks.by[e.name]
+	last, _ := looks.Load(e.name)
+	look, _ := last.(Look)
+	return look
 }
 
 // watch verifies the log at intervals until stop is closed.
@@ -94,9 +91,7 @@ func (e *Evidence) LookNow() Look {
 	if e.copyKey != "" && found.Err == nil {
 		found.End = e.compareCopy(found.Check)
 	}
-	looks.Lock()
-	defer looks.Unlock()
-	looks.by[e.name] = found
+	looks.Store(e.name, found)
 	return found
 }
 

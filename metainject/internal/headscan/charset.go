@@ -99,8 +99,8 @@ func (s *Scanner) prescan(b []byte, eof bool) bool {
 				at++
 			}
 			var m metaAttributes
-			end := walk(b, at, &m)
-			if end == 0 {
+			end, ok := walk(b, at, &m)
+			if !ok {
 				return true
 			}
 			if ascii.EqualFold(b[i+1:at], "meta") && s.declares(b, &m) {

@@ -66,8 +66,8 @@ func (s *Scanner) elements(b []byte) {
 		}
 		if tag == tagMeta {
 			var m metaAttributes
-			end := walk(b, at, &m)
-			if end == 0 {
+			end, ok := walk(b, at, &m)
+			if !ok {
 				return
 			}
 			s.tok, s.pos, s.Document = i, end, true
@@ -75,11 +75,12 @@ func (s *Scanner) elements(b []byte) {
 			i = end
 			continue
 		}
-		end := at + 1
+		end, ok := at+1, true
 		if b[at] != '>' {
-			if end = walk(b, at, nil); end == 0 {
-				return
-			}
+			end, ok = walk(b, at, nil)
+		}
+		if !ok {
+			return
 		}
 		if i += len("<") + n; tag == tagBase {
 			i = end
@@ -127,13 +128,14 @@ func (s *Scanner) takeOver(nameAt, nameEnd, i int, tag tagName) {
 	}
 }
 
-// walk reads a tag's attributes, beginning at i, and returns the end of the tag, or 0 if b does not contain the
-// end. m may be nil. walk is fast for name="value", and leaves other attributes to walkAny.
-func walk(b []byte, i int, m *metaAttributes) int {
+// walk reads a tag's attributes, beginning at i, and returns the end of the tag. If b does not contain this end, ok is
+// false, and end is the start of the last attribute. m may be nil. walk is fast for name="value", and leaves other
+// attributes to walkAny.
+func walk(b []byte, i int, m *metaAttributes) (end int, ok bool) {
 	for len(b)-i >= 16 {
 		c := b[i]
 		if c == '>' {
-			return i + 1
+			return i + 1, true
 		}
 		if class[c]&endsName != 0 {
 			i++
@@ -154,7 +156,7 @@ func walk(b []byte, i int, m *metaAttributes) int {
 		}
 		j := bytes.IndexByte(b[at+1:], q)
 		if j < 0 {
-			return 0
+			return i, false
 		}
 		i = at + j + 2
 		if m != nil {

@@ -80,18 +80,19 @@ func (m *metaAttributes) set(slot, at, end int) {
 
 // walkAny does the same as walk. It follows the tokenizer's states from "before attribute name" to "after attribute
 // value (quoted)".
-func walkAny(b []byte, i int, m *metaAttributes) int {
+func walkAny(b []byte, i int, m *metaAttributes) (end int, ok bool) {
+	from := i
 	for {
 		for i < len(b) && (class[b[i]]&isSpace != 0 || b[i] == '/') {
 			i++
 		}
 		if i == len(b) {
-			return 0
+			return from, false
 		}
 		if b[i] == '>' {
-			return i + 1
+			return i + 1, true
 		}
-		from := i
+		from = i
 		for i++; i < len(b) && class[b[i]]&endsAttr == 0; {
 			i++
 		}
@@ -105,13 +106,13 @@ func walkAny(b []byte, i int, m *metaAttributes) int {
 				i++
 			}
 			if i == len(b) {
-				return 0
+				return from, false
 			}
 			at = i
 			if q := b[i]; q == '"' || q == '\'' {
 				j := bytes.IndexByte(b[i+1:], q)
 				if j < 0 {
-					return 0
+					return from, false
 				}
 				i += j + 2
 			} else {

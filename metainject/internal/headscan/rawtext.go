@@ -45,7 +45,7 @@ func (s *Scanner) rawEnd(b []byte) {
 	}
 	n := s.nameEnd - s.name
 	s.tok, s.name, s.nameEnd = s.pos, s.pos+2, s.pos+2+n
-	s.pos, s.end, s.state, s.attr = s.nameEnd, true, stateTag, beforeAttr
+	s.pos, s.end, s.state, s.attrAt = s.nameEnd, true, stateTag, s.nameEnd
 }
 
 // tagAhead reports whether the bytes at s.pos are the argument open, followed by the name of the current element and a
@@ -206,8 +206,8 @@ func onlyMetadata(b []byte) bool {
 			i++
 		}
 		name := b[from:i]
-		end := walk(b, i, nil)
-		if end == 0 {
+		end, ok := walk(b, i, nil)
+		if !ok {
 			return false
 		}
 		// All other tags belong to the body.

@@ -30,7 +30,6 @@ type Scanner struct {
 	xml   bool
 
 	state   state
-	attr    attrState
 	mode    mode
 	ret     mode // mode to return to after the outermost template
 	depth   int  // the number of open templates or, in XHTML, of open elements inside the head
@@ -44,6 +43,7 @@ type Scanner struct {
 	tok     int // start of the current tag, comment or declaration
 	name    int // start of the name of the current tag or of the element whose text is skipped
 	nameEnd int
+	attrAt  int // in an incomplete tag, the start of the last attribute
 
 	Done    bool // the end of the head has been found
 	HeadAt  int  // start of the head's content, or -1 if it has not been found

@@ -115,10 +115,10 @@ func (s *Scanner) tagName(b []byte) bool {
 	if i == len(b) {
 		return false
 	}
-	s.nameEnd, s.state, s.attr = i, stateTag, beforeAttr
+	s.nameEnd, s.state, s.attrAt = i, stateTag, i
 	if s.xml {
 		m := metaAttributes{exact: true}
-		if end := walk(b, i, &m); end > 0 {
+		if end, ok := walk(b, i, &m); ok {
 			return s.xmlTag(b, end, &m)
 		}
 		return true
@@ -134,16 +134,16 @@ func (s *Scanner) tagName(b []byte) bool {
 	}
 	if s.tag == tagMeta {
 		var m metaAttributes
-		if end := walk(b, i, &m); end > 0 {
+		if end, ok := walk(b, i, &m); ok {
 			s.tagDone(b, end, &m)
 		}
 		return true
 	}
-	end := i + 1
+	end, ok := i+1, true
 	if b[i] != '>' {
-		end = walk(b, i, nil)
+		end, ok = walk(b, i, nil)
 	}
-	if end > 0 {
+	if ok {
 		s.tagDone(b, end, nil)
 	}
 	return true
@@ -213,98 +213,25 @@ func (s *Scanner) endTagNamed() {
 	}
 }
 
-// attrState is the state of the scan within the attributes of a tag.
-type attrState uint8
-
-const (
-	beforeAttr attrState = iota
-	inAttr
-	afterAttr
-	beforeValue
-	inDouble
-	inSingle
-	inUnquoted
-)
-
-// attributes continues the search for the end of an incomplete tag.
+// attributes continues the search for the end of an incomplete tag. The end is a '>', so the attributes are only read
+// again if another '>' has arrived.
 func (s *Scanner) attributes(b []byte) bool {
-	i, st := s.pos, s.attr
-	for i < len(b) {
-		if st == beforeAttr && b[i] == '>' {
-			m := metaAttributes{exact: s.xml}
-			end := walk(b, s.nameEnd, &m)
-			if s.xml {
-				return s.xmlTag(b, end, &m)
-			}
-			s.tagDone(b, end, &m)
-			return true
-		}
-		i, st = attrStep(b, i, st)
+	arrived := b[s.pos:]
+	s.pos = len(b)
+	if bytes.IndexByte(arrived, '>') < 0 {
+		return false
 	}
-	s.pos, s.attr = i, st
-	return false
-}
-
-// attrStep reads the next bytes of a tag's attributes. It returns the new position and state. It stops at the final '>'
-// in the state beforeAttr.
-func attrStep(b []byte, i int, st attrState) (int, attrState) {
-	c := b[i]
-	switch st {
-	case beforeAttr:
-		if class[c]&endsName == 0 {
-			st = inAttr // also where c is '='
-		}
-		return i + 1, st
-	case inAttr:
-		for ; i < len(b); i++ {
-			switch c = b[i]; {
-			case class[c]&endsAttr == 0:
-			case c == '=':
-				return i + 1, beforeValue
-			case c == '/' || c == '>':
-				return i, beforeAttr
-			default:
-				return i + 1, afterAttr
-			}
-		}
-		return i, st
-	case afterAttr:
-		switch {
-		case c == '=':
-			return i + 1, beforeValue
-		case class[c]&isSpace != 0:
-			return i + 1, st
-		}
-		return i, beforeAttr
-	case beforeValue:
-		switch {
-		case c == '"':
-			return i + 1, inDouble
-		case c == '\'':
-			return i + 1, inSingle
-		case class[c]&isSpace != 0:
-			return i + 1, st
-		case c == '>':
-			return i, beforeAttr
-		}
-		return i, inUnquoted
-	case inUnquoted:
-		for ; i < len(b); i++ {
-			if class[b[i]]&endsValue != 0 {
-				return i, beforeAttr
-			}
-		}
-		return i, st
-	case inDouble, inSingle:
+	var ok bool
+	if s.attrAt, ok = walk(b, s.attrAt, nil); !ok {
+		return false
 	}
-	quote := byte('"')
-	if st == inSingle {
-		quote = '\''
+	m := metaAttributes{exact: s.xml}
+	end, _ := walk(b, s.nameEnd, &m)
+	if s.xml {
+		return s.xmlTag(b, end, &m)
 	}
-	if j := bytes.IndexByte(b[i:], quote); j >= 0 {
-		return i + j + 1, beforeAttr
-	}
-	return len(b), st
+	s.tagDone(b, end, &m)
+	return true
 }
 
 // tagDone handles a tag that ends at end. m holds the attributes of a meta tag.
