@@ -126,7 +126,7 @@ func BenchmarkCompile(b *testing.B) {
 }
 
 // BenchmarkDecideWithin has permissions that lie within prohibitions with wildcards. The prohibitions are for a wider
-// audience, so each decision has to compare the patterns.
+// audience than the permissions, so each decision has to compare the patterns.
 func BenchmarkDecideWithin(b *testing.B) {
 	add := func(r *policy.Rule, allow bool, patterns ...string) {
 		for _, p := range patterns {

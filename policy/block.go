@@ -189,7 +189,8 @@ func (c *compiler) compile(cond condition, f *facets) *block {
 	return b
 }
 
-// engineValue holds a search engine's own rule and the first part of the policy that contains this rule.
+// engineValue holds a search engine's own rule, such as max-snippet, with the policy's first entry that sets it (by)
+// and the policy rule that contains the entry (of).
 type engineValue struct {
 	rule robotsrule.Set
 	by   *EngineRule

@@ -26,9 +26,8 @@ type reached struct {
 }
 
 // Classes groups the crawlers by the rules that reach them on a host. It ignores the identities that rules demand. The
-// first class contains the crawlers that only rules for everyone and everyone-else reach. For each of the other
-// classes, Classes determines the first rule in the file that reaches the class and is for a narrower audience. It
-// sorts the classes by these rules.
+// first class contains the crawlers that only rules for everyone and everyone-else reach. The other classes are sorted
+// by the first rule in the file that reaches the class and is for an audience narrower than everyone.
 func (p *Policy) Classes(host string) []Class {
 	hosts := p.hosts.class(host)
 	classes := []Class{p.class(0, hosts)}

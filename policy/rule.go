@@ -93,7 +93,8 @@ func (a *Audience) NarrowsAI() bool {
 	return a.Kind == ForToken || a.Kind == ForCategory && strings.HasPrefix(a.Name, "ai-")
 }
 
-// Includes reports whether the audience is a category, an operator or a purpose of the crawler.
+// Includes reports whether the audience is the crawler's category, its operator or one of its purposes, or is ForAI and
+// the crawler is an AI crawler. It returns false for tokens and for everyone.
 func (a Audience) Includes(c Crawler) bool {
 	switch a.Kind {
 	case ForCategory:
