@@ -32,7 +32,7 @@ type grouping struct {
 	problems []policy.Problem
 
 	// mixed is the hint about Disallow lines whose spellings are not all printed. asWritten is the hint about Allow
-	// lines.
+	// lines that are printed in only one spelling.
 	mixed, asWritten spelledHint
 }
 

@@ -175,8 +175,8 @@ func (g *grouping) units(classes []policy.Class) (units []unit) {
 	return units
 }
 
-// others returns the classes of other crawlers of the policy whose names Google's parser reads as the name of a crawler,
-// if the site's own file has a group for this crawler. own is the class of the crawler.
+// others returns the classes, except own, of the policy's crawlers whose names Google's parser reads like the name of
+// info. It returns nil if the site's own file has no group for info. own is the class of info.
 func (g *grouping) others(alike map[string][]*policy.Class, info *crawler, own *policy.Class) (others []*policy.Class) {
 	if alike == nil || g.below.Group(info.Token) == nil {
 		return nil
@@ -235,9 +235,9 @@ func (g *grouping) obeyedBelow(c *policy.Class) *robotstxt.Group {
 	return g.below.Obeyed(g.p.CrawlerInfo(c.Crawlers[0]))
 }
 
-// refuse adds the usages that another file disallows everywhere to each line of preferences in ours. It has to change
-// every line, because the line with the longest path replaces all others. For each key without a line for all paths, it
-// returns a new line for all paths.
+// refuse adds the usages in refused, which must not be allowed anywhere, to each line of preferences in ours. The keys
+// of refused are keys of lines. It has to change every line, because the line with the longest path replaces all
+// others. For each key of refused for which ours has no line for all paths, it returns a new line for all paths.
 func refuse(ours []Line, refused map[string][]string) (more []Line) {
 	for _, f := range rights.Vocabularies {
 		key, no := f.LineKey(), "="+f.No()

@@ -149,8 +149,8 @@ func (p *purpose) makeStrict(f *channels.Group, c *rights.Client, refused map[st
 	p.lines = slices.Insert(others, at, strict...)
 }
 
-// addPurposes adds purposes to groups. Their lines follow the User-agent lines of a group, because most readers do not
-// know User-Agent-Purpose.
+// addPurposes adds purposes to groups. In a group, the User-Agent-Purpose lines follow the User-agent lines, because
+// most readers do not know User-Agent-Purpose.
 func (g *grouping) addPurposes(all []purpose) {
 	for _, p := range all {
 		gr := g.byKey[keyOf(p.lines)]

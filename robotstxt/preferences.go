@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// preferences holds what a Content-Usage or Content-Signal line says. Import, merge and the lines above the groups all
-// use it, so that they agree about each line.
+// preferences holds what a Content-Usage or Content-Signal line says. Import and merge both use it, also for lines
+// above the groups, so that they agree about each line.
 type preferences struct {
 	path    string // "" if the line is for all paths
 	members []member
@@ -36,7 +36,7 @@ func (m member) isName() bool {
 // maxMembers limits the number of members without a known usage, because thousands of groups may share a line.
 const maxMembers = 32
 
-// vocabulary holds the words of a kind of line.
+// vocabulary holds the words of the lines with one key, such as Content-Usage.
 type vocabulary struct {
 	yes, no string
 	names   map[policy.Usage]string

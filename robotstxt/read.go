@@ -333,7 +333,7 @@ func (r *reader) rules(allow bool, value string) []Rule {
 		return nil
 	}
 	if value == "*" {
-		value = "/" // the same length and meaning; "/*" would be longer
+		value = "/" // "/" has the same length and meaning as "*"; "/*" would be longer
 	}
 	p, err := pathpattern.Parse(value)
 	if err != nil {
