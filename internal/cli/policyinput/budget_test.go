@@ -33,7 +33,7 @@ func (f filler) fill(format string) string {
 	return b.String()
 }
 
-// usual lists the files that are used unless all tests run.
+// usual lists the files of hostile that the tests use if ROBOTSPOLICY_LONG is not set.
 var usual = []string{"groups", "rules", "wildcards of both kinds", "records", "records of sets", "short lines"}
 
 // hostile returns robots.txt files that are expensive to read. The keys say what each file has a lot of. The files have
