@@ -21,7 +21,7 @@ import (
 // answered holds facts that become known while a request is answered.
 type answered struct {
 	document  string // path of the served rights document, or ""
-	form      string // form of the served robots.txt
+	form      string // how the robots.txt was sent, see activity.Form
 	violation bool   // the request violates the robots.txt that the crawler fetched
 }
 

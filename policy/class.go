@@ -70,8 +70,8 @@ func (p *Policy) public(classes []Class) []Class {
 	return classes[:1+len(others)]
 }
 
-// reachesOn returns the indexes of those elements of p.reaches that contain an audience narrower than everyone with
-// rules on a host. The indexes are sorted.
+// reachesOn returns the sorted indexes of the elements of p.reaches that have an audience with rules on the hosts. The
+// audience must be narrower than everyone.
 func (p *Policy) reachesOn(hosts *hostClass) (all []int32) {
 	for _, h := range hosts.hosts {
 		for _, a := range p.atomsOn[h] {

@@ -105,7 +105,7 @@ type scope struct {
 type relation uint8
 
 const (
-	never     relation = iota // the statement never does
+	never     relation = iota // under no condition
 	always                    // without a further condition
 	byLength                  // if its pattern is longer; the scopes are equal
 	byPattern                 // if its pattern lies within the pattern of the other statement

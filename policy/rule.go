@@ -198,7 +198,7 @@ type Statement struct {
 	Qualifiers *Qualifiers // only permissions have qualifiers; nil if there are none
 	Resource   string      // the name of the ResourceSet that contains the pattern, or ""
 	Local      string      // the name of the LocalUsage that contains Usage, or ""
-	OverSite   bool        // the statement is a permission that also lifts the site's own headers and meta tags
+	OverSite   bool        // a permission that also removes restrictions in the site's own headers and meta tags
 	Implied    bool        // no line of the site's own robots.txt states the permission, and Pos is its group's first line
 }
 

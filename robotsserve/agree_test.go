@@ -213,7 +213,7 @@ func TestGroupsAgreeWithDecide(t *testing.T) {
 					path := path(r, k.name)
 					norm := pathpattern.NormalizePath(path)
 					if path == "/robots.txt" {
-						continue // implied, RFC 9309 section 2.2.2
+						continue // always allowed, RFC 9309 section 2.2.2
 					}
 					for _, token := range tokens {
 						want, agent := decide(p, token, host, path), agentOf(f, p, token)

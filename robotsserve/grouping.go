@@ -188,7 +188,7 @@ func (g *grouping) assemble(lines []*line, of int, purpose string, c *policy.Cla
 		return append(ours, also...)
 	case len(ours) > 0:
 		return slices.Concat(ours, also, []Line{{Text: theirsComment}}, theirs)
-	case len(also) > 0: // lines of rules come first
+	case len(also) > 0: // Allow and Disallow lines, here in theirs, come first
 		return slices.Concat([]Line{{Text: theirsComment}}, theirs, []Line{{Text: oursComment}}, also)
 	}
 	return append([]Line{{Text: theirsComment}}, theirs...)

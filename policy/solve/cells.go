@@ -116,7 +116,7 @@ type solver[V any] struct {
 	b      *Budget
 	added  int // the number of patterns that may still be added
 	ok     bool
-	price  int       // the number of steps for a value of paths of the cell that cross works on
+	price  int       // the number of steps for one value, for the cell that cross works on
 	rivals [][]int32 // for each cell, the overlapping cells with another value; nil if not computed yet
 }
 
