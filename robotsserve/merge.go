@@ -152,7 +152,7 @@ func (g *grouping) units(classes []policy.Class) (units []unit) {
 	for i := range classes {
 		c := &classes[i]
 		all := []unit{{class: c}}
-		at := map[string]int{} // by the name that Google's parser reads
+		at := map[string]int{} // for each name that Google's parser reads, the index of its unit in all
 		for _, id := range c.Crawlers {
 			info, n := g.crawler(id), 0
 			if others := g.others(alike, info, c); len(others) > 0 {
@@ -209,7 +209,8 @@ func (g *grouping) alike(classes []policy.Class) map[string][]*policy.Class {
 
 func readAs(c *crawler) string { return crawlers.ReadAs(c.lower) }
 
-// refusedBy returns the usages that the policy disallows on any path for some of the classes, by the key of their lines.
+// refusedBy returns the usages that the policy disallows on any path for at least one of the classes. The key is the
+// key of the lines that name the usages, such as content-usage.
 func (g *grouping) refusedBy(classes []*policy.Class) map[string][]string {
 	refused := map[string][]string{}
 	for _, f := range rights.Vocabularies {
@@ -266,7 +267,8 @@ func refuse(ours []Line, refused map[string][]string) (more []Line) {
 	return more
 }
 
-// withRefused adds disallowed names to a list of preferences.
+// withRefused returns the list members, in which the preferences called names are replaced or added as disallowed. no
+// is the ending of a disallowing preference, such as "=n".
 func withRefused(members string, names []string, no string) string {
 	var all []string
 	for m := range strings.SplitSeq(members, ", ") {

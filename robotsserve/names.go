@@ -27,7 +27,7 @@ func (g *grouping) name(purposes bool) {
 	}
 	g.skipIdle(all, named)
 	g.leave(all, named)
-	followers := map[*group]*group{} // groups of crawlers that would otherwise follow another crawler's group
+	followers := map[*group]*group{} // a second group with the lines of "*", for crawlers that would otherwise obey a group that they follow
 	for _, info := range all {
 		token := info.lower
 		gr, due := named[token], g.due[token]
@@ -245,7 +245,7 @@ type refused int
 
 const (
 	refusesLess refused = iota
-	refusesMore         // all paths that the group of "*" does not disallow
+	refusesMore         // all paths that the unit's group disallows, but not the group of "*"
 	refusesAll          // every page
 )
 

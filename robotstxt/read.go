@@ -36,7 +36,7 @@ type reader struct {
 	groups  []*Group       // groups that the current line belongs to
 	shut    bool           // the file has too many lines, so these groups disallow everything
 	naming  bool           // a User-agent line was read, and no Allow or Disallow since then
-	between bool           // lines such as Crawl-delay, but no Allow or Disallow, have followed the last User-agent line
+	between bool           // only lines such as Crawl-delay have followed the last User-agent line
 	started bool           // a line that is not a comment was read
 	pending []string       // comments that belong to the next line
 	header  []string       // comments above the first line
