@@ -118,7 +118,7 @@ type found struct {
 	scope
 	length     int32  // the length of the longest pattern of a permission
 	prefix     int32  // the length of the longest prefix of a permission's pattern
-	permission int32  // the first statement with the longest pattern
+	permission int32  // the first permission with the longest pattern, or none
 	plain      *entry // the longest entry that restricts the usage and has neither "*" nor "$"
 	hits       int
 }

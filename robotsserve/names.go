@@ -27,7 +27,7 @@ func (g *grouping) name(purposes bool) {
 	}
 	g.skipIdle(all, named)
 	g.leave(all, named)
-	followers := map[*group]*group{} // a second group with the lines of "*", for crawlers that would otherwise obey a group that they follow
+	followers := map[*group]*group{} // second group with the lines of "*", for crawlers that would follow another group
 	for _, info := range all {
 		token := info.lower
 		gr, due := named[token], g.due[token]
