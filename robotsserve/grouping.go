@@ -135,7 +135,8 @@ func (g *grouping) crawlLines(all []stated, apart bool, value func(pathpattern.P
 	return lines, losses
 }
 
-// assemble returns the lines of a group: first the lines of the policy, then the lines of the merged file.
+// assemble returns the lines of the group with the index of in the verdicts: first the lines of the policy, then the
+// lines of the merged file. If only the merged file has Allow or Disallow lines, its lines come first.
 func (g *grouping) assemble(lines []*line, of int, purpose string, c *policy.Class, alike ...*policy.Class) []Line {
 	var ours, theirs, also []Line
 	// there holds the texts of the lines added so far, because two statements about two spellings of a path can result
