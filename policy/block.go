@@ -58,7 +58,7 @@ type block struct {
 	limit     *Rule
 }
 
-// place assigns the rules of each audience to blocks by host, then builds the blocks.
+// place assigns each block source to the cells of its audiences and hosts, then builds the blocks of the cells.
 func (c *compiler) place() {
 	var all []*cell
 	c.p.atomsOn = make([][]*atom, max(1, len(c.p.hosts.ranks)))

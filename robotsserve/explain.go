@@ -21,8 +21,7 @@ type Explanation struct {
 	// AsSent is the deciding line for readers that compare URLs as sent, such as Google's. It is nil if they decide
 	// like all other readers. Its text is empty if no line matches for them.
 	AsSent *Line
-	// LeftOut is true if the file does not name the crawler. In this case, a comment in the file counts the crawler
-	// among the rarer crawlers that it does not name.
+	// LeftOut is true if a comment in the file counts the crawler among the rarer crawlers that the file does not name.
 	LeftOut bool
 }
 
