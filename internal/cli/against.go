@@ -20,8 +20,9 @@ import (
 )
 
 // readList reads a list of crawlers and returns their User-Agents or names. The list is JSON, YAML or plain text. In
-// JSON and YAML, it is an array of strings, an array of objects, or an object with names as keys. field is the field
-// that has the User-Agent; a.b means the field b of the object a. In plain text, each line has one User-Agent or name.
+// JSON and YAML, it is an array of strings or objects. In JSON, it can also be an object with names as keys. field is
+// the field that has the User-Agent; a.b means the field b of the object a. In plain text, each line has one User-Agent
+// or name.
 func readList(data []byte, field string) (all []string, err error) {
 	var list any
 	if text := strings.TrimSpace(string(data)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {

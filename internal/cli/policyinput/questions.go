@@ -87,8 +87,8 @@ func AskBoth(old, now *Input, host string) *Questions {
 }
 
 // slashEscaped returns path with %2F instead of each "/" in its query. If path has an escape, slashEscaped returns it
-// unchanged. A policy treats both as equal, but crawlers fetch the path with "/" unless robots.txt disallows it with
-// "/".
+// unchanged. A policy treats the two spellings as equal, but crawlers fetch the path with "/" unless robots.txt
+// disallows it with "/".
 func slashEscaped(path string) string {
 	before, query, _ := strings.Cut(path, "?")
 	if strings.Contains(path, "%") || !strings.Contains(query, "/") {
