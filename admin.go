@@ -216,8 +216,8 @@ func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 	return respondJSON(w, status, map[string]any{"results": results, "hosts": hosts, "catalog": catalog})
 }
 
-// enforce sets the strictest action that all handlers may take against crawlers, whatever the policies say. Operators
-// use it to switch off blocking.
+// enforce limits what all handlers do with disallowed requests: no handler enforces more strictly than the mode in the
+// request, whatever the policies say. Operators use it to switch off blocking.
 func (a *adminAPI) enforce(w http.ResponseWriter, r *http.Request) error {
 	word := r.URL.Query().Get("mode")
 	if err := checkValue("mode", word, enforceValues); err != nil {

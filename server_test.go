@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// testHandler returns a handler whose configuration limits the mode. Its policy blocks GPTBot on the whole site.
+// testHandler returns a handler with the setting enforce, and with a policy that blocks GPTBot on the whole site.
 func testHandler(tb testing.TB, enforce string) *Handler {
 	tb.Helper()
 	l, err := source.Compile("policy.yaml", []byte("version: 1\nrules:\n  - for: category:ai-training\n    disallow:\n      crawl: /\n    enforce: block\n"))

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	maxAdded  = 60           // additional claims about one usage in a record, because patterns cross
-	maxPlaces = 8 * maxAdded // places of one usage in a record, in addition to two for each pattern of the policy
+	maxAdded  = 60           // maximum number of claims about one usage that a record gets because patterns cross
+	maxPlaces = 8 * maxAdded // maximum number of places for one usage in a record, in addition to two for each pattern
 )
 
 // place is a pattern where readers are compared with the policy. It stands for the paths that match this pattern, but no
@@ -47,7 +47,8 @@ func (s *fieldSolver) placeOf(p pathpattern.Pattern) *place {
 	return s.known[p]
 }
 
-// changed notes that the places around a claim have to be compared again.
+// changed notes that the claim c was added or changed. The places whose patterns overlap c have to be compared with the
+// policy again.
 func (s *fieldSolver) changed(c *claim) {
 	for _, i := range s.overlapping(&s.placesAt, c.folded) {
 		s.places[i].done = false
@@ -76,13 +77,14 @@ func (s *fieldSolver) afford(lookup func(pathpattern.Pattern) []int, p pathpatte
 	return found
 }
 
-// severalQuals stands for the qualifiers of winners that differ. No permission has these qualifiers.
+// severalQuals is the value of reading.quals if the winners have different qualifiers. It differs from the printed
+// qualifiers of every permission.
 const severalQuals = "\n"
 
 // reading is the conclusion that a reader of the claims draws for a place.
 type reading struct {
 	claims  []*claim // the claims that match
-	winners []*claim // permissions that are narrower than every prohibition, without those wider than another
+	winners []*claim // permissions narrower than every matching prohibition, except the ones wider than another of them
 	quals   string
 }
 
@@ -334,7 +336,8 @@ func (s *fieldSolver) cross(p *place, q pathpattern.Pattern) bool {
 	return ok
 }
 
-// report reports permissions of the policy that readers with a purpose do not find.
+// report reports the permissions of the policy for the place p that readers with the purpose do not find in the
+// records.
 func (s *fieldSolver) report(p *place, want *answer, purpose string) {
 	got := s.read(p, purpose)
 	switch {

@@ -268,7 +268,7 @@ func (a *answer) claim(p pathpattern.Pattern, condition string) *claim {
 // decide returns the policy's decision about paths that match a pattern but no narrower one. ACAP cannot express a
 // permission in these cases:
 //   - Two of its qualifiers differ, and neither is stricter.
-//   - It ends or changes on another date than its qualifiers say, because it depends on a permission with that date.
+//   - The decision changes on a date when a permission ends, but its qualifiers do not limit it to the time before.
 //   - Readers are not expected to understand its qualifiers.
 func (s *fieldSolver) decide(at pathpattern.Pattern, condition string) (a answer) {
 	s.budget.Spend(s.wild + len(s.purposes)/4) // the decision checks the purposes of all rules

@@ -21,7 +21,7 @@ import (
 // answered holds facts that become known while a request is answered.
 type answered struct {
 	document  string // path of the served rights document, or ""
-	form      string // form of the served robots.txt
+	form      string // how the robots.txt was sent, see activity.Form
 	violation bool   // the request violates the robots.txt that the crawler fetched
 }
 
@@ -99,9 +99,9 @@ var noindexValues, _ = robotstag.Build(
 // case-insensitive (RFC 9110 section 8.3.1).
 const messageType = "Text/Plain; charset=utf-8"
 
-// refuse blocks a request according to the policy's enforcement settings. It either writes a response, like Caddy's
-// "respond" directive, or returns an error for the server's error routes. The response is marked no-store, because
-// caches must not show it to people.
+// refuse blocks a request according to the policy's enforcement settings. It writes a response, like Caddy's "respond"
+// directive, or returns an error for the server's error routes, or closes the connection. The response is marked
+// no-store, because caches must not show it to people.
 func (q *request) refuse(e policy.Enforcement) error {
 	status := cmp.Or(e.Status, http.StatusForbidden)
 	if status == http.StatusPaymentRequired {

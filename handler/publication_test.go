@@ -39,7 +39,7 @@ func TestPublishedToEachRecorders(t *testing.T) {
 			for i := range recorders {
 				if recorders[i].Get("test") == nil {
 					recorders[i].Add("test", &counts[i])
-					if added*i > 0 { // so the recorders have different Generations
+					if added*i > 0 { // gives the second recorders another Generation
 						recorders[i].Add("another", new(publicationCounter))
 					}
 				}

@@ -35,7 +35,7 @@ var recordings = sync.Pool{New: func() any { return new(recording) }}
 // does not look automated.
 func (q *request) record() *recording {
 	if !q.h.Recorders.Active() || q.h.Server.Vars(q.Request)[recordedVar] != nil {
-		return nil // the request was recorded before the error route
+		return nil // no recorders, or already recorded before an error route
 	}
 	var name string
 	if q.decision == nil {

@@ -35,7 +35,7 @@ func TestAddressesHaveTheSchemeOfTheClient(t *testing.T) {
 				if r.Header.Set("X-Forwarded-Proto", o.forwarded); o.tls {
 					r.TLS = &tls.ConnectionState{}
 				}
-				if scheme == "" { // a client with another scheme, whose answer must not come from the cached one
+				if scheme == "" { // a client with another scheme must not get the cached answer
 					r.TLS, scheme = &tls.ConnectionState{}, "https"
 				}
 				w := httptest.NewRecorder()

@@ -72,7 +72,7 @@ func (q *request) serveRobots() {
 	answer := q.robotsAnswer()
 	merged, settled := q.snapshot.Site.Robots.Serve(q.w, q.Request, answer)
 	if q.form = activity.Form(answer.Scheme, merged); !settled {
-		answer = robotsserve.Answer{Scheme: answer.Scheme} // other requests need not wait for this merge
+		answer = robotsserve.Answer{Scheme: answer.Scheme} // so publishRobots does not wait for this merge
 	}
 	if q.decision == nil || q.Method != http.MethodGet {
 		return

@@ -34,7 +34,8 @@ func benchAgents(n int) []string {
 	return agents
 }
 
-// benchPolicy returns a policy in which some agents and everyone have the same rules.
+// benchPolicy returns a policy with one rule for the given number of agents, and another rule with the same statements
+// for everyone.
 func benchPolicy(rules, agents int) *policy.Spec {
 	patterns, allow := benchRules(rules)
 	named := policy.Rule{Pos: policy.Pos{Line: 1, Column: 1}}
@@ -126,7 +127,7 @@ func BenchmarkCompile(b *testing.B) {
 }
 
 // BenchmarkDecideWithin has permissions that lie within prohibitions with wildcards. The prohibitions are for a wider
-// audience, so each decision has to compare the patterns.
+// audience than the permissions, so each decision has to compare the patterns.
 func BenchmarkDecideWithin(b *testing.B) {
 	add := func(r *policy.Rule, allow bool, patterns ...string) {
 		for _, p := range patterns {

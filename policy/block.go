@@ -58,7 +58,7 @@ type block struct {
 	limit     *Rule
 }
 
-// place assigns the rules of each audience to blocks by host, then builds the blocks.
+// place assigns each block source to the cells of its audiences and hosts, then builds the blocks of the cells.
 func (c *compiler) place() {
 	var all []*cell
 	c.p.atomsOn = make([][]*atom, max(1, len(c.p.hosts.ranks)))
@@ -189,7 +189,8 @@ func (c *compiler) compile(cond condition, f *facets) *block {
 	return b
 }
 
-// engineValue holds a search engine's own rule and the first part of the policy that contains this rule.
+// engineValue holds a search engine's own rule, such as max-snippet, with the policy's first entry that sets it (by)
+// and the policy rule that contains the entry (of).
 type engineValue struct {
 	rule robotsrule.Set
 	by   *EngineRule

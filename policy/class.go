@@ -26,9 +26,8 @@ type reached struct {
 }
 
 // Classes groups the crawlers by the rules that reach them on a host. It ignores the identities that rules demand. The
-// first class contains the crawlers that only rules for everyone and everyone-else reach. For each of the other
-// classes, Classes determines the first rule in the file that reaches the class and is for a narrower audience. It
-// sorts the classes by these rules.
+// first class contains the crawlers that only rules for everyone and everyone-else reach. The other classes are sorted
+// by the first rule in the file that reaches the class and is for an audience narrower than everyone.
 func (p *Policy) Classes(host string) []Class {
 	hosts := p.hosts.class(host)
 	classes := []Class{p.class(0, hosts)}
@@ -71,8 +70,8 @@ func (p *Policy) public(classes []Class) []Class {
 	return classes[:1+len(others)]
 }
 
-// reachesOn returns the indexes of those elements of p.reaches that contain an audience narrower than everyone with
-// rules on a host. The indexes are sorted.
+// reachesOn returns the sorted indexes of the elements of p.reaches that have an audience with rules on the hosts. The
+// audience must be narrower than everyone.
 func (p *Policy) reachesOn(hosts *hostClass) (all []int32) {
 	for _, h := range hosts.hosts {
 		for _, a := range p.atomsOn[h] {

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// ClassesOf leaves out a crawler if its decisions are the same as for everyone with every identity. Decisions about
-// crawling may differ. The other classes are the same as in Classes.
+// ClassesOf may leave out a class of Classes only if its crawlers get the same decisions and search engine rules as
+// everyone else. Only decisions about crawling may differ.
 func TestClassesOf(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	left, kept, rounds := 0, 0, testkit.Rounds(60, 300)

@@ -15,8 +15,9 @@ const robotsTxt = "/robots.txt"
 
 // Decide answers a query. It returns Disallowed if a prohibition matches and no matching permission overrides the
 // prohibition (see Policy.Overrides). Otherwise it returns Allowed if a permission matches, or else Unstated. A
-// permission whose date has passed is treated as a prohibition, but every permission that sets it aside overrides it
-// (see Policy.SetsAside). If no statement matches, the statements about Other decide, except for Crawl.
+// permission whose date has passed is treated as a prohibition. A permission that would set aside its qualifiers (see
+// Policy.SetsAside) overrides this prohibition. If no statement matches, the statements about Other decide, except for
+// Crawl.
 //
 // The time of a decision is proportional to the length of the path and to the number of matching patterns with "*" or
 // "$". If a decision would take more work than maxWork, Decide returns the decision for a query with AnyPath. Decide
@@ -117,7 +118,7 @@ type found struct {
 	scope
 	length     int32  // the length of the longest pattern of a permission
 	prefix     int32  // the length of the longest prefix of a permission's pattern
-	permission int32  // the first statement with the longest pattern
+	permission int32  // the first permission with the longest pattern, or none
 	plain      *entry // the longest entry that restricts the usage and has neither "*" nor "$"
 	hits       int
 }
@@ -211,8 +212,8 @@ func (s *search) take(f *found, e *entry, in int) {
 // only if it is narrower than these permissions.
 type bar struct {
 	lifted bool  // a permission overrides the restriction, whatever the patterns
-	length int32 // the length of the longest pattern in the same scope
-	prefix int32 // the length of the longest prefix of a pattern in another scope
+	length int32 // the length of the longest permission pattern in the restriction's own scope
+	prefix int32 // the length of the longest prefix of a permission pattern in another scope
 }
 
 func (s *search) bar(d *scope, prohibition bool) bar {
@@ -313,7 +314,7 @@ func (s *search) standing(v *verdict, in int) {
 		denies := !closed.lifted && e.length > closed.length && e.length > closed.prefix
 		limits := s.any && e.length >= limited.length && e.length > limited.prefix
 		if !denies && !limits {
-			break // the shorter entries do not apply either
+			break // e.wider is shorter, so it cannot apply either
 		}
 		s.stand(v, &f.scope, e, denies, limits)
 	}

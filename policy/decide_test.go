@@ -64,7 +64,7 @@ func spec(t *testing.T, text string) *policy.Spec {
 	return s
 }
 
-// Each case can be checked by hand against the section "When in doubt, disallow" of the design.
+// Each case can be checked by hand against "When in doubt, disallowed" in docs/reference/policy-file.md.
 func TestDecide(t *testing.T) {
 	for _, c := range []struct {
 		name, rules, crawler, host, path, usage, want string // want: the verdict, then the line that decides

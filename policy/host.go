@@ -27,7 +27,7 @@ func (h Host) Covers(name string) bool {
 	return string(h) == name || h.Wildcard() && strings.HasSuffix(name, string(h[1:]))
 }
 
-// Example returns a name that the host covers. For a wildcard the name is one that no other rule is likely to name.
+// Example returns a name that the host covers. For a wildcard, it is a name that hardly any rule can contain.
 func (h Host) Example() string {
 	if h.Wildcard() {
 		return "a-name-that-no-rule-has" + string(h[1:])

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// The rate limit of a query is found in the same way as a crawl-delay: first by the narrowest audience, then by the
-// narrowest host, then the strictest limit.
+// If several rules set a rate limit for a query, the narrowest audience wins, then the narrowest host, then the
+// strictest limit.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	f, ds := policyfile.Load("policy.yaml", []byte(`version: 1

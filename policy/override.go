@@ -18,7 +18,7 @@ type Applied struct {
 	Audience  Audience // the audience through which Rule reaches the crawlers, in lower case
 	Tier      Tier     // how closely Audience names the crawlers
 	Host      int      // how narrowly Rule names the host: greater is narrower, and 0 means every host
-	Direct    bool     // Statement is about the requested usage itself, and not about Present
+	Direct    bool     // false if Statement is about Present, and the requested usage is derived from it
 
 	place int32 // the index of Rule in Spec.Rules
 }
@@ -105,7 +105,7 @@ type scope struct {
 type relation uint8
 
 const (
-	never     relation = iota // the statement never does
+	never     relation = iota // under no condition
 	always                    // without a further condition
 	byLength                  // if its pattern is longer; the scopes are equal
 	byPattern                 // if its pattern lies within the pattern of the other statement
@@ -143,7 +143,8 @@ func (a *scope) against(d *scope, prohibition bool) (relation, Obstacle) {
 	return byPattern, NoObstacle
 }
 
-// compare orders scopes by audience, host and usage, the narrowest first.
+// compare orders scopes by audience, host and usage, the narrowest first. Scopes of the site's own robots.txt come
+// last.
 func (a *scope) compare(b *scope) int {
 	switch {
 	case a.fallback != b.fallback && b.fallback:
@@ -162,8 +163,9 @@ func (a *scope) compare(b *scope) int {
 	return 0
 }
 
-// Reasons returns the statements that match a query, the narrowest first. A permission whose date has passed is treated
-// as a prohibition. standing has the prohibitions that no permission overrides.
+// Reasons returns the permissions that match a query, and the matching prohibitions that none of these permissions
+// overrides (standing). Both are sorted, the narrowest first. A permission whose date has passed is treated as a
+// prohibition.
 func (p *Policy) Reasons(q Query) (standing, permissions []Applied) {
 	all := p.matching(&q, q.Usage)
 	if len(all) == 0 && q.Usage != Crawl && q.Usage != Other {

@@ -161,7 +161,7 @@ var severityNames = [...]string{"hint", "warning", "error"}
 // String returns the severity in lower case.
 func (s Severity) String() string { return severityNames[s] }
 
-// Problem is a fault or a doubtful point in a policy, with a message for its author.
+// Problem is an error, a warning or a hint about a policy, with a message for the policy's author.
 type Problem struct {
 	Severity Severity
 	Code     string // a stable identifier, such as "not-flattenable"; docs/reference/messages.md explains each code

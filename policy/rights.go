@@ -82,7 +82,7 @@ func mostSpecific[T any](parts []T, host string, of func(*T) Host) int {
 		h := of(&parts[i])
 		size := len(h)
 		if string(h) == name {
-			size++ // a wildcard that covers the name may have the same length
+			size++ // the exact name wins over a wildcard of the same length
 		}
 		if (h == "" || h.Covers(name)) && size > longest {
 			longest, found = size, i

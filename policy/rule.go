@@ -93,7 +93,8 @@ func (a *Audience) NarrowsAI() bool {
 	return a.Kind == ForToken || a.Kind == ForCategory && strings.HasPrefix(a.Name, "ai-")
 }
 
-// Includes reports whether the audience is a category, an operator or a purpose of the crawler.
+// Includes reports whether the audience is the crawler's category, its operator or one of its purposes, or is ForAI and
+// the crawler is an AI crawler. It returns false for tokens and for everyone.
 func (a Audience) Includes(c Crawler) bool {
 	switch a.Kind {
 	case ForCategory:
@@ -197,7 +198,7 @@ type Statement struct {
 	Qualifiers *Qualifiers // only permissions have qualifiers; nil if there are none
 	Resource   string      // the name of the ResourceSet that contains the pattern, or ""
 	Local      string      // the name of the LocalUsage that contains Usage, or ""
-	OverSite   bool        // the statement is a permission that also lifts the site's own headers and meta tags
+	OverSite   bool        // a permission that also removes restrictions in the site's own headers and meta tags
 	Implied    bool        // no line of the site's own robots.txt states the permission, and Pos is its group's first line
 }
 

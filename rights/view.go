@@ -193,8 +193,9 @@ func (v *View) strictest() (all Preferences) {
 	return all
 }
 
-// Exceptions lists the statements that allow a usage only for some crawlers, purposes or identities. The view cannot
-// express these statements. They are sorted by their place in the policy file.
+// Exceptions lists the decisions because of which the view is stricter than the policy for some crawlers, purposes or
+// identities. These are the allow entries that exempt them from a disallow entry for everyone, and otherwise the
+// disallow entries that are not for them. The decisions are sorted by their place in the policy file.
 func (v *View) Exceptions() (all []policy.Decision) {
 	seen := map[*policy.Statement]bool{}
 	add := func(d policy.Decision) {

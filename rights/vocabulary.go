@@ -93,7 +93,8 @@ func (f *Vocabulary) Text(v Verdicts, use string) string {
 	return strings.Join(parts, ", ")
 }
 
-// Word returns the word of a label that expresses the verdicts, or "" if the verdict for this label is Unstated.
+// Word returns the word of a label for the verdict about its usage, or "" if this verdict is Unstated. For the label of
+// the setting how far content may be used, it returns use.
 func (l *Label) Word(v Verdicts, use string) string {
 	if l.usage < 0 {
 		return use

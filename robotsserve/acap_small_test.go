@@ -74,8 +74,8 @@ func allPaths(letters string, n int) []string {
 	return all
 }
 
-// notSo is the key of the number of false reports. These are problems that report the loss of a statement, although the
-// records agree with the policy on all its paths.
+// notSo is the key under which counts has the number of false reports: problems that report the loss of a statement,
+// although the records agree with the policy on all paths of the statement.
 const notSo = "reported and not so"
 
 // fault describes why the records of a policy are wrong.
@@ -139,7 +139,8 @@ func smallFaults(t *testing.T, spec *policy.Spec, usages []policy.Usage, paths [
 	return all
 }
 
-// smaller removes the parts of a policy that a fault does not need.
+// smaller removes parts of a policy as long as still returns true for the remaining policy. The tests use it to show
+// the smallest policy with the same fault.
 func smaller(spec *policy.Spec, still func(*policy.Spec) bool) *policy.Spec {
 	for again := true; again; {
 		again = false
@@ -291,9 +292,9 @@ func TestACAPOfConflictsOfThree(t *testing.T) {
 	}
 }
 
-// A prohibition must also apply in two special cases. In the first case, a permission crosses it, and the pattern of
-// the permission is narrower than the pattern for the paths of both. In the second case, the limit on added fields is
-// reached, and another prohibition covers the path, but only for one purpose.
+// A permission that crosses a prohibition must not open paths of the prohibition in two special cases. In the first,
+// ACAP considers the permission narrower than every pattern for the paths that both match. In the second, no more
+// fields can be added, and another prohibition of the path is only for one purpose.
 func TestACAPProhibitionsHold(t *testing.T) {
 	bounded := smallRule(10, "everyone")
 	for i := range 120 {

@@ -319,8 +319,8 @@ func TestACAPRuleForEveryoneAndAPurpose(t *testing.T) {
 	}
 }
 
-// A rule is for a purpose and has usage purposes. For a crawler that the catalog lists with the purpose, the test asks
-// about the usage purposes. For another crawler, it asks about the purpose.
+// A rule is for a purpose and also has usage purposes. The records must agree with the policy for a crawler that the
+// catalog lists with the purpose, and for a crawler that has to name its purpose.
 func TestACAPConditionOfPurposeRule(t *testing.T) {
 	rule := policy.Rule{
 		For: []policy.Audience{{Kind: policy.ForPurpose, Name: "research"}}, UsagePurposes: []string{"News"},
@@ -352,7 +352,8 @@ func TestACAPConditionOfPurposeRule(t *testing.T) {
 	}
 }
 
-// A rule for purposes with a wildcard also applies to crawlers with the purpose of another rule.
+// A usage purpose with a wildcard, here "*s", also matches "news", the purpose that another rule is for. The records
+// must agree with the policy where both rules apply.
 func TestACAPPurposesWithWildcards(t *testing.T) {
 	p := compile(t, &policy.Spec{
 		Publish: policy.Publish{ACAP: policy.Full}, Crawlers: []policy.Crawler{{Token: "AlphaBot"}},

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// bigSpec returns a policy with n patterns, one in ten with a wildcard. It has a rule for several crawlers, and a rule
-// for everyone, in which only the first entry differs.
+// bigSpec returns a policy with n patterns, one in ten with a wildcard. It has a rule for the given number of crawlers
+// and a rule for everyone. The rules differ only in the first entry, which one of them allows and the other disallows.
 func bigSpec(n, crawlers int, u policy.Usage) *policy.Spec {
 	spec := &policy.Spec{Sitemaps: []policy.Sitemaps{{Addresses: []string{"/sitemap.xml"}}}}
 	named := policy.Rule{Pos: policy.Pos{Line: 1, Column: 1}}

@@ -116,8 +116,8 @@ func Version(etag string) string {
 // gzipHeader follows RFC 1952 section 2.3: deflate, no flags, no time, slowest compression, system unknown.
 var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255}
 
-// deflate compresses data into deflate blocks (RFC 1951). Their end is aligned to a byte, so that other blocks can
-// follow.
+// deflate compresses data into deflate blocks (RFC 1951). If last is false, the blocks end at a byte boundary and other
+// blocks have to follow.
 func deflate(data []byte, last bool) []byte {
 	var b bytes.Buffer
 	w, _ := flate.NewWriter(&b, flate.BestCompression) // an error is only possible for an unknown level

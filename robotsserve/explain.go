@@ -21,8 +21,7 @@ type Explanation struct {
 	// AsSent is the deciding line for readers that compare URLs as sent, such as Google's. It is nil if they decide
 	// like all other readers. Its text is empty if no line matches for them.
 	AsSent *Line
-	// LeftOut is true if the file does not name the crawler. In this case, a comment in the file counts the crawler
-	// among the rarer crawlers that it does not name.
+	// LeftOut is true if a comment in the file counts the crawler among the rarer crawlers that the file does not name.
 	LeftOut bool
 }
 
@@ -66,7 +65,7 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 			e.AsSent = &Line{}
 		}
 	} else if by != nil && asSent != nil {
-		longest["disallow"] = asSent // this line matches for every reader
+		longest["disallow"] = asSent // unlike by, asSent also matches for readers that compare URLs as sent
 	}
 	keys := append(make([]string, 0, 8), "disallow", keyCrawlDelay)
 	for _, ch := range channels.Groups() {

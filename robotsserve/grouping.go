@@ -32,7 +32,7 @@ type grouping struct {
 	problems []policy.Problem
 
 	// mixed is the hint about Disallow lines whose spellings are not all printed. asWritten is the hint about Allow
-	// lines.
+	// lines that are printed in only one spelling.
 	mixed, asWritten spelledHint
 }
 
@@ -135,7 +135,8 @@ func (g *grouping) crawlLines(all []stated, apart bool, value func(pathpattern.P
 	return lines, losses
 }
 
-// assemble returns the lines of a group: first the lines of the policy, then the lines of the merged file.
+// assemble returns the lines of the group with the index of in the verdicts: first the lines of the policy, then the
+// lines of the merged file. If only the merged file has Allow or Disallow lines, its lines come first.
 func (g *grouping) assemble(lines []*line, of int, purpose string, c *policy.Class, alike ...*policy.Class) []Line {
 	var ours, theirs, also []Line
 	// there holds the texts of the lines added so far, because two statements about two spellings of a path can result
@@ -188,7 +189,7 @@ func (g *grouping) assemble(lines []*line, of int, purpose string, c *policy.Cla
 		return append(ours, also...)
 	case len(ours) > 0:
 		return slices.Concat(ours, also, []Line{{Text: theirsComment}}, theirs)
-	case len(also) > 0: // lines of rules come first
+	case len(also) > 0: // Allow and Disallow lines, here in theirs, come first
 		return slices.Concat([]Line{{Text: theirsComment}}, theirs, []Line{{Text: oursComment}}, also)
 	}
 	return append([]Line{{Text: theirsComment}}, theirs...)

@@ -272,7 +272,7 @@ func (m *lining) covering(p pathpattern.Pattern, allow bool) (all []stated) {
 	return all
 }
 
-// opened reports whether one of the permissions overrides a prohibition.
+// opened reports whether one of the permissions overrides the prohibition d.
 func (m *lining) opened(d stated, permissions []stated) bool {
 	return slices.ContainsFunc(permissions, func(a stated) bool { return m.p.Overrides(a.applied, d.applied) })
 }

@@ -152,7 +152,7 @@ func (g *grouping) units(classes []policy.Class) (units []unit) {
 	for i := range classes {
 		c := &classes[i]
 		all := []unit{{class: c}}
-		at := map[string]int{} // by the name that Google's parser reads
+		at := map[string]int{} // for each name that Google's parser reads, the index of its unit in all
 		for _, id := range c.Crawlers {
 			info, n := g.crawler(id), 0
 			if others := g.others(alike, info, c); len(others) > 0 {
@@ -175,8 +175,8 @@ func (g *grouping) units(classes []policy.Class) (units []unit) {
 	return units
 }
 
-// others returns the classes of other crawlers of the policy whose names Google's parser reads as the name of a crawler,
-// if the site's own file has a group for this crawler. own is the class of the crawler.
+// others returns the classes, except own, of the policy's crawlers whose names Google's parser reads like the name of
+// info. It returns nil if the site's own file has no group for info. own is the class of info.
 func (g *grouping) others(alike map[string][]*policy.Class, info *crawler, own *policy.Class) (others []*policy.Class) {
 	if alike == nil || g.below.Group(info.Token) == nil {
 		return nil
@@ -209,7 +209,8 @@ func (g *grouping) alike(classes []policy.Class) map[string][]*policy.Class {
 
 func readAs(c *crawler) string { return crawlers.ReadAs(c.lower) }
 
-// refusedBy returns the usages that the policy disallows on any path for some of the classes, by the key of their lines.
+// refusedBy returns the usages that the policy disallows on any path for at least one of the classes. The key is the
+// key of the lines that name the usages, such as content-usage.
 func (g *grouping) refusedBy(classes []*policy.Class) map[string][]string {
 	refused := map[string][]string{}
 	for _, f := range rights.Vocabularies {
@@ -235,9 +236,9 @@ func (g *grouping) obeyedBelow(c *policy.Class) *robotstxt.Group {
 	return g.below.Obeyed(g.p.CrawlerInfo(c.Crawlers[0]))
 }
 
-// refuse adds the usages that another file disallows everywhere to each line of preferences in ours. It has to change
-// every line, because the line with the longest path replaces all others. For each key without a line for all paths, it
-// returns a new line for all paths.
+// refuse adds the usages in refused, which must not be allowed anywhere, to each line of preferences in ours. The keys
+// of refused are keys of lines. It has to change every line, because the line with the longest path replaces all
+// others. For each key of refused for which ours has no line for all paths, it returns a new line for all paths.
 func refuse(ours []Line, refused map[string][]string) (more []Line) {
 	for _, f := range rights.Vocabularies {
 		key, no := f.LineKey(), "="+f.No()
@@ -266,7 +267,8 @@ func refuse(ours []Line, refused map[string][]string) (more []Line) {
 	return more
 }
 
-// withRefused adds disallowed names to a list of preferences.
+// withRefused returns the list members, in which the preferences called names are replaced or added as disallowed. no
+// is the ending of a disallowing preference, such as "=n".
 func withRefused(members string, names []string, no string) string {
 	var all []string
 	for m := range strings.SplitSeq(members, ", ") {

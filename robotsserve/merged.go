@@ -131,7 +131,7 @@ func (ms *mergedSites) of(k mergedKey, merge func() *served) *mergedSite {
 	return m
 }
 
-// before returns the cached result for an earlier file, or nil if the cache has none.
+// before returns the finished result for other, the site's previous file, or nil if the cache does not have it.
 func (ms *mergedSites) before(site *site, other *robotstxt.File) *served {
 	if other == nil {
 		return nil
@@ -190,7 +190,8 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	return serve(d)
 }
 
-// fillMerged adds the text that depends on the host to a merged robots.txt. It returns nil if m is nil, or if the file is too large.
+// fillMerged returns a merged robots.txt with the text that depends on the host. It returns nil if m is nil, or if the
+// file is too large.
 func (s *Server) fillMerged(m *served, site *site, host string, a Answer, other *robotstxt.File) *contents {
 	if m == nil {
 		return nil

@@ -27,7 +27,7 @@ func (g *grouping) name(purposes bool) {
 	}
 	g.skipIdle(all, named)
 	g.leave(all, named)
-	followers := map[*group]*group{} // groups of crawlers that would otherwise follow another crawler's group
+	followers := map[*group]*group{} // second group with the lines of "*", for crawlers that would follow another group
 	for _, info := range all {
 		token := info.lower
 		gr, due := named[token], g.due[token]
@@ -245,13 +245,14 @@ type refused int
 
 const (
 	refusesLess refused = iota
-	refusesMore         // all paths that the group of "*" does not disallow
+	refusesMore         // all paths that the unit's group disallows, but not the group of "*"
 	refusesAll          // every page
 )
 
-// refuses returns how many of the paths that a unit's group disallows are blocked by the server. It only considers
-// rules with "enforce: block", and ignores the default of the servers. It returns refusesLess if a rule allows
-// something, or demands an identity, which a server may not know at once. The file must state such rules.
+// refuses returns how many of the paths that the group of u disallows are blocked by the server. It counts a rule as
+// blocking only if the rule itself has "enforce: block", whatever the policy's default mode is. It returns refusesLess
+// if a rule allows something, or demands an identity, which a server may not know at once. Then robots.txt must name
+// the crawlers of u.
 func (g *grouping) refuses(u *unit, gr *group) refused {
 	if g.p.Spec().Publish.AllGroups {
 		return refusesLess

@@ -119,8 +119,8 @@ func (g *grouping) agree(all []purpose) {
 		english.List(names, "and"), all[0].name, english.List(strict, "and"), english.List(longest, "and"))
 }
 
-// makeStrict replaces the lines of a channel by one line for all paths. This line also disallows the usages that a
-// merged file disallows.
+// makeStrict replaces the lines of a channel by one line for all paths. This line also disallows the usages in refused,
+// which the merged file disallows for all paths.
 func (p *purpose) makeStrict(f *channels.Group, c *rights.Client, refused map[string][]string) {
 	var others, strict []Line
 	var first *Line
@@ -149,8 +149,8 @@ func (p *purpose) makeStrict(f *channels.Group, c *rights.Client, refused map[st
 	p.lines = slices.Insert(others, at, strict...)
 }
 
-// addPurposes adds purposes to groups. Their lines follow the User-agent lines of a group, because most readers do not
-// know User-Agent-Purpose.
+// addPurposes adds each purpose to the group with the same lines, if this group names a crawler with the purpose.
+// Otherwise it adds a group for the purpose alone.
 func (g *grouping) addPurposes(all []purpose) {
 	for _, p := range all {
 		gr := g.byKey[keyOf(p.lines)]

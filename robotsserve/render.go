@@ -23,8 +23,8 @@ const maxLine = 16 << 10
 // Options are the options of a rendering apart from the policy and the host.
 type Options struct {
 	Scheme string // completes sitemaps that the policy names by path; "" means https
-	// Below is the site's own file, or nil. The policy must already have its lines about crawling as a fallback.
-	// Rendering adds its other lines.
+	// Below is the site's own file, or nil. The policy must already have the file's lines about crawling as a fallback.
+	// Rendering adds the other lines of the file.
 	Below *robotstxt.File
 }
 

@@ -333,7 +333,7 @@ func (u unmet) WriteHeader(status int) {
 			delete(u.Header(), name)
 		}
 	case http.StatusNotModified:
-		delete(u.Header(), "X-Content-Type-Options") // other answers with status 304 do not have the field, either
+		delete(u.Header(), "X-Content-Type-Options") // answer sends status 304 without this field, too
 	}
 	u.ResponseWriter.WriteHeader(status)
 }

@@ -79,7 +79,7 @@ func TestShortGroups(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			for _, mode := range []policy.Mode{policy.ModeOff, policy.ModeBlock} { // the default of the file does not change anything
+			for _, mode := range []policy.Mode{policy.ModeOff, policy.ModeBlock} { // the default has no effect
 				spec := &policy.Spec{Crawlers: shortCrawlers, Rules: c.rules, Publish: policy.Publish{AllGroups: c.all}}
 				spec.Enforcement.Mode = mode
 				if f := render(t, compile(t, spec), ""); string(f.Body) != c.want {

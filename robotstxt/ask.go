@@ -113,8 +113,8 @@ func (a *Agent) extension(key, url string) string {
 	return strings.Join(values, ", ")
 }
 
-// winner returns the rule that decides about a path that both rules match. If they differ only in their lines, the first
-// rule in the file decides. a may be nil.
+// winner returns the rule that decides about a path that both rules match. If both have the same size and both allow or
+// both disallow, the first rule in the file decides. a may be nil.
 func winner(a, b *Rule) *Rule {
 	if a == nil || b.Size > a.Size || b.Size == a.Size && (b.Allow && !a.Allow || b.Allow == a.Allow && b.number < a.number) {
 		return b

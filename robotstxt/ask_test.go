@@ -65,7 +65,8 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// agentFile returns a random file for one crawler, with a number of rules.
+// agentFile returns a random file with the given number of rules for the crawler "example". The paths of the rules are
+// made of parts.
 func agentFile(r *rand.Rand, rules int, parts ...string) string {
 	var b strings.Builder
 	b.WriteString("User-agent: *\nDisallow: /a\n\nUser-agent: example\n")

@@ -53,7 +53,8 @@ func TestMisspelledDelaysLose(t *testing.T) {
 	}
 }
 
-// If a file has only the group of "*", its license is already for everyone.
+// A license in a group becomes the license of the whole site, and a note says so. If the group of "*" is the only
+// group, its license is already for everyone, so there is no note.
 func TestLicenseOfTheOnlyGroup(t *testing.T) {
 	const license = "License: https://e.example/l.xml\n"
 	for file, told := range map[string]bool{

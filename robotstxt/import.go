@@ -91,8 +91,9 @@ func (f *File) crawlWeight() int {
 //	                                disallow: {crawl: /b/}
 //	                                allow: {crawl: /}
 //
-// The catalog lists the known crawlers, with the groups that they follow or ignore. If it is empty, the policy does not
-// list the crawlers of the file. Import returns ErrPage or ErrNoLines if data is not a robots.txt, and ErrTooLarge.
+// The catalog lists the known crawlers, with the groups that they follow or ignore. The policy lists the crawlers of
+// the file that are not in the catalog, unless the catalog is empty. Import returns ErrPage or ErrNoLines if data is
+// not a robots.txt, and ErrTooLarge.
 func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	known := map[string]bool{}
 	for _, c := range catalog {

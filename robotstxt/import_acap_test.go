@@ -83,7 +83,7 @@ func naiveExpression(pattern string) *regexp.Regexp {
 	return regexp.MustCompile("^" + expression)
 }
 
-// narrower implements section 2.4.5.
+// narrower reports whether the pattern of f is narrower than the pattern of than (ACAP 1.0 section 2.4.5).
 func (f *naiveField) narrower(than *naiveField) bool {
 	a, b := f.pattern, than.pattern
 	for i := 0; ; i++ {
@@ -98,9 +98,9 @@ func (f *naiveField) narrower(than *naiveField) bool {
 	}
 }
 
-// naiveProhibits returns the stricter result of two interpretations of section 2.2. In both, fields for named crawlers
-// override fields for any crawler about the same resource and usage. In the second interpretation, this requires that
-// both fields have the same purposes.
+// naiveProhibits returns the stricter result of two interpretations of ACAP 1.0 section 2.2. In both, fields for named
+// crawlers override fields for any crawler about the same resource and usage. In the second interpretation, this
+// requires that both fields have the same purposes.
 func naiveProhibits(fields []naiveField, usage, purpose, path string) (prohibits, states bool) {
 	for _, samePurposes := range []bool{false, true} {
 		p, s := naiveReading(fields, usage, purpose, path, samePurposes)

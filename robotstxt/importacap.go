@@ -253,8 +253,8 @@ func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u po
 	return false
 }
 
-// close removes the Allow entries that have a pattern and apply to an audience, because a record that prohibits crawling
-// wins over the Allow lines that they come from (section 2.9.2).
+// close removes the Allow entries with the pattern p from the rules for the crawlers of audience. The entries come from
+// Allow lines, and a record that prohibits crawling wins over these lines (section 2.9.2).
 func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 	opens := func(s policy.Statement) bool { return s.Allow && s.Usage == policy.Crawl && s.Pattern == p }
 	for _, a := range audience {

@@ -31,7 +31,7 @@ func (r *Rule) meets(s *Rule) bool {
 	return pathpattern.Compared(r.Pattern, r.Written, s.Pattern, s.Written)
 }
 
-// maxSteps limits the work for a group (see solve.Budget) to 30 milliseconds, because the file may come from a stranger.
+// maxSteps limits the work for a group (see solve.Budget) to 30 milliseconds, because anyone may have written the file.
 const maxSteps = 300_000
 
 // maxPairs limits the number of comparisons between the rules of a group.
@@ -67,7 +67,7 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 //
 // It returns nil if there are too many rules to compare. If a pattern has no place for a "*", the result depends on
 // inexact. If inexact is false, withStars returns nil. If inexact is true, it leaves out each Allow that would win over
-// such a pattern.
+// a Disallow with such a pattern, and lets an Allow with such a pattern lose.
 func (im *importer) withStars(rules []Rule, inexact bool) []Rule {
 	longer, pairs := slices.Clone(rules), 0
 	left := map[*Rule]bool{}
@@ -120,13 +120,14 @@ func (im *importer) withStars(rules []Rule, inexact bool) []Rule {
 	return withoutTies(kept)
 }
 
-// noteLeftOut adds a note about an Allow that would win over a Disallow of the file.
+// noteLeftOut adds a note about an Allow that is left out, because in the policy it would win over a Disallow that wins
+// in the file.
 func (im *importer) noteLeftOut(allow *Rule) {
 	im.f.note(allow.number, "import and merge leave out %q, because a policy does not measure the lengths of paths as robots.txt does. In a policy, the line would also allow paths that this group disallows. "+
 		"Add an allow entry to the policy for the paths that you mean", "Allow: "+allow.text())
 }
 
-// noteLonger adds a note about an Allow that loses to a Disallow.
+// noteLonger adds a note about an Allow that wins over a Disallow in the file, but loses to it in the policy.
 func (im *importer) noteLonger(allow, disallow *Rule) {
 	im.f.note(allow.number, "in the policy, %q of line %d also disallows the paths that both lines match. A policy and robots.txt measure lengths differently: only in the policy, the path of line %[2]d is the longer one",
 		"Disallow: "+disallow.text(), disallow.number)

@@ -85,15 +85,15 @@ func TestImportKeepsLengths(t *testing.T) {
 				t.Errorf("%s: robots.txt says %t about %s\n%s", name, got, path, rendered.Body)
 			}
 		}
-		// For a path that mixes encoded and plain octets, the policy's robots.txt may be stricter than the file, but not laxer.
+		// For a path that mixes encoded and plain octets, robots.txt may disallow more than the file, but not less.
 		if mixed := "/a%3Abx?q=/b"; served.Allowed("zetabot", mixed) && !written.Allowed("zetabot", mixed) {
 			t.Errorf("%s: robots.txt opens %s\n%s", name, mixed, rendered.Body)
 		}
 	}
 }
 
-// A group may have very many overlapping patterns, or long ones. Then an import leaves out only each Allow that would win
-// over a Disallow that has no place for a "*". No pattern becomes too long for a policy file.
+// A group has very many overlapping patterns, or very long ones. Nevertheless, an import leaves out only the Allow
+// lines that would win over a Disallow with no place for a "*". No pattern becomes too long for a policy file.
 func TestImportLeavesOutOneAllow(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder

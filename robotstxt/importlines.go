@@ -139,7 +139,8 @@ func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Patte
 	}
 }
 
-// maxCanceled limits the number of entries that cancelDirectives adds, and the number of pairs that it compares.
+// maxCanceled limits the number of directives of a rule after cancelDirectives has added entries. maxCanceling limits
+// the number of pairs of directives that it compares.
 const maxCanceled, maxCanceling = 20_000, 1 << 20
 
 // cancelDirectives changes a rule so that its directives replace others, as in robots.txt (draft-nottingham-plan-b,

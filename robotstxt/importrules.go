@@ -58,10 +58,9 @@ func (g *Group) disallows() bool {
 
 func (g *Group) delays() bool { return g.CrawlDelay() > 0 }
 
-// replaces reports whether the groups gs replace a group for which the function "has" returns true. For their
-// crawlers, the groups gs replace the group of "*", and the groups that these crawlers would otherwise follow (RFC
-// 9309 section 2.2.1). In a policy, the rules of both groups would apply, so the rule of gs has to override the other
-// rule.
+// replaces reports whether gs replace another group for which the function "has" returns true. The crawlers of gs obey
+// gs instead of the group of "*", and instead of the groups that they would otherwise follow (RFC 9309 section 2.2.1).
+// In a policy, the rules for all these groups would apply, so the rule for gs has to override the others.
 func (im *importer) replaces(gs []*Group, has func(*Group) bool) bool {
 	other := func(name string) bool {
 		g := im.f.Group(name)
@@ -241,8 +240,8 @@ func (im *importer) beginnings(rules []Rule) (all []Rule) {
 	return all
 }
 
-// fit handles a pattern that is too long for a policy file. It shortens the pattern of a prohibition to its beginning.
-// For other patterns, it returns false.
+// fit returns p if it is not too long for a policy file. It shortens a longer pattern to its beginning if the pattern
+// is of a prohibition. For a longer pattern of a permission, ok is false.
 func (im *importer) fit(line int, allow bool, p pathpattern.Pattern) (fitting pathpattern.Pattern, ok bool) {
 	if p.Len() <= maxPath {
 		return p, true

@@ -28,8 +28,8 @@ var reserving = []string{
 }
 
 // If a comment anywhere in a file reserves rights, the robots.txt of the imported policy and a merged file contain the
-// comment word for word. Few real files have such comments, so the test adds sentences to each file. If all tests run, it
-// adds all sentences.
+// comment word for word. Few real files have such comments, so the test adds sentences to each file. The long tests add
+// all sentences, the others one in four.
 func TestReservationsStayWordForWord(t *testing.T) {
 	t.Parallel()
 	names := newNames(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// preferences holds what a Content-Usage or Content-Signal line says. Import, merge and the lines above the groups all
-// use it, so that they agree about each line.
+// preferences holds what a Content-Usage or Content-Signal line says. Import and merge both use it, also for lines
+// above the groups, so that they agree about each line.
 type preferences struct {
 	path    string // "" if the line is for all paths
 	members []member
@@ -36,7 +36,7 @@ func (m member) isName() bool {
 // maxMembers limits the number of members without a known usage, because thousands of groups may share a line.
 const maxMembers = 32
 
-// vocabulary holds the words of a kind of line.
+// vocabulary holds the words of the lines with one key, such as Content-Usage.
 type vocabulary struct {
 	yes, no string
 	names   map[policy.Usage]string
@@ -93,7 +93,8 @@ func (v *vocabulary) member(text string) member {
 	return m
 }
 
-// add adds a member, unless there is one with this name, or there are too many without a known usage.
+// add adds the member m. If there is already a member with this name, m replaces it if m disallows the usage, and is
+// otherwise ignored. A member without a known usage is left out if it is long, or if there are too many of these.
 func (s *preferences) add(m member) {
 	others := 0
 	for i := range s.members {
@@ -155,8 +156,8 @@ func (d derived) line(of line, s *preferences) line {
 	return l
 }
 
-// Written returns the text of a line that is not about crawling, in the spelling of the file. above is true if the line is above
-// the first group. The text is "" if there is no such line.
+// Written returns the text of a line that is not about crawling, in the spelling of the file. above reports whether the
+// line is above the first group. The text is "" if there is no such line.
 func (f *File) Written(number int) (text string, above bool) {
 	for i, lines := range append([][]line{f.top}, f.linesOfGroups()...) {
 		for _, l := range lines {

@@ -165,7 +165,8 @@ func TestDerivedLinesAreShared(t *testing.T) {
 	}
 }
 
-// A merge publishes a Content-Signal line with a path for the whole site. So does the policy for comparisons.
+// If a Content-Signal line has a path, a merge publishes what the line disallows for the whole site. So the policy that
+// Told returns for comparisons also has it for the whole site.
 func TestToldSignalsHaveNoPath(t *testing.T) {
 	t.Parallel()
 	told, _ := Parse([]byte("User-agent: *\nContent-Signal: /x ai-train=no, search=yes\n")).Told(policy.Compile(&policy.Spec{}))
@@ -188,8 +189,8 @@ func TestNotesOfImplausibleDelays(t *testing.T) {
 	}
 }
 
-// Directives for paths within each other cancel each other, so their number grows with the square of the lines. If there
-// are too many, the policy for comparisons has them uncanceled, and a file that import cannot convert is refused.
+// Directives for paths within each other cancel each other, so their number grows with the square of the lines. If
+// there are too many, the policy that Told returns has them uncanceled, and Import returns ErrTooLarge.
 func TestManyNestedDirectives(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -36,7 +36,7 @@ type reader struct {
 	groups  []*Group       // groups that the current line belongs to
 	shut    bool           // the file has too many lines, so these groups disallow everything
 	naming  bool           // a User-agent line was read, and no Allow or Disallow since then
-	between bool           // only lines with other keys, such as Crawl-delay, have followed these User-agent lines
+	between bool           // only lines such as Crawl-delay have followed the last User-agent line
 	started bool           // a line that is not a comment was read
 	pending []string       // comments that belong to the next line
 	header  []string       // comments above the first line
@@ -175,7 +175,8 @@ func asUTF8(text string) string {
 	return text
 }
 
-// other adds a line for the whole file in the form for a merged file.
+// other adds a line that applies to the whole file, such as Clean-param, with the spelling of the key that a merged
+// file has.
 func (r *reader) other(key, value string) {
 	switch text := key + ": " + value; {
 	case value == "":
@@ -186,8 +187,8 @@ func (r *reader) other(key, value string) {
 	}
 }
 
-// sitemap adds the URL of a sitemap. It resolves a relative URL against the address of the robots.txt. If the host is
-// unknown, it adds a path.
+// sitemap adds the URL of a sitemap. For a URL without a host, it adds only the path, because the host of the file is
+// not known.
 func (r *reader) sitemap(value string) {
 	u, err := url.Parse(value)
 	switch {
@@ -333,7 +334,7 @@ func (r *reader) rules(allow bool, value string) []Rule {
 		return nil
 	}
 	if value == "*" {
-		value = "/" // the same length and meaning; "/*" would be longer
+		value = "/" // "/" has the same length and meaning as "*"; "/*" would be longer
 	}
 	p, err := pathpattern.Parse(value)
 	if err != nil {

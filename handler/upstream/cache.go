@@ -225,8 +225,8 @@ func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host s
 	}
 }
 
-// logFailure logs the first failure of a site after a success, and each failure with another cause. Clients can invent
-// hosts, so the number of all log lines is limited, too.
+// logFailure logs the first failure of a site after a success, and each failure with another cause than the site's
+// previous failure. Clients can invent hosts, so the number of all log lines is limited, too.
 func (c *Cache[T]) logFailure(e *entry[T], err error, host string) {
 	before := e.failure
 	if e.failure = err.Error(); e.failure == before {
@@ -286,7 +286,7 @@ func (f *file[T]) size() int {
 
 func (e *entry[T]) size() int { return e.file.size() + e.before.size() }
 
-// find returns the entry of a site and moves it to the recent generation.
+// find returns the entry of a site. It moves the entry to the recent generation, or adds a new entry there.
 func (c *Cache[T]) find(key string) *entry[T] {
 	e := c.recent[key]
 	if e != nil {

@@ -232,8 +232,8 @@ func TestOneRequestFetches(t *testing.T) {
 	})
 }
 
-// Other requests do not wait for a handler that never returns, and the number of such
-// fetches is bounded.
+// If the next handler never returns, requests after the timeout do not wait for it. The number of fetches that wait for
+// such a handler is bounded.
 func TestHandlerThatNeverReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

@@ -20,8 +20,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// errNone means that the upstream has no such file. It is not a failure. Errors for which a file is treated as missing,
-// although there is a response, wrap errNone without its text.
+// errNone means that the upstream has no such file. It is not a failure. If there is a response, but the file is
+// treated as missing, the error wraps errNone and has another text.
 var errNone = errors.New("there is no such file")
 
 // errDenied means that the upstream does not answer this request. A file that it served earlier stays in use. Caddy

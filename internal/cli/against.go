@@ -20,8 +20,9 @@ import (
 )
 
 // readList reads a list of crawlers and returns their User-Agents or names. The list is JSON, YAML or plain text. In
-// JSON and YAML, it is an array of strings, an array of objects, or an object with names as keys. field is the field
-// that has the User-Agent; a.b means the field b of the object a. In plain text, each line has one User-Agent or name.
+// JSON and YAML, it is an array of strings or objects. In JSON, it can also be an object with names as keys. field is
+// the field that has the User-Agent; a.b means the field b of the object a. In plain text, each line has one User-Agent
+// or name.
 func readList(data []byte, field string) (all []string, err error) {
 	var list any
 	if text := strings.TrimSpace(string(data)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {
@@ -56,7 +57,8 @@ func readList(data []byte, field string) (all []string, err error) {
 	return slices.Compact(all), nil
 }
 
-// isList reports whether YAML is a list of strings or objects. Lines of text can be YAML, too.
+// isList reports whether v is a list with elements. Other values come from plain text, because lines of plain text can
+// be valid YAML.
 func isList(v any) bool {
 	list, ok := v.([]any)
 	return ok && len(list) > 0

@@ -95,7 +95,8 @@ func (s publishedSubject) judge() claim.Claim {
 // errNoAnswer reports that no server could be asked.
 var errNoAnswer = errors.New("no server could be asked")
 
-// addressOf returns the address of the server's admin API.
+// addressOf returns the address of the admin API: c.address, or else the address in the configuration, or else Caddy's
+// default.
 func (c *confirmation) addressOf(s *storage) string {
 	if a := s.config.Admin; c.address == "" && a != nil {
 		return cmp.Or(a.Listen, caddy.DefaultAdminListen)

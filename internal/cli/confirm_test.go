@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/fleet"
 )
 
-// The command compares the time of a server's last message with the clock of the storage to find out whether the server
-// is silent. A wrong clock on this machine makes no difference.
+// A server is silent if its last report is much older than another server's last report. The clock of this machine
+// makes no difference.
 func TestSilentServers(t *testing.T) {
 	t.Parallel()
 	for _, now := range []time.Time{time.Now(), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)} {

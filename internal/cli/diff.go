@@ -21,7 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// failOn lists the values of --fail-on. The function of a value reports whether diff exits with 1.
+// failOn lists the values of --fail-on. With the value word, diff exits with 1 if the function in returns true.
 var failOn = []struct {
 	word string
 	in   func(*difference) bool

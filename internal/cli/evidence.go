@@ -223,7 +223,7 @@ func leftOut(a *evidence.Answer) string {
 		a.Omitted, a.Events+a.Omitted, 100*float64(a.Omitted)/float64(a.Events+a.Omitted))
 }
 
-// publicationText returns a text that names the publications in labels.
+// publicationText returns a text that names the versions in labels.
 func publicationText(labels []string) string {
 	if len(labels) == 0 {
 		return "a version that the log does not have"

@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A robots.txt may be too large to convert, or have odd lines. The commands say so, and do not fail otherwise.
+// A robots.txt may be too large to convert, or have odd lines. The commands report this, and do not fail for another
+// reason.
 func TestOddRobotsTxt(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

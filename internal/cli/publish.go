@@ -200,7 +200,8 @@ func authorOf(v *source.Published) string {
 	return " by " + english.OneLine(v.By)
 }
 
-// compare prints the changes from the published policy to the new one.
+// compare prints the changes from the published policy to the new one. It keeps the published policy for the
+// search-loss limit.
 func (p *publication) compare(say func(string, ...any)) {
 	if p.before.SHA256 == "" {
 		say("%s does not exist yet, so there is no policy to compare with", source.StoragePrefix+p.key)
@@ -216,7 +217,7 @@ func (p *publication) compare(say func(string, ...any)) {
 }
 
 // judge returns an error if the text must not be published, for example because search engines would lose too much. An
-// undo is always published.
+// undo is published whatever search engines lose, but the user must confirm an undo of an undo.
 func (p *publication) judge(ctx context.Context, cmd *cobra.Command, say func(string, ...any)) error {
 	switch p.returns {
 	case source.Undo:

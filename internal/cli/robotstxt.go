@@ -38,7 +38,7 @@ func readBelow(cmd *cobra.Command, name string) (*robotstxt.File, error) {
 	}
 	if err != nil {
 		err = fmt.Errorf("--merge: %w", err)
-		if errors.Is(err, policyinput.ErrInvalid) { // the same exit code as for the file as an argument
+		if errors.Is(err, policyinput.ErrInvalid) { // exit with 1, like for an invalid file in an argument
 			err = failure{err}
 		}
 		return nil, err

@@ -19,7 +19,7 @@ type Comparison struct {
 	Complete    bool         // false if some questions were not asked
 }
 
-// Difference describes equal differences between two files, for one or more crawlers and paths.
+// Difference groups the crawlers and paths for which two files answer in the same two different ways.
 type Difference struct {
 	Crawlers []string
 	Sent     bool     // the paths are compared as they are sent, not in normal form
@@ -92,7 +92,8 @@ type kind struct {
 	old, now Answer
 }
 
-// answers counts the answers of both files to a question about some crawlers. at holds the indexes of the differences.
+// answers counts a question that was asked for some crawlers. If the answers of the two files, old and now, differ, it
+// adds them to c.Differences. at holds the index of the Difference for each kind.
 func (c *Comparison) answers(q question, crawlers []string, old, now Answer, at map[kind]int) {
 	if q.usage == "" {
 		c.Questions += len(crawlers)
@@ -274,8 +275,8 @@ func rooted(path string) string {
 	return path
 }
 
-// Spellings returns a pattern unchanged, decoded and encoded. Reserved octets (RFC 3986 section 2.2) may be encoded or
-// not. The same is true for a "%" that does not start an escape.
+// Spellings returns a pattern unchanged, decoded and encoded. Only the encoded spelling encodes reserved octets (RFC
+// 3986 section 2.2), and a "%" that does not start an escape.
 func Spellings(pattern string) []string {
 	var decoded, encoded strings.Builder
 	for i := 0; i < len(pattern); i++ {

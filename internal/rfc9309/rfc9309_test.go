@@ -198,7 +198,8 @@ func FuzzAsk(f *testing.F) {
 	})
 }
 
-// A name of the catalog may have a version, and the groups of purposes are not for crawlers.
+// Compare asks about a catalog name with a space even if a version follows the name. It does not ask about the groups
+// of purposes, because they are not for crawlers.
 func TestNamesToAskAbout(t *testing.T) {
 	t.Parallel()
 	whole := func(name string) bool { return name == "Offline Explorer" }

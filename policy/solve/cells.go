@@ -116,7 +116,7 @@ type solver[V any] struct {
 	b      *Budget
 	added  int // the number of patterns that may still be added
 	ok     bool
-	price  int       // the number of steps for a value of paths of the cell that cross works on
+	price  int       // the number of steps for one value, for the cell that cross works on
 	rivals [][]int32 // for each cell, the overlapping cells with another value; nil if not computed yet
 }
 
@@ -216,7 +216,7 @@ func (s *solver[V]) needed() (left []Cell[V]) {
 		wider[i] = all.Covering(s.cells[i].Pattern)
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(wider[b]), len(wider[a])) })
-	done := slices.Clone(s.gone) // cells whose rivals are all still there since the last check
+	done := slices.Clone(s.gone) // cells that are dropped, or have lost no rival since their last check
 	for again := true; again; {
 		again = false
 		for _, i := range order {

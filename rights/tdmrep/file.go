@@ -79,9 +79,9 @@ func (f *File) reduce() {
 
 const maxRules = 1000
 
-// Merge returns a file that reserves all rights that f or other reserves. exact is false if the locations of both
-// overlap in too many ways. In this case, the merged file leaves out exceptions or, if there are many locations,
-// reserves every path.
+// Merge returns a file that reserves all rights that f or other reserves. exact is false if the merged file reserves
+// more than that, because the locations of both overlap in too many ways. Then the merged file leaves out exceptions
+// or, if there are many locations, reserves every path.
 func (f *File) Merge(other *File) (merged *File, exact bool) {
 	var patterns []pathpattern.Pattern
 	seen := map[pathpattern.Pattern]bool{}

@@ -156,7 +156,7 @@ func (b *builder) rule(comment string, r policy.Rule) {
 	b.spec.Rules = append(b.spec.Rules, r)
 }
 
-// expect appends a test. place is a path of the site, or a URL on another host.
+// expect appends a test of a path on a host. If host is "", the test is for every host (see policy.Expectation).
 func (b *builder) expect(agent string, allowed bool, u policy.Usage, host, path string) {
 	b.spec.Expect = append(b.spec.Expect, policy.Expectation{
 		Anyone: true, Agent: policy.ParseAudience(agent), Allowed: allowed, Usage: u, Host: host, Path: path,

@@ -168,9 +168,9 @@ func meansTheAnswers(t *testing.T, b *Built, place [2]string) {
 	}
 }
 
-// Init asks some questions only after a certain answer to another question. TestDependentAnswers answers such a
-// question. If the other question is not answered, that answer is assumed. If it has a different answer, both answers
-// contradict each other.
+// Init asks some questions only after the answer "no" to another question. If a user answers only such a dependent
+// question with a flag, Build assumes "no" for the other question. If the user answers "yes" to the other question, the
+// two answers contradict each other.
 func TestDependentAnswers(t *testing.T) {
 	t.Parallel()
 	for flag, of := range map[Topic]Topic{AISearch: AIAnswers, Rights: Training} {

@@ -86,8 +86,9 @@ func AskBoth(old, now *Input, host string) *Questions {
 	return q
 }
 
-// slashEscaped returns a path without escapes with %2F instead of each "/" in its query. A policy treats both as equal, but
-// crawlers fetch the path with "/" unless robots.txt disallows it with "/".
+// slashEscaped returns path with %2F instead of each "/" in its query. If path has an escape, slashEscaped returns it
+// unchanged. A policy treats the two spellings as equal, but crawlers fetch the path with "/" unless robots.txt
+// disallows it with "/".
 func slashEscaped(path string) string {
 	before, query, _ := strings.Cut(path, "?")
 	if strings.Contains(path, "%") || !strings.Contains(query, "/") {
