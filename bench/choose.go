@@ -67,7 +67,7 @@ func buildAll(ctx context.Context, o options, dir string, rep *report) (binaries
 	return binaries, nil
 }
 
-// runChain builds the command `chain` and runs it.
+// runChain builds the command `chain` and runs it for the scenarios, with more as additional flags.
 func runChain(ctx context.Context, dir string, scenarios []string, more ...string) (results []workload.ChainResult, err error) {
 	binary, err := build(ctx, dir, ".", "./chain")
 	if err != nil {

@@ -172,7 +172,8 @@ func number(b []byte, base int) int {
 	return int(n)
 }
 
-// count returns the number of answers so far. If stream is true, it returns the number of octets instead.
+// count returns the number of answers so far. If stream is true, unfinished answers count with the part of the body
+// that has arrived.
 func (l *load) count(stream bool) float64 {
 	n := 0.0
 	for _, c := range l.clients {

@@ -59,7 +59,8 @@ func (rep *report) least(scenario string) string {
 	return ""
 }
 
-// noise returns the measured difference between two equal rows in a scenario.
+// noise returns how far the measured ratio of the row againRow to its base is from 1 in a scenario. Both have the same
+// configuration, so the difference is an error of measurement.
 func (rep *report) noise(scenario string) float64 {
 	for _, p := range rep.Pairs {
 		if p.Scenario == scenario && p.Row == againRow {

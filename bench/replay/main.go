@@ -67,7 +67,7 @@ func run(mb int, seed uint64, modules string, visits int) error {
 			return err
 		}
 	}
-	const caddyLine, combinedLine = 1010, 205 // approximate number of bytes
+	const caddyLine, combinedLine = 1010, 205 // approximate lengths of a log line, in bytes
 	lines := mb * 1_000_000 / caddyLine
 	for _, l := range []struct {
 		name, goaccess string
