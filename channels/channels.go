@@ -103,7 +103,8 @@ type Page struct {
 	Fields []string // names of the header fields
 	// License is true if the fields name a license. Responses with status 402 also have such fields.
 	License bool
-	// Declare returns the declaration for a page, or nil. Call Channel.Declare instead.
+	// Declare returns the declaration for a page, or nil. Call Channel.Declare instead, which also handles a channel
+	// that the policy does not publish.
 	Declare func(Question) rights.Declared
 }
 
