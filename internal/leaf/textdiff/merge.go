@@ -10,7 +10,7 @@ import (
 
 // Clash is a group of lines that two changes of the same text have changed in different ways.
 type Clash struct {
-	Name                 string // identifies the clash in choice
+	Name                 string // the argument of Merge's function choice
 	Before, Mine, Theirs string
 	Choice               string // mine, theirs or, before the choice, empty
 }
