@@ -33,8 +33,8 @@ type Answer struct {
 	Limits    policy.Limits
 }
 
-// matching is a statement that matches a question. Its numbers tell how narrowly each part of the statement matches: a
-// smaller number is narrower.
+// matching is a statement that matches a question. Its numbers host, usage and closeness tell how narrowly the
+// statement matches: a smaller number is narrower.
 type matching struct {
 	rule      *policy.Rule
 	statement *policy.Statement
