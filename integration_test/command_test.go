@@ -52,7 +52,8 @@ func runCommand(t *testing.T, env []string, args ...string) (code int, stdout, s
 	return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
 }
 
-// Commands run in separate processes: every third one or, with ROBOTSPOLICY_LONG, all.
+// TestCommands runs commands in separate processes, and checks their exit codes and output. Without ROBOTSPOLICY_LONG,
+// it runs only every third command.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {

@@ -34,8 +34,8 @@ crawlers:
   ExampleBot: {category: search, operator: Example, reads-meta: true}
 `
 
-// The header rules that follow from conformancePolicy for each path. Amazon's crawlers treat noarchive as a rule
-// against AI training, so train-ai adds it for them.
+// conformanceSays maps paths to the header rules that follow from conformancePolicy. Amazon's crawlers treat noarchive
+// as a rule against AI training, so train-ai adds it for them.
 var conformanceSays = map[string]struct {
 	rules reading
 	usage map[string]string

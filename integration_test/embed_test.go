@@ -15,7 +15,7 @@ import (
 
 const embedPage = "../docs/how-to/embed-in-go.md"
 
-// TestEmbedInGo builds and runs the program on the page with the commands on the page.
+// TestEmbedInGo builds and runs the program in docs/how-to/embed-in-go.md with the commands on that page.
 func TestEmbedInGo(t *testing.T) {
 	testkit.Slow(t)
 	dir, site := t.TempDir(), freeAddr(t)

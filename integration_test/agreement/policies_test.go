@@ -142,7 +142,8 @@ func randomPolicy(r *rand.Rand, number int, t *tally) (*loaded, error) {
 	return nil, fmt.Errorf("policy %d: the generator made no policy that can be loaded", number)
 }
 
-// refusedCodes lists the errors that a random policy may have.
+// refusedCodes lists the errors that do not fail the test if a random policy has them. Such a policy is replaced by the
+// next random one.
 var refusedCodes = []string{"contradiction", "blocks-search", "app-directives-cross", "header-too-large", "robots-txt-too-large"}
 
 // writtenPolicies returns the policies that people wrote.

@@ -175,8 +175,8 @@ func (x *exam) ofAnotherFamily(token, as string) bool {
 	return !strings.EqualFold(token, as) && !strings.EqualFold(c.Operator, head.Operator)
 }
 
-// leftOut reports whether the file may omit a crawler: no document says that it reads robots.txt, and a rule of its own
-// with "enforce: block" disallows this path for every identity.
+// leftOut reports whether the file may omit the crawler of a question. It may if no document says that the crawler
+// reads robots.txt, and rules with "enforce: block" disallow the path for every identity of the crawler.
 func (x *exam) leftOut(f *robotsFile, q question) bool {
 	info, _ := x.p.info(q.token)
 	if !info.Rare || f.read.Groups[strings.ToLower(q.token)] != nil {

@@ -22,7 +22,7 @@ type typist struct {
 	axe string
 }
 
-// keyboard is a browser without JavaScript whose user has no mouse.
+// keyboard starts a browser without JavaScript. The returned typist uses the browser without a mouse.
 func keyboard(t *testing.T) (*typist, *browser.Browser) {
 	t.Helper()
 	b := chromium(t)
