@@ -250,7 +250,7 @@ func TestTestsOfADraft(t *testing.T) {
 	}
 }
 
-// A draft with more rules than a new policy may have gets an error.
+// A draft gets an error if it has more rules than a new policy may have.
 func TestDraftsOfTooManyRules(t *testing.T) {
 	var names, hosts strings.Builder
 	for i := range 1001 {
