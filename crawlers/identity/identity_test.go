@@ -207,8 +207,7 @@ func TestIdentifyUnknown(t *testing.T) {
 	}
 }
 
-// googleFacts are the verification facts of Googlebot. noPolicy are the identities of a policy that does not add
-// crawlers.
+// googleFacts returns the verification facts of Googlebot, and the identities of a policy that does not add crawlers.
 func googleFacts(t *testing.T) (crawlers.Verification, *crawlers.Identities) {
 	t.Helper()
 	known, err := crawlers.Default()
