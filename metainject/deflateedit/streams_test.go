@@ -284,7 +284,8 @@ func inflated(b []byte) ([]byte, error) {
 	return io.ReadAll(flate.NewReader(bytes.NewReader(b)))
 }
 
-// editedUpTo returns the part of the edited text that must be available after the given number of bytes has arrived.
+// editedUpTo returns the part of the edited text that must be available when text, the beginning of the original text,
+// has arrived.
 func editedUpTo(text []byte, es []Edit) []byte {
 	var out []byte
 	at := 0
