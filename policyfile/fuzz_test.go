@@ -87,7 +87,8 @@ func checkFile(t *testing.T, f *File) {
 	}
 }
 
-// FuzzLoadDirectives does the same with the values of single keys, because mutations of whole files seldom change them.
+// FuzzLoadDirectives does the same as FuzzLoad with the values of single keys, because mutations of whole files seldom
+// change them.
 func FuzzLoadDirectives(f *testing.F) {
 	for _, s := range []string{
 		"examplesearch;widgets=?0", `a;b="c", d;e=1.5;f=:AAE=:`, "a;b=@1659578233;c=%\"f%c3%bc\"", "max-snippet:20, noindex", "unavailable_after: 2026-12-31T23:59:59Z, notranslate",

@@ -71,7 +71,7 @@ var words = []struct{ place, word, line, test string }{
 	{"usage", "crawl: all", "crawl: /", "everyone may not crawl /"},
 	{"usage", "crawl: https://www.example.com/x/", "crawl: /x/", "everyone may not crawl /x/"},
 
-	// The same words and others as keys of a rule: Nuxt, Yoast, nginx, Apache, WAFs, robots.txt.
+	// Words above and other words, as keys of a rule: from Nuxt, Yoast, nginx, Apache, WAFs and robots.txt.
 	{"rule", "noindex: /x/", "disallow: {index: /x/}", "everyone may not index /x/"},
 	{"rule", "noindex: true", "disallow: {index: /}", "everyone may not index /"},
 	{"rule", "robots: noindex", "disallow: {index: /}", "everyone may not index /"},
