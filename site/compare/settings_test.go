@@ -174,7 +174,7 @@ var examples = map[string][2]string{
 	"rights.offers.users":    ofOffer(", users: education", ", users: commercial"),
 }
 
-// someRules replaces RULES in the examples.
+// someRules replaces RULES in the examples. offers is the beginning of examples with an offer of a license.
 const (
 	someRules = "[{for: everyone, disallow: {crawl: /a/, train-ai: /, ai-use: /}}]"
 	offers    = "rules: RULES\npublish: {rsl: on}\nrights:\n  offers: "
