@@ -48,7 +48,8 @@ func chooseRows(names string, rep *report) ([]*row, error) {
 	}), nil
 }
 
-// buildAll builds the programs for the rows.
+// buildAll builds the programs for the rows. It returns the paths of their binaries, keyed by the name of the program
+// (see row.server).
 func buildAll(ctx context.Context, o options, dir string, rep *report) (binaries map[string]string, err error) {
 	binaries = map[string]string{}
 	if binaries["caddy"], err = build(ctx, dir, "..", "./cmd/caddy"); err != nil {
