@@ -17,22 +17,23 @@ import (
 // included.
 var mayName = []string{"channels", "policy", "policyfile", "robotstxt", "audit", "internal/rfc9309", "internal/testkit"}
 
-// channelNames lists the channels, with the package that implements the format, and other packages that may name the
-// channel.
+// channelNames lists the channels. own is the package that implements the format of a channel. others are other
+// packages that may name the channel.
 var channelNames = []struct {
 	name   string
 	is     *regexp.Regexp
 	own    string
 	others []string
 }{
-	// The root package documents the values of the option "headers".
+	// The root package may name these two channels, because it documents the values of the option "headers".
 	{"Content-Usage", regexp.MustCompile(`(?i)content-?usage`), "rights", []string{"."}},
 	{"Content-Signal", regexp.MustCompile(`(?i)content-?signal`), "rights", []string{"."}},
 	{"TDMRep", regexp.MustCompile(`(?i)tdm`), "rights/tdmrep", nil},
 	{"RSL", regexp.MustCompile(`\bRSL|\brsl\b|rsl[A-Z.]|[a-z]RSL`), "rights/rsl", nil},
 	{"ACAP", regexp.MustCompile(`(?i)acap`), "acap", nil},
 	{"App-Directives", regexp.MustCompile(`(?i)app-?directive`), "appdirectives", nil},
-	// robotsrule lists these words as rules that no search engine documents.
+	// robotsrule is the package of this channel, because it lists noai and noimageai as rules that no search engine
+	// documents.
 	{"noai", regexp.MustCompile(`(?i)\bno-?ai\b|noai[A-Z]|[a-z]NoAI|noimageai`), "robotsrule", nil},
 }
 

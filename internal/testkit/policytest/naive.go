@@ -128,7 +128,8 @@ func overrides(a, d matching) bool {
 	return closeEnough(a, d) && pathNarrowEnough(a, d)
 }
 
-// missesAI reports whether d is for all AI crawlers, and a is for a group that also has other crawlers.
+// missesAI reports whether d is for all AI crawlers, and a is for a group that also has other crawlers. In this case, a
+// does not override d.
 func missesAI(a, d matching) bool {
 	return d.closeness == byAI && a.closeness == byGroup &&
 		!slices.Contains([]string{"category:ai-training", "category:ai-input", "category:ai-assistant", "category:ai-agent"}, strings.ToLower(a.audience.String()))
