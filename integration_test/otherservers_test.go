@@ -208,7 +208,7 @@ func TestOtherServersSetTheFields(t *testing.T) {
 }
 
 // Caddy rejects a server's question in three cases: the server is not trusted, a header field is missing, or a field
-// occurs twice. A client may have added one of the two.
+// occurs twice. In the third case, a client may have added one of the two fields.
 func TestDecideRefusesOthers(t *testing.T) {
 	for _, c := range []struct{ style, fields, want string }{
 		{"nginx", "", "X-Original-Uri is missing"},

@@ -316,7 +316,8 @@ func (*matrixServer) losers(message string) string {
 }
 
 // elsewhere tests a source, such as a file, that other programs write. If such a program writes the previously served
-// text again, this is treated as an undo, so the search-loss limit does not apply.
+// text again, this is treated as an undo, so the search-loss limit does not apply. unlimited is true if there is no
+// search-loss limit.
 func (m *matrixServer) elsewhere(unlimited bool) {
 	rejected := func(name string) {
 		m.t.Helper()

@@ -46,7 +46,7 @@ func load(name string, text []byte, tokens []string) (*loaded, policyfile.Diagno
 	return p, nil
 }
 
-// again returns the policy with an empty cache.
+// again returns the policy with an empty cache and the present time, so that it can be examined once more.
 func (p *loaded) again() *loaded {
 	fresh := *p
 	fresh.cache, fresh.now = map[string]any{}, time.Now()

@@ -22,7 +22,7 @@ type visit struct {
 	site   served
 }
 
-// visits prepares scenes for a crawler, and runs the site for each.
+// visits prepares scenes for a crawler, and runs the site for each of them. It returns a function that stops the sites.
 func visits(t *testing.T, c *crawler, scenes []scene) (all []*visit, stop func()) {
 	t.Helper()
 	var settings []setting

@@ -140,7 +140,8 @@ func loadPolicy(t *testing.T, name, text string) *policyfile.File {
 	return f
 }
 
-// inPlaceOf returns a policy that names one crawler instead of another.
+// inPlaceOf returns the policy text with the name crawler in place of the name other. It also adds crawler to the
+// crawlers of the policy, with the category of other.
 func inPlaceOf(t *testing.T, text, other, crawler string) string {
 	t.Helper()
 	f := loadPolicy(t, other, text)

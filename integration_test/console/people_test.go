@@ -52,8 +52,9 @@ func (y *typist) key(name string, code int, text string) {
 	}
 }
 
-// before is a JavaScript function. It returns the elements that the Tab key reaches before an element, in the order of
-// the page. It returns null if an element has a tabindex above 0, because the order would then be different.
+// before is a JavaScript function. It returns the element from which the Tab key leads to the element e, or null if
+// there is none. It also returns null if an element has a tabindex above 0, because the Tab key would then use another
+// order than the page.
 const before = `((e) => {
 	if (document.querySelector("[tabindex]:not([tabindex='0']):not([tabindex='-1'])")) return null;
 	const all = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")];
