@@ -30,7 +30,7 @@ rules:
     enforce: block
 `
 
-// newTestSet returns the Hosts of a directory, with a store whose configuration runs.
+// newTestSet returns the Hosts for a template, such as /policies/{host}.yaml, with a store whose configuration runs.
 func newTestSet(t testing.TB, name string) *Hosts {
 	t.Helper()
 	template, err := parseHostTemplate(name)
