@@ -29,8 +29,8 @@ func oddPolicies(t *testing.T) (all []*Values) {
 	return all
 }
 
-// checkOdd checks a field that was merged with an upstream's field. If one of the readers finds a restriction in either
-// of the two, it must find the restriction in the merged field.
+// checkOdd checks merged, the result of merging ours with theirs, an upstream's field. If one of the readers finds a
+// restriction in ours or theirs, it must find the restriction in merged.
 func checkOdd(t *testing.T, readers []crawlertest.Reader, theirs, ours, merged []string) {
 	t.Helper()
 	for _, agent := range []string{"stranger", "googlebot"} {
