@@ -117,7 +117,8 @@ func newFinder(ranks [][]*policy.Rule, app, purpose string) *finder {
 	return f
 }
 
-// isFor reports whether a rule is for clients that declare this purpose, or no purpose if purpose is "".
+// isFor reports whether a rule is for clients that declare a purpose. If purpose is "", it reports whether the rule is
+// for clients without a purpose.
 func isFor(r *policy.Rule, purpose string) bool {
 	return len(r.UsagePurposes) == 0 || purpose != "" && slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return policy.MatchPurpose(strings.ToLower(u), purpose) })
 }
