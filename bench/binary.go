@@ -93,7 +93,7 @@ type layoutSummary struct {
 	Layouts  []float64 `json:"layouts"`
 }
 
-// sumLayouts computes the median ratio of each layout, and then the median of these values.
+// sumLayouts computes the median ratio of the pairs of each layout, and then the median of all layouts.
 func sumLayouts(r *row, scenario string, pairs []pair) layoutSummary {
 	s := layoutSummary{Scenario: scenario, Row: r.Name, Base: r.Base}
 	for layout := 0; ; layout++ {

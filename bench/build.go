@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// build compiles a command into dir, in the same way as xcaddy. pkg is a package of the Go module in the folder module.
+// build compiles a command in the same way as xcaddy, and returns the path of the binary, which is in dir. pkg is a
+// package of the Go module in the folder module.
 func build(ctx context.Context, dir, module, pkg string, flags ...string) (string, error) {
 	binary := filepath.Join(dir, filepath.Base(pkg))
 	args := append([]string{"build", "-ldflags=-s -w"}, flags...)

@@ -27,8 +27,8 @@ var realCrawlers = []string{
 	"webzio-extended", "Diffbot", "Brightbot", "iAskBot", "AwarioBot", "BLEXBot", "DataForSeoBot", "DotBot", "aiHitBot",
 }
 
-// Refused returns the crawlers that both policies block. The recipes, which are configurations without this module,
-// block the same crawlers.
+// Refused returns the crawlers that the policies Small and Large block. The compared configurations without this
+// module, called recipes, block the same crawlers.
 func Refused() []string {
 	return append(append([]string(nil), realCrawlers...), madeUp(0, Small.Crawlers-len(realCrawlers))...)
 }
