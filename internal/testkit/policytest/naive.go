@@ -283,8 +283,8 @@ func crawlerOf(spec *policy.Spec, token string) policy.Crawler {
 	return policy.Crawler{}
 }
 
-// family returns the token of a crawler of the same operator whose group in robots.txt c follows according to its
-// operator. It returns "" if there is no such crawler.
+// family returns the token of a crawler that has the same operator as c, and whose group in robots.txt c follows
+// according to the operator. It returns "" if there is no such crawler.
 func family(spec *policy.Spec, c policy.Crawler) string {
 	for _, token := range c.Follows {
 		if head := crawlerOf(spec, token); head.Token != "" && strings.EqualFold(head.Operator, c.Operator) {
