@@ -201,8 +201,8 @@ func params(p *httpsfv.Params) (e effect) {
 	return e
 }
 
-// readUpstream parses Robots-Tag lines of other authors. It parses lines in the syntax of X-Robots-Tag according to
-// that syntax, and skips invalid lines. sure reports whether all lines were valid.
+// readUpstream parses Robots-Tag lines of other authors. It parses a line in the syntax of X-Robots-Tag like
+// X-Robots-Tag, and skips invalid lines. sure reports whether all lines were valid.
 func readUpstream(lines []string) (r reading, sure bool) {
 	r, sure = reading{}, true
 	for _, line := range lines {

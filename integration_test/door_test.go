@@ -51,7 +51,7 @@ func (d door) skip(t *testing.T, why string) {
 	t.Skip(why)
 }
 
-// start runs one site with this body, for all hosts and without a log.
+// start runs one site for all hosts, without a log. body has the directives of the site.
 func (d door) start(t *testing.T, policy string, upstream http.Handler, body string) *server {
 	t.Helper()
 	if d == netHTTPDoor {

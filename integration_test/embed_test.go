@@ -95,7 +95,7 @@ func reading(data []byte) {
 	_, _, _ = answer, delay, preferences
 }
 `))
-	// The other blocks need more modules than the program, so they are built in this module.
+	// The page's blocks in parts need more modules than the program, so they are built in this module.
 	cmd := exec.Command("go", "vet", filepath.Join(dir, "main.go"), filepath.Join(dir, "parts.go"))
 	cmd.Dir = repository
 	if out, err := cmd.CombinedOutput(); err != nil {

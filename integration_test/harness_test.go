@@ -38,7 +38,8 @@ type server struct {
 	dir      string // directory for the test's files
 	upstream string // address of the upstream, or ""
 
-	// Only for net/http: its sites, and the reasons why it does not serve other sites.
+	// served and absent are only for net/http: its sites, and the reasons why it does not serve other sites of the
+	// test.
 	served map[string]*nethttptest.Site
 	absent map[string]string
 }

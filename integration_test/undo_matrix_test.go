@@ -336,7 +336,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	rejected("never")
 	rejected("older")
 
-	// The command says that it cannot publish to this source.
+	// The command publish says that it cannot publish to a file or a web address.
 	name := filepath.Join(m.dir, "policy.yaml")
 	if m.web != nil {
 		name = m.web.URL + "/site.yaml"
@@ -349,7 +349,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	if code != 1 || !strings.Contains(said, "is not in Caddy's storage, so this command cannot undo its last change. Put back the text that Caddy served before the present text (sha256 "+before[:12]+") by hand. The limit max_search_loss does not stop Caddy from loading that text.") {
 		m.t.Errorf("exit %d: %s", code, said)
 	}
-	// For this source, publishing through the admin API or the console is not possible. So approval and the restriction
+	// To a file or a web address, the admin API and the console cannot publish either. So approval and the restriction
 	// to hosts do not matter.
 	for _, approval := range []int{1, 2} {
 		m.configure(approval)

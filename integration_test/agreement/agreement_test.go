@@ -75,7 +75,7 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
-// startParsers starts the installed parsers in other languages.
+// startParsers starts the parsers of crawlertest.Parsers that are installed, keyed by name.
 func startParsers(t *testing.T) map[string]*crawlertest.Process {
 	t.Helper()
 	running := map[string]*crawlertest.Process{}

@@ -267,7 +267,7 @@ func (x *exam) speaks(q question, visitor string, why *explanation, a answer, pa
 	return !maps.EqualFunc(sent, theirs, slices.Equal)
 }
 
-// reported reports whether checking the policy file gives a diagnostic with this code.
+// reported reports whether checking the policy file gives a diagnostic with the code.
 func (x *exam) reported(code string) bool {
 	return slices.ContainsFunc(x.p.diagnostics, func(d policyfile.Diagnostic) bool { return d.Code == code })
 }

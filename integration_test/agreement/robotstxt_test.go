@@ -191,8 +191,8 @@ func (x *exam) leftOut(f *robotsFile, q question) bool {
 	return true
 }
 
-// flattened reports whether rendering has reported a Loss for the crawler and path, and lint has reported a diagnostic
-// about this Loss.
+// flattened reports whether rendering has reported a Loss for the crawler and path of a question, and lint has reported
+// a diagnostic about this Loss. Then the file may be stricter than the policy.
 func (x *exam) flattened(f *robotsFile, q question) bool {
 	as, _ := x.readsAs(f, q.token)
 	return slices.ContainsFunc(f.losses, func(l robotsserve.Loss) bool {
@@ -312,7 +312,7 @@ func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 	return nil
 }
 
-// extensions compares the lines other than Allow and Disallow with the policy.
+// extensions compares the lines of a group other than Allow and Disallow with the policy.
 func (x *exam) extensions(f *robotsFile, q question, as string) {
 	if x.ofAnotherFamily(q.token, as) || x.leftOut(f, q) {
 		return
@@ -402,7 +402,8 @@ func canonical(member string) string {
 
 var preferences = []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search}
 
-// contentUsage checks the preferences in lines for the same path. If they contradict each other, "n" applies.
+// contentUsage checks the preferences in lines, which are the values of Content-Usage lines for the same path. If they
+// contradict each other, "n" applies.
 func (x *exam) contentUsage(f *robotsFile, lines []string, q question, asked policytest.Question) {
 	const channel = "robots.txt: Content-Usage"
 	crossed := slices.ContainsFunc(f.problems, func(p policy.Problem) bool { return p.Code == "content-usage-cross" && x.linted(p.Code, p.Pos) })

@@ -84,7 +84,7 @@ func newSites() []*running {
 	}
 }
 
-// server is a Caddy in another process, and net/http in this one.
+// server has the tested sites: a Caddy in another process, and net/http in this process.
 type server struct {
 	admin string
 	sites map[door][]*running

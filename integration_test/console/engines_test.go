@@ -26,8 +26,8 @@ import (
 // them before it compares pages.
 var differs = regexp.MustCompile(`name="token" value="[^"]*"|nonce="[^"]*"|nonce-[A-Za-z0-9+/=_-]+|\d\d:\d\d(:\d\d)?|\d+ (seconds?|minutes?) ago`)
 
-// The pages show the same data from ClickHouse as from the activity database of the server. They list the servers of
-// the fleet.
+// The pages show the same data from ClickHouse as from the activity database of the server. With ClickHouse, the Health
+// page also lists the servers of the fleet.
 func TestPagesOnBothEngines(t *testing.T) {
 	testkit.Nightly(t)
 	server := clickhousetest.Start(t)

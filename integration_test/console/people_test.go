@@ -100,7 +100,7 @@ func (y *typist) writes(element, text string) {
 	y.Call("Input.insertText", map[string]any{"text": text}, nil)
 }
 
-// looks saves pictures of the page on a desktop and on a phone, and checks both.
+// looks saves pictures of the page on a desktop and on a phone, and checks that the page has no problems there.
 func (y *typist) looks(name string) {
 	y.t.Helper()
 	for _, screen := range []struct {
