@@ -395,8 +395,8 @@ func TestQueriesThatMatterAreShown(t *testing.T) {
 	}
 }
 
-// The decision about a request target is the same as on the server: the scheme and the host of an absolute URL do not
-// matter. A target with a scheme but no host is not replayed, because the server rejects such requests.
+// Replay makes the same decision about a request target as the server: the scheme and the host of an absolute URL do
+// not matter. A target with a scheme but no host is not replayed, because the server rejects such requests.
 func TestTargetsAreJudgedAsTheServerDoes(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "access.log")

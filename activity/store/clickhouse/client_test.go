@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/clickhousetest"
 )
 
-// every contains texts with each possible byte, alone and before other bytes.
+// every returns texts with each possible byte, alone and before other bytes.
 func every() (all []string) {
 	for i := range 256 {
 		b := string([]byte{byte(i)})
