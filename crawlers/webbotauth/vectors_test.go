@@ -165,7 +165,7 @@ func TestVectorsOfRSA(t *testing.T) {
 		if got := fixed(vectorTime, testKey).Check(t.Context(), r, "https://signature-agent.test"); got.Status != Unverified || got.Err == nil {
 			t.Errorf("%s: %+v", c.name, got)
 		}
-		// The signature base of these vectors can still be built.
+		// The signature base of the vectors with RSA can still be built.
 		m, err := parseMessage(r)
 		if err != nil {
 			t.Fatal(err)
