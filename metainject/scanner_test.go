@@ -128,8 +128,7 @@ func metaNode(name, content string) *html.Node {
 	return &html.Node{Type: html.ElementNode, Data: "meta", Attr: []html.Attribute{{Key: "name", Val: name}, {Key: "content", Val: content}}}
 }
 
-// noscriptEndsHead reports whether the body begins in this noscript element of the head, for a parser without
-// scripting.
+// noscriptEndsHead reports whether the noscript element n of the head ends the head for a parser without scripting.
 func noscriptEndsHead(n *html.Node) bool {
 	if n.FirstChild == nil || n.FirstChild.Type != html.TextNode { // in XHTML, a noscript element contains elements
 		return false

@@ -54,8 +54,8 @@ func makeStream(rnd *rand.Rand) *streamMaker {
 	return m
 }
 
-// came records the present length of the stream, together with the length of the text that this part of the stream
-// contains.
+// came records the present length of the stream, together with the number of bytes of the text that the stream contains
+// so far.
 func (m *streamMaker) came(text int) {
 	m.ends = append(m.ends, [2]int{len(m.out.b)*8 + int(m.out.n), text})
 }
