@@ -66,7 +66,8 @@ func (g *grammar) paths(section string) func() any {
 	return g.some("/"+section+"/", "/"+section+"/*.jpg$", "*."+section, "/"+section+"?q=1&r=%23x", "/"+section+"/ä%2f:y,'\"z", section+"-set")
 }
 
-// qualifiers returns at least one qualifier of a usage, together with other keys.
+// qualifiers returns a map with at least one qualifier of a usage. more has keys that are always added, each followed
+// by its value.
 func (g *grammar) qualifiers(u policy.Usage, more ...any) map[string]any {
 	always := len(more)/2 + 1
 	values := map[string]func() any{
