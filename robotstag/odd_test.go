@@ -51,8 +51,9 @@ func checkOdd(t *testing.T, readers []crawlertest.Reader, theirs, ours, merged [
 	}
 }
 
-// An odd value in one field must not make a valid value in the other one ineffective. If some reader finds a
-// restriction in an upstream's field, it also finds the restriction in the merged field.
+// When a field of the policy is merged with an upstream's field, an odd value in one of them must not make a valid
+// value in the other ineffective. If some reader finds a restriction in the upstream's field, it also finds the
+// restriction in the merged field.
 func TestOddValues(t *testing.T) {
 	tests := []struct {
 		field   string
