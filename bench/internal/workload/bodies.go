@@ -34,7 +34,8 @@ var Bodies = sync.OnceValue(makeBodies)
 // packed is the key in Bodies of the compressed body, which clients that accept gzip get below "/packed/".
 const packed = "/packed/ gzip"
 
-// BodyOf returns the body for a path, or nil if there is none.
+// BodyOf returns the body for a path, or nil if there is none. For "/packed/", it depends on acceptsGzip, which says
+// whether the client accepts gzip.
 func BodyOf(path string, acceptsGzip bool) *Body {
 	kind := path
 	if end := strings.IndexByte(path[min(1, len(path)):], '/'); end >= 0 {
