@@ -291,7 +291,8 @@ func AllRegisters(spec *policy.Spec) {
 	}
 }
 
-// AddDirectives adds random application directives to the rules of a policy.
+// AddDirectives adds random application directives to the rules of a policy. If plain is true, their patterns have
+// neither "*" nor "$".
 func AddDirectives(r *rand.Rand, spec *policy.Spec, plain bool) {
 	for i := range spec.Rules {
 		for j := range r.IntN(3) {

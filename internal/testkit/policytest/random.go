@@ -134,7 +134,7 @@ func statement(r *rand.Rand, o Options, line int) policy.Statement {
 	return s
 }
 
-// Pattern makes a pattern with few different letters.
+// Pattern makes a pattern with few different letters. If plain is true, the pattern has neither "*" nor "$".
 func Pattern(r *rand.Rand, plain bool) string {
 	if r.IntN(4) == 0 {
 		return "/"
