@@ -124,7 +124,7 @@ func (m *matrixServer) serves() string {
 }
 
 // puts replaces the policy with a version. Depending on the source, it writes the file or uses the admin API. It
-// returns the answer, and checks whether the version is then served.
+// returns the answer. The test fails unless the server then serves the version if and only if served is true.
 func (m *matrixServer) puts(name string, served bool) string {
 	m.t.Helper()
 	var out response
@@ -223,7 +223,7 @@ func TestUndoMatrix(t *testing.T) {
 	}
 }
 
-// says checks that an answer contains a text.
+// says checks that an answer contains all of the words.
 func (m *matrixServer) says(out string, words ...string) {
 	m.t.Helper()
 	for _, w := range words {

@@ -231,7 +231,8 @@ func (v *visit) check(t *testing.T, links map[string][]string, peculiar map[stri
 	return len(log)
 }
 
-// count counts, by reason, the paths where the crawler behaves differently from the policy.
+// count counts, by reason, the paths where the crawler behaves differently from the policy, and adds the counts to
+// peculiar. may has the paths that the crawler may request, and asked the paths that it has requested.
 func (v *visit) count(may, asked map[string]bool, peculiar map[string]int) {
 	for path := range may {
 		allowed := v.decide(path, policy.Crawl).Verdict != policy.Disallowed
