@@ -164,7 +164,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// wildFile returns a policy file with a named set of wildcard patterns, and with rules that use this set many times.
+// wildFile returns a policy file with a named set of paths wildcard patterns. It has disallow and allow rules that use
+// this set.
 func wildFile(paths, disallow, allow int) []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\nresources:\n  many:\n")
