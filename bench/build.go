@@ -24,7 +24,7 @@ func build(ctx context.Context, dir, module, pkg string, flags ...string) (strin
 	return binary, nil
 }
 
-// caddyVersion returns the version of Caddy in a binary.
+// caddyVersion returns the version of Caddy in a binary, according to the binary's build information.
 func caddyVersion(binary string) string {
 	if info, err := buildinfo.ReadFile(binary); err == nil {
 		for _, d := range info.Deps {

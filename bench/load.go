@@ -91,7 +91,7 @@ func (c *client) run(l *load) {
 
 var errAnswer = errors.New("an answer that is not understood")
 
-// read reads one answer.
+// read reads one answer to a request of this client, and counts its body.
 func (c *client) read() (a answer, err error) {
 	line, err := c.r.ReadSlice('\n')
 	if err != nil {

@@ -71,7 +71,7 @@ func run(names []string, rounds int, batch time.Duration, profiles string) error
 	return json.NewEncoder(os.Stdout).Encode(results)
 }
 
-// profile writes a CPU profile of this module's row.
+// profile writes a CPU profile of each scenario on the handler h to a folder.
 func profile(h handler, scenarios []workload.Scenario, dir string) error {
 	for i := range scenarios {
 		c := newClient(&scenarios[i])

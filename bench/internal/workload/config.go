@@ -31,7 +31,7 @@ func (Config) Robots() string {
 		strings.Join(Refused(), "\nUser-agent: ") + "\nDisallow: /\n"
 }
 
-// Text returns the configuration.
+// Text returns the configuration file, which the template makes from the values of c.
 func (c Config) Text() (string, error) {
 	t, err := template.ParseFS(configs, "configs/"+c.Template)
 	if err != nil {
