@@ -11,7 +11,7 @@ type Google struct{ lines []googleLine }
 
 type googleLine struct{ key, value, pattern string }
 
-// ReadGoogle reads a file.
+// ReadGoogle reads the text of a robots.txt like Google's parser.
 func ReadGoogle(body string) *Google {
 	g := &Google{}
 	for _, mark := range []string{"\xef", "\xbb", "\xbf"} {

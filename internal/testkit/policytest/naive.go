@@ -111,7 +111,8 @@ func opens(a, d matching) bool {
 	return overrides(a, d)
 }
 
-// overrides reports whether permission a overrides prohibition d.
+// overrides reports whether permission a overrides prohibition d, because a is at least as narrow as d in audience,
+// host, usage and path. Some kinds of audiences are exceptions.
 func overrides(a, d matching) bool {
 	if a.host > d.host || a.usage > d.usage {
 		return false
