@@ -86,7 +86,7 @@ func (e effect) normal() effect {
 	return e
 }
 
-// and returns the union of all restrictive rules (draft-illyes-repext-03).
+// and returns the rules of e and f together, which restrict at least as much as each of them (draft-illyes-repext-03).
 func (e effect) and(f effect) effect {
 	return effect{e.words + f.words, max(e.snippet, f.snippet), max(e.video, f.video), max(e.image, f.image), max(e.expiry, f.expiry)}.normal()
 }

@@ -99,7 +99,7 @@ func startSites(t *testing.T, policy string, upstream http.Handler, sites map[st
 	return s
 }
 
-// sites returns the configuration of startSites.
+// sites returns the configuration that startSites loads for the sites.
 func (s *server) sites(sites map[string]string) string {
 	global := "admin off\nlog {\noutput file DIR/log\n}\n" + sites[""]
 	sites = maps.Clone(sites)
@@ -116,7 +116,7 @@ func startLogged(t *testing.T, policy string, upstream http.Handler, body string
 	return s
 }
 
-// logged returns the configuration of startLogged.
+// logged returns the configuration that startLogged loads for a site with this body.
 func (s *server) logged(body string) string {
 	return s.caddyfile("admin off\nlog {\noutput file DIR/caddy.log\nformat json\nlevel INFO\n}\nservers {\ntrusted_proxies static 127.0.0.0/8\n}", map[string]string{"": body})
 }

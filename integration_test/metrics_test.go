@@ -143,7 +143,7 @@ robots_policy {
 	if strings.Contains(scraped, "made-up") {
 		t.Error("a host that a client invented is a label value")
 	}
-	// The activity database is at most some seconds behind.
+	// Requests are in the activity database only after some seconds, so wait for them.
 	const violation = `{
       "crawler": "GPTBot",
       "identity": "unverified",

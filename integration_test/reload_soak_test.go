@@ -52,7 +52,7 @@ var (
 	soakMeta   = regexp.MustCompile(`<meta name="robots" content="[^"]*max-snippet:[0-9]+`)
 )
 
-// soakClient requests the same path again and again.
+// soakClient is a client that requests the same path again and again, and checks each response.
 type soakClient struct {
 	path, agent string
 	gzip        bool

@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// loaded is a policy that this process has loaded.
+// loaded is a policy that this process has loaded, with everything that the tests need to know about it.
 type loaded struct {
 	name        string // name of the file, or a number
 	text        []byte
@@ -53,7 +53,7 @@ func (p *loaded) again() *loaded {
 	return &fresh
 }
 
-// askedTokens lists the crawlers in the questions.
+// askedTokens lists the crawlers in the questions about random policies.
 var askedTokens = slices.Concat(policytest.Tokens[:len(policytest.Tokens)-1], policytest.RealTokens, []string{"ThetaBot", "ZetaBot", "SiteBot"})
 
 // info returns the information about a crawler from the policy file or the catalog.
@@ -82,7 +82,7 @@ func (p *loaded) visitor(token string) string {
 	return ""
 }
 
-// naive returns the answer of the naive evaluator.
+// naive returns the answer of the naive evaluator (package policytest), at the time p.now.
 func (p *loaded) naive(q policytest.Question) policytest.Answer {
 	q.Now = p.now
 	return policytest.Decide(p.spec, q)
@@ -100,7 +100,7 @@ func (p *loaded) ruleOf(s *policy.Statement) *policy.Rule {
 	panic("a statement of no rule")
 }
 
-// decide returns the answer of package policy.
+// decide returns the answer of package policy to the same kind of question.
 func (p *loaded) decide(q policytest.Question) policy.Decision {
 	return p.site.Policy.Decide(policy.Query{
 		Crawler: p.site.Policy.Crawler(q.Token), Identity: q.Identity, Purposes: q.Purposes, Host: q.Host, Path: q.Path, Usage: q.Usage, Now: p.now,

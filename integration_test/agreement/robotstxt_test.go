@@ -212,7 +212,7 @@ func (x *exam) linted(code string, at policy.Pos) bool {
 	return false
 }
 
-// sumsUp reports whether a message is about several lines.
+// sumsUp reports whether a message is about several lines. Such a message does not name the position of each of them.
 func sumsUp(message string) bool {
 	return strings.Contains(message, " more like this, down to line ") || strings.Contains(message, " other paths in only one spelling. ")
 }

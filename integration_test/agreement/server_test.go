@@ -118,7 +118,7 @@ func startServer(t *testing.T) *server {
 	return s
 }
 
-// startCaddy runs Caddy.
+// startCaddy runs a Caddy in another process, which serves the sites of the door caddyDoor.
 func (s *server) startCaddy(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "agreement")

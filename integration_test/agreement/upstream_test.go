@@ -144,7 +144,8 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// matches compares entity tags weakly (RFC 9110 section 13.1.2).
+// matches reports whether an entity tag is among the tags of an If-None-Match header, compared weakly (RFC 9110 section
+// 13.1.2).
 func matches(condition, tag string) bool {
 	for c := range strings.SplitSeq(condition, ",") {
 		if strings.TrimPrefix(strings.TrimSpace(c), "W/") == strings.TrimPrefix(tag, "W/") {

@@ -47,7 +47,7 @@ func visits(t *testing.T, c *crawler, scenes []scene) (all []*visit, stop func()
 	return all, stop
 }
 
-// job is the task of the crawler.
+// job returns the task of the crawler in this scene.
 func (v *visit) job() job {
 	j := job{}
 	switch {
@@ -73,7 +73,7 @@ func (v *visit) decide(path string, u policy.Usage) policy.Decision {
 	return decide(v.policy, v.token, v.asked(), path, u)
 }
 
-// asked returns the host that requests name.
+// asked returns the host that the crawler's requests name.
 func (v *visit) asked() string {
 	if v.host == "" {
 		return v.site.addr

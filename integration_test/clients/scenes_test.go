@@ -154,7 +154,7 @@ func inPlaceOf(t *testing.T, text, other, crawler string) string {
 	return text + "\n" + line
 }
 
-// decide returns the policy's decision for a crawler.
+// decide returns a policy's decision about a usage of a path for the crawler named agent.
 func decide(p *policy.Policy, agent, host, path string, u policy.Usage) policy.Decision {
 	return p.Decide(policy.Query{Crawler: p.Crawler(agent), Host: host, Path: path, Usage: u, Now: time.Now()})
 }

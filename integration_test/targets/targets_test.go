@@ -151,7 +151,7 @@ func compare(t *testing.T, f *fleet, agent string, wrong judge) {
 	}
 }
 
-// comparer is a client that sends each request to both sites.
+// comparer is a client that sends each request to the site without a policy and to the site with one.
 type comparer struct {
 	*fleet
 	g             generator
