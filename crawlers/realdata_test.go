@@ -81,7 +81,7 @@ func expectedTokens(t *testing.T) map[[2]string][]string {
 // oddHeaders maps headers to the correct crawler, where the simple rule in TestRealCrawlers gives a wrong result. An
 // empty string means that no crawler sent the header.
 var oddHeaders = map[string]string{
-	// The name is a part of a longer name.
+	// The name that the rule finds is a part of a longer name of another program.
 	"Mozilla/5.0 (compatible; sukibot_heritrix/3.1.1 +http://suki.ling.helsinki.fi/eng/webmasters.html)":    "",
 	"Mozilla/5.0 (compatible; Alexabot/1.0; +http://www.alexa.com/help/certifyscan; certifyscan@alexa.com)": "",
 	// The longer name is the name of another crawler, whose group this crawler follows.
