@@ -349,7 +349,7 @@ func removeAt(root *yaml.Node, at policy.Pos) bool {
 	return chain != nil && remove(chain)
 }
 
-// removeRuleAt deletes the rule that starts at a place.
+// removeRuleAt deletes the rule that starts at a place, whichever of its keys is there.
 func removeRuleAt(root *yaml.Node, at policy.Pos) bool {
 	chain := chainTo(root, at)
 	for len(chain) > 1 && chain[len(chain)-2].Kind != yaml.SequenceNode {

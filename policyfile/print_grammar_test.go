@@ -42,7 +42,7 @@ func (g *grammar) object(always int, pairs ...any) map[string]any {
 	return m
 }
 
-// pick returns one of the values.
+// pick returns a function that returns one of the values at random.
 func (g *grammar) pick(values ...any) func() any {
 	return func() any { return values[g.IntN(len(values))] }
 }

@@ -98,7 +98,7 @@ var words = []struct{ place, word, line, test string }{
 	{"blocked", "enforce: 403", "enforce: block", ""},
 	{"only", "disallow: /x/", "disallow: {crawl: /x/}", "everyone may not crawl /x/"},
 
-	// Words as keys of the file.
+	// Words that are keys of the file, outside the rules.
 	{"file", "user-agent: GPTBot", "rules: [{for: GPTBot, disallow: {crawl: /}}]", "GPTBot may not crawl /"},
 	{"file", "user-agent: [GPTBot, CCBot]", "rules: [{for: [GPTBot, CCBot], disallow: {crawl: /}}]", "CCBot may not crawl /"},
 	{"file", "block: [GPTBot, CCBot]", "rules: [{for: [GPTBot, CCBot], disallow: {crawl: /}, enforce: block}]", "CCBot may not crawl /"},
