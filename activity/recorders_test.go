@@ -67,7 +67,8 @@ func TestRecorders(t *testing.T) {
 	}
 }
 
-// A reload adds the recorders of the new configuration before it removes the old ones.
+// A reload adds the recorders of the new configuration before it removes the old ones. A request in between is recorded
+// only by the old recorder.
 func TestReloadRecordsOnce(t *testing.T) {
 	var rs Recorders
 	before, after := &counter{}, &counter{}

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// "The last seven days" means the same in all answers as in the console: today and the six days before it.
+// "The last seven days" means today and the six days before it, in commands and the admin API as well as in the
+// console.
 func TestSince(t *testing.T) {
 	now := time.Date(2026, 11, 24, 1, 30, 0, 0, time.FixedZone("", 2*3600))
 	for d, want := range map[time.Duration]string{

@@ -18,7 +18,8 @@ import (
 const Field = "App-Directives"
 
 // Lines returns the App-Directives lines for a class of crawlers. purpose is the purpose that the crawlers declare, or
-// "". Readers only use the line with the longest path, so each line has the directives of every application.
+// "". A reader uses only the matching line with the longest path, so each line has the directives of all applications
+// for its path.
 func Lines(p *policy.Policy, c *policy.Class, purpose string) ([]policy.Line, []policy.Problem) {
 	var patterns []pathpattern.Pattern
 	var first policy.Pos
@@ -66,7 +67,7 @@ func Lines(p *policy.Policy, c *policy.Class, purpose string) ([]policy.Line, []
 	return lines, problems
 }
 
-// directed holds the text of a line, and the directive that it comes from.
+// directed holds the text of a line, and the rule and position of one of its directives.
 type directed struct {
 	text string
 	rule *policy.Rule
@@ -116,7 +117,8 @@ func newFinder(ranks [][]*policy.Rule, app, purpose string) *finder {
 	return f
 }
 
-// isFor reports whether a rule is for clients that declare this purpose, or no purpose if purpose is "".
+// isFor reports whether a rule is for clients that declare a purpose. If purpose is "", it reports whether the rule is
+// for clients without a purpose.
 func isFor(r *policy.Rule, purpose string) bool {
 	return len(r.UsagePurposes) == 0 || purpose != "" && slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return policy.MatchPurpose(strings.ToLower(u), purpose) })
 }
@@ -177,7 +179,7 @@ func Value(p *policy.Policy, q policy.Query, app string) string {
 	return ""
 }
 
-// Patterns returns the patterns of a rule's directives.
+// Patterns returns the patterns of all directives of a rule.
 func Patterns(r *policy.Rule) (all []pathpattern.Pattern) {
 	for i := range r.AppDirectives {
 		all = append(all, r.AppDirectives[i].Pattern)

@@ -41,7 +41,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestPolicies loads the generated policies like a server.
+// TestPolicies checks that the generated policies load without errors, and have as many rules and crawlers as their
+// sizes say.
 func TestPolicies(t *testing.T) {
 	for _, size := range []workload.PolicySize{workload.Small, workload.Large} {
 		f, diagnostics := policyfile.Load("policy.yaml", []byte(workload.Policy(size)))
@@ -64,8 +65,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestMissing checks that the command fails if a proxy did not do its work during the measurement, such as adding
-// headers.
+// TestMissing checks that work.missing reports each scenario in which a row did not do its work, for example because
+// its answers lack headers.
 func TestMissing(t *testing.T) {
 	good := map[string]string{"json": "200, 1024 octets, 3 headers", "page": "200, 51240 octets, 3 headers, 1 meta", "blocked": "403"}
 	if lacks := (&work{Row: "x", Did: good}).missing(); len(lacks) > 0 {

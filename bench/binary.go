@@ -40,8 +40,8 @@ func binaryRows() []*row {
 	}
 }
 
-// buildPrograms links all programs in one layout. 0 is the linker's own layout, and other numbers shuffle the
-// functions.
+// buildPrograms links all programs in one layout, and returns the paths of the binaries by program. Layout 0 is the
+// linker's own layout, and each other number shuffles the functions in a different way.
 func buildPrograms(ctx context.Context, dir string, layout int, rep *report) (map[string]string, error) {
 	dir = filepath.Join(dir, fmt.Sprintf("layout-%d", layout))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -93,7 +93,7 @@ type layoutSummary struct {
 	Layouts  []float64 `json:"layouts"`
 }
 
-// sumLayouts computes the median ratio of each layout, and then the median of these values.
+// sumLayouts computes the median ratio of the pairs of each layout, and then the median of all layouts.
 func sumLayouts(r *row, scenario string, pairs []pair) layoutSummary {
 	s := layoutSummary{Scenario: scenario, Row: r.Name, Base: r.Base}
 	for layout := 0; ; layout++ {

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// build compiles a command into dir, in the same way as xcaddy. pkg is a package of the Go module in the folder module.
+// build compiles a command in the same way as xcaddy, and returns the path of the binary, which is in dir. pkg is a
+// package of the Go module in the folder module.
 func build(ctx context.Context, dir, module, pkg string, flags ...string) (string, error) {
 	binary := filepath.Join(dir, filepath.Base(pkg))
 	args := append([]string{"build", "-ldflags=-s -w"}, flags...)
@@ -23,7 +24,7 @@ func build(ctx context.Context, dir, module, pkg string, flags ...string) (strin
 	return binary, nil
 }
 
-// caddyVersion returns the version of Caddy in a binary.
+// caddyVersion returns the version of Caddy in a binary, according to the binary's build information.
 func caddyVersion(binary string) string {
 	if info, err := buildinfo.ReadFile(binary); err == nil {
 		for _, d := range info.Deps {

@@ -48,7 +48,8 @@ func chooseRows(names string, rep *report) ([]*row, error) {
 	}), nil
 }
 
-// buildAll builds the programs for the rows.
+// buildAll builds the programs for the rows. It returns the paths of their binaries, keyed by the name of the program
+// (see row.server).
 func buildAll(ctx context.Context, o options, dir string, rep *report) (binaries map[string]string, err error) {
 	binaries = map[string]string{}
 	if binaries["caddy"], err = build(ctx, dir, "..", "./cmd/caddy"); err != nil {
@@ -67,7 +68,7 @@ func buildAll(ctx context.Context, o options, dir string, rep *report) (binaries
 	return binaries, nil
 }
 
-// runChain builds the command `chain` and runs it.
+// runChain builds the command `chain` and runs it for the scenarios, with more as additional flags.
 func runChain(ctx context.Context, dir string, scenarios []string, more ...string) (results []workload.ChainResult, err error) {
 	binary, err := build(ctx, dir, ".", "./chain")
 	if err != nil {

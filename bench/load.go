@@ -91,7 +91,7 @@ func (c *client) run(l *load) {
 
 var errAnswer = errors.New("an answer that is not understood")
 
-// read reads one answer.
+// read reads one answer to a request of this client, and counts its body.
 func (c *client) read() (a answer, err error) {
 	line, err := c.r.ReadSlice('\n')
 	if err != nil {
@@ -172,7 +172,8 @@ func number(b []byte, base int) int {
 	return int(n)
 }
 
-// count returns the number of answers so far. If stream is true, it returns the number of octets instead.
+// count returns the number of answers so far. If stream is true, unfinished answers count with the part of the body
+// that has arrived.
 func (l *load) count(stream bool) float64 {
 	n := 0.0
 	for _, c := range l.clients {

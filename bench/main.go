@@ -176,7 +176,8 @@ func prepare(ctx context.Context, o options, dir string, rep *report) (rows []*r
 	return binaryRows(), binaries, nil
 }
 
-// part starts all rows, and does one part of the measurements.
+// part starts all rows, and does one part of the measurements. It does not begin further measurements after the time
+// until.
 func (res *results) part(ctx context.Context, m *meter, rows []*row, scenarios []workload.Scenario, o options, part int, until time.Time, start func(*row) error) (all []*work, err error) {
 	defer func() {
 		for _, r := range rows {

@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// table returns a table in Markdown.
+// table returns a table in Markdown with the cells of a head and of lines.
 func table(head []string, lines [][]string) string {
 	var b strings.Builder
 	b.WriteString("| " + strings.Join(head, " | ") + " |\n|" + strings.Repeat(" --- |", len(head)) + "\n")
@@ -59,7 +59,8 @@ func (rep *report) least(scenario string) string {
 	return ""
 }
 
-// noise returns the measured difference between two equal rows in a scenario.
+// noise returns how far the measured ratio of the row againRow to its base is from 1 in a scenario. Both have the same
+// configuration, so the difference is an error of measurement.
 func (rep *report) noise(scenario string) float64 {
 	for _, p := range rep.Pairs {
 		if p.Scenario == scenario && p.Row == againRow {

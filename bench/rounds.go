@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// pair holds the results of a row and its base, measured in the same window.
+// pair holds the results of a row and its base, measured at the same time.
 type pair struct {
 	ratio      float64 // CPU time per request: the row's divided by the base's
 	base, ours float64 // CPU time per request, µs

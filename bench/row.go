@@ -89,8 +89,8 @@ func (r *row) base(scenario string) string {
 	return r.Base
 }
 
-// start starts the program of a row, and waits until the program accepts connections. The row's files are in a folder
-// in dir.
+// start starts the program of a row, and waits until the program accepts connections. binaries has the paths of the
+// programs, keyed by name. origin is the address of the upstream. The row's files are in a folder in dir.
 func (r *row) start(ctx context.Context, c cores, binaries map[string]string, origin, dir string) error {
 	dir = filepath.Join(dir, r.Name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -54,8 +54,9 @@ type Group struct {
 	Field  string // the key of the lines
 	ByPath bool   // lines may have a path, and the line with the longest path applies
 	Lines  func(*rights.Client) ([]policy.Line, []policy.Problem)
-	// StrictLine returns the value of a single line for all paths. The line disallows a usage everywhere if it is
-	// disallowed on any path. If StrictLine is nil, the lines of several groups are combined by path.
+	// StrictLine returns the value of a single line for all paths, which disallows a usage everywhere if it is
+	// disallowed on any path. robots.txt has this line where readers would combine different lines of several groups,
+	// for example of several purposes. If StrictLine is nil, readers combine the lines of such groups by path.
 	StrictLine func(*rights.Client) string
 	// Named is the diagnostic for the case that only groups of named crawlers have lines. If such lines have the
 	// intended effect, the text of Named is empty.
@@ -103,7 +104,8 @@ type Page struct {
 	Fields []string // names of the header fields
 	// License is true if the fields name a license. Responses with status 402 also have such fields.
 	License bool
-	// Declare returns the declaration for a page, or nil. Call Channel.Declare instead.
+	// Declare returns the declaration for a page, or nil. Call Channel.Declare instead, which also handles a channel
+	// that the policy does not publish.
 	Declare func(Question) rights.Declared
 }
 

@@ -142,7 +142,7 @@ func TestHealthVerifiesTheEvidence(t *testing.T) {
 	}
 }
 
-// writeKey writes an Ed25519 key.
+// writeKey writes an Ed25519 key to a file. It is always the same key.
 func writeKey(t *testing.T, name string) {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(ed25519.NewKeyFromSeed(make([]byte, 32)))

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// exempt is a policy with an allow entry that rules above it cannot override.
+// exempt is a policy that allows training for GPTBot, whatever a rule for everyone says.
 const exempt = "version: 1\nrules:\n  - {for: GPTBot, allow: {train-ai: /}}\n"
 
 var editorText = regexp.MustCompile(`(?s)<textarea class="code" id="text"[^>]*>\n(.*?)</textarea>`)

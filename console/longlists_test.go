@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// maxPage limits the size of a page.
+// maxPage is the maximum size of a page in bytes.
 const maxPage = 60_000
 
 var nextOnes = regexp.MustCompile(`href="\./([^"]*)">Next page`)

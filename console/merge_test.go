@@ -69,7 +69,7 @@ func TestTwoEditors(t *testing.T) {
 		}
 	}
 
-	// Both drafts start from the same version.
+	// The drafts of the two editors start from the same version.
 	second := func(x visitor, text string) map[string]string {
 		f := form(text, x.name)
 		f["base"], f["token"] = sumOf(theirs), token(time.Now(), sumOf(theirs), x.name)

@@ -250,7 +250,7 @@ func TestTestsOfADraft(t *testing.T) {
 	}
 }
 
-// A draft with more rules than a new policy may have gets an error.
+// A draft gets an error if it has more rules than a new policy may have.
 func TestDraftsOfTooManyRules(t *testing.T) {
 	var names, hosts strings.Builder
 	for i := range 1001 {
@@ -331,7 +331,7 @@ func TestPublish(t *testing.T) {
 	if w := post(t, s, "change", "http://localhost:2020", form); w.Code != http.StatusConflict {
 		t.Errorf("published over a newer version: %d", w.Code)
 	}
-	// A button goes back to the previous version.
+	// The page has a button that goes back to the previous version.
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
 	if err != nil {
 		t.Fatal(err)

@@ -102,7 +102,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		for i, name := range who {
 			text += "#" // each text is new, because a text that was published earlier would be an undo or a return
 			text := testPolicy + text + "\n"
-			// Begin with testPolicy in force, and with the draft of this case.
+			// Begin each case with testPolicy in force, and with the draft of the case.
 			if now := document.Current(); now.Text != testPolicy {
 				if _, err := document.Publish(t.Context(), source.Change{Replaces: now.SHA256, Text: testPolicy}); err != nil {
 					t.Fatal(err)
@@ -146,7 +146,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			if err != nil || changed != (a.name == "publish" && w.Code == done) || w.Code != done && now.ID() != draft.ID() {
 				t.Errorf("%s as %q: published %v, draft %+v (%v)", a.name, name, changed, now, err)
 			}
-			// Without the token of this person and version, the action fails for everyone.
+			// The action fails for everyone without a token that is valid for the person and for the version.
 			if w.Code == done {
 				for _, bad := range []string{token(time.Now(), base, "petra"), token(time.Now(), "", name), ""} {
 					again := maps.Clone(form)

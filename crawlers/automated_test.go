@@ -35,7 +35,7 @@ func TestAutomated(t *testing.T) {
 		"CB/Nutch-1.7":            "CB",
 		"Mnogosearch-3.1.21":      "Mnogosearch",
 		"Feed Image Audit -- App": "Feed Image Audit",
-		// Clients that people use.
+		// Clients that people use. They must not be treated as automated clients.
 		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36":                         "",
 		"Mozilla/5.0 (Linux; Android 13; CUBOT_NOTE 40) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36":             "",
 		"Mozilla/5.0 (Linux; Android 8.0.0; CUBOT X18 Plus) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/80 Mobile Safari/537.36":                "",

@@ -4,7 +4,8 @@ package crawlers
 
 import "testing"
 
-// Headers of browsers that people use, and of programs that lists of crawlers often confuse with crawlers.
+// notCrawlers lists headers of browsers that people use, and of programs that lists of crawlers often confuse with
+// crawlers.
 var notCrawlers = []struct{ name, ua string }{
 	{"editor: Code", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Code/1.95.3 Chrome/128.0.6613.186 Electron/32.2.5 Safari/537.36"},
 	{"editor: Cursor", "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Cursor/0.45.11 Chrome/128.0.6613.186 Electron/32.2.6 Safari/537.36"},

@@ -61,8 +61,8 @@ func TestDefaultSize(t *testing.T) {
 	t.Logf("%d crawlers of %d operators, %d examples", c.Len(), len(c.Operators()), examples)
 }
 
-// A rule for category:ai-training applies to exactly these crawlers. Add a crawler only if its operator says, or many
-// sources document, that it collects data for training.
+// A rule for category:ai-training applies to exactly the crawlers in want. Add a crawler only if its operator says, or
+// many sources document, that it collects data for training.
 func TestAITrainingIsDeliberate(t *testing.T) {
 	want := []string{
 		"AI2Bot", "Ai2Bot-Dolma", "Amazonbot", "anthropic-ai", "Applebot-Extended", "Bytespider", "CCBot", "ChatGLM-Spider", "ClaudeBot",
@@ -186,7 +186,8 @@ func TestOperatorsAndKinds(t *testing.T) {
 	}
 }
 
-// A parser that strictly follows RFC 9309 section 2.2.1 reads only a part of a token that has other characters.
+// A parser that strictly follows RFC 9309 section 2.2.1 reads a token only up to the first character that is not a
+// letter, "_" or "-".
 func TestReadAs(t *testing.T) {
 	for token, want := range map[string]string{
 		"GPTBot": "GPTBot", "Claude-User": "Claude-User", "Mail_Bot": "Mail_Bot", "AI2Bot": "AI", "MJ12bot": "MJ",

@@ -31,7 +31,8 @@ func TestControls(t *testing.T) {
 	}
 }
 
-// The long tests run every night. They fail for old rows, because operators change the settings that they offer.
+// TestControlsAreRecent checks that aged finds rows that were not checked for a long time. In the nightly run, it also
+// fails for such rows in the catalog, because operators change the settings that they offer.
 func TestControlsAreRecent(t *testing.T) {
 	const days = 180
 	at, err := time.Parse(time.DateOnly, defaultCatalog(t).AsOf())

@@ -200,8 +200,8 @@ func TestPurposesMayHaveDigits(t *testing.T) {
 	checkFacts(&c, func(field string, err error) { t.Errorf("%s %v", field, err) })
 }
 
-// keys are the keys of a crawler in a catalog file. ai means that category:ai includes the crawler, and want is a part
-// of the error about its key "results".
+// TestResultsOfSearchEngines checks the key "results" of crawlers in a catalog file. keys are a crawler's keys. ai
+// means that category:ai includes the crawler, and want is a part of the expected error.
 func TestResultsOfSearchEngines(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// readOutside returns a file of the folder that $ROBOTSPOLICY_DATA names. Without that variable the test is skipped.
-// Each catalog entry has its own examples, which TestExamples always checks.
+// readOutside returns a file of the folder that $ROBOTSPOLICY_DATA names. Without that variable, the test is skipped.
+// The skipped tests are not the only ones with real headers: TestExamples always checks the examples in the catalog.
 func readOutside(t *testing.T, name string) []byte {
 	t.Helper()
 	dir := os.Getenv("ROBOTSPOLICY_DATA")
@@ -28,8 +28,8 @@ func readOutside(t *testing.T, name string) []byte {
 	return data
 }
 
-// collections returns the User-Agent headers of both collections. The key consists of the name of the collection and
-// its entry.
+// collections returns the User-Agent headers of crawler-user-agents and well-known-bots. The key consists of the name
+// of the collection and its entry.
 func collections(t *testing.T) map[[2]string][]string {
 	t.Helper()
 	all := map[[2]string][]string{}
@@ -81,7 +81,7 @@ func expectedTokens(t *testing.T) map[[2]string][]string {
 // oddHeaders maps headers to the correct crawler, where the simple rule in TestRealCrawlers gives a wrong result. An
 // empty string means that no crawler sent the header.
 var oddHeaders = map[string]string{
-	// The name is a part of a longer name.
+	// The name that the rule finds is a part of a longer name of another program.
 	"Mozilla/5.0 (compatible; sukibot_heritrix/3.1.1 +http://suki.ling.helsinki.fi/eng/webmasters.html)":    "",
 	"Mozilla/5.0 (compatible; Alexabot/1.0; +http://www.alexa.com/help/certifyscan; certifyscan@alexa.com)": "",
 	// The longer name is the name of another crawler, whose group this crawler follows.

@@ -25,8 +25,8 @@ rules:
       crawl: /secret/
 `
 
-// runCommand runs `caddy robots-policy` in a directory with the policy files
-// good.yaml and bad.yaml and an existing robots.txt.
+// runCommand runs `caddy robots-policy` with arguments, and with additional environment variables. Its folder has the
+// policy files good.yaml and bad.yaml, and a robots.txt.
 func runCommand(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,7 +52,8 @@ func runCommand(t *testing.T, env []string, args ...string) (code int, stdout, s
 	return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
 }
 
-// Commands run in separate processes: every third one or, with ROBOTSPOLICY_LONG, all.
+// TestCommands runs commands in separate processes, and checks their exit codes and output. Without ROBOTSPOLICY_LONG,
+// it runs only every third command.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {

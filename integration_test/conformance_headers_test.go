@@ -34,8 +34,8 @@ crawlers:
   ExampleBot: {category: search, operator: Example, reads-meta: true}
 `
 
-// The header rules that follow from conformancePolicy for each path. Amazon's crawlers treat noarchive as a rule
-// against AI training, so train-ai adds it for them.
+// conformanceSays maps paths to the header rules that follow from conformancePolicy. Amazon's crawlers treat noarchive
+// as a rule against AI training, so train-ai adds it for them.
 var conformanceSays = map[string]struct {
 	rules reading
 	usage map[string]string
@@ -151,7 +151,8 @@ func (rt route) expected(upstream fields) fields {
 	return rt.eager.and(upstream)
 }
 
-// settle checks the fields that an outer handler sets or deletes, and judges the other fields.
+// settle checks the fields that an outer handler of the route sets or deletes, and judges the other fields. before has
+// the fields of the upstream, and got the fields that the client received.
 func (rt route) settle(path string, before, got fields) (wrong []string) {
 	last := func(name string) bool {
 		return rt.over[name] != nil || slices.Contains(strings.Fields(rt.gone), name)

@@ -111,8 +111,8 @@ const (
 	amazonsElement   = `<meta name="Amazonbot" content="noarchive">`
 )
 
-// A changed page is the same over each wire. This includes its text, its header, its validators, and the answer to
-// HEAD.
+// A changed page is the same over each version of HTTP. This includes its text, its header, its validators, and the
+// answer to HEAD.
 func TestPageOverEachWire(t *testing.T) { bothDoors(t, testPageOverEachWire) }
 
 func testPageOverEachWire(t *testing.T, d door) {

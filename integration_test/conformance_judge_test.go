@@ -100,7 +100,8 @@ var upstreamSays = []struct {
 	}},
 }
 
-// The limits, in bytes, for reading and writing a field.
+// mostRead and mostWritten are the largest sizes, in bytes, of a field that the server reads completely, and of a field
+// that it writes.
 const mostRead, mostWritten = 16 << 10, 8 << 10
 
 func size(lines []string) int { return len(strings.Join(lines, ", ")) }

@@ -17,7 +17,7 @@ import (
 // pageHeads.
 var padding = "<!--" + strings.Repeat(" much to say ", 60) + "-->"
 
-// pageHeads lists contents of the head of a page.
+// pageHeads lists contents of a page's head, such as robots meta tags, for the cells of the matrix.
 var pageHeads = []string{
 	"",
 	`PADDING`,
@@ -26,7 +26,7 @@ var pageHeads = []string{
 	`PADDING<noscript><meta name="robots" content="nosnippet"></noscript><meta content='all' name='googlebot'><meta name="examplebot" content="none">`,
 }
 
-// pageValidators lists header fields of a page.
+// pageValidators lists sets of header fields, mostly validators, that the upstream sends with a page.
 var pageValidators = [][]string{
 	{},
 	{"Etag", `"v1"`, "Accept-Ranges", "bytes"},
@@ -64,7 +64,7 @@ func (c pageCell) validator(name string) string {
 	return ""
 }
 
-// changes reports whether the page must be changed.
+// changes reports whether robots_policy must change the page.
 func (c pageCell) changes() bool {
 	return (c.method == "GET" || c.method == "HEAD") && c.status == 200 && c.coding != "compress" &&
 		!strings.Contains(c.validator("Cache-Control"), "no-transform")
@@ -166,7 +166,7 @@ func (s *server) pageCell(t *testing.T, c pageCell) response {
 	return r
 }
 
-// pageBody checks the page itself.
+// pageBody checks the body of the response r to the request c.
 func (s *server) pageBody(t *testing.T, c pageCell, r response) {
 	t.Helper()
 	original := page(c.head)
@@ -207,7 +207,7 @@ func (s *server) pageBody(t *testing.T, c pageCell, r response) {
 	}
 }
 
-// pageHeader checks the header of the page.
+// pageHeader checks the header of the response r to the request c.
 func pageHeader(t *testing.T, c pageCell, r response) {
 	t.Helper()
 	changed := c.changes()

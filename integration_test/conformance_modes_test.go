@@ -50,9 +50,9 @@ func testTailored(t *testing.T, d door) {
 		{"each.test", firefox, "*;noindex", "noindex", `<meta name="robots" content="noindex">`},
 		{"some.test", googleAgent, "", "nofollow, notranslate", ""},
 		{"some.test", firefox, "", "noindex", ""},
-		// In addition to Googlebot, headers name the crawlers that follow Googlebot's group, because no document says
-		// that these crawlers obey the name Googlebot in headers. Meta tags do not name them, because no document says
-		// that they read meta tags with their own names.
+		// In addition to Googlebot, headers name the crawlers that follow Googlebot's group, because these crawlers are
+		// not documented to obey the name Googlebot in headers. Meta tags do not name them, because they are not
+		// documented to read meta tags with their own names.
 		{
 			"shared.test", googleAgent, "*;noindex, amazonbot;noarchive, google-inspectiontool;nofollow;notranslate, googlebot;nofollow;notranslate, googlebot-image;nofollow;notranslate, googlebot-mobile;nofollow;notranslate, googlebot-video;nofollow;notranslate", "noindex",
 			`<meta name="robots" content="noindex"><meta name="Googlebot" content="nofollow, notranslate"><meta name="Amazonbot" content="noarchive">`,

@@ -74,7 +74,8 @@ func pageUpstream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// matches compares entity tags weakly (RFC 9110 §13.1.2).
+// matches reports whether a tag is among the entity tags in the lines of a header field, or the field is "*". It
+// compares weakly (RFC 9110 §13.1.2).
 func matches(asked []string, tag string) bool {
 	for _, line := range asked {
 		for a := range strings.SplitSeq(line, ",") {
@@ -140,7 +141,7 @@ func unpacking(t *testing.T, coding string, r io.Reader) io.Reader {
 	return r
 }
 
-// decoded reverses encoded.
+// decoded returns the text of a body that encoded has made.
 func decoded(t *testing.T, coding, body string) string {
 	t.Helper()
 	text, err := io.ReadAll(unpacking(t, coding, strings.NewReader(body)))

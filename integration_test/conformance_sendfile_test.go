@@ -52,8 +52,8 @@ func (c countingConn) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// handed returns the number of bytes counted for an answer. The client must have received the complete answer. handed
-// waits until the last bytes are counted.
+// handed returns the number of bytes counted for an answer, after the last bytes have been counted. Call it when the
+// client has received the complete answer.
 func handed() int64 {
 	for handingOver.Load() > 0 {
 		time.Sleep(time.Millisecond)

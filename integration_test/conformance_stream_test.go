@@ -248,7 +248,8 @@ func testSlowAndAbortingClients(t *testing.T, d door) {
 	_ = conn.Close()
 }
 
-// abort begins to read a page and disconnects.
+// abort begins to read a page and disconnects. If hang is not "", it is passed to the upstream, which then stops in the
+// middle of the page.
 func (s *server) abort(t *testing.T, host, hang string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

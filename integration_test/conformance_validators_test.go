@@ -34,7 +34,7 @@ var validatorSites = map[string]string{
 // noEntityTag is the reason why tests of entity tags do not use the file server of net/http.
 const noEntityTag = "http.FileServer sends no entity tag"
 
-// conditional loads the sites. change loads them with another policy.
+// conditional runs validatorSites under conformancePolicy. change makes the server load another policy for them.
 func conditional(t *testing.T, d door) (s *server, change func(policy string)) {
 	t.Helper()
 	if d == netHTTPDoor {
@@ -113,7 +113,8 @@ func conformanceTold(host string) reading {
 	return says
 }
 
-// fresh sends an entity tag in each form that RFC 9110 section 13.1.2 defines.
+// fresh sends the entity tag etag of a response in each form that RFC 9110 section 13.1.2 defines, and expects 304. tag
+// is the entity tag of the upstream's page.
 func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
 	t.Helper()
 	weak := "W/" + strings.TrimPrefix(etag, "W/")

@@ -102,7 +102,7 @@ func TestDurationsInJSON(t *testing.T) {
 	}
 }
 
-// policyIn writes a policy file and returns its name.
+// policyIn writes a policy file without rules, and returns its name.
 func policyIn(t *testing.T) string {
 	t.Helper()
 	name := t.TempDir() + "/policy.yaml"

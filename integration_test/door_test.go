@@ -51,7 +51,7 @@ func (d door) skip(t *testing.T, why string) {
 	t.Skip(why)
 }
 
-// start runs one site with this body, for all hosts and without a log.
+// start runs one site for all hosts, without a log. body has the directives of the site.
 func (d door) start(t *testing.T, policy string, upstream http.Handler, body string) *server {
 	t.Helper()
 	if d == netHTTPDoor {
@@ -110,7 +110,8 @@ func (s *server) netHTTP(upstream http.Handler, sites map[string]string) {
 	s.addr = s.listen(nil, strings.Contains(sites[""], "test_counted"))
 }
 
-// listen serves the sites on a loopback address. If a TLS configuration is given, it uses TLS.
+// listen serves the sites on a loopback address, with TLS unless secure is nil. If counted is true, it counts the bytes
+// that net/http passes to connections with ReadFrom.
 func (s *server) listen(secure *tls.Config, counted bool) (addr string) {
 	s.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -15,7 +15,7 @@ import (
 
 const embedPage = "../docs/how-to/embed-in-go.md"
 
-// TestEmbedInGo builds and runs the program on the page with the commands on the page.
+// TestEmbedInGo builds and runs the program in docs/how-to/embed-in-go.md with the commands on that page.
 func TestEmbedInGo(t *testing.T) {
 	testkit.Slow(t)
 	dir, site := t.TempDir(), freeAddr(t)
@@ -95,7 +95,7 @@ func reading(data []byte) {
 	_, _, _ = answer, delay, preferences
 }
 `))
-	// The other blocks need more modules than the program, so they are built in this module.
+	// The page's blocks in parts need more modules than the program, so they are built in this module.
 	cmd := exec.Command("go", "vet", filepath.Join(dir, "main.go"), filepath.Join(dir, "parts.go"))
 	cmd.Dir = repository
 	if out, err := cmd.CombinedOutput(); err != nil {

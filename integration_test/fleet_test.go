@@ -65,7 +65,8 @@ func (f *fleetTest) run(i int) {
 	})
 }
 
-// visit sends a request to the server with an index. For a negative index, it uses the next running server in turn.
+// visit sends a request of a crawler to the server with the index node. If node is negative, it uses the next running
+// server in turn. It also counts the request and, if violation is true, the violation in f.truth.
 func (f *fleetTest) visit(node int, crawler, path string, violation bool) {
 	f.t.Helper()
 	for node < 0 || f.nodes[node] == nil {

@@ -38,7 +38,8 @@ type server struct {
 	dir      string // directory for the test's files
 	upstream string // address of the upstream, or ""
 
-	// Only for net/http: its sites, and the reasons why it does not serve other sites.
+	// served and absent are only for net/http: its sites, and the reasons why it does not serve other sites of the
+	// test.
 	served map[string]*nethttptest.Site
 	absent map[string]string
 }
@@ -98,7 +99,7 @@ func startSites(t *testing.T, policy string, upstream http.Handler, sites map[st
 	return s
 }
 
-// sites returns the configuration of startSites.
+// sites returns the configuration that startSites loads for the sites.
 func (s *server) sites(sites map[string]string) string {
 	global := "admin off\nlog {\noutput file DIR/log\n}\n" + sites[""]
 	sites = maps.Clone(sites)
@@ -115,7 +116,7 @@ func startLogged(t *testing.T, policy string, upstream http.Handler, body string
 	return s
 }
 
-// logged returns the configuration of startLogged.
+// logged returns the configuration that startLogged loads for a site with this body.
 func (s *server) logged(body string) string {
 	return s.caddyfile("admin off\nlog {\noutput file DIR/caddy.log\nformat json\nlevel INFO\n}\nservers {\ntrusted_proxies static 127.0.0.0/8\n}", map[string]string{"": body})
 }

@@ -126,8 +126,8 @@ robots_policy {
 	} {
 		s.get(r.path, "User-Agent", agents[r.agent], "Host", r.host)
 	}
-	// First Prometheus. A request is recorded when its response has ended, which can be after the client has received
-	// it.
+	// Compare the counters of Prometheus first. A request is recorded when its response has ended, which can be after
+	// the client has received it.
 	want := []string{
 		`caddy_robots_policy_requests_total{crawler="GPTBot",decision="blocked",host="one.example",identity="audit"} 1`,
 		`caddy_robots_policy_requests_total{crawler="GPTBot",decision="blocked",host="one.example",identity="unverified"} 2`,
@@ -143,7 +143,7 @@ robots_policy {
 	if strings.Contains(scraped, "made-up") {
 		t.Error("a host that a client invented is a label value")
 	}
-	// The activity database is at most some seconds behind.
+	// Requests are in the activity database only after some seconds, so wait for them.
 	const violation = `{
       "crawler": "GPTBot",
       "identity": "unverified",

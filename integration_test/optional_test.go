@@ -41,7 +41,7 @@ var partOptions = map[string]string{
 	"activity": "activity DIR/part", "evidence": "evidence DIR/part {\nkey DIR/key.pem\n}", "console": "console ADDRESS", "catalog": "",
 }
 
-// The conditions in which a part can be at the start.
+// Options and policy lines that several cases of TestOptionalPartsDoNotStopTheSites need.
 const (
 	socket  = "console unix/DIR/part/socket"
 	ownList = "crawlers:\n  OwnBot:\n    operator: Example\n    category: search\n    address-lists: [https://LISTENER/list.json]\n"

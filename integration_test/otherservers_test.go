@@ -208,7 +208,7 @@ func TestOtherServersSetTheFields(t *testing.T) {
 }
 
 // Caddy rejects a server's question in three cases: the server is not trusted, a header field is missing, or a field
-// occurs twice. A client may have added one of the two.
+// occurs twice. In the third case, a client may have added one of the two fields.
 func TestDecideRefusesOthers(t *testing.T) {
 	for _, c := range []struct{ style, fields, want string }{
 		{"nginx", "", "X-Original-Uri is missing"},
@@ -302,8 +302,8 @@ func TestDecideForEnvoy(t *testing.T) {
 	}
 }
 
-// Caddy only decides here, and other servers block the requests. Caddy does not know whether they do, so robots.txt
-// must name even the crawlers that the policy blocks.
+// With robots_policy_decide, Caddy only decides, and the asking servers block the requests. Caddy does not know whether
+// they do, so robots.txt must name even the crawlers that the policy blocks.
 func TestDecideNamesEveryCrawler(t *testing.T) {
 	const policy = "version: 1\nrules:\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n"
 	s := newServer(t, t.TempDir(), policy, nil)

@@ -39,7 +39,8 @@ func startStored(t *testing.T, global, policy string) *reloading {
 	return s
 }
 
-// publishes runs the command publish with the configuration of the server, or with another one.
+// publishes runs the command publish with a file storage in a folder of the test. The server's own storage is in the
+// folder "storage".
 func (s *reloading) publishes(storage string, args ...string) (string, int) {
 	s.t.Helper()
 	s.write("publish.caddyfile", "{\nstorage file_system "+filepath.Join(s.dir, storage)+"\n}\n")

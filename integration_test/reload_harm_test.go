@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// recordEverything has global options with all recorders and the console. The evidence log is on a separate disk.
+// recordEverything returns global options with all recorders and the console. disk is the folder of the evidence log,
+// which is on a separate disk.
 func recordEverything(disk, console string) string {
 	return `robots_policy {
 		crawler_log

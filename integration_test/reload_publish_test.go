@@ -156,8 +156,8 @@ func written(err error) bool {
 	return err == nil || ok && exit.ExitCode() == 3
 }
 
-// whole checks that the storage contains a complete version, and that the server serves this version. This can be
-// either the last good version or the version that the killed command should publish.
+// whole checks that the storage contains a complete version, and that the server serves this version. It can be either
+// the last good version or the version that the killed command was publishing.
 func (p *publishing) whole() {
 	p.t.Helper()
 	stored, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(p.key)))

@@ -140,15 +140,15 @@ func (r *redisStorage) Lock(context.Context, string) error { return nil }
 
 func (r *redisStorage) Unlock(context.Context, string) error { return nil }
 
-// startRedis runs a Redis that saves every write to disk immediately. It returns the address, and a function that kills
-// the Redis.
+// startRedis runs a Redis at addr that saves every write to disk immediately. It returns a function that kills the
+// Redis.
 func startRedis(t *testing.T, dir, addr string) (kill func()) {
 	t.Helper()
 	kill, _ = runRedis(t, dir, addr)
 	return kill
 }
 
-// runRedis does the same as startRedis at a given address, and returns the process.
+// runRedis does the same as startRedis, and also returns the process.
 func runRedis(t *testing.T, dir, addr string) (kill func(), process *os.Process) {
 	t.Helper()
 	bin, err := exec.LookPath("redis-server")

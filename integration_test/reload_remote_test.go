@@ -36,7 +36,7 @@ func newPolicyServer(t *testing.T, text string) *policyServer {
 	return p
 }
 
-// serve answers with a policy.
+// serve makes the server answer each request with the policy text.
 func (p *policyServer) serve(text string) {
 	p.do(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
 }

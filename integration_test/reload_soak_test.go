@@ -52,7 +52,7 @@ var (
 	soakMeta   = regexp.MustCompile(`<meta name="robots" content="[^"]*max-snippet:[0-9]+`)
 )
 
-// soakClient requests the same path again and again.
+// soakClient is a client that requests the same path again and again, and checks each response.
 type soakClient struct {
 	path, agent string
 	gzip        bool
@@ -206,7 +206,8 @@ func (c *soakClient) ask(t *testing.T, s *reloading) {
 	}
 }
 
-// edit changes the policy for the given time, alternately to a valid and an invalid policy.
+// edit changes the policy for the duration d. Every second version is invalid. written is the number of versions so
+// far, and edit returns their number at the end.
 func (s *reloading) edit(t *testing.T, written int, d time.Duration) int {
 	tick := time.NewTicker(time.Minute / soakReloads)
 	defer tick.Stop()

@@ -68,7 +68,7 @@ type loggedVisit struct {
 	Policy  *struct{ Crawler, Identity, Decision, Action, Rule string } `json:"robots_policy"`
 }
 
-// decision is Caddy's decision.
+// decision returns Caddy's decision about the request, derived from the fields of the log.
 func (l *loggedVisit) decision() activity.Decision {
 	switch l.Policy.Action {
 	case "block":

@@ -313,7 +313,7 @@ func TestRestartAsksTheSearchLossLimit(t *testing.T) {
 	}
 }
 
-// hasVisits waits until the activity database has a crawler.
+// hasVisits waits until the activity database contains requests of a crawler.
 func (s *reloading) hasVisits() {
 	s.t.Helper()
 	eventually(s.t, "the requests are stored", func() bool {

@@ -192,7 +192,7 @@ robots_policy {
 	if !maps.Equal(violating, tr.violating) || api.Requests != tr.requests || api.Undecided != tr.unread || len(api.Coverage.Gaps) > 0 || api.All != tr.violations || api.Rows != len(api.Violations) {
 		t.Errorf("the API: %d requests, %d undecided, %+v, %d rows; want %d, %d, %d", api.Requests, api.Undecided, api.Coverage, len(violating), tr.requests, tr.unread, len(tr.violating))
 	}
-	// Now the console.
+	// Compare the numbers in the console with the truth.
 	overview := adminGet(t, console, "/?days=7")
 	for _, want := range []string{
 		fmt.Sprintf(`<data value="%d">`, tr.requests), `<strong>In total</strong><strong class="n">` + number(tr.violations) + "<",
@@ -220,7 +220,7 @@ robots_policy {
 			t.Errorf("Published: %s was read by %v, want %d", label, got, len(readers[label]))
 		}
 	}
-	// Now the metrics.
+	// Compare the metrics with the truth.
 	counted := map[string]int64{}
 	for key, n := range metrics() {
 		if n -= before[key]; n > 0 {

@@ -124,7 +124,7 @@ func (m *matrixServer) serves() string {
 }
 
 // puts replaces the policy with a version. Depending on the source, it writes the file or uses the admin API. It
-// returns the answer, and checks whether the version is then served.
+// returns the answer. The test fails unless the server then serves the version if and only if served is true.
 func (m *matrixServer) puts(name string, served bool) string {
 	m.t.Helper()
 	var out response
@@ -223,7 +223,7 @@ func TestUndoMatrix(t *testing.T) {
 	}
 }
 
-// says checks that an answer contains a text.
+// says checks that an answer contains all of the words.
 func (m *matrixServer) says(out string, words ...string) {
 	m.t.Helper()
 	for _, w := range words {
@@ -316,7 +316,8 @@ func (*matrixServer) losers(message string) string {
 }
 
 // elsewhere tests a source, such as a file, that other programs write. If such a program writes the previously served
-// text again, this is treated as an undo, so the search-loss limit does not apply.
+// text again, this is treated as an undo, so the search-loss limit does not apply. unlimited is true if there is no
+// search-loss limit.
 func (m *matrixServer) elsewhere(unlimited bool) {
 	rejected := func(name string) {
 		m.t.Helper()
@@ -335,7 +336,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	rejected("never")
 	rejected("older")
 
-	// The command says that it cannot publish to this source.
+	// The command publish says that it cannot publish to a file or a web address.
 	name := filepath.Join(m.dir, "policy.yaml")
 	if m.web != nil {
 		name = m.web.URL + "/site.yaml"
@@ -348,7 +349,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	if code != 1 || !strings.Contains(said, "is not in Caddy's storage, so this command cannot undo its last change. Put back the text that Caddy served before the present text (sha256 "+before[:12]+") by hand. The limit max_search_loss does not stop Caddy from loading that text.") {
 		m.t.Errorf("exit %d: %s", code, said)
 	}
-	// For this source, publishing through the admin API or the console is not possible. So approval and the restriction
+	// To a file or a web address, the admin API and the console cannot publish either. So approval and the restriction
 	// to hosts do not matter.
 	for _, approval := range []int{1, 2} {
 		m.configure(approval)

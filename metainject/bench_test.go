@@ -39,7 +39,8 @@ func benchPage(size int, extra string) []byte {
 
 const benchMeta = "<meta name=\"robots\" content=\"index, follow, max-image-preview:large\">\n"
 
-// tokenizeHead does the same search with the tokenizer of x/net/html, for comparison.
+// tokenizeHead finds the end of the start tag <body> with the tokenizer of x/net/html. The benchmark compares its time
+// with the time of this package's scanner.
 func tokenizeHead(page []byte) (at int) {
 	z := html.NewTokenizer(bytes.NewReader(page))
 	for {

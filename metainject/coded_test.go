@@ -102,7 +102,8 @@ func packWith(open func(w io.Writer, level int) flushWriter) func([]byte, int, i
 	}
 }
 
-// naturalPage returns a page of about size bytes. Like real pages, it can be compressed to about a quarter.
+// naturalPage returns a page of about size bytes with extra in its head. Like real pages, it can be compressed to about
+// a quarter.
 func naturalPage(size int, extra string, seed uint64) []byte {
 	rnd := rand.New(rand.NewPCG(seed, 11))
 	words := make([]string, 700)

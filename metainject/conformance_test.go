@@ -34,7 +34,7 @@ func serve(t testing.TB, o Options, handler http.HandlerFunc) *httptest.Server {
 	return serveOptions(t, func() Options { return o }, handler)
 }
 
-// serveOptions does the same as serve, with the given options for each response.
+// serveOptions does the same as serve, but calls options for the options of each response.
 func serveOptions(t testing.TB, options func() Options, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,7 +81,7 @@ func do(t testing.TB, method, url string, header ...string) (*http.Response, []b
 	return res, b
 }
 
-// writing is one of the ways in which handlers write a body.
+// writings lists ways in which handlers write a body.
 var writings = []struct {
 	name  string
 	write func(w http.ResponseWriter, body []byte)
@@ -213,7 +213,7 @@ type expected struct {
 	set                   *Set
 }
 
-// marked returns the entity tag of a page in mode Merge.
+// marked returns the entity tag of a page that was changed in mode Merge. tag is the handler's own entity tag.
 func marked(set *Set, tag string) string {
 	ending := testSuffix + "-m" + set.mark
 	if tag[0] == '"' {

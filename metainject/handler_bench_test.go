@@ -25,7 +25,7 @@ func (s *sink) WriteHeader(int)             {}
 func (s *sink) Write(b []byte) (int, error) { s.n += len(b); return len(b), nil }
 
 // benchHandler answers like a proxied upstream. Like Caddy's transport, it first writes a piece of 4 KiB, and then
-// pieces of at most 32 KiB. It sets the Content-Length unless flush is true.
+// pieces of at most 32 KiB. It sets the Content-Length unless chunked is true.
 func benchHandler(w http.ResponseWriter, body []byte, coding string, chunked bool) {
 	h := w.Header()
 	clear(h)

@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// TestHead lists pages and the changed pages. § stands for the policy's elements.
+// TestHead compares changed pages with the expected pages. § stands for the policy's elements.
 func TestHead(t *testing.T) {
 	long := strings.Repeat(" ", 900)
 	tests := []struct {

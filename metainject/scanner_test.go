@@ -33,7 +33,8 @@ func testSet(t testing.TB, elements ...string) *Set {
 	return NewSet(list, testTokens, 0)
 }
 
-// rewriteHead changes a complete page in memory. cut returns the sizes of the chunks; if it is nil, there is one chunk.
+// rewriteHead changes a complete page in memory. If xml is true, the page is XHTML. If fragments is true, it also
+// changes a page that may be a part of a page. cut returns the sizes of the chunks; if it is nil, there is one chunk.
 func rewriteHead(page []byte, set *Set, mode Mode, xml, fragments bool, cut func() int) ([]byte, []edit, *headscan.Scanner) {
 	var s headscan.Scanner
 	s.Reset(set, xml)
@@ -86,7 +87,8 @@ func firstAttr(n *html.Node, key string) (string, bool) {
 	return "", false
 }
 
-// naiveAudience returns the audience of a meta tag in the parsed tree.
+// naiveAudience returns the audience and the rules of a meta tag in the parsed tree. audience is "" if the tag is not a
+// robots meta tag. carrier reports whether other rules for this audience can be written into the tag.
 func naiveAudience(n *html.Node, set *Set) (audience, content string, carrier bool) {
 	content, ok := firstAttr(n, "content")
 	if !ok {
@@ -128,8 +130,7 @@ func metaNode(name, content string) *html.Node {
 	return &html.Node{Type: html.ElementNode, Data: "meta", Attr: []html.Attribute{{Key: "name", Val: name}, {Key: "content", Val: content}}}
 }
 
-// noscriptEndsHead reports whether the body begins in this noscript element of the head, for a parser without
-// scripting.
+// noscriptEndsHead reports whether the noscript element n of the head ends the head for a parser without scripting.
 func noscriptEndsHead(n *html.Node) bool {
 	if n.FirstChild == nil || n.FirstChild.Type != html.TextNode { // in XHTML, a noscript element contains elements
 		return false

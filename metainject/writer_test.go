@@ -390,7 +390,8 @@ func writeSome(t *testing.T, rw *ResponseWriter, b []byte, flush bool, rnd *rand
 	}
 }
 
-// boundedRewrite returns the changed page if only its first bytes may be held.
+// boundedRewrite returns the changed page if only its first bound bytes may be held. decided is the value of the
+// scanner's field Decided.
 func boundedRewrite(page []byte, set *Set, bound int, decided bool) []byte {
 	var s headscan.Scanner
 	s.Reset(set, false)
@@ -403,7 +404,7 @@ func boundedRewrite(page []byte, set *Set, bound int, decided bool) []byte {
 	return applyEdits(page, editsOf(nil, &s, set, Merge, true))
 }
 
-// LongHead is called for a page whose head is longer than MaxHead.
+// Options.LongHead is called for a page whose head is longer than MaxHead.
 func TestLongHead(t *testing.T) {
 	head := "<!DOCTYPE html><head><title>" + strings.Repeat("x", 5000) + "</title><meta name=robots content=all>"
 	for name, c := range map[string]struct {

@@ -272,8 +272,9 @@ func statementIn(spec *policy.Spec, line string, d Diagnostic) policy.Pos {
 	return policy.Pos{}
 }
 
-// differentDecision asks two policies what clients may do. Many of the questions are about the statement at a place of
-// the file. If the policies answer a question differently, differentDecision returns a description of the question.
+// differentDecision asks the policies before and after a change what clients may do. Many of the questions are about
+// the statement at a place of the file. If the policies answer a question differently, differentDecision returns a
+// description of the question.
 func differentDecision(r *rand.Rand, before, after *File, at policy.Pos) string {
 	tokens, paths, usages := slices.Clone(policytest.Tokens), []string{"/", "/robots.txt"}, policy.Usages()
 	hosts := slices.Clone(policytest.Hosts)
@@ -348,7 +349,7 @@ func removeAt(root *yaml.Node, at policy.Pos) bool {
 	return chain != nil && remove(chain)
 }
 
-// removeRuleAt deletes the rule that starts at a place.
+// removeRuleAt deletes the rule that starts at a place, whichever of its keys is there.
 func removeRuleAt(root *yaml.Node, at policy.Pos) bool {
 	chain := chainTo(root, at)
 	for len(chain) > 1 && chain[len(chain)-2].Kind != yaml.SequenceNode {

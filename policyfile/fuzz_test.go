@@ -87,7 +87,8 @@ func checkFile(t *testing.T, f *File) {
 	}
 }
 
-// FuzzLoadDirectives does the same with the values of single keys, because mutations of whole files seldom change them.
+// FuzzLoadDirectives does the same as FuzzLoad with the values of single keys, because mutations of whole files seldom
+// change them.
 func FuzzLoadDirectives(f *testing.F) {
 	for _, s := range []string{
 		"examplesearch;widgets=?0", `a;b="c", d;e=1.5;f=:AAE=:`, "a;b=@1659578233;c=%\"f%c3%bc\"", "max-snippet:20, noindex", "unavailable_after: 2026-12-31T23:59:59Z, notranslate",
@@ -163,7 +164,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// wildFile returns a policy file with a named set of wildcard patterns, and with rules that use this set many times.
+// wildFile returns a policy file with a named set of paths wildcard patterns. It has disallow and allow rules that use
+// this set.
 func wildFile(paths, disallow, allow int) []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\nresources:\n  many:\n")

@@ -25,7 +25,8 @@ func BenchmarkLoadHostile(b *testing.B) {
 	}
 }
 
-// TestHostileShapes loads small files of the same kinds. Each file loads, or gets an error that states the reason.
+// TestHostileShapes loads small files of the same kinds as BenchmarkLoadHostile. Each file loads, or gets an error that
+// states the reason.
 func TestHostileShapes(t *testing.T) {
 	t.Parallel()
 	for name, data := range policytest.Hostile(20 << 10) {

@@ -329,7 +329,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestDistanceWithin compares the function with a simple implementation of the definition.
+// TestDistanceWithin compares distanceWithin with a simple implementation of the definition.
 func TestDistanceWithin(t *testing.T) {
 	words := []string{"", "a", "ab", "ba", "abc", "acb", "bca", "gptbot", "gptbott", "gtpbot", "claudebot", "claudbot", "abcd", "badc"}
 	for _, a := range words {

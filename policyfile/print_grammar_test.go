@@ -42,7 +42,7 @@ func (g *grammar) object(always int, pairs ...any) map[string]any {
 	return m
 }
 
-// pick returns one of the values.
+// pick returns a function that returns one of the values at random.
 func (g *grammar) pick(values ...any) func() any {
 	return func() any { return values[g.IntN(len(values))] }
 }
@@ -66,7 +66,8 @@ func (g *grammar) paths(section string) func() any {
 	return g.some("/"+section+"/", "/"+section+"/*.jpg$", "*."+section, "/"+section+"?q=1&r=%23x", "/"+section+"/ä%2f:y,'\"z", section+"-set")
 }
 
-// qualifiers returns at least one qualifier of a usage, together with other keys.
+// qualifiers returns a map with at least one qualifier of a usage. more has keys that are always added, each followed
+// by its value.
 func (g *grammar) qualifiers(u policy.Usage, more ...any) map[string]any {
 	always := len(more)/2 + 1
 	values := map[string]func() any{

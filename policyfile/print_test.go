@@ -78,7 +78,7 @@ func agents(c *crawlers.Catalog) string {
 	return b.String()
 }
 
-// checkPrinted prints a file, and checks that the output has the same meaning.
+// checkPrinted prints a file, and checks that the output has the same meaning as the file.
 func checkPrinted(t testing.TB, f *File) {
 	t.Helper()
 	printed := f.Print()

@@ -121,7 +121,7 @@ func validate(root, schema map[string]any, v any, at string) (problems []string)
 	return problems
 }
 
-// within checks keywords that limit sizes.
+// within reports whether a value is within the limit that a keyword such as minLength sets.
 func within(keyword string, limit float64, v any) bool {
 	switch v := v.(type) {
 	case string:

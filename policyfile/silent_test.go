@@ -4,7 +4,8 @@ package policyfile
 
 import "testing"
 
-// Each entry has a file that must not get the message with the code, and a similar file, near, that gets it.
+// silent lists files that must not get the message with the code. Each entry also has a similar file, near, that gets
+// it.
 var silent = []struct{ name, code, file, near string }{
 	{"everyone-else is disallowed on another host", "only-disallowed", `
   - for: everyone-else

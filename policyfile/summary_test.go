@@ -116,7 +116,7 @@ func TestSummaryOfPreferences(t *testing.T) {
 	}
 }
 
-// A row comes before the row that it refers to, so it names that row.
+// The row "may crawl" refers to the row "may not crawl" by its label, because the exceptions follow only in that row.
 func TestSummaryNamesTheExceptions(t *testing.T) {
 	f, ds := Load("p.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n"))
 	if f == nil {

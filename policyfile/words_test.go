@@ -71,7 +71,7 @@ var words = []struct{ place, word, line, test string }{
 	{"usage", "crawl: all", "crawl: /", "everyone may not crawl /"},
 	{"usage", "crawl: https://www.example.com/x/", "crawl: /x/", "everyone may not crawl /x/"},
 
-	// The same words and others as keys of a rule: Nuxt, Yoast, nginx, Apache, WAFs, robots.txt.
+	// Words above and other words, as keys of a rule: from Nuxt, Yoast, nginx, Apache, WAFs and robots.txt.
 	{"rule", "noindex: /x/", "disallow: {index: /x/}", "everyone may not index /x/"},
 	{"rule", "noindex: true", "disallow: {index: /}", "everyone may not index /"},
 	{"rule", "robots: noindex", "disallow: {index: /}", "everyone may not index /"},
@@ -98,7 +98,7 @@ var words = []struct{ place, word, line, test string }{
 	{"blocked", "enforce: 403", "enforce: block", ""},
 	{"only", "disallow: /x/", "disallow: {crawl: /x/}", "everyone may not crawl /x/"},
 
-	// Words as keys of the file.
+	// Words that are keys of the file, outside the rules.
 	{"file", "user-agent: GPTBot", "rules: [{for: GPTBot, disallow: {crawl: /}}]", "GPTBot may not crawl /"},
 	{"file", "user-agent: [GPTBot, CCBot]", "rules: [{for: [GPTBot, CCBot], disallow: {crawl: /}}]", "CCBot may not crawl /"},
 	{"file", "block: [GPTBot, CCBot]", "rules: [{for: [GPTBot, CCBot], disallow: {crawl: /}, enforce: block}]", "CCBot may not crawl /"},

@@ -164,7 +164,7 @@ func checkOurs(t *testing.T, h http.Header, v *Values) {
 	}
 }
 
-// checkUpstream checks that a merged header is at least as strict as a well-formed upstream's header.
+// checkUpstream checks that a merged header is at least as strict as upstream, whose lines must all be well-formed.
 func checkUpstream(t *testing.T, got, upstream http.Header) {
 	t.Helper()
 	for _, agent := range agents(t, upstream) {

@@ -29,8 +29,8 @@ func oddPolicies(t *testing.T) (all []*Values) {
 	return all
 }
 
-// checkOdd checks a field that was merged with an upstream's field. If one of the readers finds a restriction in either
-// of the two, it must find the restriction in the merged field.
+// checkOdd checks merged, the result of merging ours with theirs, an upstream's field. If one of the readers finds a
+// restriction in ours or theirs, it must find the restriction in merged.
 func checkOdd(t *testing.T, readers []crawlertest.Reader, theirs, ours, merged []string) {
 	t.Helper()
 	for _, agent := range []string{"stranger", "googlebot"} {
@@ -51,8 +51,9 @@ func checkOdd(t *testing.T, readers []crawlertest.Reader, theirs, ours, merged [
 	}
 }
 
-// An odd value in one field must not make a valid value in the other one ineffective. If some reader finds a
-// restriction in an upstream's field, it also finds the restriction in the merged field.
+// When a field of the policy is merged with an upstream's field, an odd value in one of them must not make a valid
+// value in the other ineffective. If some reader finds a restriction in the upstream's field, it also finds the
+// restriction in the merged field.
 func TestOddValues(t *testing.T) {
 	tests := []struct {
 		field   string

@@ -100,7 +100,7 @@ func TestControlsOfLongPaths(t *testing.T) {
 	}
 }
 
-// The table lists every host of a rule.
+// ControlStates lists every host of a rule.
 func TestControlsOfSeveralHosts(t *testing.T) {
 	t.Parallel()
 	s, _ := Load("policy.yaml", []byte("version: 1\nrules: [{for: everyone, hosts: [www.example.com, news.example.com], disallow: {train-ai: /}}]\n"))
@@ -111,8 +111,8 @@ func TestControlsOfSeveralHosts(t *testing.T) {
 	}
 }
 
-// The table has every control in use, even if it is sent for another reason, such as preserve. It also shows what else
-// the control takes away.
+// ControlStates lists every control in use, even if it is sent for another reason than the usage, such as preserve. It
+// also says what else the control takes away.
 func TestControlsShowWhatIsSent(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ policy, usage, sent, where, costs string }{

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Explain gives the same answer as the server's decision.
+// Explain states the same decision about a request as the server makes.
 func TestExplainAgreesWithEdge(t *testing.T) {
 	s := load(t, `version: 1
 rules:

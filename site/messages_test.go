@@ -54,7 +54,7 @@ func pageCodes() map[string]string {
 	return all
 }
 
-// TestChannelCodesAreReported checks that the program reports each of these codes.
+// TestChannelCodesAreReported checks that the program reports each code in channelCodes.
 func TestChannelCodesAreReported(t *testing.T) {
 	var code strings.Builder
 	for _, dir := range []string{"acap", "appdirectives", "channels", "metainject", "policy", "rights", "robotsserve", "robotstag", "site"} {

@@ -27,7 +27,7 @@ type fakeSource struct {
 	isRemote  bool
 	hang      chan struct{} // if set, reading waits until this channel is closed, and ignores its context
 	fault     any           // if set, reading panics
-	out       int           // number of reads in progress, and the largest such number
+	out       int           // number of reads in progress; maxOut is the largest such number
 	maxOut    int
 }
 

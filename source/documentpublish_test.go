@@ -39,7 +39,7 @@ func (g *guard) answers(err error) {
 	g.err = err
 }
 
-// times returns how often the guard was asked.
+// times returns how often the guard's check was called.
 func (g *guard) times() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

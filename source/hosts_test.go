@@ -30,7 +30,7 @@ rules:
     enforce: block
 `
 
-// newTestSet returns the Hosts of a directory, with a store whose configuration runs.
+// newTestSet returns the Hosts for a template, such as /policies/{host}.yaml, with a store whose configuration runs.
 func newTestSet(t testing.TB, name string) *Hosts {
 	t.Helper()
 	template, err := parseHostTemplate(name)
@@ -188,7 +188,7 @@ func TestHostsLoadOnce(t *testing.T) {
 	}
 }
 
-// The directory is a Kubernetes volume that has a file for each host.
+// If a Kubernetes volume with a file for each host is updated, the new files are loaded.
 func TestHostsOfAConfigMap(t *testing.T) {
 	dir := t.TempDir()
 	put := func(version, text string) {
@@ -282,7 +282,8 @@ func TestLookupsOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// A panic while a file is read is an error for its requests, and the next one reads it again.
+// A panic while a host's file is read is an error for the requests that wait for it. The next request reads the file
+// again.
 func TestLookupThatPanics(t *testing.T) {
 	dir := t.TempDir()
 	writePolicy(t, filepath.Join(dir, "a.example.yaml"), hostPolicyText)

@@ -38,7 +38,7 @@ func fakeVersion(t *testing.T) *Snapshot {
 	return s
 }
 
-// A saved policy is served only if it is complete, valid, and was saved for this source.
+// A saved policy is served only if it is complete, valid, and was saved for the source that asks for it.
 func TestLastGood(t *testing.T) {
 	n := savingOptions(t)
 	src := newFileSource("/srv/policy.yaml")

@@ -15,7 +15,7 @@ func TestStorageKey(t *testing.T) {
 		`storage:a\b`: "", "storage:a\x00": "", "storage:certificates/x": "", "storage:acme": "", "storage:last_clean.json": "",
 		"storage:robots_policy/last_good": "", "storage:robots_policy/last_good/x": "",
 		"storage:robots_policy/crawlers.yaml": "", "storage:robots_policy/Crawlers.yaml": "",
-		// File systems of Windows and macOS treat these as equal.
+		// On Windows and macOS, these keys lead to the same files as the reserved keys in lower case.
 		"storage:Certificates/x": "", "storage:ACME/x": "", "storage:robots_policy/Last_Good/x": "",
 	} {
 		if got, err := StorageKey(name); got != want || (err == nil) != (want != "") {

@@ -120,8 +120,8 @@ func TestUnsigned(t *testing.T) {
 	}
 }
 
-// TestEveryChangeIsFound changes, removes, repeats and swaps each line in turn, and
-// changes each byte.
+// TestEveryChangeIsFound removes and repeats each line, swaps neighboring lines, and changes every 13th byte or, with
+// ROBOTSPOLICY_LONG, every byte. Verify must report each change.
 func TestEveryChangeIsFound(t *testing.T) {
 	t.Parallel()
 	dir := writeLog(t, Options{Key: key()})

@@ -164,7 +164,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFaults damages a log while it is open, between the first and the second of three violations.
+// TestFaults damages a log while it is open, between the first and the second of three violations. It checks the result
+// of Verify and, if the log can still be read, the events in it.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	name := fileName(start.Format(time.DateOnly))

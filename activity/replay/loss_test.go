@@ -151,7 +151,8 @@ func reported(l *SearchLoss) map[string]int64 {
 // countedWords are the names of the kinds of loss that count against the search-loss limit.
 var countedWords = []string{"blocked", "crawl", "index", "unavailable", "search", "snippet", "link", "limit"}
 
-// counted returns the numbers that reported must return. It counts them row by row with the independent evaluator.
+// counted returns the numbers that reported must return for two policies, their robots.txt files and the rows visits.
+// It counts them row by row with the independent evaluator. intended says whether the new policy intends the losses.
 func counted(specs [2]*policy.Spec, texts [2]func(string) string, visits []activity.Totals, intended bool) map[string]int64 {
 	n := map[string]int64{"requests": 0, "intended": 0, "unverified": 0}
 	verifiable := map[string]bool{}

@@ -82,7 +82,8 @@ var agents = []struct {
 
 var paths = []string{"/", "/news/1", "/shop/a?b=c", "/private/x", "/shop/b", "/robots.txt"}
 
-// traffic writes n lines of Caddy's log. It returns the number of requests for each pair of an agent and a path.
+// traffic writes n lines of Caddy's log. If live is true, the lines of crawlers have this module's fields, in which
+// every crawler is verified. traffic returns the number of requests for each pair of an agent and a path.
 func traffic(w io.Writer, seed uint64, n int, live bool) map[[2]int]int64 {
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	truth := map[[2]int]int64{}
@@ -394,8 +395,8 @@ func TestQueriesThatMatterAreShown(t *testing.T) {
 	}
 }
 
-// The decision about a request target is the same as on the server: the scheme and the host of an absolute URL do not
-// matter. A target with a scheme but no host is not replayed, because the server rejects such requests.
+// Replay makes the same decision about a request target as the server: the scheme and the host of an absolute URL do
+// not matter. A target with a scheme but no host is not replayed, because the server rejects such requests.
 func TestTargetsAreJudgedAsTheServerDoes(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "access.log")

@@ -45,7 +45,7 @@ func fleetIn(t *testing.T, server *clickhousetest.Server) *FleetReader {
 	return NewFleetReader(c, "")
 }
 
-// send sends the merged rows to the fleet database.
+// send sends the merged rows of a server's database to the fleet database, unless fleet is nil.
 func send(t *testing.T, s *Store, fleet *FleetReader, node string) {
 	t.Helper()
 	if fleet == nil {

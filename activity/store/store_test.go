@@ -507,7 +507,7 @@ func TestOneWriter(t *testing.T) {
 	closeStore(t, open(t, dir, Options{}))
 }
 
-// published returns a publication of a policy with the given text.
+// published returns a publication with an ID of the repeated letter id, and with a version number.
 func published(id, number string) *activity.Publication {
 	return &activity.Publication{ID: strings.Repeat(id, 64), Number: number, Name: "site.yaml", SHA256: strings.Repeat("p", 64), Time: start, Text: "text"}
 }

@@ -26,7 +26,7 @@ func BenchmarkAddVisit(b *testing.B) {
 	}
 }
 
-// BenchmarkMerge measures writing 100 rows and 2,000 rows to the database.
+// BenchmarkMerge measures writing 1, 100 and 2,000 rows to the database.
 func BenchmarkMerge(b *testing.B) {
 	for _, rows := range []int{1, 100, 2000} {
 		b.Run(strconv.Itoa(rows), func(b *testing.B) {

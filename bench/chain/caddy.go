@@ -53,7 +53,7 @@ func (*answering) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 		h["Content-Length"] = []string{strconv.Itoa(len(b.Data))}
 	}
 	w.WriteHeader(http.StatusOK)
-	size := 4 << 10 // the bytes that the transport reads together with the header
+	size := 4 << 10 // the first read of reverse_proxy's transport, which also has the header
 	for data := b.Data; len(data) > 0; {
 		n, err := w.Write(data[:min(size, len(data))])
 		if err != nil {

@@ -50,7 +50,7 @@ func (c *client) learn(h handler) {
 	}
 }
 
-// ask sends one request to a handler, in the same form as the server of net/http.
+// ask sends one request to a handler. The handler gets it in the form in which the server of net/http would pass it on.
 func (c *client) ask(h handler) {
 	like := c.requests[c.next%len(c.requests)]
 	c.next++

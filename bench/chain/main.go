@@ -61,7 +61,8 @@ func run(names []string, rounds int, batch time.Duration, profiles string) error
 	if profiles != "" {
 		return profile(handlers[0], scenarios, profiles)
 	}
-	// Otherwise, garbage collections would affect some rows by chance.
+	// Collect garbage only between the measurements, because collections during a batch would affect some rows by
+	// chance.
 	debug.SetGCPercent(-1)
 	var results []workload.ChainResult
 	for i := range scenarios {
@@ -70,7 +71,7 @@ func run(names []string, rounds int, batch time.Duration, profiles string) error
 	return json.NewEncoder(os.Stdout).Encode(results)
 }
 
-// profile writes a CPU profile of this module's row.
+// profile writes a CPU profile of each scenario on the handler h to a folder.
 func profile(h handler, scenarios []workload.Scenario, dir string) error {
 	for i := range scenarios {
 		c := newClient(&scenarios[i])
@@ -93,7 +94,7 @@ func profile(h handler, scenarios []workload.Scenario, dir string) error {
 	return nil
 }
 
-// sample holds the costs of a request, measured in a batch of requests.
+// sample holds the average costs of a request in a batch of requests.
 type sample struct {
 	nanos, allocs, octets float64
 }

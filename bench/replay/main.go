@@ -67,7 +67,7 @@ func run(mb int, seed uint64, modules string, visits int) error {
 			return err
 		}
 	}
-	const caddyLine, combinedLine = 1010, 205 // approximate number of bytes
+	const caddyLine, combinedLine = 1010, 205 // approximate lengths of a log line, in bytes
 	lines := mb * 1_000_000 / caddyLine
 	for _, l := range []struct {
 		name, goaccess string
@@ -87,7 +87,8 @@ func run(mb int, seed uint64, modules string, visits int) error {
 	return nil
 }
 
-// log writes a log and runs every tool on it.
+// log writes a log with the given number of lines from a seed, and runs every tool on it. format is GoAccess's name of
+// the format. If combined is true, the log has the Combined format, and otherwise Caddy's.
 func (b *bench) log(name, format string, seed uint64, lines int, combined bool) error {
 	path := filepath.Join(b.dir, name)
 	f, err := os.Create(path)

@@ -42,7 +42,8 @@ func (server) TrustsProxy(*http.Request) bool { return false }
 
 func (s server) Vars(*http.Request) map[string]any { return s.vars }
 
-// identify returns the result of verifying a request whose User-Agent names a crawler with these facts.
+// identify returns the identity of a client whose User-Agent names a crawler. facts are the crawler's verification
+// facts.
 func identify(v *Verifier, r *http.Request, id *crawlers.Identities, facts crawlers.Verification) policy.Identity {
 	known := oneCrawler{id, facts}
 	clients, _ := Ask[int](v, Request{r, server{}, r.RequestURI}, known, []int{1}, nil)
@@ -207,8 +208,7 @@ func TestIdentifyUnknown(t *testing.T) {
 	}
 }
 
-// googleFacts are the verification facts of Googlebot. noPolicy are the identities of a policy that does not add
-// crawlers.
+// googleFacts returns the verification facts of Googlebot, and the identities of a policy that does not add crawlers.
 func googleFacts(t *testing.T) (crawlers.Verification, *crawlers.Identities) {
 	t.Helper()
 	known, err := crawlers.Default()

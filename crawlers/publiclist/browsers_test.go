@@ -35,7 +35,7 @@ var automation = map[string]string{
 	"Googlebot/2.1 (http://www.googlebot.com/bot.html)": "Googlebot, in a fixture for the types of clients",
 }
 
-// A conclusion about all browsers and apps needs at least enoughBrowsers headers.
+// enoughBrowsers is the smallest number of headers that permits a conclusion about all browsers and apps.
 const enoughBrowsers = 40_000
 
 // checkBrowsers fails for every browser or app recognized as a crawler.

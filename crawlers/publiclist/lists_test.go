@@ -142,8 +142,8 @@ func (l *List) check() error {
 	return nil
 }
 
-// This table maps the categories of the collections to categories of the catalog. Names of operators (google,
-// microsoft) and properties such as programmatic or tool are not categories.
+// userAgentsKinds and wellKnownKinds map the categories of two collections to categories of the catalog, or to KindAI
+// or KindTool. Names of operators, such as google, are not categories.
 var (
 	userAgentsKinds = map[string]string{
 		"search-engine": string(crawlers.CategorySearch), "ai-crawler": KindAI, "archiver": string(crawlers.CategoryArchive), "seo": string(crawlers.CategorySEO),

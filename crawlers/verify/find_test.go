@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The index finds the same lists as searching every list.
+// For random addresses, the index finds the same lists as a search in every list.
 func TestFindAgainstLists(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The set gives the same answer as checking every prefix.
+// For random addresses, a set of prefixes gives the same answer as checking every prefix.
 func TestSetAgainstPrefixes(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// directory runs a key directory over TLS on loopback, and a verifier that trusts
-// its certificate.
+// serveDirectory runs a key directory over TLS on loopback. It returns a verifier that trusts the directory's
+// certificate, and the directory's URL.
 func serveDirectory(t *testing.T, o Options, h http.HandlerFunc) (*Verifier, string) {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(h)

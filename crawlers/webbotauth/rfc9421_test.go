@@ -20,7 +20,7 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// The request of RFC 9421 appendix B.2.
+// rfcRequest returns the request of RFC 9421 appendix B.2.
 func rfcRequest() Request {
 	return Request{
 		Method: "POST", Scheme: "https", Host: "example.com", Target: "/foo?param=Value&Pet=dog",
@@ -31,7 +31,8 @@ func rfcRequest() Request {
 	}
 }
 
-// The request in RFC 9421 appendix B.3 that a proxy passes on, without the fields that no signature covers.
+// proxiedRequest returns the request that the proxy in RFC 9421 appendix B.3 passes on, without the fields that no
+// signature covers.
 func proxiedRequest() Request {
 	return Request{
 		Method: "POST", Scheme: "https", Host: "service.internal.example", Target: "/foo?param=Value&Pet=dog",
@@ -86,8 +87,8 @@ func signatureBase(r Request, input string) (string, error) {
 	return m.base(member(m.input, m.input.Names()[0]).(httpsfv.InnerList))
 }
 
-// These are the signatures of requests in RFC 9421 appendices B.2 and B.3. For every algorithm, the package must build
-// the base that the authors have signed.
+// TestRFC9421Bases uses the signatures of requests in RFC 9421 appendices B.2 and B.3. For every algorithm, the package
+// must build the base that the authors of the RFC have signed.
 func TestRFC9421Bases(t *testing.T) {
 	for _, c := range []struct {
 		request          Request
@@ -107,7 +108,7 @@ func TestRFC9421Bases(t *testing.T) {
 		if holds(t, label, base+" ", c.signature) {
 			t.Errorf("%s: this test cannot fail", label)
 		}
-		// None of these signatures has the tag that identifies a bot.
+		// None of the RFC's signatures has the tag that identifies a bot.
 		r := c.request
 		r.Header.Set("Signature-Input", c.input)
 		r.Header.Set("Signature", label+"=:"+c.signature+":")
@@ -155,7 +156,7 @@ func TestRFC9421Transformations(t *testing.T) {
 	}
 }
 
-// Components and their values: the examples of RFC 9421 sections 2.1 and 2.2.
+// TestRFC9421Components compares the values of components with the examples of RFC 9421 sections 2.1 and 2.2.
 func TestRFC9421Components(t *testing.T) {
 	plain := Request{Method: "POST", Scheme: "https", Host: "www.example.com", Target: "/path?param=value&foo=bar&baz=batman&qux=", Header: http.Header{
 		"Date": {"Tue, 20 Apr 2021 02:07:56 GMT"}, "X-Ows-Header": {"   Leading and trailing whitespace.   "}, "X-Empty-Header": {""},

@@ -13,11 +13,11 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// The vectors are from draft-ietf-webbotauth-httpsig-protocol-01, appendices E.2.1 and E.2.2 (as of 2026-10-29,
-// github.com/webbotauth/draft-ietf-webbotauth-httpsig-protocol). Signature-Agent is a dictionary in one and a string in
-// the other. The requests are signed with the key of RFC 9421 appendix B.1.4. In earlier drafts, up to
+// vectors has the requests of draft-ietf-webbotauth-httpsig-protocol-01, appendices E.2.1 and E.2.2 (as of 2026-10-29,
+// github.com/webbotauth/draft-ietf-webbotauth-httpsig-protocol). Signature-Agent is a dictionary in E.2.1 and a string
+// in E.2.2. The requests are signed with the key of RFC 9421 appendix B.1.4. In earlier drafts, up to
 // draft-meunier-webbotauth-httpsig-protocol-02, the member of Signature-Agent in E.2.1 has another label than the
-// signature.
+// signature ("E.2.1 before").
 var vectors = []struct{ name, agent, input, signature string }{
 	{
 		"E.2.1", `sig2="https://signature-agent.test"`,
@@ -165,7 +165,7 @@ func TestVectorsOfRSA(t *testing.T) {
 		if got := fixed(vectorTime, testKey).Check(t.Context(), r, "https://signature-agent.test"); got.Status != Unverified || got.Err == nil {
 			t.Errorf("%s: %+v", c.name, got)
 		}
-		// The signature base of these vectors can still be built.
+		// The signature base of the vectors with RSA can still be built.
 		m, err := parseMessage(r)
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// The Ed25519 key of RFC 9421 appendix B.1.4.
+// testSeed is the seed of the Ed25519 key in RFC 9421 appendix B.1.4.
 var testSeed, _ = base64.RawURLEncoding.DecodeString("n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU")
 
 var testKey = ed25519.NewKeyFromSeed(testSeed)

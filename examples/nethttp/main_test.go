@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// If the environment variable asProgram is set, the test program works as the example. So no test has to build the
-// example.
+// asProgram names the environment variable that makes the test program work as the example, so that no test has to
+// build the example.
 const asProgram = "ROBOTSPOLICY_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {

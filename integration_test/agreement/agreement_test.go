@@ -29,14 +29,14 @@ var (
 	reports    = flag.Int64("reports", 1, "stop after this number of policies with disagreements")
 )
 
-// run is a run of the suite.
+// run holds the state of one run of the suite: the tested server, the policies and the counts.
 type run struct {
 	t       *testing.T
 	server  *server
 	parsers map[string]*crawlertest.Process
 	written []*loaded
 	tally   *tally
-	next    atomic.Int64 // policy
+	next    atomic.Int64 // number of the next policy
 	asked   atomic.Int64 // number of decisions requested so far
 	failing atomic.Int64 // number of policies with disagreements
 	stop    atomic.Bool
@@ -75,7 +75,7 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
-// startParsers starts the installed parsers in other languages.
+// startParsers starts the parsers of crawlertest.Parsers that are installed, keyed by name.
 func startParsers(t *testing.T) map[string]*crawlertest.Process {
 	t.Helper()
 	running := map[string]*crawlertest.Process{}

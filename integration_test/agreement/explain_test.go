@@ -57,7 +57,7 @@ func (c *channel) line(name string) (string, bool) {
 	return "", false
 }
 
-// explanation asks the running server for its explanation.
+// explanation returns the explanation of a question by the running server.
 func (x *exam) explanation(q question) (*explanation, error) {
 	agent := q.agent
 	if c, known := x.p.info(q.token); known && c.RobotsOnly {
@@ -76,7 +76,7 @@ func (x *exam) explanation(q question) (*explanation, error) {
 	}
 }
 
-// identities maps identities to their names.
+// identities maps the identities of package policy to their names in explanations.
 var identities = map[policy.Identity]string{policy.Unknown: "unverified", policy.Verified: "verified", policy.Impostor: "impostor"}
 
 func (x *exam) explainedAs(ask url.Values) (*explanation, error) {
@@ -99,7 +99,7 @@ func (x *exam) explainedAs(ask url.Values) (*explanation, error) {
 	return e, nil
 }
 
-// explained compares an explanation with the policy.
+// explained compares the explanation of a question with the policy.
 func (x *exam) explained(q question, e *explanation) {
 	c, known := x.p.info(q.token)
 	onlyTheirs := !known && x.theirs != nil && x.theirs.read.Groups[strings.ToLower(q.token)] != nil

@@ -75,9 +75,9 @@ func clientOf(r *rand.Rand, token string) client {
 	}
 	i, named := operated[strings.ToLower(token)]
 	if !named {
-		// A client that names one of these crawlers is never an impostor. For a real crawler, the client has the
+		// A client that names a crawler outside operated is never an impostor. For a real crawler, the client has the
 		// address of this machine, because otherwise the result would depend on the age of the embedded lists. The
-		// operators of the other crawlers do not publish anything that could reveal an impostor.
+		// operators of made-up crawlers outside operated do not publish anything that could reveal an impostor.
 		if slices.Contains(policytest.RealTokens, token) {
 			return client{}
 		}

@@ -70,7 +70,8 @@ type merged struct {
 	sitemaps                []string
 }
 
-// mergedOn returns nil for a site that does not merge, or whose upstream has no file.
+// mergedOn returns the lines that the upstream's file adds on a site. It returns nil for a site that does not merge, or
+// whose upstream has no file.
 func mergedOn(at *running, p *loaded) *merged {
 	if !at.merges || p.theirs == "" {
 		return nil
@@ -224,8 +225,8 @@ func (x *exam) wholeFile(f *robotsFile, q question) {
 	}
 }
 
-// publishesACAP implements the section "publish" of docs/reference/policy-file.md. With the value auto, ACAP records
-// may be published only for some hosts.
+// publishesACAP reports whether ACAP records should be published, as the section "publish" of
+// docs/reference/policy-file.md describes. With the value auto, ACAP records may be published only for some hosts.
 func (x *exam) publishesACAP() bool {
 	if x.p.spec.Publish.ACAP != policy.Auto {
 		return x.p.spec.Publish.ACAP == policy.Full

@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// loaded is a policy that this process has loaded.
+// loaded is a policy that this process has loaded, with everything that the tests need to know about it.
 type loaded struct {
 	name        string // name of the file, or a number
 	text        []byte
@@ -46,14 +46,14 @@ func load(name string, text []byte, tokens []string) (*loaded, policyfile.Diagno
 	return p, nil
 }
 
-// again returns the policy with an empty cache.
+// again returns the policy with an empty cache and the present time, so that it can be examined once more.
 func (p *loaded) again() *loaded {
 	fresh := *p
 	fresh.cache, fresh.now = map[string]any{}, time.Now()
 	return &fresh
 }
 
-// askedTokens lists the crawlers in the questions.
+// askedTokens lists the crawlers in the questions about random policies.
 var askedTokens = slices.Concat(policytest.Tokens[:len(policytest.Tokens)-1], policytest.RealTokens, []string{"ThetaBot", "ZetaBot", "SiteBot"})
 
 // info returns the information about a crawler from the policy file or the catalog.
@@ -82,7 +82,7 @@ func (p *loaded) visitor(token string) string {
 	return ""
 }
 
-// naive returns the answer of the naive evaluator.
+// naive returns the answer of the naive evaluator (package policytest), at the time p.now.
 func (p *loaded) naive(q policytest.Question) policytest.Answer {
 	q.Now = p.now
 	return policytest.Decide(p.spec, q)
@@ -100,7 +100,7 @@ func (p *loaded) ruleOf(s *policy.Statement) *policy.Rule {
 	panic("a statement of no rule")
 }
 
-// decide returns the answer of package policy.
+// decide returns the answer of package policy to the same kind of question.
 func (p *loaded) decide(q policytest.Question) policy.Decision {
 	return p.site.Policy.Decide(policy.Query{
 		Crawler: p.site.Policy.Crawler(q.Token), Identity: q.Identity, Purposes: q.Purposes, Host: q.Host, Path: q.Path, Usage: q.Usage, Now: p.now,
@@ -142,7 +142,8 @@ func randomPolicy(r *rand.Rand, number int, t *tally) (*loaded, error) {
 	return nil, fmt.Errorf("policy %d: the generator made no policy that can be loaded", number)
 }
 
-// refusedCodes lists the errors that a random policy may have.
+// refusedCodes lists the errors that do not fail the test if a random policy has them. Such a policy is replaced by the
+// next random one.
 var refusedCodes = []string{"contradiction", "blocks-search", "app-directives-cross", "header-too-large", "robots-txt-too-large"}
 
 // writtenPolicies returns the policies that people wrote.

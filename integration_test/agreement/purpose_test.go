@@ -13,8 +13,8 @@ import (
 )
 
 // purposes compares the User-Agent-Purpose lines of a file with the policy. It checks which lines exist. It also checks
-// that crawlers with these purposes find the policy's decisions, if no group names them. A crawler that a group names
-// obeys that group, whatever its purpose.
+// that a crawler with a purpose of these lines finds the policy's decisions if no group names the crawler. A crawler
+// that a group names obeys that group, whatever its purpose.
 func (x *exam) purposes(f *robotsFile, qs []question) {
 	read := crawlertest.ReadWithPurposes(f.body)
 	var lines []string

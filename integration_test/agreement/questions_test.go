@@ -151,7 +151,7 @@ func pathLike(r *rand.Rand, pattern string) string {
 	return path
 }
 
-// asksTwice reports whether an earlier question is about the same crawler and path.
+// asksTwice reports whether a question before qs[i] is about the same crawler and path.
 func asksTwice(qs []question, i int) bool {
 	return slices.ContainsFunc(qs[:i], func(p question) bool { return p.token == qs[i].token && p.path == qs[i].path })
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// reproduce describes a disagreement. It also shows the smallest policy that it could find with the same disagreement.
+// reproduce describes the first disagreement in found, which is about the policy with a number. It also shows the
+// smallest policy that it could find with the same disagreement.
 func (r *run) reproduce(number int, at *running, p *loaded, found []disagreement) string {
 	d := found[0]
 	small, last := r.shrink(at, p, d)

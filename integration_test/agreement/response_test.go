@@ -92,7 +92,8 @@ func (x *exam) model(q question) {
 	}
 }
 
-// edge returns the policy's effect on a request: "" if there is none, "close", or the status of the block.
+// edge returns the policy's effect on a request of a client with the identity who: "" if there is none, "close", or the
+// status of the block.
 func (x *exam) edge(q question, who policy.Identity) string {
 	visitor := x.p.visitor(q.token)
 	if visitor == "" || x.open(q.host, crawlertest.ServedPaths(q.path)) {
@@ -252,8 +253,8 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 }
 
 // speaks reports whether the policy adds a rule for any crawler to the Robots-Tag of a page. A tailored page is only
-// for the visitor, and a rule for it may have no effect, for example max-video-preview:-1. speaks returns false if the
-// policy only lifts rules of the upstream.
+// for the visitor, and a rule for the visitor may have no effect, for example max-video-preview:-1. speaks returns
+// false if the policy only lifts rules of the upstream.
 func (x *exam) speaks(q question, visitor string, why *explanation, a answer, page *page) bool {
 	if !x.at.tailored {
 		_, line := why.channel(site.ChannelHeaders).line("Robots-Tag")
@@ -266,7 +267,7 @@ func (x *exam) speaks(q question, visitor string, why *explanation, a answer, pa
 	return !maps.EqualFunc(sent, theirs, slices.Equal)
 }
 
-// reported reports whether checking the policy file gives a diagnostic with this code.
+// reported reports whether checking the policy file gives a diagnostic with the code.
 func (x *exam) reported(code string) bool {
 	return slices.ContainsFunc(x.p.diagnostics, func(d policyfile.Diagnostic) bool { return d.Code == code })
 }
@@ -401,7 +402,7 @@ func (x *exam) readsElements(token string) bool {
 	return known && row.ReadsMeta
 }
 
-// textOf returns the complete text of a page that a person sees.
+// textOf returns the complete text that a person sees on a page.
 func textOf(page string) string {
 	doc, err := html.Parse(strings.NewReader(page))
 	if err != nil {

@@ -147,7 +147,8 @@ func (x *exam) registers(host string, qs []question) error {
 	return nil
 }
 
-// document fetches a rights document with GET, with a condition and with HEAD, and compares the responses.
+// document fetches a rights document with the media type kind with GET, with If-None-Match and with HEAD, and compares
+// the responses. ok is false if the host does not have the document.
 func (x *exam) document(q question, path, kind string) (body string, ok bool, err error) {
 	q.path, q.coding, q.http2 = path, "identity", false
 	a, err := x.at.get(q)

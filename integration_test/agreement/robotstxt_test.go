@@ -175,8 +175,8 @@ func (x *exam) ofAnotherFamily(token, as string) bool {
 	return !strings.EqualFold(token, as) && !strings.EqualFold(c.Operator, head.Operator)
 }
 
-// leftOut reports whether the file may omit a crawler: no document says that it reads robots.txt, and a rule of its own
-// with "enforce: block" disallows this path for every identity.
+// leftOut reports whether the file may omit the crawler of a question. It may if no document says that the crawler
+// reads robots.txt, and rules with "enforce: block" disallow the path for every identity of the crawler.
 func (x *exam) leftOut(f *robotsFile, q question) bool {
 	info, _ := x.p.info(q.token)
 	if !info.Rare || f.read.Groups[strings.ToLower(q.token)] != nil {
@@ -191,8 +191,8 @@ func (x *exam) leftOut(f *robotsFile, q question) bool {
 	return true
 }
 
-// flattened reports whether rendering has reported a Loss for the crawler and path, and lint has reported a diagnostic
-// about this Loss.
+// flattened reports whether rendering has reported a Loss for the crawler and path of a question, and lint has reported
+// a diagnostic about this Loss. Then the file may be stricter than the policy.
 func (x *exam) flattened(f *robotsFile, q question) bool {
 	as, _ := x.readsAs(f, q.token)
 	return slices.ContainsFunc(f.losses, func(l robotsserve.Loss) bool {
@@ -212,7 +212,7 @@ func (x *exam) linted(code string, at policy.Pos) bool {
 	return false
 }
 
-// sumsUp reports whether a message is about several lines.
+// sumsUp reports whether a message is about several lines. Such a message does not name the position of each of them.
 func sumsUp(message string) bool {
 	return strings.Contains(message, " more like this, down to line ") || strings.Contains(message, " other paths in only one spelling. ")
 }
@@ -312,7 +312,7 @@ func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 	return nil
 }
 
-// extensions compares the lines other than Allow and Disallow with the policy.
+// extensions compares the lines of a group other than Allow and Disallow with the policy.
 func (x *exam) extensions(f *robotsFile, q question, as string) {
 	if x.ofAnotherFamily(q.token, as) || x.leftOut(f, q) {
 		return
@@ -402,7 +402,8 @@ func canonical(member string) string {
 
 var preferences = []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search}
 
-// contentUsage checks the preferences in lines for the same path. If they contradict each other, "n" applies.
+// contentUsage checks the preferences in lines, which are the values of Content-Usage lines for the same path. If they
+// contradict each other, "n" applies.
 func (x *exam) contentUsage(f *robotsFile, lines []string, q question, asked policytest.Question) {
 	const channel = "robots.txt: Content-Usage"
 	crossed := slices.ContainsFunc(f.problems, func(p policy.Problem) bool { return p.Code == "content-usage-cross" && x.linted(p.Code, p.Pos) })

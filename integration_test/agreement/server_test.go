@@ -84,7 +84,7 @@ func newSites() []*running {
 	}
 }
 
-// server is a Caddy in another process, and net/http in this one.
+// server has the tested sites: a Caddy in another process, and net/http in this process.
 type server struct {
 	admin string
 	sites map[door][]*running
@@ -118,7 +118,7 @@ func startServer(t *testing.T) *server {
 	return s
 }
 
-// startCaddy runs Caddy.
+// startCaddy runs a Caddy in another process, which serves the sites of the door caddyDoor.
 func (s *server) startCaddy(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "agreement")

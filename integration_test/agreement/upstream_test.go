@@ -56,7 +56,8 @@ func init() {
 	}
 }
 
-// in returns the page in a coding if the upstream has it, and its entity tag.
+// in returns the bodies of all pages for each content coding, in the order of pages. A body is nil if the upstream does
+// not have the page in that coding.
 var in = sync.OnceValue(func() map[string][][]byte {
 	bodies := map[string][][]byte{}
 	for _, coding := range codings {
@@ -143,7 +144,8 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// matches compares entity tags weakly (RFC 9110 section 13.1.2).
+// matches reports whether an entity tag is among the tags of an If-None-Match header, compared weakly (RFC 9110 section
+// 13.1.2).
 func matches(condition, tag string) bool {
 	for c := range strings.SplitSeq(condition, ",") {
 		if strings.TrimPrefix(strings.TrimSpace(c), "W/") == strings.TrimPrefix(tag, "W/") {

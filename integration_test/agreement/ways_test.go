@@ -95,7 +95,8 @@ func (x *exam) own(host string) *robotsFile {
 	})
 }
 
-// compared checks the reported changes for a crawler if the policy replaces a policy without rules.
+// compared compares a policy without rules with the policy. For each question, a change must say that the crawler may
+// no longer crawl the path if and only if the policy disallows this.
 func (x *exam) compared(qs []question) error {
 	empty, ds := site.Load("empty.yaml", []byte("version: 1\n"))
 	if empty == nil {

@@ -178,7 +178,8 @@ func unverifiable(t *testing.T) string {
 
 const passOn = "proxy_pass http://site; "
 
-// TestCaches puts a proxy with a wrong configuration in front of a site. The audit must find exactly this mistake.
+// TestCaches puts a proxy with a wrong configuration in front of a site. The audit must find exactly the mistake in
+// this configuration.
 func TestCaches(t *testing.T) {
 	some := unverifiable(t)
 	for name, tt := range map[string]struct {
@@ -229,7 +230,8 @@ func TestCaches(t *testing.T) {
 	}
 }
 
-// TestStale changes the policy behind a cache that keeps its stored responses.
+// TestStale changes the policy behind a cache that keeps its stored responses. The audit must report the old robots.txt
+// and the old page.
 func TestStale(t *testing.T) {
 	s := startSite(t, policyText, "reload 50ms")
 	addr := startNginx(t, s.addr, `location / { proxy_cache c; proxy_cache_valid 200 1h; proxy_ignore_headers Cache-Control Vary Expires; `+passOn+`}`)

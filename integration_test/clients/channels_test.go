@@ -24,17 +24,17 @@ func TestEachChannelIsObeyed(t *testing.T) {
 	}
 	off := switched{newspaper, "robots_txt off", "/admin/", true}
 	for name, cases := range map[string][]switched{
-		// These crawlers read the pages.
+		// Crawlers that read robots meta tags, but not X-Robots-Tag.
 		"wget":          {off, {staging, "headers off", "/news/", false}, {staging, "meta off", "/news/", true}},
 		"simplecrawler": {off, {staging, "headers off", "/news/", false}, {staging, "meta off", "/news/", true}},
-		// This crawler reads the pages and X-Robots-Tag.
+		// A crawler that reads robots meta tags and X-Robots-Tag.
 		"broken-link-checker": {
 			off,
 			{staging, "headers off", "/news/", false},
 			{staging, "meta off", "/news/", false},
 			{staging, "meta off\nheaders robots-tag content-usage", "/news/", true},
 		},
-		// These crawlers read only robots.txt.
+		// Crawlers that read only robots.txt.
 		"Scrapy":             {off, {staging, "", "/news/", true}},
 		"urllib.robotparser": {off, {staging, "", "/news/", true}},
 		"LWP::RobotUA":       {off, {staging, "", "/news/", true}},

@@ -22,7 +22,7 @@ type visit struct {
 	site   served
 }
 
-// visits prepares scenes for a crawler, and runs the site for each.
+// visits prepares scenes for a crawler, and runs the site for each of them. It returns a function that stops the sites.
 func visits(t *testing.T, c *crawler, scenes []scene) (all []*visit, stop func()) {
 	t.Helper()
 	var settings []setting
@@ -47,7 +47,7 @@ func visits(t *testing.T, c *crawler, scenes []scene) (all []*visit, stop func()
 	return all, stop
 }
 
-// job is the task of the crawler.
+// job returns the task of the crawler in this scene.
 func (v *visit) job() job {
 	j := job{}
 	switch {
@@ -73,7 +73,7 @@ func (v *visit) decide(path string, u policy.Usage) policy.Decision {
 	return decide(v.policy, v.token, v.asked(), path, u)
 }
 
-// asked returns the host that requests name.
+// asked returns the host that the crawler's requests name.
 func (v *visit) asked() string {
 	if v.host == "" {
 		return v.site.addr
@@ -231,7 +231,8 @@ func (v *visit) check(t *testing.T, links map[string][]string, peculiar map[stri
 	return len(log)
 }
 
-// count counts, by reason, the paths where the crawler behaves differently from the policy.
+// count counts, by reason, the paths where the crawler behaves differently from the policy, and adds the counts to
+// peculiar. may has the paths that the crawler may request, and asked the paths that it has requested.
 func (v *visit) count(may, asked map[string]bool, peculiar map[string]int) {
 	for path := range may {
 		allowed := v.decide(path, policy.Crawl).Verdict != policy.Disallowed

@@ -89,7 +89,7 @@ func find(t *testing.T, c *crawler) {
 	t.Logf("%s: %s", c.name, first)
 }
 
-// environment returns the environment of this process without proxies.
+// environment returns the environment of this process without the variables that set proxies.
 func environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

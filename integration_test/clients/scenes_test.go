@@ -140,7 +140,8 @@ func loadPolicy(t *testing.T, name, text string) *policyfile.File {
 	return f
 }
 
-// inPlaceOf returns a policy that names one crawler instead of another.
+// inPlaceOf returns the policy text with the name crawler in place of the name other. It also adds crawler to the
+// crawlers of the policy, with the category of other.
 func inPlaceOf(t *testing.T, text, other, crawler string) string {
 	t.Helper()
 	f := loadPolicy(t, other, text)
@@ -153,7 +154,7 @@ func inPlaceOf(t *testing.T, text, other, crawler string) string {
 	return text + "\n" + line
 }
 
-// decide returns the policy's decision for a crawler.
+// decide returns a policy's decision about a usage of a path for the crawler named agent.
 func decide(p *policy.Policy, agent, host, path string, u policy.Usage) policy.Decision {
 	return p.Decide(policy.Query{Crawler: p.Crawler(agent), Host: host, Path: path, Usage: u, Now: time.Now()})
 }

@@ -22,11 +22,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/clickhousetest"
 )
 
-// differs matches the parts of a page that are different in each response, such as tokens and times.
+// differs matches the parts of a page that are different in each response, such as tokens and times. The test removes
+// them before it compares pages.
 var differs = regexp.MustCompile(`name="token" value="[^"]*"|nonce="[^"]*"|nonce-[A-Za-z0-9+/=_-]+|\d\d:\d\d(:\d\d)?|\d+ (seconds?|minutes?) ago`)
 
-// The pages show the same data from ClickHouse as from the activity database of the server. They list the servers of
-// the fleet.
+// The pages show the same data from ClickHouse as from the activity database of the server. With ClickHouse, the Health
+// page also lists the servers of the fleet.
 func TestPagesOnBothEngines(t *testing.T) {
 	testkit.Nightly(t)
 	server := clickhousetest.Start(t)

@@ -22,7 +22,7 @@ type typist struct {
 	axe string
 }
 
-// keyboard is a browser without JavaScript whose user has no mouse.
+// keyboard starts a browser without JavaScript. The returned typist uses the browser without a mouse.
 func keyboard(t *testing.T) (*typist, *browser.Browser) {
 	t.Helper()
 	b := chromium(t)
@@ -52,8 +52,9 @@ func (y *typist) key(name string, code int, text string) {
 	}
 }
 
-// before is a JavaScript function. It returns the elements that the Tab key reaches before an element, in the order of
-// the page. It returns null if an element has a tabindex above 0, because the order would then be different.
+// before is a JavaScript function. It returns the element from which the Tab key leads to the element e, or null if
+// there is none. It also returns null if an element has a tabindex above 0, because the Tab key would then use another
+// order than the page.
 const before = `((e) => {
 	if (document.querySelector("[tabindex]:not([tabindex='0']):not([tabindex='-1'])")) return null;
 	const all = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")];
@@ -99,7 +100,7 @@ func (y *typist) writes(element, text string) {
 	y.Call("Input.insertText", map[string]any{"text": text}, nil)
 }
 
-// looks saves pictures of the page on a desktop and on a phone, and checks both.
+// looks saves pictures of the page on a desktop and on a phone, and checks that the page has no problems there.
 func (y *typist) looks(name string) {
 	y.t.Helper()
 	for _, screen := range []struct {

@@ -52,9 +52,9 @@ func behind(prefix string) func(string) []string {
 	return func(s string) []string { return []string{strings.TrimPrefix(s, prefix)} }
 }
 
-// Caddy must not forward a target to an upstream that robots_policy has not judged. Each way in which servers may read
-// the forwarded target must be one of the judged readings of the client's target. A target with too many readings is an
-// exception, because the strictest rules apply to it.
+// TestForwardedIsJudged checks that robots_policy has judged every target that Caddy forwards to an upstream. Each way
+// in which servers may read the forwarded target must be one of the judged readings of the client's target. A target
+// with too many readings is an exception, because the strictest rules apply to it.
 func TestForwardedIsJudged(t *testing.T) {
 	dir := files(t, policyOf("crawl", "    enforce: block\n"))
 	names := strings.NewReplacer("LOGGER", listen(t, logTargets), "FASTCGI", listen(t, logFastCGI), "DIR", filepath.Join(dir, "files"))

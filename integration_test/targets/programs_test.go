@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/otherservers"
 )
 
-// The programs in testdata can read targets in these different ways.
+// nodeModes, phpModes and pythonModes list the ways in which the programs in testdata can read targets.
 var (
 	nodeModes   = []string{"new URL", "new URL", "url.parse", "url.parse of references"}
 	phpModes    = []string{"parse_url", "parse_url", "strtok", "script"}

@@ -36,9 +36,9 @@ var sites = []site{
 	{name: "handle_path", body: "POLICY\nhandle_path /tree/* {\nroot * DIR/tree\nfile_server\n}\nhandle_path /admin/* {\nroot * DIR/admin\nfile_server\n}\nhandle {\nroot * DIR\nfile_server\n}"},
 	{name: "try_files", body: "root * DIR\nPOLICY\ntry_files {path} {path}/ /index.html\nfile_server"},
 	{name: "rewrite", body: "POLICY\nroute {\nuri strip_prefix /open\nuri path_regexp ^/zz(/|$) /\nroot * DIR\nfile_server\n}"},
-	// If a rewrite uses a part of a path, Caddy decodes this part again, so "?" and "#" in the result end the path. After
-	// a rewrite, file_server also serves "/x.html" for "/x.html/". This site excludes both cases, because the test does not
-	// compare them.
+	// If a rewrite uses a part of a path, Caddy decodes this part again, so "?" and "#" in the result end the path.
+	// After a rewrite, file_server also serves "/x.html" for "/x.html/". This site excludes targets of both kinds,
+	// because the test does not cover them.
 	{name: "rewrite of a capture", body: "POLICY\nroute {\n@all path_regexp all ^(/[^?#]*)$\nrewrite @all {re.all.1}\n@slash path */\nrespond @slash 404\nroot * DIR\nfile_server\n}"},
 	{name: "reverse_proxy", body: "POLICY\nreverse_proxy UPSTREAM", modes: goModes},
 	{name: "Node", body: "POLICY\nreverse_proxy NODE", modes: nodeModes},
@@ -182,7 +182,7 @@ func (f *fleet) add(name string, modes []string, bare, guarded string) {
 	f.bare, f.guarded = append(f.bare, bare), append(f.guarded, guarded)
 }
 
-// without returns the fleet. It leaves out a site if the function leave returns true for it.
+// without returns the fleet without the sites for which drop returns true.
 func (f *fleet) without(drop func(site) bool) *fleet {
 	g := &fleet{quic: f.quic}
 	for i, name := range f.names {

@@ -105,7 +105,8 @@ func whereClosed(problem func(request, response) string) judge {
 	}
 }
 
-// compare sends requests to a site without and with a policy.
+// compare sends random requests of an agent to each site of a fleet, without and with the policy. The test fails for
+// each problem that wrong returns, and if a site has served too few disallowed places.
 func compare(t *testing.T, f *fleet, agent string, wrong judge) {
 	t.Helper()
 	deadline := time.Now().Add(*limit)
@@ -150,7 +151,7 @@ func compare(t *testing.T, f *fleet, agent string, wrong judge) {
 	}
 }
 
-// comparer is a client that sends each request to both sites.
+// comparer is a client that sends each request to the site without a policy and to the site with one.
 type comparer struct {
 	*fleet
 	g             generator

@@ -145,7 +145,8 @@ func reset(z *Editor, f Format, header int) {
 	z.format, z.header, z.known = f, header, true
 }
 
-// edit applies the edits to a complete stream.
+// edit applies edits to the text of a complete stream, and writes the edited stream to dst. header is the length of the
+// stream's header.
 func edit(dst io.Writer, f Format, header int, stream, text []byte, edits []Edit) error {
 	z := new(Editor)
 	reset(z, f, header)

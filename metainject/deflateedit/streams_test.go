@@ -55,8 +55,8 @@ func makeStream(rnd *rand.Rand) *streamMaker {
 	return m
 }
 
-// came records the present length of the stream, together with the length of the text that this part of the stream
-// contains.
+// came records the present length of the stream, together with the number of bytes of the text that the stream contains
+// so far.
 func (m *streamMaker) came(text int) {
 	m.ends = append(m.ends, [2]int{len(m.out.b)*8 + int(m.out.n), text})
 }
@@ -285,7 +285,8 @@ func inflated(b []byte) ([]byte, error) {
 	return io.ReadAll(flate.NewReader(bytes.NewReader(b)))
 }
 
-// editedUpTo returns the part of the edited text that must be available after the given number of bytes has arrived.
+// editedUpTo returns the part of the edited text that must be available when text, the beginning of the original text,
+// has arrived.
 func editedUpTo(text []byte, es []Edit) []byte {
 	var out []byte
 	at := 0

@@ -149,7 +149,7 @@ func (q *question) ask(p *policy.Policy) string {
 	return strings.Join(append([]string{"allowed"}, d.Qualifiers().Strings()...), ", ")
 }
 
-// inside reports whether a change covers the question and has these two answers.
+// inside reports whether a change covers the question and has the answers old and now.
 func (q *question) inside(c *compare.Change, old, now string) bool {
 	identities := map[string][]policy.Identity{
 		"": {policy.Unknown, policy.Impostor, policy.Verified}, "verified": {policy.Verified}, "unverified": {policy.Unknown}, "impostor": {policy.Impostor},

@@ -14,7 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Two policies with the same decisions are different if another setting for the server differs.
+// The comparison reports a difference between two policies with the same decisions if another setting for the server
+// differs.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	const closed = "rules:\n  - for: everyone\n    disallow: {crawl: /admin/, train-ai: /}\n    limit: 60/m\n"
@@ -174,7 +175,7 @@ var examples = map[string][2]string{
 	"rights.offers.users":    ofOffer(", users: education", ", users: commercial"),
 }
 
-// someRules replaces RULES in the examples.
+// someRules replaces RULES in the examples. offers is the beginning of examples with an offer of a license.
 const (
 	someRules = "[{for: everyone, disallow: {crawl: /a/, train-ai: /, ai-use: /}}]"
 	offers    = "rules: RULES\npublish: {rsl: on}\nrights:\n  offers: "

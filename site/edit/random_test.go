@@ -64,7 +64,7 @@ func TestEditsMakeTheChoiceAndNoOther(t *testing.T) {
 
 var edits = flag.Int("edits", 0, "how many random policies to edit (default: 16, 60 in .ci/run, and 10,000 with ROBOTSPOLICY_LONG)")
 
-// oneEdit makes one choice in one policy, and checks it.
+// oneEdit makes one choice in one policy, both made from seed, and checks it. It adds its counts to counts.
 func oneEdit(t *testing.T, seed int, counts map[string]int) {
 	r := rand.New(rand.NewPCG(uint64(seed), 36))
 	spec, kind := policytest.Full(r)
@@ -115,7 +115,7 @@ func commented(r *rand.Rand, text string) string {
 	return b.String()
 }
 
-// sameComments reports whether all comments on separate lines are still in the text.
+// sameComments reports whether all comments on separate lines of the text before are also in the text after.
 func sameComments(before, after string) bool {
 	notes := func(text string) (all []string) {
 		for line := range strings.Lines(text) {

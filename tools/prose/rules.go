@@ -48,7 +48,7 @@ var rules = []rule{
 	{id: "M3", only: messages, pattern: `must be one of|\b\w+, \w+,? or one of\b`},
 }
 
-// These constants limit the number of words in a sentence.
+// maxWords is the maximum number of words in a sentence, and maxMessageWords the maximum in a sentence of a message.
 const (
 	maxWords        = 32
 	maxMessageWords = 28

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/clickhousetest"
 )
 
-// every contains texts with each possible byte, alone and before other bytes.
+// every returns texts with each possible byte, alone and before other bytes.
 func every() (all []string) {
 	for i := range 256 {
 		b := string([]byte{byte(i)})
@@ -100,7 +100,7 @@ func TestCheck(t *testing.T) {
 }
 
 // scan reads a literal like ClickHouse's lexer: up to the first quote without a backslash before it. It returns the
-// value of the literal and the text after it.
+// text after the literal.
 func scan(literal string) (rest string, ok bool) {
 	if !strings.HasPrefix(literal, "'") {
 		return "", false

@@ -31,10 +31,11 @@ const OriginRobots = "User-agent: *\nAllow: /\n"
 // a measured proxy, which does not call Bodies. A process that uses more memory collects garbage less often.
 var Bodies = sync.OnceValue(makeBodies)
 
-// packed is the body of "/packed/" for clients that accept gzip.
+// packed is the key in Bodies of the compressed body, which clients that accept gzip get below "/packed/".
 const packed = "/packed/ gzip"
 
-// BodyOf returns the body for a path, or nil if there is none.
+// BodyOf returns the body for a path, or nil if there is none. For "/packed/", it depends on acceptsGzip, which says
+// whether the client accepts gzip.
 func BodyOf(path string, acceptsGzip bool) *Body {
 	kind := path
 	if end := strings.IndexByte(path[min(1, len(path)):], '/'); end >= 0 {

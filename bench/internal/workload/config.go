@@ -21,16 +21,17 @@ type Config struct {
 	Dir      string // folder that only this row uses
 }
 
-// Tokens returns a regular expression for the crawlers that the recipes block; see Refused.
+// Tokens returns a regular expression for the crawlers that configurations without this module must block (see
+// Refused).
 func (Config) Tokens() string { return strings.Join(Refused(), "|") }
 
-// Robots returns the robots.txt that the recipes serve.
+// Robots returns the robots.txt that configurations without this module serve.
 func (Config) Robots() string {
 	return "User-agent: *\nDisallow: /admin/\nDisallow: /search?q=\nContent-Usage: train-ai=n\n\nUser-agent: " +
 		strings.Join(Refused(), "\nUser-agent: ") + "\nDisallow: /\n"
 }
 
-// Text returns the configuration.
+// Text returns the configuration file, which the template makes from the values of c.
 func (c Config) Text() (string, error) {
 	t, err := template.ParseFS(configs, "configs/"+c.Template)
 	if err != nil {

@@ -19,7 +19,7 @@ type PolicySize struct {
 	Crawlers, Rules int
 }
 
-// realCrawlers are crawlers of the catalog.
+// realCrawlers lists crawlers of the catalog, which the policies name before they name made-up crawlers.
 var realCrawlers = []string{
 	"GPTBot", "CCBot", "ClaudeBot", "Bytespider", "Google-Extended", "Applebot-Extended", "AI2Bot", "Ai2Bot-Dolma",
 	"anthropic-ai", "cohere-training-data-crawler", "Cotoyogi", "DeepSeekBot", "FacebookBot", "ICC-Crawler", "Kangaroo Bot",
@@ -27,13 +27,14 @@ var realCrawlers = []string{
 	"webzio-extended", "Diffbot", "Brightbot", "iAskBot", "AwarioBot", "BLEXBot", "DataForSeoBot", "DotBot", "aiHitBot",
 }
 
-// Refused returns the crawlers that both policies block. The recipes, which are configurations without this module,
-// block the same crawlers.
+// Refused returns the crawlers that the policies Small and Large block. The compared configurations without this
+// module, called recipes, block the same crawlers.
 func Refused() []string {
 	return append(append([]string(nil), realCrawlers...), madeUp(0, Small.Crawlers-len(realCrawlers))...)
 }
 
-// madeUp returns names of crawlers that do not exist. The names have only letters, in accordance with RFC 9309.
+// madeUp returns names of crawlers that do not exist. The names have only letters and hyphens, because RFC 9309 allows
+// no digits in product tokens.
 func madeUp(from, to int) (names []string) {
 	ends := []string{"Bot", "Crawler", "-Agent", "-Extended"}
 	for i := from; i < to; i++ {

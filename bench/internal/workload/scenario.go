@@ -106,7 +106,7 @@ func browser(i int) string {
 		systems[i%len(systems)], 100+r.IntN(40), r.IntN(7000), r.IntN(200))
 }
 
-// ByName returns the scenarios with these names. For an unknown name, it returns an error that lists all names.
+// ByName returns the scenarios with the given names. For an unknown name, it returns an error that lists all names.
 func ByName(names []string) ([]Scenario, error) {
 	var found []Scenario
 	for _, name := range names {

@@ -184,7 +184,7 @@ func (b *Browser) Screen(width, height int, dark bool) {
 	b.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// Screenshot returns a picture of the page as PNG, either of the complete page or of the visible part.
+// Screenshot returns a picture as PNG. If whole is true, it shows the complete page, and otherwise the visible part.
 func (b *Browser) Screenshot(whole bool) []byte {
 	b.t.Helper()
 	var shot struct{ Data []byte }

@@ -125,8 +125,8 @@ func answers(addr string) bool {
 	return c.Close() == nil
 }
 
-// Decider returns a Caddyfile for a Caddy that answers other servers at an address, with a protocol (style) and a
-// policy. activity is a part of the global options, or "".
+// Decider returns a Caddyfile for a Caddy that decides for another server, such as nginx. The Caddy listens at addr,
+// and speaks the protocol style. activity is a part of the global options, or "".
 func Decider(addr, style, policy, activity string) string {
 	return "{\nadmin off\npersist_config off\nauto_https off\nlog {\noutput discard\n}\n" + activity +
 		"servers {\ntrusted_proxies static 127.0.0.1/32\ntrusted_proxies_strict\n}\n}\n" +

@@ -10,7 +10,7 @@ import (
 
 // Clash is a group of lines that two changes of the same text have changed in different ways.
 type Clash struct {
-	Name                 string // identifies the clash in choice
+	Name                 string // the argument of Merge's function choice
 	Before, Mine, Theirs string
 	Choice               string // mine, theirs or, before the choice, empty
 }
@@ -64,8 +64,8 @@ func Merge(base, mine, theirs string, choice func(name string) string) (string, 
 	return strings.Join(out, "\n") + "\n", clashes, true
 }
 
-// both combines two changes of the same lines. It can do so if the changes are equal, if only one of them changes
-// anything, or if one of them only adds lines before or after the old lines.
+// both combines mine and theirs, two changes of the lines base. It can do so if the changes are equal, if only one of
+// them changes anything, or if one of them only adds lines before or after the old lines.
 func both(base, mine, theirs []string) ([]string, bool) {
 	switch n := len(base); {
 	case slices.Equal(mine, theirs), slices.Equal(base, theirs):
@@ -84,7 +84,8 @@ func both(base, mine, theirs []string) ([]string, bool) {
 	return nil, false
 }
 
-// matches returns, for each line of a, the index of the equal line in b, or -1 if b has no such line.
+// matches returns, for each line of a, the index of the line of b that is paired with it in a comparison, or -1 if the
+// line was changed or removed. ok is false if the texts are too long.
 func matches(a, b string) (at []int, ok bool) {
 	rows, ok := Rows(a, b)
 	for _, r := range rows {

@@ -17,22 +17,23 @@ import (
 // included.
 var mayName = []string{"channels", "policy", "policyfile", "robotstxt", "audit", "internal/rfc9309", "internal/testkit"}
 
-// channelNames lists the channels, with the package that implements the format, and other packages that may name the
-// channel.
+// channelNames lists the channels. own is the package that implements the format of a channel. others are other
+// packages that may name the channel.
 var channelNames = []struct {
 	name   string
 	is     *regexp.Regexp
 	own    string
 	others []string
 }{
-	// The root package documents the values of the option "headers".
+	// The root package may name these two channels, because it documents the values of the option "headers".
 	{"Content-Usage", regexp.MustCompile(`(?i)content-?usage`), "rights", []string{"."}},
 	{"Content-Signal", regexp.MustCompile(`(?i)content-?signal`), "rights", []string{"."}},
 	{"TDMRep", regexp.MustCompile(`(?i)tdm`), "rights/tdmrep", nil},
 	{"RSL", regexp.MustCompile(`\bRSL|\brsl\b|rsl[A-Z.]|[a-z]RSL`), "rights/rsl", nil},
 	{"ACAP", regexp.MustCompile(`(?i)acap`), "acap", nil},
 	{"App-Directives", regexp.MustCompile(`(?i)app-?directive`), "appdirectives", nil},
-	// robotsrule lists these words as rules that no search engine documents.
+	// robotsrule is the package of this channel, because it lists noai and noimageai as rules that no search engine
+	// documents.
 	{"noai", regexp.MustCompile(`(?i)\bno-?ai\b|noai[A-Z]|[a-z]NoAI|noimageai`), "robotsrule", nil},
 }
 
@@ -72,7 +73,7 @@ func TestChannelsAreNamedInTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, c := range channelNames {
-		if len(c.others) > 1 { // together with channels and policy, these are three packages
+		if len(c.others) > 1 { // besides the format's own package, channels and policy, one other package may name it
 			t.Errorf("%s: %d packages in addition to the table and the model, want at most one", c.name, len(c.others))
 		}
 		for _, dir := range append([]string{c.own}, c.others...) {

@@ -19,11 +19,11 @@ import (
 	"testing"
 )
 
-// edge means that a file uses a declaration of another file. It contains an example.
+// edge means that the file from uses a declaration in the file to.
 type edge struct{ from, to string }
 
 // fileEdges type-checks a package of this module. It finds the files that use functions, types, variables, methods or
-// fields of other files.
+// fields of other files, and maps each edge to the names of these declarations.
 func fileEdges(t *testing.T, dir string) map[edge][]string {
 	t.Helper()
 	exports := exportData(t, dir)

@@ -53,7 +53,8 @@ var longPages = map[string]bool{
 // maxHowTo is the maximum number of words, without code, of a page about one job.
 const maxHowTo = 500
 
-// TestPages checks the length of each page. The limit for the README is lower.
+// TestPages checks the number of lines of each page in docs and of the README, and the number of words of each how-to
+// page.
 func TestPages(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "docs/*/*.md"))
 	if err != nil {

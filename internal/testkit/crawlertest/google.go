@@ -5,13 +5,13 @@ package crawlertest
 import "strings"
 
 // Google reads robots.txt like Google's parser (github.com/google/robotstxt). It imitates the observed behavior of that
-// parser, and shares no code with it. If GoogleCheckout names a checkout, tests compare both. Unlike RobotsTxt, Google
-// accepts the same mistakes as that parser, and does not convert paths to the normal form of RFC 9309.
+// parser, and shares no code with it. TestGoogleIsFaithful compares the two. Unlike RobotsTxt, Google accepts the same
+// mistakes as that parser, and does not convert paths to the normal form of RFC 9309.
 type Google struct{ lines []googleLine }
 
 type googleLine struct{ key, value, pattern string }
 
-// ReadGoogle reads a file.
+// ReadGoogle reads the text of a robots.txt like Google's parser.
 func ReadGoogle(body string) *Google {
 	g := &Google{}
 	for _, mark := range []string{"\xef", "\xbb", "\xbf"} {
@@ -49,7 +49,7 @@ func ReadGoogle(body string) *Google {
 	return g
 }
 
-// Allowed reports whether an agent may fetch a path, which must be in the form in which it is sent.
+// Allowed reports whether an agent may fetch a path. The path must be written as a client sends it.
 func (g *Google) Allowed(agent, path string) bool {
 	specific, global, ever, separator := false, false, false, false
 	best := map[string]int{} // the keys are "allow" and "disallow", or "*allow" and "*disallow" for the group of "*"

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Google gives the same answers as Google's own parser, if that parser can be compiled.
+// The type Google gives the same answers as Google's own parser. The test is skipped if that parser is not available.
 func TestGoogleIsFaithful(t *testing.T) {
 	if os.Getenv(GoogleCheckout) == "" {
 		t.Skipf("set %s to a checkout of github.com/google/robotstxt", GoogleCheckout)

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// GoogleCheckout names the environment variable whose value is a checkout of Google's C++ parser
+// GoogleCheckout names the environment variable that holds the folder of a checkout of Google's C++ parser
 // (github.com/google/robotstxt). The parser is compiled with the system's g++ and Abseil. If one of these is missing,
-// tests leave out this parser.
+// tests leave out Google's parser.
 const GoogleCheckout = "GOOGLE_ROBOTSTXT"
 
 // googleLoad is a Python script that compiles the parser once for each state of the checkout, and loads it.
@@ -75,9 +75,9 @@ const googleProbe = googleLoad
 // Costs holds the time and memory that one call of a parser takes.
 type Costs struct{ Nanoseconds, Allocations, Bytes float64 }
 
-// GoogleCosts measures how long Google's parser takes to read a file and decide about a URL. It repeats the call in a
-// separate process for as long as took. The start of the process is not measured. If no checkout is configured, it
-// returns nil.
+// GoogleCosts measures how long Google's parser takes to read a file and decide about a URL. A separate process repeats
+// the call until the duration took has passed. The start of the process is not measured. If no checkout is configured,
+// GoogleCosts returns nil.
 func GoogleCosts(body, token, url string, took time.Duration) (*Costs, error) {
 	if os.Getenv(GoogleCheckout) == "" {
 		return nil, nil

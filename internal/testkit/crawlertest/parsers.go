@@ -66,8 +66,8 @@ func (p *Parser) UnderstandsFile(body string) bool {
 	return true
 }
 
-// A script reads one JSON object per line, with a file and questions about this file. It writes the answers as one
-// JSON array per line.
+// pythonLoop is the end of each Python script in Parsers. A script reads one JSON object per line, with a file and
+// questions about this file. It writes the answers as one JSON array per line.
 const pythonLoop = `
 for line in sys.stdin:
     f = json.loads(line)

@@ -38,8 +38,8 @@ func ReadTDMRep(data string) (f TDMRep, err error) {
 	return f, nil
 }
 
-// At returns the file's declaration for a path in normal form: "0", "1", or "" if there is none. The
-// first matching location decides.
+// At returns the file's declaration for a path in normal form. reservation is "0", "1", or "" if no location matches,
+// and policy is the address of the license policy. The first matching location decides.
 func (f TDMRep) At(path string) (reservation, policy string) {
 	for _, r := range f {
 		if matchesAnyWay(r.Location, path) {
@@ -49,8 +49,8 @@ func (f TDMRep) At(path string) (reservation, policy string) {
 	return "", ""
 }
 
-// matchesAnyWay reports whether a pattern matches a path according to the report ("Use of regular expressions") and
-// RFC 9309 section 2.2.3. It tries every possible length for each "*".
+// matchesAnyWay reports whether a pattern matches a path according to the TDMRep report ("Use of regular expressions")
+// and RFC 9309 section 2.2.3. It tries every possible length for each "*".
 func matchesAnyWay(pattern, path string) bool {
 	switch {
 	case pattern == "":

@@ -159,8 +159,8 @@ func MatchPath(pattern, path string) bool {
 	return re.MatchString(path)
 }
 
-// ForPurposes returns the file as a client with these purposes reads it (draft-illyes-rep-purpose-00 section 2.1). If a
-// group names the client itself, the client obeys that group. Otherwise, it obeys the groups of all its purposes
+// ForPurposes returns the file as a client with the given purposes reads it (draft-illyes-rep-purpose-00 section 2.1).
+// If a group names the client itself, the client obeys that group. Otherwise, it obeys the groups of all its purposes
 // together or, if there are none, the group of "*". names lists the purposes whose groups apply.
 func (f *RobotsTxt) ForPurposes(token string, purposes []string) (read *RobotsTxt, names []string) {
 	if _, named := f.Groups[strings.ToLower(token)]; named {

@@ -146,7 +146,7 @@ func AllRights() Rights {
 	}
 }
 
-// String lists the missing rights.
+// String lists the rights of AllRights that r does not have.
 func (r Rights) String() string {
 	var lacks []string
 	add := func(lack bool, format string, args ...any) {

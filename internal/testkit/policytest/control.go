@@ -63,7 +63,7 @@ func closestOf(spec *policy.Spec, q Question, s *policy.Statement) int {
 }
 
 // controlled reports whether the server sends the operator's rules for disallowing usages (see crawlers.Control) to the
-// crawler of a question. It decides for the question's identity.
+// crawler of a question. The result is only for the identity in the question.
 func controlled(spec *policy.Spec, q Question) bool {
 	control := crawler(spec, q.Token).Control
 	if control == nil || spec.Publish.Controls == policy.Off {

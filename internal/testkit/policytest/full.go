@@ -105,8 +105,8 @@ func dress(r *rand.Rand, kind PatternKind, rule *policy.Rule) {
 // Purposes lists the purposes in the rules that Full makes. Clients may name them in any case.
 var Purposes = []string{"news", "research", "sport"}
 
-// repurpose replaces each purpose in rules by one of the first one, two or three of Purposes. It also adds a purpose
-// to the audiences of some rules.
+// repurpose chooses the first one, two or three of Purposes, and replaces each purpose in rules by one of them. It also
+// adds a purpose to the audiences of some rules.
 func repurpose(r *rand.Rand, spec *policy.Spec) {
 	names := Purposes[:1+r.IntN(len(Purposes))]
 	for i := range spec.Rules {
@@ -291,7 +291,8 @@ func AllRegisters(spec *policy.Spec) {
 	}
 }
 
-// AddDirectives adds random application directives to the rules of a policy.
+// AddDirectives adds random application directives to the rules of a policy. If plain is true, their patterns have
+// neither "*" nor "$".
 func AddDirectives(r *rand.Rand, spec *policy.Spec, plain bool) {
 	for i := range spec.Rules {
 		for j := range r.IntN(3) {

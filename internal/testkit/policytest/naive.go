@@ -33,8 +33,8 @@ type Answer struct {
 	Limits    policy.Limits
 }
 
-// matching is a statement that matches a question. Its numbers tell how narrowly each part of the statement matches: a
-// smaller number is narrower.
+// matching is a statement that matches a question. Its numbers host, usage and closeness tell how narrowly the
+// statement matches: a smaller number is narrower.
 type matching struct {
 	rule      *policy.Rule
 	statement *policy.Statement
@@ -111,7 +111,8 @@ func opens(a, d matching) bool {
 	return overrides(a, d)
 }
 
-// overrides reports whether permission a overrides prohibition d.
+// overrides reports whether permission a overrides prohibition d, because a is at least as narrow as d in audience,
+// host, usage and path. Some kinds of audiences are exceptions.
 func overrides(a, d matching) bool {
 	if a.host > d.host || a.usage > d.usage {
 		return false
@@ -128,7 +129,8 @@ func overrides(a, d matching) bool {
 	return closeEnough(a, d) && pathNarrowEnough(a, d)
 }
 
-// missesAI reports whether d is for all AI crawlers, and a is for a group that also has other crawlers.
+// missesAI reports whether d is for all AI crawlers, and a is for a group that also has other crawlers. In this case, a
+// does not override d.
 func missesAI(a, d matching) bool {
 	return d.closeness == byAI && a.closeness == byGroup &&
 		!slices.Contains([]string{"category:ai-training", "category:ai-input", "category:ai-assistant", "category:ai-agent"}, strings.ToLower(a.audience.String()))
@@ -282,8 +284,8 @@ func crawlerOf(spec *policy.Spec, token string) policy.Crawler {
 	return policy.Crawler{}
 }
 
-// family returns the token of a crawler of the same operator whose group in robots.txt c follows according to its
-// operator. It returns "" if there is no such crawler.
+// family returns the token of a crawler that has the same operator as c, and whose group in robots.txt c follows
+// according to the operator. It returns "" if there is no such crawler.
 func family(spec *policy.Spec, c policy.Crawler) string {
 	for _, token := range c.Follows {
 		if head := crawlerOf(spec, token); head.Token != "" && strings.EqualFold(head.Operator, c.Operator) {

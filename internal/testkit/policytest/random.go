@@ -66,7 +66,7 @@ var ruleHosts = []policy.Host{"www.example.com", "*.example.com", "*.b.example.c
 // Now is the time in the questions about the policies. The time limits of the policies are around this time.
 var Now = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
-// Random makes a policy with few different names and patterns, so that its rules often match the same questions.
+// Random makes a policy from few names and patterns, so that several of its rules often match a question.
 func Random(r *rand.Rand, o Options) *policy.Spec {
 	spec := &policy.Spec{File: "random.yaml", Crawlers: Crawlers}
 	if o.MaxRules == 0 {
@@ -134,7 +134,7 @@ func statement(r *rand.Rand, o Options, line int) policy.Statement {
 	return s
 }
 
-// Pattern makes a pattern with few different letters.
+// Pattern makes a pattern with few different letters. If plain is true, the pattern has neither "*" nor "$".
 func Pattern(r *rand.Rand, plain bool) string {
 	if r.IntN(4) == 0 {
 		return "/"

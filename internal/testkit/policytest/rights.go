@@ -75,8 +75,8 @@ func within(u policy.Usage, q *policy.Qualifiers) crawlertest.Rights {
 	return r
 }
 
-// Preference returns the policy's preference for an AIPREF usage, such as "train-ai=n", or "".
-// The strictest answer is used.
+// Preference returns the policy's preference for an AIPREF usage, such as "train-ai=n", or "". It is the strictest
+// answer for all identities.
 func Preference(spec *policy.Spec, q Question, u policy.Usage) string {
 	q.Usage = u
 	no, silent := false, false
