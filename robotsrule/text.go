@@ -165,14 +165,14 @@ func (s Set) text(dateLayout string) string {
 			out = append(out, w)
 		}
 	}
-	if s.snippet != limitUnsaid {
-		out = append(out, "max-snippet:"+number(s.snippet))
-	}
-	if s.image != imageUnsaid {
-		out = append(out, "max-image-preview:"+imageNames[s.image])
-	}
-	if s.video != limitUnsaid {
-		out = append(out, "max-video-preview:"+number(s.video))
+	for i, size := range s.sizes {
+		switch {
+		case size == limitUnsaid:
+		case i == image:
+			out = append(out, sizeNames[i]+":"+imageNames[size])
+		default:
+			out = append(out, sizeNames[i]+":"+strconv.FormatInt(numberOf(size), 10))
+		}
 	}
 	if t, ok := s.UnavailableAfter(); ok {
 		out = append(out, "unavailable_after: "+t.Format(dateLayout))
@@ -180,11 +180,12 @@ func (s Set) text(dateLayout string) string {
 	return strings.Join(append(out, valued...), ", ")
 }
 
-func number(limit int64) string {
-	if limit == limitUnlimited {
-		return "-1"
+// numberOf returns the number of a limit. It is the opposite of the function limit.
+func numberOf(size int64) int64 {
+	if size == limitUnlimited {
+		return -1
 	}
-	return strconv.FormatInt(limit-limitZero, 10)
+	return size - limitZero
 }
 
 // A word is a permissive word, an unknown rule, or a malformed value of a known one. It is spelled "name",
