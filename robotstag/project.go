@@ -203,45 +203,23 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Preferences returns the AIPREF preferences for a host and path (draft-ietf-aipref-vocab), and the time when they
-// next change. The header cannot name an audience, so q.Crawler should be 0. Preferences for single crawlers are in
-// robots.txt.
-func Preferences(p *policy.Policy, q policy.Query) (verdicts rights.Verdicts, until time.Time) {
-	sources, until := PreferenceSources(p, q)
-	usages := policy.RightsUsages()
-	for _, s := range sources {
-		verdicts[slices.Index(usages[:], s.Of)] = s.Decision.Verdict
-	}
-	return verdicts, until
-}
-
-// PreferenceSource is one preference with the decision that it comes from.
-type PreferenceSource struct {
-	Of       policy.Usage
-	Decision policy.Decision
-}
-
-// PreferenceSources returns the results of Preferences with their reasons. The usage "search" is only permitted by a
-// statement that names this usage, because the permission also includes training for search.
-func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSource, until time.Time) {
-	for _, q.Usage = range policy.RightsUsages() {
-		var strictest policy.Decision
-		for i, identity := range p.Identities() {
-			q.Identity = identity
-			d := p.Decide(q)
+// Preferences returns the decisions about AIPREF preferences for a host and path (draft-ietf-aipref-vocab), and the time
+// when they next change. The header cannot name an audience, so q.Crawler should be 0. Preferences for single crawlers
+// are in robots.txt. The usage "search" is only permitted by a statement that names this usage, because the permission
+// also includes training for search.
+func Preferences(p *policy.Policy, q policy.Query) (strictest rights.Preferences, until time.Time) {
+	for i, identity := range p.Identities() {
+		q.Identity = identity
+		one := rights.Decide(p, q)
+		if i == 0 {
+			strictest = one
+		}
+		strictest = strictest.Stricter(one)
+		for _, d := range one {
 			until = earlier(until, d.Until)
-			if i == 0 || d.Verdict == policy.Disallowed || d.Verdict == policy.Unstated && strictest.Verdict == policy.Allowed {
-				strictest = d
-			}
-			if strictest.Verdict == policy.Disallowed {
-				break
-			}
-		}
-		if strictest.Verdict != policy.Unstated {
-			sources = append(sources, PreferenceSource{Of: q.Usage, Decision: strictest})
 		}
 	}
-	return sources, until
+	return strictest, until
 }
 
 // Lost lists the qualifiers of a decision that robots control rules cannot express, as name=value. Dates are not

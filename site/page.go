@@ -214,7 +214,8 @@ func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Pa
 		lifted, end := robotstag.Lift(p.Policy, q)
 		lift &= lifted
 		until = earlier(until, end)
-		prefs, change := robotstag.Preferences(p.Policy, q)
+		decisions, change := robotstag.Preferences(p.Policy, q)
+		prefs := decisions.Verdicts()
 		if p.AnyCase {
 			prefs = prefs.Restrictions()
 		}
