@@ -128,12 +128,6 @@ func (p *parser) checkScopes(accepted bool) {
 func (p *parser) lint(engine *effect.Engine, now time.Time) {
 	problems := lint.Check(lint.Input{
 		Policy: engine.Policy, Effect: engine, Catalog: p.catalog, Sources: p.sources, Enforcement: p.enforcementAt, Now: now,
-		UsagePos: func(local string) policy.Pos {
-			if u := p.usages[strings.ToLower(local)]; u != nil {
-				return u.pos
-			}
-			return policy.Pos{}
-		},
 	})
 	for _, problem := range problems {
 		p.report(problem.Pos, problem.Code, "", "%s", problem.Message)

@@ -52,7 +52,7 @@ func Lift(p *policy.Policy, q policy.Query) (lift robotsrule.Lift, until time.Ti
 	for _, l := range lifts {
 		q.Usage = l.usage
 		d := p.Decide(q)
-		until = earlier(until, d.Until)
+		until = Earlier(until, d.Until)
 		if d.Verdict == policy.Allowed && d.Statement.OverSite {
 			lift |= l.lift
 		}

@@ -73,7 +73,7 @@ func Build(members []Member, usage Usage, now time.Time) (*Values, []Problem) {
 		}
 		if at, ok := m.Rules.UnavailableAfter(); ok {
 			if at = at.Add(time.Second); at.After(now) {
-				v.Until = earlier(v.Until, at)
+				v.Until = Earlier(v.Until, at)
 			}
 		}
 		byToken[token] = byToken[token].Union(m.Rules.Expired(now))

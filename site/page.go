@@ -213,14 +213,14 @@ func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Pa
 		}
 		lifted, end := robotstag.Lift(p.Policy, q)
 		lift &= lifted
-		until = earlier(until, end)
+		until = robotstag.Earlier(until, end)
 		decisions, change := robotstag.Preferences(p.Policy, q)
 		prefs := decisions.Verdicts()
 		if p.AnyCase {
 			prefs = prefs.Restrictions()
 		}
 		usage = usage.Combine(prefs)
-		pg.until = earlier(pg.until, earlier(until, change))
+		pg.until = robotstag.Earlier(pg.until, robotstag.Earlier(until, change))
 	}
 	if len(all) > 0 || !usage.IsEmpty() || lift != 0 {
 		// The problems are ignored, because they were handled before. Rules that cannot be written were reported when
@@ -245,18 +245,10 @@ func members(tailored bool, p *policy.Policy, q policy.Query) ([]robotstag.Membe
 	for _, id := range p.PageTokens(q.Crawler) {
 		q.Crawler = id
 		own, change := robotstag.Rules(p, q)
-		until = earlier(until, change)
+		until = robotstag.Earlier(until, change)
 		if own = own.Beyond(rules); !own.IsEmpty() {
 			all = append(all, robotstag.Member{Token: p.CrawlerInfo(id).Token, Rules: own})
 		}
 	}
 	return all, until
-}
-
-// earlier returns the earlier of two times. The zero time means never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
