@@ -320,9 +320,6 @@ func readSitemaps(p *parser, n *yaml.Node, spec *policy.Spec) {
 }
 
 func printSitemaps(w *printer, spec *policy.Spec) {
-	if len(spec.Sitemaps) == 0 {
-		return
-	}
 	if len(spec.Sitemaps) == 1 && spec.Sitemaps[0].Host == "" {
 		w.texts("sitemaps", spec.Sitemaps[0].Addresses)
 		return
