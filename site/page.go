@@ -219,7 +219,7 @@ func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Pa
 		if p.AnyCase {
 			prefs = prefs.Restrictions()
 		}
-		usage = usage.Combine(prefs)
+		usage.Verdicts = usage.Combine(prefs)
 		pg.until = robotstag.Earlier(pg.until, robotstag.Earlier(until, change))
 	}
 	if len(all) > 0 || !usage.IsEmpty() || lift != 0 {
