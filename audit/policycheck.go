@@ -17,11 +17,11 @@ import (
 func (a *auditor) wanted(u *url.URL, as agent) (rules, []fieldUsage) {
 	p := a.o.Policy.Policy
 	set, _ := robotstag.Rules(p, a.query(a.crawler(as), u))
-	verdicts, _ := robotstag.Preferences(p, a.query(0, u))
+	decisions, _ := robotstag.Preferences(p, a.query(0, u))
 	header := http.Header{}
 	for _, f := range rights.Vocabularies {
 		if publish := &p.Spec().Publish; f.On(publish) {
-			header.Set(f.Field, f.Text(verdicts, ""))
+			header.Set(f.Field, f.Text(decisions.Verdicts(), ""))
 		}
 	}
 	return parseRules(set.Restrictive().String(), a.now), usageOf(header)

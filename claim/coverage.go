@@ -16,7 +16,6 @@ type Gap struct {
 	Count   int64     `json:"count,omitempty"` // the number of missing items; 0 if it is not known
 	Crawler string    `json:"crawler,omitempty"`
 	Host    string    `json:"host,omitempty"`
-	Path    string    `json:"path,omitempty"`
 	From    time.Time `json:"from,omitzero"`
 	To      time.Time `json:"to,omitzero"`
 }

@@ -28,7 +28,7 @@ type Engine struct {
 	limits  bool        // at least one rule limits requests
 	ends    []time.Time // end times of the policy's permissions, in ascending order
 	catches map[policy.CrawlerID][]policy.CrawlerID
-	shown   [2]*pathpattern.Index[struct{}] // patterns of pages for which headers and meta tags may have rules; [1] is in lower case
+	pages   [2]*pathpattern.Index[uint32] // see PageIndex; [1] is in lower case
 }
 
 // New returns the engine for a policy. The catalog must also have the crawlers that the policy file itself defines.
@@ -49,36 +49,41 @@ func newEngine(p *policy.Policy, catalog *crawlers.Catalog, below *robotstxt.Fil
 		limits: hasLimits(spec.Rules), ends: endsOf(spec),
 	}
 	e.catches = catchesOf(p, catalog)
-	e.shown[0] = shownBy(e.Exact)
-	if e.shown[1] = e.shown[0]; e.Folded != e.Exact {
-		e.shown[1] = shownBy(e.Folded)
+	e.pages[0] = pageIndex(e.Exact, 0)
+	if e.pages[1] = e.pages[0]; e.Folded != e.Exact {
+		e.pages[1] = pageIndex(e.Folded, 1)
 	}
 	return e
 }
 
-// shownBy returns an index of the page patterns in rules. Headers and meta tags can have rules only for pages that
-// match one of these patterns.
-func shownBy(p *policy.Policy) *pathpattern.Index[struct{}] {
-	var entries []pathpattern.Entry[struct{}]
+// pageIndex numbers the page patterns in the rules of a policy, in steps of two. The first number is from.
+func pageIndex(p *policy.Policy, from uint32) *pathpattern.Index[uint32] {
+	var entries []pathpattern.Entry[uint32]
 	for _, r := range p.Spec().Rules {
 		for pattern := range r.PagePatterns {
-			entries = append(entries, pathpattern.Entry[struct{}]{Pattern: pattern})
+			entries = append(entries, pathpattern.Entry[uint32]{Pattern: pattern, Value: from + 2*uint32(len(entries))})
 		}
 	}
-	return pathpattern.NewIndex(entries, func(a, _ struct{}) struct{} { return a })
+	return pathpattern.NewIndex(entries, func(a, _ uint32) uint32 { return a })
+}
+
+// PageIndex returns an index of the patterns of pages for which headers and meta tags can have rules. It finds a number
+// for each pattern. If anyCase is true, the patterns are in lower case. Two patterns have the same number only if they
+// have the same text and belong to the same policy.
+func (e *Engine) PageIndex(anyCase bool) *pathpattern.Index[uint32] {
+	if anyCase {
+		return e.pages[1]
+	}
+	return e.pages[0]
 }
 
 // shows reports whether headers and meta tags of the target's page may have rules of the policy.
 func (e *Engine) shows(t PolicyTarget) (shows bool) {
-	if t.Long || e.shown[0].Len() == 0 {
-		return e.shown[0].Len() > 0
+	if t.Long || e.PageIndex(false).Len() == 0 {
+		return e.PageIndex(false).Len() > 0
 	}
 	for p, q := range e.Queries(t, policy.Query{}) {
-		index := e.shown[0]
-		if p.AnyCase {
-			index = e.shown[1]
-		}
-		index.Matches(q.Path, func(struct{}) { shows = true })
+		e.PageIndex(p.AnyCase).Matches(q.Path, func(uint32) { shows = true })
 	}
 	return shows
 }

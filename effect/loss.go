@@ -81,7 +81,8 @@ func (t *Taken) compare(old, now *Engine, was, is policy.Query, rows Loss) {
 		}
 	}
 	if (t.lost|t.intended)&LossBlocked != 0 { // a blocked crawler cannot crawl, so the loss of crawling is left out
-		t.drop(LossCrawl)
+		t.lost &^= LossCrawl
+		t.intended &^= LossCrawl
 	}
 }
 
@@ -92,11 +93,6 @@ func (t *Taken) set(one Loss, intended bool, rule *policy.Rule) {
 	} else {
 		t.lost |= one
 	}
-}
-
-func (t *Taken) drop(one Loss) {
-	t.lost &^= one
-	t.intended &^= one
 }
 
 // add adds the losses on a later date. If a page must not be indexed from that date on, the loss is LossUnavailable.

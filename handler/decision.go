@@ -4,6 +4,7 @@ package handler
 
 import (
 	"net/http"
+	"strings"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -69,7 +70,7 @@ type Decision struct {
 	class
 	ruleName string
 	info     policy.Crawler
-	token    site.Token
+	token    string // the crawler's token in lower case
 	publish  func(*http.Request)
 
 	robots, edge, headers, page series
@@ -118,7 +119,7 @@ func (h *Handler) decisionOf(s *site.Site, c class, rule *policy.Rule) *Decision
 	if c.impostor {
 		d.ruleName = "enforcement.impostors"
 	}
-	d.token = site.NewToken(d.info.Token)
+	d.token = strings.ToLower(d.info.Token)
 	d.publish = h.Server.Publisher(d)
 	slot.Store(d)
 	return d

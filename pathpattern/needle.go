@@ -15,10 +15,8 @@ import (
 type wilds[V any] struct {
 	few []wildcard[V] // patterns to try one by one, the longest first
 
-	many    []wildcard[V]
-	inside  gramTable // indexes many[:insides] by four bytes anywhere after the prefix
-	insides int
-	end     gramTable // indexes many[insides:] by the last four bytes of the path
+	many  []wildcard[V]
+	grams gramTable // indexes many by four bytes after the prefix
 }
 
 type wildcard[V any] struct {
@@ -26,7 +24,7 @@ type wildcard[V any] struct {
 	needs  uint64 // the byte pairs that every text matching rest contains, see pairs
 	length int32
 	before int32  // the number of bytes in needle before the four indexed bytes
-	needle string // a part of rest between its special characters
+	needle string // the part of rest between special characters that has the indexed bytes
 	alone  bool   // rest consists of "*" and needle
 	value  V
 }
@@ -49,45 +47,25 @@ func newWilds[V any](all []wildcard[V]) *wilds[V] {
 			}
 		}
 	}
-	var inside, end []wildcard[V]
 	for _, c := range all {
-		if last, ok := c.suffix(); ok {
-			c.needle = last
-			end = append(end, c)
-		} else if c.choose(common) {
-			inside = append(inside, c)
+		if c.choose(common) {
+			w.many = append(w.many, c)
 		} else {
 			w.few = append(w.few, c)
 		}
 	}
-	if len(inside) < severalWilds {
-		w.few = append(w.few, inside...)
-		slices.SortStableFunc(w.few, func(a, b wildcard[V]) int { return cmp.Compare(b.length, a.length) })
-		inside = nil
+	if len(w.many) < severalWilds {
+		w.few, w.many = all, nil
+		return w
 	}
-	keyOfEnd := func(c *wildcard[V]) gram { return gramAt(c.needle, len(c.needle)-gramSize) }
-	byGram := func(key func(*wildcard[V]) gram) func(a, b wildcard[V]) int {
-		return func(a, b wildcard[V]) int { return cmp.Compare(key(&a), key(&b)) }
-	}
-	slices.SortStableFunc(inside, byGram((*wildcard[V]).gram))
-	slices.SortStableFunc(end, byGram(keyOfEnd))
-	w.many, w.insides = append(inside, end...), len(inside)
-	w.inside = newGramTable(w.many, 0, len(inside), (*wildcard[V]).gram)
-	w.end = newGramTable(w.many, len(inside), len(w.many), keyOfEnd)
+	slices.SortStableFunc(w.many, func(a, b wildcard[V]) int { return cmp.Compare(a.gram(), b.gram()) })
+	w.grams = newGramTable(w.many)
 	return w
 }
 
 // parts yields the texts between the special characters of rest.
 func (c *wildcard[V]) parts() func(func(string) bool) {
 	return strings.SplitSeq(strings.TrimSuffix(c.rest, "$"), "*")
-}
-
-// suffix returns the text at the end of every matching path. It returns false if there is no such text, or if the text
-// is shorter than gramSize.
-func (c *wildcard[V]) suffix() (string, bool) {
-	body, anchored := strings.CutSuffix(c.rest, "$")
-	last := body[strings.LastIndexByte(body, '*')+1:]
-	return last, anchored && len(last) >= gramSize
 }
 
 // choose sets needle and before, so that the pattern is indexed by the rarest four bytes of rest. common has the
@@ -121,7 +99,7 @@ func gramAt(s string, i int) gram {
 
 // gramTable finds the patterns of a gram. It is a hash table with open addressing that is at most half full. A search
 // first looks at the filter, in which at most one of eight bits is set. So most grams that are not in the table are
-// found to be missing without a look at the cells. The zero value is an empty table.
+// found to be missing without a look at the cells.
 type gramTable struct {
 	filter []uint64
 	cells  []gramCell
@@ -137,16 +115,13 @@ type gramCell struct {
 // filterBits is the number of additional bits in an index of the filter, compared with an index of the cells.
 const filterBits = 2
 
-// newGramTable returns a table of all[from:to], which must be sorted by key.
-func newGramTable[V any](all []wildcard[V], from, to int, key func(*wildcard[V]) gram) gramTable {
-	if from == to {
-		return gramTable{}
-	}
-	size := max(4, bits.Len(uint(2*(to-from)-1)))
+// newGramTable returns a table of patterns, which must be sorted by their grams.
+func newGramTable[V any](all []wildcard[V]) gramTable {
+	size := max(4, bits.Len(uint(2*len(all)-1)))
 	t := gramTable{cells: make([]gramCell, 1<<size), filter: make([]uint64, 1<<(size+filterBits-6)), shift: uint8(32 - size)}
-	for i := from; i < to; {
-		c := gramCell{key(&all[i]), int32(i), int32(i)}
-		for i < to && key(&all[i]) == c.gram {
+	for i := 0; i < len(all); {
+		c := gramCell{all[i].gram(), int32(i), int32(i)}
+		for i < len(all) && all[i].gram() == c.gram {
 			i++
 		}
 		c.to = int32(i)
@@ -218,22 +193,7 @@ func (w *wilds[V]) matches(path string, at int, f *filter, yield func(*wildcard[
 			yield(c)
 		}
 	}
-	if len(path)-at < gramSize {
-		return
-	}
-	if end := len(path) - gramSize; w.end.next(path, end) >= 0 {
-		cell := w.end.find(gramAt(path, end))
-		for i := cell.from; i < cell.to && *f.work >= 0; i++ {
-			c := &w.many[i]
-			if *f.work -= costOfPattern; !strings.HasSuffix(path[at:], c.needle) {
-				continue
-			}
-			if *f.work -= Work(len(path) - at); matchRest(c.rest, path[at:]) {
-				yield(c)
-			}
-		}
-	}
-	for from := 0; from < w.insides && *f.work >= 0; from += maxNumbers {
+	for from := 0; from < len(w.many) && *f.work >= 0; from += maxNumbers {
 		*f.work -= Work(len(path) - at)
 		w.matchInside(path, at, f.work, int32(from), yield)
 	}
@@ -244,8 +204,8 @@ func (w *wilds[V]) matches(path string, at int, f *filter, yield func(*wildcard[
 func (w *wilds[V]) matchInside(path string, at int, work *Work, from int32, yield func(*wildcard[V])) {
 	var tried, found numbers
 	any := false
-	for i := w.inside.next(path, at); i >= 0 && *work >= 0; i = w.inside.next(path, i+1) {
-		cell := w.inside.find(gramAt(path, i))
+	for i := w.grams.next(path, at); i >= 0 && *work >= 0; i = w.grams.next(path, i+1) {
+		cell := w.grams.find(gramAt(path, i))
 		*work -= costOfPattern
 		for k := max(cell.from, from); k < min(cell.to, from+maxNumbers); k++ {
 			*work -= costOfSkipped

@@ -150,43 +150,20 @@ func NormalizePath(path string) string {
 
 // Fold returns a target in lower case, including its query. Caddy's path matchers and many applications compare paths
 // without letter case. The target must be in normal form. Fold allocates memory only if the target has upper-case
-// letters.
+// letters, or is very long.
 func Fold(path string) string {
-	if !foldable(path) {
+	var buf [1024]byte // a longer path costs an allocation
+	folded := appendFolded(buf[:0], path)
+	if string(folded) == path {
 		return path
 	}
-	return string(appendFolded(make([]byte, 0, len(path)), path))
+	return string(folded)
 }
 
 // Folded returns the pattern in lower case. If p matches a path, the result matches the Fold of the path. There is one
 // exception, because Fold does not change escapes of ASCII characters: the text that a "*" in p matches may end inside
 // an escape. For example, "*A" matches "%2A", but "*a" does not.
 func (p Pattern) Folded() Pattern { return Pattern{text: Fold(p.text)} }
-
-func foldable(path string) bool {
-	if strings.IndexByte(path, '%') < 0 {
-		for i := range len(path) {
-			if path[i]-'A' < 26 {
-				return true
-			}
-		}
-		return false
-	}
-	for i := 0; i < len(path); i++ {
-		switch c := path[i]; {
-		case c >= 'A' && c <= 'Z':
-			return true
-		case c == '%' && i+2 < len(path):
-			if path[i+1] >= '8' { // the escape of a byte that is not ASCII
-				if r, size := escapedRune(path[i:]); size > 0 && foldedRune(r) != r {
-					return true
-				}
-			}
-			i += 2
-		}
-	}
-	return false
-}
 
 func appendFolded(b []byte, path string) []byte {
 	for i := 0; i < len(path); i++ {

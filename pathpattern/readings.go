@@ -40,43 +40,14 @@ const (
 	maxSize     = 64 << 10
 )
 
-// isPlain reports whether a target is in normal form and certainly has only one reading. It reads the target once.
+// oddParts lists the parts of a path that some servers decode or remove, or that may begin such a part.
+var oddParts = []string{"//", "/./", "/..", ";", "%2F", "%5C", "%25"}
+
+// isPlain reports whether a target is in normal form and certainly has only one reading.
 func isPlain(target string) bool {
-	if target == "" || target[0] != '/' {
-		return false
-	}
-	at := inPath
-	for i := 0; i < len(target); i++ {
-		switch c := target[i]; {
-		case at == inPath && (c == '/' || c == ';' || c == '.'):
-			if c == ';' || i > 0 && target[i-1] == '/' && (c == '/' || isDots(target[i:])) {
-				return false
-			}
-		case classes[c] >= separator:
-			at = at.after(c)
-		case c == '%' && isNormalEscape(target[i:], at) && (at == inQuery || !isOdd(target[i:])):
-			i += 2
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// isDots reports whether s, which begins with a dot, may begin with a dot segment.
-func isDots(s string) bool {
-	return len(s) == 1 || s[1] == '/' || s[1] == '.' || s[1] == '?'
-}
-
-// isOdd reports whether s begins with an escape that some servers decode to "/", or to the "%" of another escape.
-func isOdd(s string) bool {
-	switch s[:3] {
-	case "%2F", "%5C":
-		return true
-	case "%25":
-		return len(s) >= 5 && unhex(s[3]) >= 0 && unhex(s[4]) >= 0
-	}
-	return false
+	path, _, _ := strings.Cut(target, "?")
+	odd := func(part string) bool { return strings.Contains(path, part) }
+	return IsNormal(target) && !slices.ContainsFunc(oddParts, odd) && !strings.HasSuffix(path, "/.")
 }
 
 func oddReadings(target string) (all []string, complete bool) {

@@ -56,6 +56,19 @@ func (p *Policy) Classes(host string) []Class {
 	return classes
 }
 
+// ClassIndex returns the result of Classes, and the index of each crawler's class. A crawler that is not in the index
+// belongs to the first class.
+func (p *Policy) ClassIndex(host string) ([]Class, map[CrawlerID]int) {
+	classes := p.Classes(host)
+	of := map[CrawlerID]int{}
+	for i := range classes {
+		for _, id := range classes[i].Crawlers {
+			of[id] = i
+		}
+	}
+	return classes, of
+}
+
 // PublicClasses returns the result of Classes without the crawlers that robots.txt, headers and meta tags cannot name.
 func (p *Policy) PublicClasses(host string) []Class { return p.public(p.Classes(host)) }
 

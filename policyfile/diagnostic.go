@@ -3,11 +3,9 @@
 package policyfile
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -72,19 +70,19 @@ func explanation(code string) string {
 	return "https://github.com/robotspolicy/caddy-robots-policy/blob/main/docs/reference/messages.md#" + code
 }
 
-// WriteLinks writes, for each code in the list, the address of the page that explains the problems with this code.
-func (ds Diagnostics) WriteLinks(w io.Writer) error {
+// Links returns a line for each code in the list, with the address of the page that explains the problems with this
+// code.
+func (ds Diagnostics) Links() string {
+	var b strings.Builder
 	seen := map[string]bool{}
 	for _, d := range ds.Sorted() {
 		if seen[d.Code] {
 			continue
 		}
 		seen[d.Code] = true
-		if _, err := fmt.Fprintf(w, "[%s] is explained at %s\n", d.Code, explanation(d.Code)); err != nil {
-			return fmt.Errorf("writing diagnostics: %w", err)
-		}
+		fmt.Fprintf(&b, "[%s] is explained at %s\n", d.Code, explanation(d.Code))
 	}
-	return nil
+	return b.String()
 }
 
 // Diagnostics is a list of problems. It is an error if HasErrors returns true.
@@ -144,13 +142,6 @@ func (ds Diagnostics) Error() string {
 	return b.String()
 }
 
-// Text returns the output of Write without color.
-func (ds Diagnostics) Text() string {
-	var b bytes.Buffer
-	_ = ds.Write(&b, false) // a Buffer never fails
-	return b.String()
-}
-
 // Colors for terminals (ECMA-48).
 const (
 	bold   = "\x1b[1m"
@@ -161,28 +152,28 @@ const (
 	reset  = "\x1b[0m"
 )
 
-// Write writes the problems in the order of the file, with their source lines. Hints come last, and similar problems
+// Text returns the problems in the order of the file, with their source lines. Hints come last, and similar problems
 // are combined.
-func (ds Diagnostics) Write(w io.Writer, color bool) error {
+func (ds Diagnostics) Text() string { return ds.Colored(false) }
+
+// Colored is like Text, with colors for terminals if color is true.
+func (ds Diagnostics) Colored(color bool) string {
 	paint := func(style, s string) string {
 		if !color {
 			return s
 		}
 		return style + s + reset
 	}
+	var b strings.Builder
 	for _, d := range ds.Summed() {
 		style := map[policy.Severity]string{policy.Error: red, policy.Warning: yellow, policy.Hint: blue}[d.Severity]
-		var b strings.Builder
 		fmt.Fprintf(&b, "%s: %s: %s [%s]\n", paint(bold, d.place()), paint(style, d.Severity.String()), d.body(), d.Code)
 		if d.Line != "" {
 			line, indent := excerpt(d.Line, d.Pos.Column)
 			fmt.Fprintf(&b, "    %s\n    %s%s\n", line, indent, paint(green, "^"))
 		}
-		if _, err := io.WriteString(w, b.String()); err != nil {
-			return fmt.Errorf("writing diagnostics: %w", err)
-		}
 	}
-	return nil
+	return b.String()
 }
 
 const maxExcerpt = 120

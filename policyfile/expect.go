@@ -289,13 +289,8 @@ func (x *evaluator) ask(a policy.Audience, host string) []member {
 	}
 	on, ok := x.classes[host]
 	if !ok {
-		all := x.policy.Classes(host)
-		on = classes{len(all), map[policy.CrawlerID]int{}}
-		for i := range all {
-			for _, id := range all[i].Crawlers {
-				on.of[id] = i
-			}
-		}
+		all, of := x.policy.ClassIndex(host)
+		on = classes{len(all), of}
 		x.classes[host] = on
 	}
 	alike := make([][]policy.CrawlerID, on.count)

@@ -128,12 +128,6 @@ func (p *parser) checkScopes(accepted bool) {
 func (p *parser) lint(engine *effect.Engine, now time.Time) {
 	problems := lint.Check(lint.Input{
 		Policy: engine.Policy, Effect: engine, Catalog: p.catalog, Sources: p.sources, Enforcement: p.enforcementAt, Now: now,
-		UsagePos: func(local string) policy.Pos {
-			if u := p.usages[strings.ToLower(local)]; u != nil {
-				return u.pos
-			}
-			return policy.Pos{}
-		},
 	})
 	for _, problem := range problems {
 		p.report(problem.Pos, problem.Code, "", "%s", problem.Message)
@@ -326,9 +320,6 @@ func readSitemaps(p *parser, n *yaml.Node, spec *policy.Spec) {
 }
 
 func printSitemaps(w *printer, spec *policy.Spec) {
-	if len(spec.Sitemaps) == 0 {
-		return
-	}
 	if len(spec.Sitemaps) == 1 && spec.Sitemaps[0].Host == "" {
 		w.texts("sitemaps", spec.Sitemaps[0].Addresses)
 		return

@@ -114,20 +114,12 @@ func (k *nameIndex) meant(token string) string {
 	return best
 }
 
-// Names knows the crawlers of a catalog, for programs that read robots.txt files.
-type Names struct{ catalog *crawlers.Catalog }
-
-// NewNames returns Names for the built-in catalog.
-func NewNames() *Names {
-	c, _ := crawlers.Default() // the built-in catalog is valid
-	return &Names{c}
-}
-
-// Recognize returns the crawler of the catalog that a User-Agent or product token names. If there is none, it
+// Recognize returns the crawler of the built-in catalog that a User-Agent or product token names. If there is none, it
 // returns another name in the User-Agent, or else the first product token.
-func (ns *Names) Recognize(agent string, others []string) policy.Crawler {
-	if i, ok := crawlers.NewRecognizer(ns.catalog.Patterns()).Recognize(agent); ok {
-		return convert(ns.catalog).Crawlers()[i]
+func Recognize(agent string, others []string) policy.Crawler {
+	catalog, _ := crawlers.Default() // the built-in catalog is valid
+	if i, ok := crawlers.NewRecognizer(catalog.Patterns()).Recognize(agent); ok {
+		return convert(catalog).Crawlers()[i]
 	}
 	var patterns []crawlers.Pattern
 	for i, name := range others {
@@ -140,8 +132,11 @@ func (ns *Names) Recognize(agent string, others []string) policy.Crawler {
 	return policy.Crawler{Token: token}
 }
 
-// Crawlers returns the crawlers of the catalog.
-func (ns *Names) Crawlers() []policy.Crawler { return slices.Clone(convert(ns.catalog).Crawlers()) }
+// CatalogCrawlers returns the crawlers of the built-in catalog.
+func CatalogCrawlers() []policy.Crawler {
+	catalog, _ := crawlers.Default() // the built-in catalog is valid
+	return slices.Clone(convert(catalog).Crawlers())
+}
 
 // Nearest returns the name that a word most likely misspells, or "". It ignores letter case. Short words must be more
 // similar to a name than long ones.

@@ -114,7 +114,8 @@ var publishFields = fields[*policy.Publish]{
 		shape{"anyOf": []any{textShape("lines of text", ""), namedShape("texts by host", hostKeyShape, textShape("lines of text", ""))}},
 		readPreamble, printPreamble),
 	key("lines", "other lines of robots.txt that are not in a group: Clean-param, which Yandex reads, and Host",
-		oneOrMore(textShape("a line, such as Clean-param: ref /articles/", otherLine)), readLines, printLines),
+		oneOrMore(textShape("a line, such as Clean-param: ref /articles/", otherLine)), readLines,
+		func(w *printer, b *policy.Publish) { w.under("lines", func() { w.items(b.Lines) }) }),
 	switchKey("user-agent-purpose", "User-Agent-Purpose lines",
 		func(b *policy.Publish) *policy.Switch { return &b.UserAgentPurpose }, "on", "off"),
 	switchKey("content-usage", "Content-Usage lines and headers (AIPREF)",
@@ -186,12 +187,6 @@ func readLines(p *parser, n *yaml.Node, b *policy.Publish) {
 			b.Lines = append(b.Lines, text)
 		}
 	})
-}
-
-func printLines(w *printer, b *policy.Publish) {
-	if len(b.Lines) > 0 {
-		w.under("lines", func() { w.items(b.Lines) })
-	}
 }
 
 const otherHosts = "*"

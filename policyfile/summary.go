@@ -13,6 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
 // HostSummary summarizes what a policy decides on some hosts. It asks the same engine as the server. Crawl, Index, Train
@@ -90,14 +91,8 @@ const (
 // Summary returns a summary for each host that rules name, and one for all other hosts. Hosts with the same answers
 // share a summary.
 func (f *File) Summary(now time.Time) []HostSummary {
-	var hosts []policy.Host
-	for i := range f.Spec.Rules {
-		for _, h := range f.Spec.Rules[i].Hosts {
-			if !slices.Contains(hosts, h) {
-				hosts = append(hosts, h)
-			}
-		}
-	}
+	hosts := robotsserve.Hosts(f.Policy)
+	hosts = hosts[:len(hosts)-1] // without "", which stands for all other hosts
 	covered := append(slices.Clone(hosts[:min(len(hosts), maxSummaryHosts)]), "")
 	x := &summarizer{evaluator: newEvaluator(f.Effect, now), catalog: f.Catalog, known: map[string]Answers{}}
 	var all []HostSummary

@@ -136,8 +136,17 @@ func (p Preferences) Alike(q Preferences) bool {
 // severity ranks verdicts from the least to the most strict.
 var severity = [...]int{policy.Allowed: 0, policy.Unstated: 1, policy.Disallowed: 2}
 
-// stricter returns, for each usage, the stricter of the decisions in p and q.
-func (p Preferences) stricter(q Preferences) Preferences {
+// Decide returns the decisions about the path of a query.
+func Decide(p *policy.Policy, q policy.Query) (all Preferences) {
+	for i, u := range policyUsages {
+		q.Usage = u
+		all[i] = p.Decide(q)
+	}
+	return all
+}
+
+// Stricter returns, for each usage, the stricter of the decisions in p and q.
+func (p Preferences) Stricter(q Preferences) Preferences {
 	for i := range p {
 		if severity[q[i].Verdict] > severity[p[i].Verdict] {
 			p[i] = q[i]

@@ -240,16 +240,11 @@ func ForEveryone(p *policy.Policy, q policy.Query) Preferences {
 				q.Crawler = c.Crawlers[0]
 			}
 			for _, q.Identity = range ids {
-				var one Preferences
-				for i, u := range policyUsages {
-					q.Usage = u
-					one[i] = p.Decide(q)
-				}
+				one := Decide(p, q)
 				if first {
 					all, first = one, false
-					continue
 				}
-				all = all.stricter(one)
+				all = all.Stricter(one)
 			}
 		}
 	}

@@ -24,7 +24,7 @@ func (s Set) Lifted(l Lift) Set {
 	}
 	if l&LiftSnippet != 0 {
 		s.flags &^= nosnippet
-		s.snippet = limitUnsaid
+		s.sizes[snippet] = limitUnsaid
 		names = append(names, "nosnippet", "max-snippet")
 	}
 	var within []string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,14 +36,14 @@ func (s Set) Params() (members []*httpsfv.Params) {
 			p.Add(n, true)
 		}
 	}
-	if s.snippet != limitUnsaid {
-		p.Add("max-snippet", integer(s.snippet))
-	}
-	if s.image != imageUnsaid {
-		p.Add("max-image-preview", httpsfv.Token(imageNames[s.image]))
-	}
-	if s.video != limitUnsaid {
-		p.Add("max-video-preview", integer(s.video))
+	for i, size := range s.sizes {
+		switch {
+		case size == limitUnsaid:
+		case i == image:
+			p.Add(sizeNames[i], httpsfv.Token(imageNames[size]))
+		default:
+			p.Add(sizeNames[i], numberOf(size))
+		}
 	}
 	if t, ok := s.UnavailableAfter(); ok {
 		p.Add("unavailable_after", t.Format(time.RFC3339))
@@ -77,13 +78,6 @@ func (s Set) ParamsLose() (lost []string) {
 		}
 	}
 	return lost
-}
-
-func integer(limit int64) int64 {
-	if limit == limitUnlimited {
-		return -1
-	}
-	return limit - limitZero
 }
 
 func wordItem(w string) (name string, value any, ok bool) {
@@ -154,13 +148,12 @@ func paramElement(name string, v any) element {
 	e := element{name: ascii.Lower(name), sep: '='}
 	switch v := v.(type) {
 	case int64:
-		e.value = number(limit(v))
-		if v < -1 {
-			e.value = ""
+		if v >= -1 {
+			e.value = strconv.FormatInt(v, 10)
 		}
 	case float64:
 		if v >= 0 {
-			e.value = number(limit(int64(min(v, maxNumber))))
+			e.value = strconv.FormatInt(int64(min(v, maxNumber)), 10)
 		}
 	case string:
 		e.value = strings.TrimSpace(v)

@@ -134,31 +134,17 @@ func (s *Set) add(e element) bool {
 		s.flags |= nofollow
 	case "indexifembedded":
 		s.embedded()
-	case "max-snippet":
-		return addLimit(&s.snippet, e.value)
-	case "max-video-preview":
-		return addLimit(&s.video, e.value)
-	case "max-image-preview":
-		for v := imageLarge; v <= imageNone; v++ {
-			if imageNames[v] == ascii.Lower(e.value) {
-				s.image = max(s.image, v)
-				return true
-			}
-		}
-		return false
 	case "unavailable_after":
 		if e.isDate && (s.expires == 0 || e.date.unix+1 < s.expires) {
 			s.expires = e.date.unix + 1
 		}
 		return e.isDate
 	default:
-		for i, n := range flagNames {
-			if n == e.name {
-				s.flags |= 1 << i
-				return true
-			}
+		if i := slices.Index(flagNames[:], e.name); i >= 0 {
+			s.flags |= 1 << i
+			return true
 		}
-		return false
+		return s.addSize(e)
 	}
 	return true
 }
@@ -183,10 +169,20 @@ func (s *Set) embedded() {
 	}
 }
 
-func addLimit(to *int64, value string) bool {
-	n, ok := parseNumber(value)
+// addSize adds a rule that limits a size. It returns false if there is no such rule or its value cannot be read.
+func (s *Set) addSize(e element) bool {
+	i := slices.Index(sizeNames[:], e.name)
+	if i < 0 {
+		return false
+	}
+	n, ok := parseNumber(e.value)
+	size := limit(n)
+	if i == image {
+		size = int64(slices.Index(imageNames[:], ascii.Lower(e.value)))
+		ok = size > limitUnsaid
+	}
 	if ok {
-		*to = stricterLimit(*to, limit(n))
+		s.sizes[i] = stricterLimit(s.sizes[i], size)
 	}
 	return ok
 }
@@ -354,7 +350,7 @@ func (e element) isCanonical(text string) bool {
 		return false
 	}
 	if n, ok := parseNumber(e.value); ok && e.name != "unavailable_after" {
-		return number(limit(n)) == e.value
+		return strconv.FormatInt(n, 10) == e.value
 	}
 	return !e.isDate || e.date.exact && !e.date.localZone
 }

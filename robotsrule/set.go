@@ -22,11 +22,9 @@ import (
 type Set struct {
 	flags   uint16
 	index   uint8
-	image   uint8
-	snippet int64  // the limit of max-snippet, as returned by the function limit
-	video   int64  // the limit of max-video-preview, as returned by the function limit
-	expires int64  // Unix seconds plus one; 0 means no date
-	other   string // permissive and unknown words, sorted, without duplicates, separated by newlines
+	sizes   [numSizes]int64 // the limits of the rules in sizeNames, as returned by the function limit
+	expires int64           // Unix seconds plus one; 0 means no date
+	other   string          // permissive and unknown words, sorted, without duplicates, separated by newlines
 }
 
 // Restrictive rules without a value, in the order of writing. noindex is not among them, because indexifembedded
@@ -53,18 +51,22 @@ const (
 	noindexPlain
 )
 
-// Values of max-image-preview, from the least to the most strict.
+// The rules that limit a size, in the order of writing.
 const (
-	imageUnsaid uint8 = iota
-	imageLarge
-	imageStandard
-	imageNone
+	snippet = iota
+	image
+	video
+	numSizes
 )
 
-var imageNames = [...]string{imageLarge: "large", imageStandard: "standard", imageNone: "none"}
+var sizeNames = [numSizes]string{"max-snippet", "max-image-preview", "max-video-preview"}
 
-// Values of Set.snippet and Set.video. Without a rule, the value is 0. For a rule with the number -1 ("no limit"), it
-// is 1. For other rules, it is the number plus 2.
+// imageNames has the values of max-image-preview as limits: "none" is the number 0, "standard" is 1, and "large" means
+// that there is no limit.
+var imageNames = [...]string{limitUnlimited: "large", limitZero: "none", limitZero + 1: "standard"}
+
+// Values of Set.sizes. Without a rule, the value is 0. For a rule with the number -1 ("no limit"), it is 1. For other
+// rules, it is the number plus 2.
 const (
 	limitUnsaid    = 0
 	limitUnlimited = 1
@@ -107,9 +109,9 @@ func (s Set) Union(t Set) Set {
 	}
 	s.flags |= t.flags
 	s.index = max(s.index, t.index)
-	s.image = max(s.image, t.image)
-	s.snippet = stricterLimit(s.snippet, t.snippet)
-	s.video = stricterLimit(s.video, t.video)
+	for i := range s.sizes {
+		s.sizes[i] = stricterLimit(s.sizes[i], t.sizes[i])
+	}
 	if s.expires == 0 || t.expires != 0 && t.expires < s.expires {
 		s.expires = t.expires
 	}
@@ -133,11 +135,11 @@ func UnionAll(sets []Set) Set {
 // canonical removes rules that have no effect because s also has a stricter rule. A rule that canonical removes from s
 // is also removed from every Union of s with another set. For this reason, Union is associative.
 func (s Set) canonical() Set {
-	if s.snippet == limitZero {
+	if s.sizes[snippet] == limitZero {
 		s.flags |= nosnippet
 	}
 	if s.flags&nosnippet != 0 {
-		s.snippet = limitUnsaid
+		s.sizes[snippet] = limitUnsaid
 	}
 	if s.flags&noarchive != 0 {
 		s.flags &^= nocache
@@ -179,16 +181,8 @@ func (s Set) contradicts(w string, words []string) bool {
 }
 
 func (s Set) restricts(words []string) bool {
-	if s.flags != 0 || s.index >= noindexEmbedded || s.image >= imageStandard ||
-		s.snippet >= limitZero || s.video >= limitZero || s.expires != 0 {
-		return true
-	}
-	for _, w := range words {
-		if strings.HasPrefix(w, "no") {
-			return true
-		}
-	}
-	return false
+	return s.flags != 0 || s.index >= noindexEmbedded || slices.Max(s.sizes[:]) >= limitZero || s.expires != 0 ||
+		slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "no") })
 }
 
 func (s Set) hasBare(name string, words []string) bool {
@@ -226,17 +220,8 @@ func (s Set) Has(name string) bool {
 }
 
 func (s Set) hasValue(name string) bool {
-	switch name {
-	case "max-snippet":
-		return s.snippet != limitUnsaid
-	case "max-video-preview":
-		return s.video != limitUnsaid
-	case "max-image-preview":
-		return s.image != imageUnsaid
-	case "unavailable_after":
-		return s.expires != 0
-	}
-	return false
+	i := slices.Index(sizeNames[:], name)
+	return i >= 0 && s.sizes[i] != limitUnsaid || name == "unavailable_after" && s.expires != 0
 }
 
 // UnavailableAfter returns the last second, in UTC, at which the page may be shown. ok is false if there is no
@@ -268,7 +253,7 @@ func MaxSnippet(n int) Set {
 	if n < -1 {
 		n = 0
 	}
-	return Set{snippet: limit(int64(n))}.canonical()
+	return Set{sizes: [numSizes]int64{snippet: limit(int64(n))}}.canonical()
 }
 
 // UnavailableAfter returns the set with an unavailable_after of t, in whole seconds between 1970 and 9999.
@@ -353,14 +338,10 @@ func (s Set) Beyond(t Set) Set {
 	if d.index == t.index {
 		d.index = indexUnsaid
 	}
-	if d.image == t.image {
-		d.image = imageUnsaid
-	}
-	if d.snippet == t.snippet {
-		d.snippet = limitUnsaid
-	}
-	if d.video == t.video {
-		d.video = limitUnsaid
+	for i := range d.sizes {
+		if d.sizes[i] == t.sizes[i] {
+			d.sizes[i] = limitUnsaid
+		}
 	}
 	if d.expires == t.expires {
 		d.expires = 0

@@ -31,58 +31,42 @@ type layout struct {
 }
 
 // layouts maps the beginning of a date to its possible forms.
-var layouts = func() map[beginning][]layout {
-	var all []layout
-	zones := []string{"Z07:00", "Z0700", "Z07"}
-	timed := func(form string, zones []string) {
-		all = append(all, layout{form: form}, layout{form + " MST", true, true})
-		for _, zone := range zones {
-			all = append(all, layout{form + zone, true, false}, layout{form + " " + zone, true, false})
+var layouts = func() map[int][]layout {
+	all := map[int][]layout{}
+	add := func(form string, zone, named bool) {
+		begins := beginning(form)
+		all[begins] = append(all[begins], layout{form, zone, named})
+	}
+	timed := func(form string) {
+		add(form, false, false)
+		add(form+" MST", true, true)
+		for _, zone := range []string{"Z07:00", " Z07:00", "Z0700", " Z0700", "Z07", " Z07"} {
+			add(form+zone, true, false)
 		}
 	}
 	for _, day := range []string{"2006-01-02", "2 Jan 2006", "2 January 2006", "2 Jan 06", "2-Jan-2006", "2-Jan-06", "Jan 2 2006", "January 2 2006"} {
-		all = append(all, layout{form: day})
+		add(day, false, false)
 		for _, clock := range []string{" 15:04:05", " 15:04", "T15:04:05", "T15:04"} {
-			timed(day+clock, zones)
+			timed(day + clock)
 		}
 	}
-	all = append(all, layout{form: "20060102"})
-	timed("20060102T150405", zones)
-	timed("20060102T1504", zones)
+	add("20060102", false, false)
+	timed("20060102T150405")
+	timed("20060102T1504")
 	for _, zone := range []string{"", "MST ", "Z0700 "} { // asctime, and date(1)
-		all = append(all, layout{"Jan 2 15:04:05 " + zone + "2006", zone != "", zone == "MST "})
+		add("Jan 2 15:04:05 "+zone+"2006", zone != "", zone == "MST ")
 	}
-	by := map[beginning][]layout{}
-	for _, l := range all {
-		by[beginningOf(l.form)] = append(by[beginningOf(l.form)], l)
-	}
-	return by
+	return all
 }()
 
-// beginning is a class of dates that begin in the same way. It exists to save time, because trying all forms is slow.
-type beginning uint8
-
-const (
-	month beginning = iota
-	yearMonthDay
-	yearDash
-	dayDash
-	day
-)
-
-func beginningOf(text string) beginning {
-	rest := strings.TrimLeft(text, "0123456789")
-	switch digits := len(text) - len(rest); {
-	case digits == 0:
-		return month
-	case digits >= 8:
-		return yearMonthDay
-	case digits == 4:
-		return yearDash
-	case strings.HasPrefix(rest, "-"):
-		return dayDash
+// beginning returns the number of digits at the beginning of a date, or 1 if the date begins with a day of one or two
+// digits. It exists to save time, because trying all forms is slow.
+func beginning(text string) int {
+	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
+	if digits == 2 {
+		return 1
 	}
-	return day
+	return min(digits, len("20060102"))
 }
 
 // date is a parsed date. exact is false if the time or the zone was missing in the text.
@@ -106,7 +90,7 @@ func parseDate(text string) (date, bool) {
 	if strings.HasSuffix(text, " UT") { // package time parses only zone names of at least three letters
 		text += "C"
 	}
-	for _, l := range layouts[beginningOf(text)] {
+	for _, l := range layouts[beginning(text)] {
 		t, err := time.Parse(l.form, text)
 		if err != nil {
 			continue
@@ -165,14 +149,14 @@ func (s Set) text(dateLayout string) string {
 			out = append(out, w)
 		}
 	}
-	if s.snippet != limitUnsaid {
-		out = append(out, "max-snippet:"+number(s.snippet))
-	}
-	if s.image != imageUnsaid {
-		out = append(out, "max-image-preview:"+imageNames[s.image])
-	}
-	if s.video != limitUnsaid {
-		out = append(out, "max-video-preview:"+number(s.video))
+	for i, size := range s.sizes {
+		switch {
+		case size == limitUnsaid:
+		case i == image:
+			out = append(out, sizeNames[i]+":"+imageNames[size])
+		default:
+			out = append(out, sizeNames[i]+":"+strconv.FormatInt(numberOf(size), 10))
+		}
 	}
 	if t, ok := s.UnavailableAfter(); ok {
 		out = append(out, "unavailable_after: "+t.Format(dateLayout))
@@ -180,11 +164,12 @@ func (s Set) text(dateLayout string) string {
 	return strings.Join(append(out, valued...), ", ")
 }
 
-func number(limit int64) string {
-	if limit == limitUnlimited {
-		return "-1"
+// numberOf returns the number of a limit. It is the opposite of the function limit.
+func numberOf(size int64) int64 {
+	if size == limitUnlimited {
+		return -1
 	}
-	return strconv.FormatInt(limit-limitZero, 10)
+	return size - limitZero
 }
 
 // A word is a permissive word, an unknown rule, or a malformed value of a known one. It is spelled "name",

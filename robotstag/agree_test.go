@@ -47,7 +47,7 @@ func TestHeadersAgreeWithPolicy(t *testing.T) {
 		ask := policy.Query{Host: q.Host, Path: q.Path, Now: q.Now}
 		members, _ := Members(p, ask)
 		verdicts, _ := Preferences(p, ask)
-		v, problems := Build(members, Usage{verdicts, &spec.Publish}, q.Now)
+		v, problems := Build(members, Usage{verdicts.Verdicts(), &spec.Publish}, q.Now)
 		if len(problems) > 0 {
 			t.Fatalf("%v", problems)
 		}

@@ -320,8 +320,8 @@ func TestCombine(t *testing.T) {
 	for _, c := range []struct{ a, b, want string }{
 		{"nny", "   ", "nny"}, {"   ", "nny", "nny"}, {"n  ", " n ", "nn "}, {"yyy", "n n", "nyn"}, {"  y", "  n", "  n"}, {" y ", "   ", " y "},
 	} {
-		if got := preferences(c.a).Combine(preferences(c.b).Verdicts); got.Verdicts != preferences(c.want).Verdicts {
-			t.Errorf("%q and %q: %v", c.a, c.b, got.Verdicts)
+		if got := preferences(c.a).Combine(preferences(c.b).Verdicts); got != preferences(c.want).Verdicts {
+			t.Errorf("%q and %q: %v", c.a, c.b, got)
 		}
 	}
 }

@@ -4,19 +4,22 @@ package robotstag
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// lifts lists the usages for which an allow entry can lift the site's own restriction. rules names the robots control
-// rules of that restriction.
-var lifts = []struct {
+// liftable is a usage for which an allow entry can lift the site's own restriction. rules names the robots control rules
+// of that restriction.
+type liftable struct {
 	usage policy.Usage
 	lift  robotsrule.Lift
 	rules string
-}{
+}
+
+var lifts = []liftable{
 	{policy.Index, robotsrule.LiftIndex, "noindex and unavailable_after"},
 	{policy.PresentSnippet, robotsrule.LiftSnippet, "nosnippet and max-snippet"},
 }
@@ -34,12 +37,7 @@ func Lifts(lift robotsrule.Lift) iter.Seq2[policy.Usage, string] {
 
 // CanLift reports whether an allow entry for a usage can lift the site's own restriction.
 func CanLift(u policy.Usage) bool {
-	for usage := range Lifts(^robotsrule.Lift(0)) {
-		if usage == u {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lifts, func(l liftable) bool { return l.usage == u })
 }
 
 // Lift returns the restrictions that the policy removes from a page's own headers and meta tags. These are the
@@ -52,7 +50,7 @@ func Lift(p *policy.Policy, q policy.Query) (lift robotsrule.Lift, until time.Ti
 	for _, l := range lifts {
 		q.Usage = l.usage
 		d := p.Decide(q)
-		until = earlier(until, d.Until)
+		until = Earlier(until, d.Until)
 		if d.Verdict == policy.Allowed && d.Statement.OverSite {
 			lift |= l.lift
 		}

@@ -58,7 +58,7 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 			q := q
 			q.Crawler = head // head fetches the page for the crawler id, so that the rules for head also apply
 			theirs, change := Rules(p, q)
-			rules, until = rules.Beyond(theirs), earlier(until, change)
+			rules, until = rules.Beyond(theirs), Earlier(until, change)
 		}
 		if info, own := p.CrawlerInfo(id), OfOne(rules, everyone); info.ReadsPages() && !own.IsEmpty() {
 			members = append(members, Member{Token: info.Token, Rules: own})
@@ -68,20 +68,20 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 	for _, c := range p.ClassesOf(q)[1:] {
 		q.Crawler = c.Crawlers[0]
 		rules, change := rulesOf(stated(p, q))
-		until = earlier(until, change)
+		until = Earlier(until, change)
 		for _, id := range c.Crawlers {
 			own := rules
 			if i := slices.Index(alone, id); i >= 0 {
 				q.Crawler, alone = id, slices.Delete(alone, i, i+1)
 				own, change = Rules(p, q)
-				until = earlier(until, change)
+				until = Earlier(until, change)
 			}
 			add(id, own)
 		}
 	}
 	for _, q.Crawler = range alone {
 		rules, change := Rules(p, q)
-		until = earlier(until, change)
+		until = Earlier(until, change)
 		add(q.Crawler, rules)
 	}
 	return members, until
@@ -128,7 +128,7 @@ func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Tim
 	for _, q.Identity = range p.Identities() {
 		if rules, u, d := p.ControlOf(q); !rules.IsEmpty() {
 			sources = append(sources, Source{Rules: rules, Usage: u, Decision: d, Rule: d.Rule, Control: true})
-			until = earlier(until, d.Until)
+			until = Earlier(until, d.Until)
 		}
 	}
 	return sources, until
@@ -143,7 +143,7 @@ func stated(p *policy.Policy, q policy.Query) (sources []Source, until time.Time
 			if s := spell(&p.Spec().Publish, u, d); !s.IsEmpty() {
 				sources = append(sources, Source{Rules: s, Usage: u, Decision: d, Rule: d.Rule})
 			}
-			until = earlier(until, d.Until)
+			until = Earlier(until, d.Until)
 		}
 		for _, name := range p.EngineRuleNames() {
 			s, by, of := p.EngineRule(q, name)
@@ -151,7 +151,7 @@ func stated(p *policy.Policy, q policy.Query) (sources []Source, until time.Time
 				continue
 			}
 			if at, ok := s.UnavailableAfter(); ok && at.Add(time.Second).After(q.Now) {
-				until = earlier(until, at.Add(time.Second))
+				until = Earlier(until, at.Add(time.Second))
 			}
 			sources = append(sources, Source{Rules: s.Expired(q.Now), Engine: by, Rule: of})
 		}
@@ -196,52 +196,31 @@ func characters(l policy.Length) int {
 	return l.N
 }
 
-func earlier(a, b time.Time) time.Time {
+// Earlier returns the earlier of two times. The zero time means never.
+func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}
 	return a
 }
 
-// Preferences returns the AIPREF preferences for a host and path (draft-ietf-aipref-vocab), and the time when they
-// next change. The header cannot name an audience, so q.Crawler should be 0. Preferences for single crawlers are in
-// robots.txt.
-func Preferences(p *policy.Policy, q policy.Query) (verdicts rights.Verdicts, until time.Time) {
-	sources, until := PreferenceSources(p, q)
-	usages := policy.RightsUsages()
-	for _, s := range sources {
-		verdicts[slices.Index(usages[:], s.Of)] = s.Decision.Verdict
-	}
-	return verdicts, until
-}
-
-// PreferenceSource is one preference with the decision that it comes from.
-type PreferenceSource struct {
-	Of       policy.Usage
-	Decision policy.Decision
-}
-
-// PreferenceSources returns the results of Preferences with their reasons. The usage "search" is only permitted by a
-// statement that names this usage, because the permission also includes training for search.
-func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSource, until time.Time) {
-	for _, q.Usage = range policy.RightsUsages() {
-		var strictest policy.Decision
-		for i, identity := range p.Identities() {
-			q.Identity = identity
-			d := p.Decide(q)
-			until = earlier(until, d.Until)
-			if i == 0 || d.Verdict == policy.Disallowed || d.Verdict == policy.Unstated && strictest.Verdict == policy.Allowed {
-				strictest = d
-			}
-			if strictest.Verdict == policy.Disallowed {
-				break
-			}
+// Preferences returns the decisions about AIPREF preferences for a host and path (draft-ietf-aipref-vocab), and the time
+// when they next change. The header cannot name an audience, so q.Crawler should be 0. Preferences for single crawlers
+// are in robots.txt. The usage "search" is only permitted by a statement that names this usage, because the permission
+// also includes training for search.
+func Preferences(p *policy.Policy, q policy.Query) (strictest rights.Preferences, until time.Time) {
+	for i, identity := range p.Identities() {
+		q.Identity = identity
+		one := rights.Decide(p, q)
+		if i == 0 {
+			strictest = one
 		}
-		if strictest.Verdict != policy.Unstated {
-			sources = append(sources, PreferenceSource{Of: q.Usage, Decision: strictest})
+		strictest = strictest.Stricter(one)
+		for _, d := range one {
+			until = Earlier(until, d.Until)
 		}
 	}
-	return sources, until
+	return strictest, until
 }
 
 // Lost lists the qualifiers of a decision that robots control rules cannot express, as name=value. Dates are not

@@ -104,8 +104,8 @@ func TestRulesOfIdentities(t *testing.T) {
 	if got, _ := robotstag.Rules(p, q); got.String() != "noindex" {
 		t.Errorf("got %q", got)
 	}
-	if got, _ := robotstag.Preferences(p, q); rights.ContentUsage.Text(got, "") != "train-ai=n" {
-		t.Errorf("got %q", got)
+	if got, _ := robotstag.Preferences(p, q); rights.ContentUsage.Text(got.Verdicts(), "") != "train-ai=n" {
+		t.Errorf("got %q", got.Verdicts())
 	}
 }
 
@@ -117,8 +117,8 @@ func TestPreferences(t *testing.T) {
 		policy.Rule{For: []policy.Audience{botA}, Statements: []policy.Statement{say(false, policy.Search, "/")}},
 	)
 	for path, want := range map[string]string{"/": "train-ai=n", "/open/": "train-ai=n, ai-use=y, search=y"} {
-		if got, _ := robotstag.Preferences(p, policy.Query{Path: path}); rights.ContentUsage.Text(got, "") != want {
-			t.Errorf("%s: got %q, want %q", path, got, want)
+		if got, _ := robotstag.Preferences(p, policy.Query{Path: path}); rights.ContentUsage.Text(got.Verdicts(), "") != want {
+			t.Errorf("%s: got %q, want %q", path, got.Verdicts(), want)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestPreferencesAreSwitchedOff(t *testing.T) {
 	rules := []policy.Rule{{Statements: []policy.Statement{say(false, policy.TrainAI, "/")}, For: []policy.Audience{everyone}}}
 	p := policy.Compile(&policy.Spec{Rules: rules, Publish: policy.Publish{ContentSignal: policy.On}})
 	got, _ := robotstag.Preferences(p, policy.Query{Path: "/"})
-	v, _ := robotstag.Build(nil, robotstag.Usage{Verdicts: got, Publish: &p.Spec().Publish}, june)
+	v, _ := robotstag.Build(nil, robotstag.Usage{Verdicts: got.Verdicts(), Publish: &p.Spec().Publish}, june)
 	if v.Preferences[0] != nil || !slices.Equal(v.Preferences[1], []string{"ai-train=no"}) {
 		t.Errorf("got %q", v.Preferences)
 	}

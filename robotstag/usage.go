@@ -22,12 +22,6 @@ type Usage struct {
 	Publish *policy.Publish // nil if no vocabulary is published
 }
 
-// Combine adds preferences to u.
-func (u Usage) Combine(v rights.Verdicts) Usage {
-	u.Verdicts = u.Verdicts.Combine(v)
-	return u
-}
-
 // IsEmpty reports whether there are no preferences.
 func (u *Usage) IsEmpty() bool {
 	return !u.Stated() && (u.Publish == nil || !rights.StatesUse(u.Publish))

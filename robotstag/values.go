@@ -52,7 +52,6 @@ type Values struct {
 	XRobotsTag  []string                           // the line for everyone first; if there are many audiences, some share a line
 	Preferences [len(rights.Vocabularies)][]string // one line for each vocabulary
 	Lift        robotsrule.Lift                    // restrictions to remove from the upstream's fields
-	Until       time.Time                          // when the first unavailable_after in the values passes, or zero
 
 	star    robotsrule.Set
 	members []Member // sorted by token, in lowercase; without Everyone
@@ -70,11 +69,6 @@ func Build(members []Member, usage Usage, now time.Time) (*Values, []Problem) {
 		if !isScope(token) {
 			problems = addProblem(problems, BadToken, "", m.Token)
 			continue
-		}
-		if at, ok := m.Rules.UnavailableAfter(); ok {
-			if at = at.Add(time.Second); at.After(now) {
-				v.Until = earlier(v.Until, at)
-			}
 		}
 		byToken[token] = byToken[token].Union(m.Rules.Expired(now))
 	}

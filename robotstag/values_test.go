@@ -101,37 +101,24 @@ func TestBuild(t *testing.T) {
 			if !slices.Equal(kinds(problems), c.problems) {
 				t.Errorf("problems %v, want %v", problems, c.problems)
 			}
-			if !v.Until.IsZero() != strings.Contains(c.name, "all together") {
-				t.Errorf("Until = %v", v.Until)
-			}
 			tagRules(t, v.RobotsTag)
 		})
 	}
 }
 
-func TestUntil(t *testing.T) {
+// An unavailable_after that has passed is written as noindex.
+func TestExpired(t *testing.T) {
 	members := list("*", "nofollow, unavailable_after: 2026-12-31T23:59:59Z", "examplebot", "unavailable_after: 2026-12-01T10:00:00Z", "otherbot", "unavailable_after: 2026-11-01T00:00:00Z")
 	for _, c := range []struct {
-		now   time.Time
-		until string
-		x     []string
+		now time.Time
+		x   []string
 	}{
-		{testNow, "2026-12-01T10:00:01Z", []string{"nofollow, unavailable_after: 31 Dec 2026 23:59:59 GMT", "examplebot: unavailable_after: 1 Dec 2026 10:00:00 GMT", "otherbot: noindex"}},
-		{time.Date(2026, 12, 1, 10, 0, 1, 0, time.UTC), "2027-01-01T00:00:00Z", []string{"nofollow, unavailable_after: 31 Dec 2026 23:59:59 GMT", "examplebot: noindex", "otherbot: noindex"}},
-		{time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), "0001-01-01T00:00:00Z", []string{"noindex, nofollow"}},
+		{testNow, []string{"nofollow, unavailable_after: 31 Dec 2026 23:59:59 GMT", "examplebot: unavailable_after: 1 Dec 2026 10:00:00 GMT", "otherbot: noindex"}},
+		{time.Date(2026, 12, 1, 10, 0, 1, 0, time.UTC), []string{"nofollow, unavailable_after: 31 Dec 2026 23:59:59 GMT", "examplebot: noindex", "otherbot: noindex"}},
+		{time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), []string{"noindex, nofollow"}},
 	} {
-		v, _ := Build(members, Usage{}, c.now)
-		if got := v.Until.UTC().Format(time.RFC3339); got != c.until || !slices.Equal(v.XRobotsTag, c.x) {
-			t.Errorf("at %v: until %s, %q\nwant %s, %q", c.now, got, v.XRobotsTag, c.until, c.x)
-		}
-		if !v.Until.IsZero() {
-			before, _ := Build(members, Usage{}, v.Until.Add(-time.Nanosecond))
-			if !slices.Equal(before.XRobotsTag, v.XRobotsTag) {
-				t.Errorf("the values change before Until: %q", before.XRobotsTag)
-			}
-			if after, _ := Build(members, Usage{}, v.Until); slices.Equal(after.XRobotsTag, v.XRobotsTag) {
-				t.Errorf("the values do not change at Until")
-			}
+		if v, _ := Build(members, Usage{}, c.now); !slices.Equal(v.XRobotsTag, c.x) {
+			t.Errorf("at %v: %q\nwant %q", c.now, v.XRobotsTag, c.x)
 		}
 	}
 }

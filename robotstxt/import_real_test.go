@@ -71,7 +71,12 @@ func TestImportSaysTheSame(t *testing.T) {
 	}
 }
 
-func newNames(testing.TB) *policyfile.Names { return policyfile.NewNames() }
+// catalogNames has the crawlers of the built-in catalog.
+type catalogNames struct{}
+
+func (catalogNames) Crawlers() []policy.Crawler { return policyfile.CatalogCrawlers() }
+
+func newNames(testing.TB) catalogNames { return catalogNames{} }
 
 // imported is a robots.txt together with the policy from its import.
 type imported struct {
@@ -85,7 +90,7 @@ type imported struct {
 	strange  bool // true if a path of the file has another spelling in the policy
 }
 
-func checkImport(t *testing.T, names *policyfile.Names, data []byte, paths int) map[string]int {
+func checkImport(t *testing.T, names catalogNames, data []byte, paths int) map[string]int {
 	t.Helper()
 	im, err := robotstxt.Import(data, names.Crawlers())
 	if err != nil {

@@ -100,7 +100,7 @@ func generated(r *rand.Rand) string {
 	return b.String()
 }
 
-func newSpelled(t *testing.T, names *policyfile.Names, name, body string) *spelled {
+func newSpelled(t *testing.T, names catalogNames, name, body string) *spelled {
 	t.Helper()
 	im, err := robotstxt.Import([]byte(body), names.Crawlers())
 	if err != nil {

@@ -3,8 +3,8 @@
 package site
 
 import (
+	"cmp"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -60,7 +60,7 @@ func (s *Site) controlState(x crawlers.Control, u policy.Usage, in ControlScope,
 	state = ControlState{Usage: u.String(), Operator: x.Operator}
 	costs := map[string]bool{}
 	asked := policy.Query{Crawler: s.Policy.Crawler(x.Crawlers[0]), Identity: policy.Verified, Usage: u, Host: in.Host, Path: in.Path, Now: now}
-	for q, where := range s.controlQueries(x, asked) {
+	s.controlQueries(x, asked, func(q policy.Query, where string) {
 		wanted = true
 		if s.controlSent(x, q) && !slices.Contains(state.Where, where) {
 			state.Where = append(state.Where, where)
@@ -70,7 +70,7 @@ func (s *Site) controlState(x crawlers.Control, u policy.Usage, in ControlScope,
 				costs[taken] = true
 			}
 		}
-	}
+	})
 	var more []string
 	for _, taken := range x.Takes {
 		if costs[taken] {
@@ -102,50 +102,44 @@ func (s *Site) controlState(x crawlers.Control, u policy.Usage, in ControlScope,
 // maxControlHosts limits how many hosts of a rule have their controls shown.
 const maxControlHosts = 100
 
-// controlQueries yields the queries for which a rule makes the control x necessary. Each query comes with a text that
-// describes its path and host. If q has a path, only q itself can be yielded. Otherwise, controlQueries yields a query
+// controlQueries visits the queries for which a rule makes the control x necessary. Each query comes with a text that
+// describes its path and host. If q has a path, only q itself can be visited. Otherwise, controlQueries visits a query
 // for an example of each pattern, on the host of q or on each host of the rule.
-func (s *Site) controlQueries(x crawlers.Control, q policy.Query) iter.Seq2[policy.Query, string] {
-	return func(yield func(policy.Query, string) bool) {
-		if q.Path != "" {
-			if s.controlWanted(x, q) != nil {
-				yield(q, q.Path)
-			}
-			return
+func (s *Site) controlQueries(x crawlers.Control, q policy.Query, visit func(q policy.Query, where string)) {
+	if q.Path != "" {
+		if s.controlWanted(x, q) != nil {
+			visit(q, q.Path)
 		}
-		for i := range s.File.Spec.Rules {
-			r := &s.File.Spec.Rules[i]
-			for q, where := range ruleQueries(r, x, q) {
-				if by := s.controlWanted(x, q); by != nil && (by == r || s.decides(r, x, q)) && !yield(q, where) {
-					return
-				}
+		return
+	}
+	for i := range s.File.Spec.Rules {
+		r := &s.File.Spec.Rules[i]
+		ruleQueries(r, x, q, func(q policy.Query, where string) {
+			if by := s.controlWanted(x, q); by != nil && (by == r || s.decides(r, x, q)) {
+				visit(q, where)
 			}
-		}
+		})
 	}
 }
 
-// ruleQueries yields a query for each pattern and host of a rule that disallows the query's usage, or another usage
+// ruleQueries visits a query for each pattern and host of a rule that disallows the query's usage, or another usage
 // that the control takes away. The text names the pattern and the host.
-func ruleQueries(r *policy.Rule, x crawlers.Control, q policy.Query) iter.Seq2[policy.Query, string] {
+func ruleQueries(r *policy.Rule, x crawlers.Control, q policy.Query, visit func(q policy.Query, where string)) {
 	hosts := r.Hosts[:min(len(r.Hosts), maxControlHosts)]
 	if len(hosts) == 0 || q.Host != "" {
 		hosts = []policy.Host{""}
 	}
-	return func(yield func(policy.Query, string) bool) {
-		for i := range r.Statements {
-			s := &r.Statements[i]
-			if s.Allow || !s.Usage.Covers(q.Usage) && !slices.Contains(x.Takes, s.Usage.String()) {
-				continue
+	for i := range r.Statements {
+		s := &r.Statements[i]
+		if s.Allow || !s.Usage.Covers(q.Usage) && !slices.Contains(x.Takes, s.Usage.String()) {
+			continue
+		}
+		for _, host := range hosts {
+			where := s.Pattern.String()
+			if q.Path = s.Pattern.Example(); host != "" {
+				q.Host, where = host.Example(), where+" on "+string(host)
 			}
-			for _, host := range hosts {
-				where := s.Pattern.String()
-				if q.Path = s.Pattern.Example(); host != "" {
-					q.Host, where = host.Example(), where+" on "+string(host)
-				}
-				if !yield(q, where) {
-					return
-				}
-			}
+			visit(q, where)
 		}
 	}
 }
@@ -195,14 +189,8 @@ func ControlsText(all []ControlState) string {
 	b.WriteString("the controls that operators offer for opting out of AI, and which of them Caddy sends:\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  USAGE\tOPERATOR\tSENT\tWHERE\tALSO PREVENTS\tWHAT YOU CAN DO")
-	or := func(text, none string) string {
-		if text == "" {
-			return none
-		}
-		return text
-	}
 	for _, x := range all {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\n", x.Usage, x.Operator, or(x.Sent, "nothing"), or(english.Some(x.Where, patterns), "-"), or(x.Costs, "-"), or(x.ByHand, "-"))
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\n", x.Usage, x.Operator, cmp.Or(x.Sent, "nothing"), cmp.Or(english.Some(x.Where, patterns), "-"), cmp.Or(x.Costs, "-"), cmp.Or(x.ByHand, "-"))
 	}
 	w.Flush()
 	return b.String()

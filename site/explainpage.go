@@ -33,10 +33,10 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 		if !s.preferencesPublished() {
 			break
 		}
-		prefs, _ := robotstag.PreferenceSources(p.Policy, everyone)
-		for _, pref := range prefs {
-			if !p.AnyCase || pref.Decision.Verdict == policy.Disallowed {
-				c.add(s.reason(pref.Decision))
+		prefs, _ := robotstag.Preferences(p.Policy, everyone)
+		for _, d := range prefs {
+			if d.Verdict == policy.Disallowed || d.Verdict == policy.Allowed && !p.AnyCase {
+				c.add(s.reason(d))
 			}
 		}
 	}

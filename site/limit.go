@@ -69,15 +69,14 @@ func (s *Site) LimitTexts(now time.Time) (all []string) {
 		r := &s.File.Spec.Rules[i]
 		for _, l := range s.LimitsOf(r) {
 			suffix, enforced := dryRun[l.Mode]
-			switch {
-			case !enforced:
-			default:
-				who := s.limitedBy(r, l.Delay, now, &queries)
-				if queries > maxLimitQueries {
-					left++
-				} else if who != "" {
-					all = append(all, fmt.Sprintf("%s to %s%s", who, l, suffix))
-				}
+			if !enforced {
+				continue
+			}
+			who := s.limitedBy(r, l.Delay, now, &queries)
+			if queries > maxLimitQueries {
+				left++
+			} else if who != "" {
+				all = append(all, fmt.Sprintf("%s to %s%s", who, l, suffix))
 			}
 		}
 	}

@@ -37,15 +37,11 @@ const maxMatching = 1 << 20
 // pages is a cache of the Page of each path. The content of a Page only depends on the patterns that match the path, so
 // these patterns are the key of the cache.
 type pages struct {
-	effect.Projection
+	*effect.Engine
 	registers *registers
 	tokens    map[string]struct{} // tokens of crawlers that read meta tags; see known
 
 	plain *Page // the page of every path if there is no pattern
-
-	// index holds the number of each pattern whose statements headers or meta tags can show. foldedIndex does the same
-	// for comparisons with paths in lower case.
-	index, foldedIndex *pathpattern.Index[uint32]
 
 	mu    sync.RWMutex
 	cache map[string]*Page
@@ -72,8 +68,8 @@ func clock(now time.Time) time.Time {
 	return now
 }
 
-func newPages(p effect.Projection, tokens map[string]struct{}, registers *registers) *pages {
-	ps := &pages{Projection: p, registers: registers, tokens: tokens, cache: map[string]*Page{}, plain: &nothing, index: indexOf(p.Exact)}
+func newPages(e *effect.Engine, tokens map[string]struct{}, registers *registers) *pages {
+	ps := &pages{Engine: e, registers: registers, tokens: tokens, cache: map[string]*Page{}, plain: &nothing}
 	if all := registers.declared(effect.PolicyTarget{}); all != nil {
 		ps.plain = &Page{Declared: all}
 	}
@@ -82,28 +78,13 @@ func newPages(p effect.Projection, tokens map[string]struct{}, registers *regist
 		plain.Values, _ = robotstag.Build(nil, usage, time.Time{})
 		ps.plain = &plain
 	}
-	ps.foldedIndex = ps.index
-	if p.Folded != p.Exact {
-		ps.foldedIndex = indexOf(p.Folded)
-	}
 	return ps
-}
-
-// indexOf numbers the patterns whose statements headers or meta tags can show.
-func indexOf(p *policy.Policy) *pathpattern.Index[uint32] {
-	var entries []pathpattern.Entry[uint32]
-	for _, r := range p.Spec().Rules {
-		for pattern := range r.PagePatterns {
-			entries = append(entries, pathpattern.Entry[uint32]{Pattern: pattern, Value: uint32(len(entries))})
-		}
-	}
-	return pathpattern.NewIndex(entries, func(a, _ uint32) uint32 { return a })
 }
 
 // page returns the page of a target at the time now. The zero time means the current time. The page is for everyone or,
 // if tailored is true, for one crawler.
 func (ps *pages) page(tailored bool, crawler policy.CrawlerID, sent *Target, now time.Time) *Page {
-	if ps.index.Len() == 0 {
+	if ps.PageIndex(false).Len() == 0 {
 		return ps.plain
 	}
 	t := ps.Read(sent)
@@ -137,17 +118,20 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, sent *Target, now
 }
 
 // appendTarget appends the part of a key that distinguishes the page of a target from other pages of the host. The part
-// has at least one byte. If the page does not depend on letter case, appendTarget also removes the paths from t.More
-// that do not change the page. If comparing would take too much work, it sets t.Long.
+// has a section for each reading of the path, and at least one byte. If comparing would take too much work,
+// appendTarget sets t.Long.
 func (ps *pages) appendTarget(key []byte, t *effect.PolicyTarget) []byte {
 	begin := len(key)
 	work := pathpattern.Work(maxMatching)
-	key = appendMatches(key, ps.index, t.Normal, &work)
-	more := t.More
-	key, t.More = ps.appendMore(key, begin, more, &work)
-	if t.Folds {
-		if key, t.Folds = ps.appendFolded(key, begin, t.Folded, more, &work); t.Folds {
-			t.More = more
+	key = appendMatches(key, ps.PageIndex(false), t.Normal, &work)
+	if t.More != nil || t.Folds {
+		paths := *t
+		paths.Other = "" // the patterns that match do not depend on the host
+		for p, q := range ps.Queries(paths, policy.Query{}) {
+			end := len(key)
+			if key = appendMatches(key, ps.PageIndex(p.AnyCase), q.Path, &work); hasSection(key[begin:end], key[end:]) {
+				key = key[:end]
+			}
 		}
 	}
 	t.Long = work < 0
@@ -161,44 +145,6 @@ func appendMatches(key []byte, index *pathpattern.Index[uint32], path string, wo
 		key = binary.AppendUvarint(key, uint64(id)+1)
 	})
 	return append(key, 0)
-}
-
-// appendFolded appends a section for each reading of a target in lower case. If the policies ps.Exact and ps.Folded are
-// the same, it leaves out sections that the key already has at begin or later. It reports whether it appended any
-// section.
-func (ps *pages) appendFolded(key []byte, begin int, folded string, more []string, work *pathpattern.Work) (_ []byte, adds bool) {
-	exact := len(key)
-	key = append(key, 0x80, 0) // not the end of a section, because the last byte of a longer number is not 0
-	for i := -1; i < len(more); i++ {
-		if i >= 0 {
-			folded = pathpattern.Fold(more[i])
-		}
-		end := len(key)
-		key = appendMatches(key, ps.foldedIndex, folded, work)
-		if ps.Exact == ps.Folded && hasSection(key[begin:exact], key[end:]) {
-			key = key[:end]
-			continue
-		}
-		adds = true
-	}
-	if !adds {
-		key = key[:exact]
-	}
-	return key, adds
-}
-
-// appendMore appends a section for each further reading of a target. It leaves out sections that the key already has at
-// begin or later. rest are the readings whose sections were appended.
-func (ps *pages) appendMore(key []byte, begin int, more []string, work *pathpattern.Work) (_ []byte, rest []string) {
-	for _, path := range more {
-		end := len(key)
-		if key = appendMatches(key, ps.index, path, work); hasSection(key[begin:end], key[end:]) {
-			key = key[:end]
-			continue
-		}
-		rest = append(rest, path)
-	}
-	return key, rest
 }
 
 // hasSection reports whether key contains a section. All sections of key end in a zero byte.
@@ -267,13 +213,14 @@ func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Pa
 		}
 		lifted, end := robotstag.Lift(p.Policy, q)
 		lift &= lifted
-		until = earlier(until, end)
-		prefs, change := robotstag.Preferences(p.Policy, q)
+		until = robotstag.Earlier(until, end)
+		decisions, change := robotstag.Preferences(p.Policy, q)
+		prefs := decisions.Verdicts()
 		if p.AnyCase {
 			prefs = prefs.Restrictions()
 		}
-		usage = usage.Combine(prefs)
-		pg.until = earlier(pg.until, earlier(until, change))
+		usage.Verdicts = usage.Combine(prefs)
+		pg.until = robotstag.Earlier(pg.until, robotstag.Earlier(until, change))
 	}
 	if len(all) > 0 || !usage.IsEmpty() || lift != 0 {
 		// The problems are ignored, because they were handled before. Rules that cannot be written were reported when
@@ -298,18 +245,10 @@ func members(tailored bool, p *policy.Policy, q policy.Query) ([]robotstag.Membe
 	for _, id := range p.PageTokens(q.Crawler) {
 		q.Crawler = id
 		own, change := robotstag.Rules(p, q)
-		until = earlier(until, change)
+		until = robotstag.Earlier(until, change)
 		if own = own.Beyond(rules); !own.IsEmpty() {
 			all = append(all, robotstag.Member{Token: p.CrawlerInfo(id).Token, Rules: own})
 		}
 	}
 	return all, until
-}
-
-// earlier returns the earlier of two times. The zero time means never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }

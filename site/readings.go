@@ -25,23 +25,6 @@ type Reading struct {
 	Site *Site `json:"-"` // the policy of the version
 }
 
-// Token is a product token, prepared for lookups in Readings.
-type Token struct {
-	name, folded string
-	bit          uint64 // one of 64 bits, to quickly exclude crawlers without readings
-}
-
-// NewToken prepares a product token.
-func NewToken(name string) Token {
-	c := Token{name: name, folded: strings.ToLower(name)}
-	hash := uint64(0)
-	for i := range len(c.folded) {
-		hash = hash*31 + uint64(c.folded[i])
-	}
-	c.bit = 1 << (hash % 64)
-	return c
-}
-
 // maxHostname is the maximum length of a DNS name. A longer name is not a host, so it is not remembered.
 const maxHostname = 253
 
@@ -65,7 +48,6 @@ type readerOf struct {
 type Readings struct {
 	maxReaders, maxSites int
 
-	bits    atomic.Uint64 // the bits of all crawlers in the maps
 	mu      sync.RWMutex
 	recent  map[readerOf]Reading
 	earlier map[readerOf]Reading // the previous value of recent
@@ -75,9 +57,9 @@ type Readings struct {
 	elsewhere atomic.Pointer[map[readerOf]Reading]
 }
 
-// Add records that a crawler has fetched the robots.txt of a host.
-func (l *Readings) Add(c Token, host string, r Reading) {
-	who, ok := readerAt(c, host, r.Verified)
+// Add records that a crawler has fetched the robots.txt of a host. token is the crawler's token in lower case.
+func (l *Readings) Add(token, host string, r Reading) {
+	who, ok := readerAt(token, host, r.Verified)
 	if !ok {
 		return
 	}
@@ -85,7 +67,6 @@ func (l *Readings) Add(c Token, host string, r Reading) {
 	r.Crawler, r.Host = who.crawler, who.host
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.bits.Or(c.bit)
 	l.hold(r.Site)
 	if l.recent == nil || len(l.recent) >= l.maxReaders/2 {
 		l.earlier, l.recent = l.recent, map[readerOf]Reading{}
@@ -93,9 +74,9 @@ func (l *Readings) Add(c Token, host string, r Reading) {
 	l.recent[who] = r
 }
 
-func readerAt(c Token, host string, verified bool) (readerOf, bool) {
+func readerAt(token, host string, verified bool) (readerOf, bool) {
 	host = policy.NormalizeHost(host)
-	return readerOf{c.folded, host, verified}, len(host) <= maxHostname
+	return readerOf{token, host, verified}, len(host) <= maxHostname
 }
 
 // hold keeps a policy. If there are too many, it drops the oldest policy, and all readings of versions rendered from
@@ -116,12 +97,9 @@ func (l *Readings) hold(s *Site) {
 }
 
 // Last returns the last reading of a crawler and host, for verified or unverified clients. Its Site is nil if there is
-// none.
-func (l *Readings) Last(c Token, host string, verified bool) (last Reading) {
-	if l.bits.Load()&c.bit == 0 {
-		return last
-	}
-	who, ok := readerAt(c, host, verified)
+// none. token is the crawler's token in lower case.
+func (l *Readings) Last(token, host string, verified bool) (last Reading) {
+	who, ok := readerAt(token, host, verified)
 	if !ok {
 		return last
 	}
@@ -149,12 +127,12 @@ func (l *Readings) lastHere(who readerOf) Reading {
 // apply, and the query's purposes are ignored. It is not a violation if the path is only disallowed in another letter
 // case, because readers of robots.txt distinguish letter case. It is not a violation, either, if robots.txt leaves out
 // the crawler.
-func (r *Reading) Violation(c Token, s *Site, t *Target, q policy.Query) (policy.Decision, bool) {
+func (r *Reading) Violation(token string, s *Site, t *Target, q policy.Query) (policy.Decision, bool) {
 	if r.Site == nil || q.Identity == policy.Impostor {
 		return policy.Decision{}, false
 	}
 	if r.Site != s {
-		q.Crawler = r.Site.Policy.Crawler(c.name)
+		q.Crawler = r.Site.Policy.Crawler(token)
 	}
 	if q.Crawler == 0 {
 		return policy.Decision{}, false
@@ -196,13 +174,11 @@ func (l *Readings) SetElsewhere(all []Reading, sites map[string]*Site) {
 	}
 	elsewhere := map[readerOf]Reading{}
 	for _, r := range all {
-		c := NewToken(r.Crawler)
-		who, ok := readerAt(c, r.Host, r.Verified)
+		who, ok := readerAt(strings.ToLower(r.Crawler), r.Host, r.Verified)
 		before, known := elsewhere[who]
 		if r.Site = sites[r.Policy]; !ok || r.Site == nil || known && before.At >= r.At || !known && len(elsewhere) >= l.maxReaders {
 			continue
 		}
-		l.bits.Or(c.bit)
 		elsewhere[who] = r
 	}
 	l.elsewhere.Store(&elsewhere)

@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-var bot = NewToken("ExampleBot")
+const bot = "examplebot"
 
 func loaded(t *testing.T, text string) *Site {
 	t.Helper()
@@ -35,7 +35,7 @@ func newReadings(readers, sites int) *Readings {
 }
 
 // violates reports whether a request is a violation of the robots.txt that the crawler has fetched.
-func violates(l *Readings, c Token, s *Site, q policy.Query) (Reading, bool) {
+func violates(l *Readings, c string, s *Site, q policy.Query) (Reading, bool) {
 	r, t := l.Last(c, q.Host, q.Identity == policy.Verified), NewTarget(q.Host, q.Path)
 	_, found := r.Violation(c, s, &t, q)
 	return r, found
@@ -84,7 +84,7 @@ func TestFetchesElsewhere(t *testing.T) {
 	t.Parallel()
 	old, now := disallowing(t, "/old/", ""), disallowing(t, "/new/", "")
 	l := &NewMemory(false).Readings
-	crawler := bot.folded
+	crawler := bot
 	at := time.Now().Truncate(time.Second)
 	read := func(policy string, after time.Duration) Reading {
 		return Reading{Crawler: crawler, Host: "example.com", Version: policy, Policy: policy, At: at.Add(after).Unix()}
@@ -143,7 +143,7 @@ func TestNoViolationOfAFileThatNamesOthers(t *testing.T) {
 		{"AgencyAnalyticsBot", "/admin/", true},
 		{"AhrefsBot", "/", true},
 	} {
-		l, crawler := newReadings(4, 4), NewToken(c.token)
+		l, crawler := newReadings(4, 4), strings.ToLower(c.token)
 		l.Add(crawler, "example.com", Reading{Site: s, At: time.Now().Unix()})
 		q := policy.Query{Crawler: s.Policy.Crawler(c.token), Host: "example.com", Path: c.path, Now: time.Now()}
 		if _, got := violates(l, crawler, s, q); got != c.want {
@@ -203,6 +203,6 @@ func TestReadingsOfAnotherIdentity(t *testing.T) {
 	}
 	check(policy.Verified, "1")
 	check(policy.Unknown, "2")
-	l.SetElsewhere([]Reading{{Crawler: bot.folded, Host: "example.com", Version: "2", Policy: "new", At: 9}}, map[string]*Site{"new": now})
+	l.SetElsewhere([]Reading{{Crawler: bot, Host: "example.com", Version: "2", Policy: "new", At: 9}}, map[string]*Site{"new": now})
 	check(policy.Verified, "1")
 }

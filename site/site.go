@@ -65,7 +65,7 @@ func New(f *policyfile.File) (*Site, policyfile.Diagnostics) {
 func newSite(f *policyfile.File) *Site {
 	s := &Site{File: f, Engine: f.Effect, known: knownOf(f)}
 	s.registers = &registers{Projection: s.Projection, byHost: map[int]map[*channels.Channel]*rights.Document{}}
-	s.pages = newPages(s.Projection, s.known.tokens, s.registers)
+	s.pages = newPages(s.Engine, s.known.tokens, s.registers)
 	s.purposes = purposes(f.Policy)
 	s.purposeRecognizer = crawlers.NewRecognizer(patterns(s.purposes))
 	return s

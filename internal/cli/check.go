@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -181,7 +180,7 @@ func (c *checkReport) add(name string, s *site.Site, ds policyfile.Diagnostics) 
 // crawlers that may crawl, and the content that search engines may show. The summary has at most 15 lines, unless long
 // is true.
 func (c *checkReport) write(out io.Writer, name string, s *site.Site, ds policyfile.Diagnostics, long bool) error {
-	if err := errors.Join(ds.Write(out, colored(out)), ds.WriteLinks(out)); err != nil {
+	if _, err := io.WriteString(out, ds.Colored(colored(out))+ds.Links()); err != nil {
 		return err
 	}
 	counts := fmt.Sprintf("%s, %s and %s", english.Count(ds.Count(policy.Error), "error"), english.Count(ds.Count(policy.Warning), "warning"), english.Count(ds.Count(policy.Hint), "hint"))

@@ -167,7 +167,7 @@ func loadValid(cmd *cobra.Command, name string, below *robotstxt.File) (*site.Si
 // errors among them.
 func report(cmd *cobra.Command, ds policyfile.Diagnostics) error {
 	out := cmd.ErrOrStderr()
-	if err := errors.Join(ds.Write(out, colored(out)), ds.WriteLinks(out)); err != nil {
+	if _, err := io.WriteString(out, ds.Colored(colored(out))+ds.Links()); err != nil {
 		return err
 	}
 	if ds.HasErrors() {

@@ -161,7 +161,7 @@ func explainRobots(raw *policyinput.Raw, agent string, u *url.URL) (*robotsAnswe
 		return nil, failure{fmt.Errorf("%s: %w", raw.Name, err)}
 	}
 	e := &robotsAnswer{File: raw.Name, URL: u.String(), Agent: agent}
-	c := policyfile.NewNames().Recognize(agent, f.Names())
+	c := policyfile.Recognize(agent, f.Names())
 	who := f.Agent(c)
 	if g := f.Obeyed(c); g != nil {
 		e.Group = g.Name

@@ -21,7 +21,6 @@ type Input struct {
 	Catalog     *crawlers.Catalog // the catalog, with the crawlers of the policy file
 	Sources     []Source          // places within each rule, by index in Spec.Rules
 	Enforcement policy.Pos
-	UsagePos    func(local string) policy.Pos // returns where a usage with qualifiers is defined, or the zero Pos
 	Now         time.Time
 }
 
@@ -230,10 +229,9 @@ func (l *linter) find(p pathpattern.Pattern, usage policy.Usage, allow bool, loo
 
 // pos returns the place of a statement's qualifiers, which are either in the rule or in the definition of the usage.
 func (l *linter) pos(s *policy.Statement) policy.Pos {
-	if s.Local != "" {
-		if at := l.UsagePos(s.Local); at.Line > 0 {
-			return at
-		}
+	usages := l.Policy.Spec().Usages
+	if i := slices.IndexFunc(usages, func(u policy.LocalUsage) bool { return u.Name == s.Local }); i >= 0 {
+		return usages[i].Pos
 	}
 	return s.Pos
 }

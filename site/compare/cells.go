@@ -118,16 +118,11 @@ type statement struct {
 	only bool   // the other policy does not have this statement
 }
 
+// newSide returns the statements for a class. The query has at most one purpose. Its crawler is ignored.
 func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
+	purpose := strings.Join(q.Purposes, "")
+	q.Crawler = c.Query(q.Host, q.Usage, purpose).Crawler
 	s := &side{p: p, q: q}
-	s.q.Crawler = 0
-	if len(c.Crawlers) > 0 {
-		s.q.Crawler = c.Crawlers[0]
-	}
-	purpose := ""
-	if len(q.Purposes) > 0 {
-		purpose = q.Purposes[0]
-	}
 	usages := []policy.Usage{q.Usage}
 	if q.Usage != policy.Crawl {
 		usages = append(usages, policy.Other)

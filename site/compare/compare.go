@@ -99,8 +99,8 @@ type subject struct {
 func nameOf(h policy.Host) string { return cmp.Or(h.Example(), "host.invalid") }
 
 func (c *comparison) subjects(host string) []subject {
-	old, oldOf := ClassesOf(c.old, host)
-	now, nowOf := ClassesOf(c.now, host)
+	old, oldOf := c.old.ClassIndex(host)
+	now, nowOf := c.now.ClassIndex(host)
 	all := []subject{{rest: true, old: old[0], now: now[0]}}
 	at := map[[2]int]int{{0, 0}: 0}
 	for _, token := range c.tokens {
@@ -125,18 +125,6 @@ func (c *comparison) robotsOnly(token string) bool {
 		return c.now.CrawlerInfo(id).RobotsOnly
 	}
 	return c.old.CrawlerInfo(c.old.Crawler(token)).RobotsOnly
-}
-
-// ClassesOf returns the classes of a host, and the index of each crawler's class.
-func ClassesOf(p *policy.Policy, host string) ([]policy.Class, map[policy.CrawlerID]int) {
-	classes := p.Classes(host)
-	of := map[policy.CrawlerID]int{}
-	for i := range classes {
-		for _, id := range classes[i].Crawlers {
-			of[id] = i
-		}
-	}
-	return classes, of
 }
 
 // crawlersOf lists the crawlers of both policies, each once, and their categories. The newer policy's category is used

@@ -26,10 +26,8 @@ func (v values) alike(w values) bool { return v == w }
 // lines compares everything that a subject reads in addition to decisions: crawl-delays, rate limits, values of
 // channels, and rules of search engines.
 func (c *comparison) lines(s *subject, host string, id policy.Identity, purpose string) (all []record) {
-	q := policy.Query{Host: host, Identity: id, Now: c.at}
-	if purpose != "" {
-		q.Purposes = []string{purpose}
-	}
+	q := s.old.Query(host, policy.Crawl, purpose)
+	q.Identity, q.Now = id, c.at
 	// compare adds a record if the function "says" returns different values for the two policies. The value is "" if a
 	// policy has no such line.
 	compare := func(name string, patterns []pathpattern.Pattern, says func(*policy.Policy, policy.Query) string) {

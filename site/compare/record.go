@@ -130,15 +130,13 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 			return nil
 		}
 		o.paths = widest(slices.Clone(paths))
-		inside := index(o.paths)
+		inside := setOf(o.paths)
 		var first cell
 		for _, x := range cells {
 			if x.Pattern == o.paths[0] {
 				first = x
 			}
-			within := false
-			inside.Covering(x.Pattern, func(int) { within = true })
-			if !within {
+			if len(inside.Covering(x.Pattern)) == 0 {
 				continue
 			}
 			switch old, now := says(x.Value.old), says(x.Value.now); {
@@ -154,11 +152,8 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 			return nil
 		}
 		// Where an exception overlaps a narrower path, the cell for the overlap shows which of the two applies.
-		var outside solve.Set
 		all := slices.Concat(widest(slices.Clone(o.except)), widest(slices.Clone(o.already)))
-		for i, e := range all {
-			outside.Add(e, i)
-		}
+		outside := setOf(all)
 		inner.paths = slices.DeleteFunc(paths, func(p pathpattern.Pattern) bool {
 			return slices.Contains(o.paths, p) || !slices.ContainsFunc(outside.Overlapping(p), func(i int) bool {
 				if p.Covers(all[i]) {
@@ -189,10 +184,7 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 // would think that the exception also applies to the other path, although the overlap does change.
 func (c *comparison) apart(r *record) (parts []record) {
 	all := slices.Concat(r.except, r.already)
-	var set solve.Set
-	for i, e := range all {
-		set.Add(e, i)
-	}
+	set := setOf(all)
 	var covered, crossed []map[int]bool // the exceptions of each part, as indexes in all
 	meet := func(ids []int, of map[int]bool) bool {
 		return slices.ContainsFunc(ids, func(i int) bool { return of[i] })
@@ -258,13 +250,11 @@ func widest(all []pathpattern.Pattern) []pathpattern.Pattern {
 	slices.SortFunc(all, func(a, b pathpattern.Pattern) int {
 		return cmp.Or(len(a.String())-len(b.String()), strings.Compare(a.String(), b.String()))
 	})
-	x := index(all)
+	set := setOf(all)
 	var left []pathpattern.Pattern
 	for i, p := range all {
-		narrower := false
-		x.Covering(p, func(j int) {
-			// If two patterns cover each other, the first is kept.
-			narrower = narrower || j != i && all[j] != p && (j < i || !p.Covers(all[j]))
+		narrower := slices.ContainsFunc(set.Covering(p), func(j int) bool {
+			return all[j] != p && (j < i || !p.Covers(all[j])) // if two patterns cover each other, the first is kept
 		})
 		if !narrower && (len(left) == 0 || left[len(left)-1] != p) {
 			left = append(left, p)
@@ -273,10 +263,11 @@ func widest(all []pathpattern.Pattern) []pathpattern.Pattern {
 	return left
 }
 
-func index(list []pathpattern.Pattern) *pathpattern.Index[int] {
-	entries := make([]pathpattern.Entry[int], len(list))
+// setOf returns a set of patterns whose ids are their indexes.
+func setOf(list []pathpattern.Pattern) *solve.Set {
+	var set solve.Set
 	for i, p := range list {
-		entries[i] = pathpattern.Entry[int]{Pattern: p, Value: i}
+		set.Add(p, i)
 	}
-	return pathpattern.NewIndex(entries, func(a, _ int) int { return a })
+	return &set
 }

@@ -34,9 +34,7 @@ func (d *Diff) Words() []string {
 	if d.Losses != nil {
 		words = append(words, d.Losses.unproven()...)
 	}
-	switch {
-	case len(words) > 0:
-	default:
+	if len(words) == 0 {
 		nothing := d.NothingChanges()
 		words = append(words, strings.TrimSuffix(nothing.Text()+": "+nothing.Missing(), ": "))
 	}

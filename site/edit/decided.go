@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
-	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
 // Unmet lists chosen crawlers that the chosen decision does not apply to on a host. Usually another rule decides there.
@@ -70,12 +70,10 @@ const maxHosts = 500
 // hosts returns an example of each host that the choice applies to.
 func (e *editor) hosts(p *policy.Policy) []policy.Host {
 	all := []policy.Host{e.choice.Host}
-	for i := range p.Spec().Rules {
-		for _, h := range p.Spec().Rules[i].Hosts {
-			covered := e.choice.Host == "" || e.choice.Host.Wildcard() && e.choice.Host.Covers(h.Example())
-			if covered && !slices.Contains(all, h) && len(all) < maxHosts {
-				all = append(all, h)
-			}
+	for _, h := range robotsserve.Hosts(p) {
+		covered := e.choice.Host == "" || e.choice.Host.Wildcard() && e.choice.Host.Covers(h.Example())
+		if covered && !slices.Contains(all, h) && len(all) < maxHosts {
+			all = append(all, h)
 		}
 	}
 	return all
@@ -125,7 +123,7 @@ func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.Crawler
 // byClass groups the chosen crawlers by the rules that apply to them on a host. The first group also contains the
 // crawlers that only rules for everyone apply to.
 func (e *editor) byClass(p *policy.Policy, host string) [][]policy.CrawlerID {
-	classes, of := compare.ClassesOf(p, host)
+	classes, of := p.ClassIndex(host)
 	members := make([][]policy.CrawlerID, len(classes))
 	add := func(id policy.CrawlerID) {
 		if e.isMember(p, id) {

@@ -86,7 +86,7 @@ const maxNamed = 20
 
 // importFile imports a robots.txt with the built-in catalog.
 func importFile(data []byte) (*robotstxt.Imported, error) {
-	return robotstxt.Import(data, policyfile.NewNames().Crawlers())
+	return robotstxt.Import(data, policyfile.CatalogCrawlers())
 }
 
 // statement is a statement and the index of its rule.

@@ -46,7 +46,7 @@ func TestImportKeepsEveryName(t *testing.T) {
 // The commands import, explain, check and diff, and a merge, find the same name in a User-agent line.
 func TestOneReaderOfNames(t *testing.T) {
 	t.Parallel()
-	catalog := policy.Compile(&policy.Spec{Crawlers: policyfile.NewNames().Crawlers()})
+	catalog := policy.Compile(&policy.Spec{Crawlers: policyfile.CatalogCrawlers()})
 	for written, name := range map[string]string{
 		"Google Bot": "Google", "search": "search", "sistrix": "sistrix", "SISTRIX Crawler": "SISTRIX Crawler", "sistrix  crawler/1.2": "sistrix crawler",
 		"GPTBot2": "GPTBot2", "GPTBot/1.0": "GPTBot", "gptbot": "gptbot", "AI2Bot": "AI2Bot", "ai": "ai", "archive.org_bot": "archive.org_bot", "archive": "archive",
@@ -84,7 +84,7 @@ func TestOneReaderOfNames(t *testing.T) {
 				"import":  c.File.Policy.Decide(policy.Query{Crawler: c.File.Policy.Crawler(name), Path: path}).Verdict != policy.Disallowed,
 				"merge":   below.Decide(policy.Query{Crawler: below.Crawler(name), Path: path}).Verdict != policy.Disallowed,
 				"printed": robotstxt.Parse(merged.Body).Agent(policy.Crawler{Token: name}).Allowed(path),
-				"explain": file.Agent(policyfile.NewNames().Recognize(name, file.Names())).Allowed(path),
+				"explain": file.Agent(policyfile.Recognize(name, file.Names())).Allowed(path),
 			} {
 				if allowed == own {
 					t.Errorf("%s: %q, read in %q, may crawl %s: %v", way, name, written, path, allowed)

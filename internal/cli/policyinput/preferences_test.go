@@ -56,7 +56,7 @@ func TestPreferencesOfTheGroupForAll(t *testing.T) {
 					t.Errorf("no note has %q: %+v", want, c1.Notes)
 				}
 			}
-			catalog := policy.Compile(&policy.Spec{Crawlers: policyfile.NewNames().Crawlers()})
+			catalog := policy.Compile(&policy.Spec{Crawlers: policyfile.CatalogCrawlers()})
 			merged, _, _ := robotsserve.Merge(catalog, "", robotstxt.Parse([]byte(c.file)), robotsserve.Options{})
 			old := &Input{Name: "robots.txt", Policy: catalog, Robots: []byte(c.file)}
 			differ := 0
