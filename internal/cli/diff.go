@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -116,7 +117,7 @@ func compareInputs(cmd *cobra.Command, names [2]string, merge string) (*differen
 	}
 	var inputs [2]*policyinput.Input
 	var sites [2]*site.Site
-	robots := 0
+	robots, notes := 0, 0
 	for i, name := range names {
 		in, err := policyinput.Read(cmd.Context(), name, cmd.InOrStdin())
 		if errors.Is(err, policyinput.ErrInvalid) {
@@ -130,6 +131,7 @@ func compareInputs(cmd *cobra.Command, names [2]string, merge string) (*differen
 		switch {
 		case in.Robots != nil:
 			robots++
+			notes += len(in.Notes)
 		case below != nil:
 			sites[i] = in.Site.Told(below)
 			in.Over(below)
@@ -142,6 +144,7 @@ func compareInputs(cmd *cobra.Command, names [2]string, merge string) (*differen
 	if robots > 0 {
 		d.Settings = statedSettings(d.Settings, inputs[0].Robots != nil, inputs[1].Robots != nil)
 		d.RobotsTxt = false // the independent parser compares the texts
+		d.noted = notes > 0 && !bytes.Equal(inputs[0].Robots, inputs[1].Robots)
 		d.Questions = policyinput.AskBoth(inputs[0], inputs[1], cmp.Or(hostOf(names[0]), hostOf(names[1])))
 	}
 	return d, nil
@@ -184,6 +187,8 @@ type difference struct {
 	// Questions is the result of a second comparison, which uses an independent parser of robots.txt. It is set if one of
 	// the two files is a robots.txt, because the first comparison then compares only a conversion of this file.
 	Questions *policyinput.Questions `json:"questions,omitempty"`
+
+	noted bool // notes tell which lines of a robots.txt no policy can express, or how they were read
 }
 
 // inRobots lists the settings that a robots.txt can state.
@@ -254,11 +259,11 @@ func (d *difference) WriteText(w io.Writer) error {
 		return d.Diff.WriteText(w)
 	case d.contradicted():
 		kinds := english.List(d.kinds(), "and")
-		conclusion = strings.ToUpper(kinds[:1]) + kinds[1:] + " change. Only a second, independent parser of robots.txt finds this, because it reads the files themselves, not a conversion to a policy."
+		conclusion = strings.ToUpper(kinds[:1]) + kinds[1:] + " change. The comparison of the policies does not find this, but a second, independent parser of robots.txt does, because it reads the files themselves, not a conversion to a policy."
 	case len(d.Changes) == 0 && !q.Complete:
 		conclusion = "The comparison of the policies finds no changed decisions. But the files are too large to compare completely with a second, independent parser of robots.txt."
-	case q.Differ > 0 && q.Same().Holds() && d.NothingChanges().Holds():
-		_, err := fmt.Fprintf(w, "All decisions and settings remain the same, but robots.txt lists other spellings of paths.\nChecked with an independent parser of robots.txt: %s.\n", q.Sentence())
+	case d.NothingChanges().Holds() && (d.noted || q.Differ > 0) && q.Same().Holds():
+		_, err := fmt.Fprintf(w, "%s.\nChecked with an independent parser of robots.txt: %s.\n", d.same(), q.Sentence())
 		return err
 	default:
 		if err := d.Diff.WriteText(w); err != nil {
@@ -282,6 +287,18 @@ func (d *difference) WriteText(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// same returns a sentence for files that both comparisons find equal, with its exceptions.
+func (d *difference) same() string {
+	text := "nothing changes"
+	if d.Questions.Differ > 0 {
+		text = "all decisions and settings remain the same, but robots.txt lists other spellings of paths"
+	}
+	if d.noted {
+		return "Apart from what the notes say, " + text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // hostOf returns the host of a URL, or "" for files.

@@ -58,9 +58,9 @@ func importCommand() *cobra.Command {
 		}))
 	cmd.Long = `
 Reads a robots.txt in the same way as Google's crawlers, and prints a policy file that has
-the same meaning for every crawler. The policy keeps the comments, and has tests that
-check what search engines may crawl. The command reports each line that a policy cannot
-express. At the end, an independent parser compares this robots.txt with the robots.txt that
+the same meaning for every crawler, apart from what the command reports: lines that a
+policy cannot express, and crawlers for which something changes. The policy keeps the
+comments, and has tests that check what search engines may crawl. At the end, an independent parser compares this robots.txt with the robots.txt that
 the policy produces. For many pairs of a crawler and a path, it asks whether each file lets
 the crawler fetch the path. It also compares the preferences about AI and search in both
 files. The command prints how many answers differ, and the lines that cause this. It counts
@@ -76,7 +76,8 @@ The exit code is:
   0  success
   1  one of these is true:
      - Search engines may no longer crawl a path, or no longer show it in search results.
-       The first line on standard error names the path.
+       The first line on standard error names the path. This does not include paths that
+       only have a different spelling, such as /a%3Ab for /a:b.
      - The input is not a robots.txt, but a web page or a policy file, or its status is 404.
      - The input cannot be converted, or is too large to be compared with the robots.txt
        that the policy produces.
