@@ -49,27 +49,26 @@ func newEngine(p *policy.Policy, catalog *crawlers.Catalog, below *robotstxt.Fil
 		limits: hasLimits(spec.Rules), ends: endsOf(spec),
 	}
 	e.catches = catchesOf(p, catalog)
-	e.pages[0] = pageIndex(e.Exact, 0)
+	e.pages[0] = pageIndex(e.Exact)
 	if e.pages[1] = e.pages[0]; e.Folded != e.Exact {
-		e.pages[1] = pageIndex(e.Folded, 1)
+		e.pages[1] = pageIndex(e.Folded)
 	}
 	return e
 }
 
-// pageIndex numbers the page patterns in the rules of a policy, in steps of two. The first number is from.
-func pageIndex(p *policy.Policy, from uint32) *pathpattern.Index[uint32] {
+// pageIndex numbers the page patterns in the rules of a policy.
+func pageIndex(p *policy.Policy) *pathpattern.Index[uint32] {
 	var entries []pathpattern.Entry[uint32]
 	for _, r := range p.Spec().Rules {
 		for pattern := range r.PagePatterns {
-			entries = append(entries, pathpattern.Entry[uint32]{Pattern: pattern, Value: from + 2*uint32(len(entries))})
+			entries = append(entries, pathpattern.Entry[uint32]{Pattern: pattern, Value: uint32(len(entries))})
 		}
 	}
 	return pathpattern.NewIndex(entries, func(a, _ uint32) uint32 { return a })
 }
 
 // PageIndex returns an index of the patterns of pages for which headers and meta tags can have rules. It finds a number
-// for each pattern. If anyCase is true, the patterns are in lower case. Two patterns have the same number only if they
-// have the same text and belong to the same policy.
+// for each pattern. If anyCase is true, the patterns are in lower case.
 func (e *Engine) PageIndex(anyCase bool) *pathpattern.Index[uint32] {
 	if anyCase {
 		return e.pages[1]

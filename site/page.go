@@ -123,13 +123,13 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, sent *Target, now
 func (ps *pages) appendTarget(key []byte, t *effect.PolicyTarget) []byte {
 	begin := len(key)
 	work := pathpattern.Work(maxMatching)
-	key = appendMatches(key, ps.PageIndex(false), t.Normal, &work)
+	key = ps.appendMatches(key, false, t.Normal, &work)
 	if t.More != nil || t.Folds {
 		paths := *t
 		paths.Other = "" // the patterns that match do not depend on the host
 		for p, q := range ps.Queries(paths, policy.Query{}) {
 			end := len(key)
-			if key = appendMatches(key, ps.PageIndex(p.AnyCase), q.Path, &work); hasSection(key[begin:end], key[end:]) {
+			if key = ps.appendMatches(key, p.AnyCase, q.Path, &work); hasSection(key[begin:end], key[end:]) {
 				key = key[:end]
 			}
 		}
@@ -139,10 +139,15 @@ func (ps *pages) appendTarget(key []byte, t *effect.PolicyTarget) []byte {
 }
 
 // appendMatches appends a section to a key of the cache of pages: the numbers of the patterns that match a path, and a
-// zero byte.
-func appendMatches(key []byte, index *pathpattern.Index[uint32], path string, work *pathpattern.Work) []byte {
-	index.MatchesWithin(path, work, func(id uint32) {
-		key = binary.AppendUvarint(key, uint64(id)+1)
+// zero byte. The numbers are odd for exact paths, and even for paths in lower case, from which a page takes only
+// restrictions.
+func (ps *pages) appendMatches(key []byte, anyCase bool, path string, work *pathpattern.Work) []byte {
+	first := uint64(1)
+	if anyCase {
+		first = 2
+	}
+	ps.PageIndex(anyCase).MatchesWithin(path, work, func(id uint32) {
+		key = binary.AppendUvarint(key, first+2*uint64(id))
 	})
 	return append(key, 0)
 }
