@@ -72,7 +72,7 @@ type parser struct {
 	open   bool // the last field was a crawler field
 
 	defining bool // the parser is in its first pass, which reads the definitions
-	records  int  // the line of the first record that was read so far, or 0 if there is none
+	records  int  // the line of the first record so far, or 0 if there is none
 }
 
 func (p *parser) problem(format string, args ...any) {

@@ -158,7 +158,7 @@ func sumPairs(r *row, scenario string, pairs []pair) pairSummary {
 func sumSolos(r *row, scenario string, solos, bare []solo) soloSummary {
 	rate, p50 := func(s solo) float64 { return s.rate }, func(s solo) float64 { return s.p50 }
 	p99, one := func(s solo) float64 { return s.p99 }, func(s solo) float64 { return s.unloaded }
-	// over returns the ratio of the row's value, such as p99, to bare Caddy's, as the median of all rounds.
+	// over returns the ratio of the row's value, such as p99, to the value of bare Caddy. It is the median of all rounds.
 	over := func(value func(solo) float64) float64 {
 		var ratios []float64
 		for i := range min(len(solos), len(bare)) {

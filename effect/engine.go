@@ -67,8 +67,8 @@ func pageIndex(p *policy.Policy) *pathpattern.Index[uint32] {
 	return pathpattern.NewIndex(entries, func(a, _ uint32) uint32 { return a })
 }
 
-// PageIndex returns an index of the patterns of pages for which headers and meta tags can have rules. It finds a number
-// for each pattern. If anyCase is true, the patterns are in lower case.
+// PageIndex returns an index of the patterns of pages. Headers and meta tags can have rules only for such pages. It has
+// a number for each pattern. If anyCase is true, the patterns are in lower case.
 func (e *Engine) PageIndex(anyCase bool) *pathpattern.Index[uint32] {
 	if anyCase {
 		return e.pages[1]

@@ -101,7 +101,7 @@ func (s *signer) jwks() string {
 }
 
 // sign returns the header fields of a signed request to the host authority, as names and values. agent is the URL of
-// the signer's key directory. The other parameters are those of the signature.
+// the signer's key directory. The other parameters describe the signature.
 func (s *signer) sign(authority, agent string, created, expires time.Time, nonce string) []string {
 	id := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + s.x() + `"}`))
 	params := fmt.Sprintf(`("@authority" "signature-agent";key="sig1");created=%d;expires=%d;keyid="%s";alg="ed25519";nonce="%s";tag="web-bot-auth"`,

@@ -213,7 +213,7 @@ type expected struct {
 	set                   *Set
 }
 
-// marked returns the entity tag of a page that was changed in mode Merge. tag is the handler's own entity tag.
+// marked returns the entity tag of a page after a change in mode Merge. tag is the handler's own entity tag.
 func marked(set *Set, tag string) string {
 	ending := testSuffix + "-m" + set.mark
 	if tag[0] == '"' {

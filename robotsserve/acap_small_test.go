@@ -74,8 +74,8 @@ func allPaths(letters string, n int) []string {
 	return all
 }
 
-// notSo is the key under which counts has the number of false reports: problems that report the loss of a statement,
-// although the records agree with the policy on all paths of the statement.
+// notSo is the key of the number of false reports in counts. A false report says that a statement is lost, although the
+	// records agree with the policy on all of its paths.
 const notSo = "reported and not so"
 
 // fault describes why the records of a policy are wrong.

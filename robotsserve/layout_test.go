@@ -94,8 +94,8 @@ func checkLayout(t *testing.T, file []byte) {
 }
 
 // needsStars reports whether a line with the path long can need stars that the path short does not have. key is the key of
-// the line. They can be necessary if an Allow line competes with a Disallow line: the group has a line with the other
-// key, and its path has a length between the lengths of short and long. A single star after a final "$" is also
+// the line. They can be necessary if the group has a line with the other key, whose path has a length between the lengths
+// of short and long. A single star after a final "$" is also
 // necessary: it shows that the "$" does not mean the end of the path.
 func needsStars(group, key, short, long string) bool {
 	if long == short+"*" && strings.HasSuffix(short, "$") {

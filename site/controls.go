@@ -102,9 +102,9 @@ func (s *Site) controlState(x crawlers.Control, u policy.Usage, in ControlScope,
 // maxControlHosts limits how many hosts of a rule have their controls shown.
 const maxControlHosts = 100
 
-// controlQueries visits the queries for which a rule makes the control x necessary. Each query comes with a text that
-// describes its path and host. If q has a path, only q itself can be visited. Otherwise, controlQueries visits a query
-// for an example of each pattern, on the host of q or on each host of the rule.
+// controlQueries visits the queries that make the control x necessary because of a rule. Each query comes with a text
+// that describes its path and host. If q has a path, only q itself can be visited. Otherwise, controlQueries visits a
+// query for an example of each pattern, on the host of q or on each host of the rule.
 func (s *Site) controlQueries(x crawlers.Control, q policy.Query, visit func(q policy.Query, where string)) {
 	if q.Path != "" {
 		if s.controlWanted(x, q) != nil {

@@ -58,12 +58,13 @@ func importCommand() *cobra.Command {
 		}))
 	cmd.Long = `
 Reads a robots.txt in the same way as Google's crawlers, and prints a policy file that has
-the same meaning for every crawler, apart from what the command reports: lines that a
-policy cannot express, and crawlers for which something changes. The policy keeps the
-comments, and has tests that check what search engines may crawl. At the end, an independent parser compares this robots.txt with the robots.txt that
-the policy produces. For many pairs of a crawler and a path, it asks whether each file lets
-the crawler fetch the path. It also compares the preferences about AI and search in both
-files. The command prints how many answers differ, and the lines that cause this. It counts
+the same meaning for every crawler, apart from the exceptions that the command reports. The
+policy keeps the comments, and has tests that check what search engines may crawl.
+
+At the end, an independent parser compares this robots.txt with the robots.txt that the
+policy produces. For many pairs of a crawler and a path, it asks whether each file lets the
+crawler fetch the path. It also compares the preferences about AI and search in both files.
+The command prints how many answers differ, and the lines that cause this. It counts
 separately the answers that differ for one spelling of a path, such as /a%3Ab, but not for
 another spelling of it, such as /a:b.
 

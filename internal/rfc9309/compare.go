@@ -19,7 +19,7 @@ type Comparison struct {
 	Complete    bool         // false if some questions were not asked
 }
 
-// Difference groups the crawlers and paths for which two files answer in the same two different ways.
+// Difference groups crawlers and paths with the same two answers of two files.
 type Difference struct {
 	Crawlers []string
 	Sent     bool     // the paths are compared as they are sent, not in normal form
@@ -43,8 +43,8 @@ const Other = "crawler-that-no-file-names"
 // files: as written, decoded, encoded, with one more byte, and with one byte less. It adds paths that match both a
 // pattern with "*" and another pattern. It asks for each crawler that one of the files names, for crawlers that obey a
 // named crawler's group or ignore "*", and for an unknown crawler. If a pattern is not in normal form, Compare asks
-// about its paths twice: once in normal form, and once unchanged, as Google's parser compares them. It also asks for the
-// preferences in lines with Content-Usage and Content-Signal.
+// about its paths twice: once in normal form, and once unchanged, as Google's parser compares them. It also asks for
+// the preferences in lines with Content-Usage and Content-Signal.
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	c := &Comparison{Complete: true}
 	asked := questions(old, now)
@@ -92,7 +92,7 @@ type kind struct {
 	old, now Answer
 }
 
-// answers counts a question that was asked for some crawlers. If the answers of the two files, old and now, differ, it
+// answers counts a question about some crawlers. If the answers of the two files, old and now, differ, it
 // adds them to c.Differences. at holds the index of the Difference for each kind.
 func (c *Comparison) answers(q question, crawlers []string, old, now Answer, at map[kind]int) {
 	if q.usage == "" {

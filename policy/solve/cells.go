@@ -216,7 +216,7 @@ func (s *solver[V]) needed() (left []Cell[V]) {
 		wider[i] = all.Covering(s.cells[i].Pattern)
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(wider[b]), len(wider[a])) })
-	done := slices.Clone(s.gone) // cells that are dropped, or have lost no rival since their last check
+	done := slices.Clone(s.gone) // dropped cells, and cells that have lost no rival since their last check
 	for again := true; again; {
 		again = false
 		for _, i := range order {

@@ -84,8 +84,8 @@ func both(base, mine, theirs []string) ([]string, bool) {
 	return nil, false
 }
 
-// matches returns, for each line of a, the index of the line of b that is paired with it in a comparison, or -1 if the
-// line was changed or removed. ok is false if the texts are too long.
+// matches returns, for each line of a, the index of its counterpart in b, or -1 if the line changed or is missing in b.
+// ok is false if the texts are too long.
 func matches(a, b string) (at []int, ok bool) {
 	rows, ok := Rows(a, b)
 	for _, r := range rows {
