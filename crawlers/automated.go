@@ -258,7 +258,7 @@ func nameBeforeContact(ua string) string {
 	return name
 }
 
-// isPlatform reports whether the User-Agents of browsers contain this product.
+// isPlatform reports whether product, in any letter case, is part of the User-Agents of browsers.
 func isPlatform(product string) bool {
 	switch strings.ToLower(product) {
 	case "mozilla", "applewebkit", "chrome", "safari", "gecko", "firefox", "version", "mobile", "khtml", "opera", "edg", "presto":
