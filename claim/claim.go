@@ -215,7 +215,8 @@ func (c Claim) MarshalJSON() ([]byte, error) {
 	}{c.id, c.Outcome().String(), c.text, c.details, c.gaps, c.accepted})
 }
 
-// Sentence returns a sentence that describes the gap and how to close it. It is for people who cannot accept the gap.
+// Sentence returns a sentence that describes the gap and how to close it. It leaves out the name of the gap, because
+// users cannot accept the gap where the sentence is printed.
 func (g Gap) Sentence() string {
 	text := strings.TrimSuffix(g.What+"; "+g.Close, "; ")
 	return strings.ToUpper(text[:1]) + text[1:] + "."
