@@ -22,7 +22,7 @@ type Usage struct {
 	Publish *policy.Publish // nil if no vocabulary is published
 }
 
-// Combine adds preferences to u.
+// Combine returns a copy of u with the preferences of u and v combined. It does not change u.
 func (u Usage) Combine(v rights.Verdicts) Usage {
 	u.Verdicts = u.Verdicts.Combine(v)
 	return u
@@ -88,8 +88,8 @@ func (f preferenceField) read(lines []string) (upstreamUsage, []Problem) {
 		if err == nil && len(texts) == len(whole.Names()) {
 			return p
 		}
-		// This is necessary in two cases: the line is malformed, or a key occurs twice and the parsed Dictionary has
-		// only its last value.
+		// Reading each member of texts is necessary in two cases: the line is malformed, or a key occurs twice and the
+		// parsed Dictionary has only its last value.
 		least := unstated
 		if err != nil {
 			least = laxest + 1
@@ -209,7 +209,8 @@ func marshalMember(name string, m httpsfv.Member) (string, error) {
 	return httpsfv.Marshal(d)
 }
 
-// merge returns one line with both preferences. Unknown labels that do not fit in Limit are left out and reported.
+// merge returns one line with the preferences of up and of u. Unknown labels that do not fit in Limit are left out and
+// reported.
 func (up upstreamUsage) merge(u *Usage, problems []Problem) ([]string, []Problem) {
 	var members []string
 	size := -len(separator)
