@@ -17,7 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// said holds the rules and preferences that each channel of one response contains.
+// said holds the rules and preferences in one response. x has the rules of X-Robots-Tag, tag has the rules of
+// Robots-Tag, and meta has the rules of meta tags.
 type said struct {
 	x, tag, meta pageRules
 	usage        []fieldUsage // usage preferences in each header field
@@ -208,8 +209,8 @@ func (p pageRules) of(token string) rules {
 	return p[token]
 }
 
-// forCrawler returns the rules that a crawler with these names obeys. They are the rules for all crawlers and the rules
-// for these names.
+// forCrawler returns the rules that a crawler obeys if it answers to each of names. These are the rules for all
+// crawlers and the rules for each name.
 func (p pageRules) forCrawler(names []string) rules {
 	s := p[""]
 	for _, n := range names {
