@@ -65,7 +65,7 @@ type Status struct {
 	Warning  string    `json:"warning,omitempty"` // set if the catalog is old
 }
 
-// CurrentStatus returns the status.
+// CurrentStatus returns the status of the catalog that this server uses.
 func CurrentStatus() Status {
 	last.mu.Lock()
 	s := last.status
@@ -156,7 +156,7 @@ func (w *Watcher) Stop() {
 // reloadWait limits the time that a reload waits for the released catalog.
 const reloadWait = 5 * time.Second
 
-// Check looks for a newer catalog at once.
+// Check looks for a newer catalog at once: with `catalog auto` among the releases, and then in the storage.
 func Check(ctx context.Context) {
 	if w := started.Get(); w != nil {
 		if w.address != "" {

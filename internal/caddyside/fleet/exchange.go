@@ -63,7 +63,7 @@ func (x *exchange) close(f *Fleet) {
 	<-x.done
 	ctx, cancel := context.WithTimeout(context.Background(), lastWrite)
 	defer cancel()
-	_ = x.write(ctx, f) // if this fails, the server knows less about what crawlers have read after its next start
+	_ = x.write(ctx, f) // if this fails, this server reads an older message after its next start
 	x.state.Remove()
 }
 

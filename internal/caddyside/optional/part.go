@@ -47,7 +47,7 @@ type Funcs[T io.Closer] struct {
 	Configure func(T) error
 }
 
-// Opening is one attempt to open a part. The open part reports its errors to it.
+// Opening is one attempt to open a part. If the attempt succeeds, the open part reports its errors to the Opening.
 type Opening struct {
 	*State
 	broken chan error
