@@ -31,7 +31,8 @@ func (e entry) value(hold uint64) uint {
 	return uint(e>>16) + uint(hold>>n&(1<<(e&63-n)-1))
 }
 
-// The entries of the symbols of both alphabets, without the number of bits of the code.
+// The entries of the symbols in the alphabet of literals and lengths, and in the alphabet of distances. The number of
+// bits of the code is still missing in them.
 var (
 	litEntries = func() (t [288]entry) {
 		for i := range 256 {

@@ -106,8 +106,8 @@ func (d *inflater) symbol(hold uint64, left uint) (took uint, t token, ev event)
 	return took + n + x, match(length, int(distBase[sym])+int(hold>>n&(1<<x-1))), gotSome
 }
 
-// short returns the reason why no code was found although left bits are available. If they are enough for every code,
-// the stream is corrupt. Otherwise, more input is needed.
+// short returns the reason why no code was found although left bits are available. If left is enough for the longest
+// code, the stream is corrupt. Otherwise, more input is needed.
 func short(left uint) event {
 	if left < 15 {
 		return needMore
