@@ -200,7 +200,7 @@ func (a *auditor) policyHas(u *url.URL, as agent, name string) bool {
 // all crawlers.
 type pageRules map[string]rules
 
-// of returns the rules for a token. If p has no rules for the token, of adds an empty set to p.
+// of returns the rules for a token. If p has no rules for the token, the method adds an empty set to p.
 func (p pageRules) of(token string) rules {
 	token = strings.ToLower(strings.TrimSpace(token))
 	if p[token] == nil {

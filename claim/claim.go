@@ -88,7 +88,7 @@ func All() []Registered {
 type coveredValue interface{ covered() (Coverage, bool) }
 
 // Judge calls the judge of a claim with a subject and returns the Claim. accepted has the names of gaps that the user
-// accepts. Judge ignores these gaps. No other function makes a Claim.
+// accepts. Judge makes the Claim in spite of these gaps, and lists them in the Claim. No other function makes a Claim.
 func Judge[Subject any](id *ID[Subject], s Subject, accepted ...string) Claim {
 	f := id.judge(s)
 	c := Claim{id: id.name, text: f.Text, details: f.Details, outcome: Holds}

@@ -21,7 +21,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/refcount"
 )
 
-// These limits protect the server from policies whose address lists are too many or too long.
+// A policy may name at most maxPolicyLists address lists, each with at most maxPolicyPrefixes prefixes. An address list
+// of a catalog may have at most maxPrefixes prefixes.
 const (
 	maxPolicyLists    = 32
 	maxPolicyPrefixes = 20_000

@@ -25,7 +25,7 @@ type ListStatus struct {
 	URL       string    `json:"url"`
 	Entries   int       `json:"entries"`
 	Embedded  bool      `json:"embedded"`       // true for a list that is part of the program
-	Refreshed bool      `json:"refreshed"`      // true if the list is fetched
+	Refreshed bool      `json:"refreshed"`      // true if this server fetches the list regularly
 	AsOf      time.Time `json:"as_of,omitzero"` // absent if there is no list
 	Age       string    `json:"age,omitempty"`
 	Fresh     bool      `json:"fresh"` // true while the list is recent enough to detect impostors

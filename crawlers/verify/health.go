@@ -42,7 +42,7 @@ func (h *health) now() (at time.Time, period int, working bool) {
 	return time.Now(), h.period, !h.failing
 }
 
-// believes reports whether a negative answer may be used. at and period are the values that now returned when the
+// believes reports whether a negative answer may be used. at and period are the values that h.now returned when the
 // answer arrived. dropped is true if the answer must be discarded, because a probe has failed since then.
 func (h *health) believes(at time.Time, period int) (believed, dropped bool) {
 	h.mu.Lock()

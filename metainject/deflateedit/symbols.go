@@ -67,8 +67,8 @@ func (d *inflater) symbols(toks []token, limit int) (n int, ev event) {
 	return n, ev
 }
 
-// symbol reads one token or the end of the block from the lowest left bits of hold. took is the number of bits that it
-// read.
+// symbol reads one token or the end of the block from hold. Only the lowest bits of hold are valid, and left is their
+// number. took is the number of bits that it read.
 func (d *inflater) symbol(hold uint64, left uint) (took uint, t token, ev event) {
 	if e := d.lit.table[hold&tableMask]; e&isLength != 0 && left >= longest {
 		if f := d.dist.table[hold>>e.all()&tableMask]; f != 0 {

@@ -123,8 +123,9 @@ func (w *Watcher) Start() {
 	}
 }
 
-// repeat calls do after wait. After that, it calls do repeatedly, and waits before each call for the duration that
-// next returns. The durations vary at random, so that the servers of a fleet do not act at the same moment.
+// repeat calls the function do after the duration wait. After that, it calls do repeatedly, and waits before each call
+// for the duration that the function next returns. The durations vary at random, so that the servers of a fleet do not
+// act at the same moment.
 func repeat(ctx context.Context, wait time.Duration, next func() time.Duration, do func(context.Context)) {
 	for {
 		select {

@@ -82,7 +82,7 @@ func (p *Part[T]) Get() (v T, ok bool) {
 	return v, false
 }
 
-// With calls do with the part if it is open.
+// With passes the part to the function do if the part is open.
 func (p *Part[T]) With(do func(T)) {
 	if v, ok := p.Get(); ok {
 		do(v)
