@@ -131,8 +131,8 @@ func (s *Spellings) BeginningOf(other *Spellings) string {
 // normal form. Use the result only for Match and Covers.
 func Raw(text string) Pattern { return Pattern{text} }
 
-// Compared reports whether two patterns that overlap in normal form also overlap for readers that do not use a normal
-// form. If one pattern covers the other in normal form, it must also do so for these readers. writtenP and writtenQ are
+// Compared reports whether p and q, which overlap in normal form, also overlap for readers that do not use a normal
+// form. If p covers q in normal form, or q covers p, it must also do so for these readers. writtenP and writtenQ are
 // results of Written.
 func Compared(p Pattern, writtenP string, q Pattern, writtenQ string) bool {
 	if writtenP == "" && writtenQ == "" {

@@ -398,7 +398,8 @@ func (all audiences) lift(l robotsrule.Lift) (changed bool) {
 	return changed
 }
 
-// isUnknown reports whether the name of a rule is unknown. It returns false for a known rule with a malformed value.
+// isUnknown reports whether rule, which may include a value, has an unknown name. It returns false for a known name
+// with a malformed value.
 func isUnknown(rule string) bool {
 	name, _, _ := strings.Cut(strings.ReplaceAll(rule, "=", ":"), ":")
 	return !robotsrule.IsRule(name)

@@ -28,7 +28,7 @@ func (u Usage) Combine(v rights.Verdicts) Usage {
 	return u
 }
 
-// IsEmpty reports whether there are no preferences.
+// IsEmpty reports whether u has neither preferences nor a setting that says how far content may be used.
 func (u *Usage) IsEmpty() bool {
 	return !u.Stated() && (u.Publish == nil || !rights.StatesUse(u.Publish))
 }
@@ -37,7 +37,7 @@ func (u *Usage) IsEmpty() bool {
 // not send it.
 func (u *Usage) published(f *rights.Vocabulary) bool { return u.Publish != nil && f.On(u.Publish) }
 
-// text returns the value of the vocabulary's field, or "".
+// text returns the value of the vocabulary's field, or "" if the policy does not publish the vocabulary.
 func (u *Usage) text(f *rights.Vocabulary) string {
 	if !u.published(f) {
 		return ""

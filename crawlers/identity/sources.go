@@ -13,9 +13,9 @@ import (
 )
 
 // These thresholds determine when a failing DNS resolver is logged. Several lookups in a row must fail, because a
-// single failure may be caused by a broken name server of the address that was looked up. The log says at most once per
-// dnsLogInterval that the resolver fails or works again. Otherwise, someone with a broken name server could fill the
-// log.
+// single failure may be caused by a broken name server, which affects only its own addresses. The log says at most once
+// per dnsLogInterval that the resolver fails or works again. Otherwise, someone with a broken name server could fill
+// the log.
 const (
 	dnsFailures    = 5
 	dnsLogInterval = time.Minute

@@ -99,7 +99,7 @@ func (s *Status) addDNS(d dnsState) {
 	}
 }
 
-// age returns the time since t, or "" if t is zero.
+// age returns the time from t to now as text, or "" if t is zero.
 func age(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
