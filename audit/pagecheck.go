@@ -209,8 +209,8 @@ func (p pageRules) of(token string) rules {
 	return p[token]
 }
 
-// forCrawler returns the rules that a crawler obeys if it answers to each of names. These are the rules for all
-// crawlers and the rules for each name.
+// forCrawler returns the rules that a crawler obeys. names holds all its names. The rules are those for all crawlers
+// and those for each name.
 func (p pageRules) forCrawler(names []string) rules {
 	s := p[""]
 	for _, n := range names {

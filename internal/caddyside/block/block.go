@@ -35,8 +35,8 @@ func Text(name, takes string, to *string) Option {
 	})
 }
 
-// Number returns an option that stores a number from least to most in to. must describes the valid numbers in the error
-// for other arguments.
+// Number returns an option that stores a number from least to most in to. must describes the valid numbers, and ends
+// the error for an argument that is not valid.
 func Number[T ~int | ~int64](name string, to *T, least, most int64, must string) Option {
 	return Value(name, "a number", func(value string) string {
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -49,7 +49,7 @@ func Number[T ~int | ~int64](name string, to *T, least, most int64, must string)
 }
 
 // Duration returns an option that stores a duration in to. least is the shortest valid duration. must describes the
-// valid durations in the error for other arguments.
+// valid durations, and ends the error for an argument that is not valid.
 func Duration(name string, to *caddy.Duration, least time.Duration, must string) Option {
 	return Value(name, "a duration", func(value string) string {
 		d, err := caddy.ParseDuration(value)
