@@ -30,8 +30,8 @@ func (a *auditor) checkAgents(ctx context.Context) {
 	a.checkCachedRefusal(ctx)
 }
 
-// checkRobotsAs requests robots.txt with the User-Agent of another client, and reports differences from the audit's
-// robots.txt.
+// checkRobotsAs requests robots.txt with the User-Agent of as. It reports differences from a.robots, which the server
+// sent to the audit's own User-Agent.
 func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 	if !a.robots.ok() {
 		return
@@ -150,7 +150,7 @@ func (a *auditor) checkCachedRefusal(ctx context.Context) {
 			if second.refused() && second.status != http.StatusTooManyRequests {
 				a.add(finding("cached-for-another", p.url.String(), as.crawlerName(), "a cache stores the block of "+as.Name+" ("+first.outcome()+") and serves it to other clients"+because(second.cached()), "do not let the cache store responses with status 403"))
 			}
-			return // one page is enough to find out how the cache works
+			return // one page for one crawler is enough to find out how the cache works
 		}
 	}
 }

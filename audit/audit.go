@@ -88,7 +88,8 @@ type Reading struct {
 	Headers   string `json:"headers"`    // robots control rules in the header fields
 	Page      string `json:"page"`       // robots control rules in the meta tags
 	Usage     string `json:"usage"`      // preferences about AI and search, in the syntax of Content-Usage
-	// status of the response to a request with the crawler's User-Agent; empty without such a request
+	// Status is the status of the response to a request with the crawler's User-Agent. It is empty if the audit did not
+	// send such a request.
 	Status  string `json:"status"`
 	fetched bool   // true if Headers, Page and Usage are known
 }
@@ -129,7 +130,7 @@ type auditor struct {
 	known    *crawlers.Catalog // the catalog of the policy, or the built-in one
 	fetch    *fetcher
 	report   *Report
-	robots   *response // the response to the audit's own request
+	robots   *response // robots.txt as sent to the audit's own User-Agent
 	rules    *robotsTxt
 	others   map[string]*robotsTxt // robots.txt of other hosts, keyed by its URL
 	pages    []*page
@@ -184,7 +185,7 @@ func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err 
 	if err := a.robotsTxt(ctx); err != nil {
 		return nil, nil, cmp.Or(ctx.Err(), err)
 	}
-	if a.rules != nil { // otherwise no crawler may crawl
+	if a.rules != nil { // a.rules is nil if robots.txt does not allow any crawling
 		a.getPages(ctx)
 		if moved = a.moved(); moved == nil {
 			a.checkPages(ctx)
@@ -203,7 +204,8 @@ func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err 
 	return a.report, moved, nil
 }
 
-// If the first page redirects to another host, moved returns the new address. Otherwise it returns nil.
+// moved returns the address of the first page after redirects if that address is on another host. Otherwise it returns
+// nil.
 func (a *auditor) moved() *url.URL {
 	if len(a.pages) == 0 {
 		return nil

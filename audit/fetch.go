@@ -123,7 +123,7 @@ func (f *fetcher) get(ctx context.Context, u *url.URL, as agent) *response {
 	return f.follow(ctx, u, as, func(*url.URL) error { return nil })
 }
 
-// follow sends a request, and follows redirects as long as may returns nil for the new URL.
+// follow sends a request, and follows redirects as long as the function may returns nil for the new URL.
 func (f *fetcher) follow(ctx context.Context, u *url.URL, as agent, may func(*url.URL) error) *response {
 	r := &response{agent: as, requested: u, final: u}
 	for {

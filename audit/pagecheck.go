@@ -17,7 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// said holds the rules and preferences that each channel of one response contains.
+// said holds the rules and preferences in one response. x has the rules of X-Robots-Tag, tag has the rules of
+// Robots-Tag, and meta has the rules of meta tags.
 type said struct {
 	x, tag, meta pageRules
 	usage        []fieldUsage // usage preferences in each header field
@@ -199,7 +200,7 @@ func (a *auditor) policyHas(u *url.URL, as agent, name string) bool {
 // all crawlers.
 type pageRules map[string]rules
 
-// of returns the rules for a token. If p has no rules for the token, of adds an empty set to p.
+// of returns the rules for a token. If p has no rules for the token, the method adds an empty set to p.
 func (p pageRules) of(token string) rules {
 	token = strings.ToLower(strings.TrimSpace(token))
 	if p[token] == nil {
@@ -208,8 +209,8 @@ func (p pageRules) of(token string) rules {
 	return p[token]
 }
 
-// forCrawler returns the rules that a crawler with these names obeys. They are the rules for all crawlers and the rules
-// for these names.
+// forCrawler returns the rules that a crawler obeys. names holds all its names. The rules are those for all crawlers
+// and those for each name.
 func (p pageRules) forCrawler(names []string) rules {
 	s := p[""]
 	for _, n := range names {

@@ -69,7 +69,7 @@ func (a *auditor) rulesOf(ctx context.Context, u *url.URL) *robotsTxt {
 	return rules
 }
 
-// keepDelay increases the time between requests to the Crawl-delay in a robots.txt, if the Crawl-delay is longer.
+// keepDelay increases the time between requests to the Crawl-delay in rules, if that is longer.
 func (a *auditor) keepDelay(rules *robotsTxt) {
 	a.fetch.interval = max(a.fetch.interval, time.Duration(min(rules.delay(), maxInterval.Seconds())*float64(time.Second)))
 }

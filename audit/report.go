@@ -131,7 +131,7 @@ var clean = claim.Register("audit-clean", func(s cleanSubject) claim.Finding {
 	return f
 })
 
-// asNoCrawler reports whether all pages were requested only with the audit's own User-Agent.
+// asNoCrawler reports whether the report has pages, and none of them was requested with the User-Agent of a crawler.
 func (r *Report) asNoCrawler() bool {
 	return len(r.Pages) > 0 && !slices.ContainsFunc(r.Pages, func(p PageInfo) bool {
 		return slices.ContainsFunc(p.Readings, func(x Reading) bool { return x.Crawler != otherCrawler && x.Status != "" })
@@ -181,7 +181,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Faults  int `json:"errors"`
 		Warning int `json:"warnings"`
 		Notices int `json:"hints"`
-		// true if pages were requested with the User-Agents of crawlers
+		// RefusalsLookedAt is true if pages were requested with the User-Agents of crawlers.
 		RefusalsLookedAt bool        `json:"blocks_looked_at"`
 		Clean            claim.Claim `json:"clean"`
 	}{(*fields)(r), r.count(Error), r.count(Warning), r.count(Hint), !r.asNoCrawler(), r.Clean()})

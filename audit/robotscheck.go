@@ -136,7 +136,8 @@ func shorten(s string) string {
 	return strconv.Quote(s)
 }
 
-// robotsFreshness compares robots.txt with the policy and with a version that bypasses caches.
+// robotsFreshness compares robots.txt with the policy. It also requests robots.txt again with a URL that bypasses
+// caches, and compares both responses.
 func (a *auditor) robotsFreshness(ctx context.Context) {
 	at := a.robotsURL()
 	fresh := a.fetch.get(ctx, a.probe(at), a.own)

@@ -52,8 +52,8 @@ func (a *auditor) checkUsage(p *page, r *response, s said) {
 	}
 }
 
-// usageForPath parses the value of a Content-Usage line, which may begin with a path. It returns nil if the line
-// applies to other paths.
+// usageForPath parses the value of a Content-Usage line, which may begin with a path. It returns nil if that path does
+// not match target.
 func usageForPath(value, target string) usage {
 	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
 		path, rest, _ := strings.Cut(value, " ")

@@ -88,7 +88,7 @@ func All() []Registered {
 type coveredValue interface{ covered() (Coverage, bool) }
 
 // Judge calls the judge of a claim with a subject and returns the Claim. accepted has the names of gaps that the user
-// accepts. Judge ignores these gaps. No other function makes a Claim.
+// accepts. Judge makes the Claim in spite of these gaps, and lists them in the Claim. No other function makes a Claim.
 func Judge[Subject any](id *ID[Subject], s Subject, accepted ...string) Claim {
 	f := id.judge(s)
 	c := Claim{id: id.name, text: f.Text, details: f.Details, outcome: Holds}
@@ -215,7 +215,8 @@ func (c Claim) MarshalJSON() ([]byte, error) {
 	}{c.id, c.Outcome().String(), c.text, c.details, c.gaps, c.accepted})
 }
 
-// Sentence returns a sentence that describes the gap and how to close it. It is for people who cannot accept the gap.
+// Sentence returns a sentence that describes the gap and how to close it. It leaves out the name of the gap, because
+// users cannot accept the gap where the sentence is printed.
 func (g Gap) Sentence() string {
 	text := strings.TrimSuffix(g.What+"; "+g.Close, "; ")
 	return strings.ToUpper(text[:1]) + text[1:] + "."

@@ -227,9 +227,9 @@ func namesContact(ua string) bool {
 	return i > 0 && host[i+1]|0x20 >= 'a' && host[i+1]|0x20 <= 'z' // "name@150.0.0.0" is a version
 }
 
-// nameBeforeContact returns the name of the client from a User-Agent that contains an address. This is the last product
-// with a version before the address, except products of browsers. If there is no such product, nameBeforeContact
-// returns the first product of the User-Agent.
+// nameBeforeContact returns the name of the client from a User-Agent that contains a URL or an e-mail address. The name
+// is the last product with a version before the address, except products of browsers. If there is no such product, the
+// name is the first product of the User-Agent, or "(unnamed)".
 func nameBeforeContact(ua string) string {
 	end := len(ua)
 	for _, mark := range []string{"http://", "https://", "+www.", "@"} {
@@ -258,7 +258,7 @@ func nameBeforeContact(ua string) string {
 	return name
 }
 
-// isPlatform reports whether the User-Agents of browsers contain this product.
+// isPlatform reports whether product, in any letter case, is part of the User-Agents of browsers.
 func isPlatform(product string) bool {
 	switch strings.ToLower(product) {
 	case "mozilla", "applewebkit", "chrome", "safari", "gecko", "firefox", "version", "mobile", "khtml", "opera", "edg", "presto":

@@ -56,7 +56,7 @@ func (c *Catalog) AsOf() string { return c.asOf }
 // parses it.
 func (c *Catalog) Addresses() string { return c.addresses }
 
-// newCatalog returns a catalog with these crawlers, whose tokens must be distinct.
+// newCatalog returns a catalog with the crawlers in list, whose tokens must be distinct. It sorts list.
 func newCatalog(list []*Crawler, controls []Control, asOf string) *Catalog {
 	slices.SortFunc(list, func(a, b *Crawler) int {
 		return cmp.Compare(ascii.Lower(a.Token), ascii.Lower(b.Token))

@@ -39,8 +39,8 @@ type Control struct {
 // Controls returns the controls that operators document, in the order of the catalog.
 func (c *Catalog) Controls() []Control { return slices.Clone(c.controls) }
 
-// ControlsOf returns the controls that apply to the crawler with this token. If token is the value of a control, that
-// control is included.
+// ControlsOf returns the controls that apply to the crawler whose token is token. If token is the value of a control,
+// that control is included.
 func (c *Catalog) ControlsOf(token string) (all []Control) {
 	for _, x := range c.controls {
 		if x.isFor(token) {

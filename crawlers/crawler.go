@@ -20,8 +20,8 @@ type Crawler struct {
 	// Category is the main category. It is empty for a crawler of the policy file without a category.
 	Category Category   `json:"category,omitempty"`
 	Further  []Category `json:"further,omitempty"` // the further categories, without Category
-	// the kind of search results, if the crawler belongs to a search engine that also uses pages for AI; empty for
-	// other crawlers
+	// Results is the kind of search results, if the crawler belongs to a search engine that also uses pages for AI;
+	// empty for other crawlers
 	Results Results `json:"results,omitempty"`
 	// UserAgents are the strings that identify the crawler in a User-Agent. If UserAgents is empty, the crawler is
 	// recognized by Token. Use [Crawler.Patterns] for recognition.
@@ -40,15 +40,15 @@ type Crawler struct {
 	Purposes     []string     `json:"purposes,omitempty"`    // the purpose tokens of the crawler (draft-illyes-rep-purpose-00)
 	Verification Verification `json:"verification,omitzero"` // how the crawler's requests can be verified
 	Examples     []string     `json:"examples,omitempty"`    // User-Agent headers that the crawler sends
-	LookAlikes   []string     `json:"-"`                     // similar User-Agent headers of other clients
+	LookAlikes   []string     `json:"-"`                     // User-Agent headers that look like the crawler's, but come from other clients
 	Note         string       `json:"note,omitempty"`        // a remark for the reader of the catalog
 	AsOf         string       `json:"as_of,omitempty"`       // the day when the row was last checked, as YYYY-MM-DD
 	Sources      []string     `json:"sources,omitempty"`     // where the facts come from
 	FromPolicy   bool         `json:"-"`                     // true if the policy file added or changed the row
 }
 
-// Verification holds published facts that prove whether a request comes from an operator. If all fields are empty,
-// requests cannot be verified.
+// Verification holds the facts that a crawler's operator publishes so that others can verify the crawler's requests. If
+// all fields are empty, the requests cannot be verified.
 type Verification struct {
 	AddressLists []string `json:"address_lists,omitempty"` // the URLs of published address lists
 	// ReverseDNS holds patterns for the host names of the crawler's addresses. A pattern is a suffix that begins with a

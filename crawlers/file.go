@@ -24,7 +24,7 @@ func Parse(name string, data []byte) (*Catalog, error) {
 	if p.version != "" && p.version != fileVersion {
 		return nil, fmt.Errorf("%s:1: version %q of the catalog format is not supported; install a newer program, or write the file in version %s", name, p.version, fileVersion)
 	}
-	if _, err := time.Parse(time.DateOnly, p.asOf); err != nil && len(rows) > 0 { // otherwise each row would report it
+	if _, err := time.Parse(time.DateOnly, p.asOf); err != nil && len(rows) > 0 { // reported here once, instead of for each row
 		return nil, fmt.Errorf("%s:1: as-of is %q; above the crawlers, write the date of the catalog, for example as-of: 2026-11-22", name, p.asOf)
 	}
 	if err := errors.Join(p.errs...); err != nil {
@@ -42,7 +42,7 @@ func Parse(name string, data []byte) (*Catalog, error) {
 	}
 	c.addresses = p.lists
 	if builtin, err := Embedded(); err == nil && p.controls == nil {
-		c.controls = builtin.controls // older catalogs do not have this section
+		c.controls = builtin.controls // a catalog of an older release has no controls section
 	}
 	if err := errors.Join(c.unrecognized(p.places)...); err != nil {
 		return nil, err

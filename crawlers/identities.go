@@ -19,8 +19,8 @@ type Identities struct {
 
 var sharedIdentities Derived[*Identities]
 
-// NewIdentities returns the identities of a catalog. All policies that use the verification facts of the catalog in use
-// without changes share one result.
+// NewIdentities returns the identities of a catalog. If policies do not change the verification facts of their common
+// catalog, they share one result.
 func NewIdentities(c *Catalog) *Identities {
 	base := c.withoutPolicy()
 	if !slices.ContainsFunc(c.crawlers, func(cr *Crawler) bool {
@@ -33,7 +33,8 @@ func NewIdentities(c *Catalog) *Identities {
 	return collectIdentities(c, base)
 }
 
-// facts returns the verification facts of the crawler with this token, if the catalog has it.
+// facts returns the verification facts of the crawler whose token is token, or the zero value if the catalog does not
+// have the crawler.
 func (c *Catalog) facts(token string) (v Verification) {
 	if cr, ok := c.Lookup(token); ok {
 		v = cr.Verification
@@ -78,8 +79,8 @@ func (id *Identities) CatalogLists() []string { return id.catalogLists }
 // OwnLists returns the URLs of the address lists that only the policy names.
 func (id *Identities) OwnLists() []string { return id.ownLists }
 
-// ByList returns the crawler whose operator publishes the address list at this URL. It returns nil if the list is
-// unknown, or if several crawlers share the list.
+// ByList returns the crawler whose operator publishes the address list at url. It returns nil if the list is unknown,
+// or if several crawlers share the list.
 func (id *Identities) ByList(url string) *Crawler { return id.lists[url] }
 
 // ByDirectory returns the crawlers that sign with the keys of a directory. url must be spelled as in the catalog.

@@ -43,8 +43,8 @@ func load(fsys fs.FS) (*Catalog, error) {
 	return checked(list, controls, asOf, errs, places)
 }
 
-// checked returns a catalog with these crawlers. If it finds errors, it returns one error that joins them with the
-// earlier errors in errs. places holds the file and line of each crawler.
+// checked returns a catalog with the crawlers in list and the controls. If errs is not empty or checked finds further
+// errors, it returns one error that joins all of them. places holds the file and line of each crawler.
 func checked(list []*Crawler, controls []Control, asOf string, errs []error, places map[*Crawler]string) (*Catalog, error) {
 	errs = append(errs, checkAll(list, places)...)
 	if err := errors.Join(errs...); err != nil {

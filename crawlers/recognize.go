@@ -50,7 +50,7 @@ type Recognizer struct {
 	groups     map[string]group // key: the token's first word in lower case
 	filter     []uint64         // the set of the keys of the first words
 	shift      uint32           // the number of bits by which a key is shifted for filter
-	lengths    [256]uint64      // for each key, the set of the lengths of first words, modulo 64
+	lengths    [256]uint64      // for the upper 8 bits of each key, the set of the lengths of first words, modulo 64
 	short      [256]bool        // first letters of first words with fewer than four letters
 	shortWords [16]uint64       // the set of the shortKeys of first words with fewer than four letters
 	derived    bool             // true if a pattern ends in a star
@@ -96,7 +96,7 @@ func NewRecognizer(patterns []Pattern) *Recognizer {
 	return r
 }
 
-// sorted returns the tails of the group in order. It keeps only the first of several equal tails.
+// sorted sorts the tails of g by their text, and returns them. It keeps only the first of several equal tails.
 func (g group) sorted() group {
 	slices.SortStableFunc(g, func(a, b tail) int {
 		if c := strings.Compare(a.text, b.text); c != 0 || a.derived == b.derived {
@@ -177,7 +177,7 @@ func (r *Recognizer) at(ua string, i int) (index, length int) {
 	return 0, 0
 }
 
-// admit adds the first word of a token to the filters that next and find use. word is in lower case.
+// admit adds the first word of a token to the filters that the methods next and find use. word is in lower case.
 func (r *Recognizer) admit(word string) {
 	if c := word[0]; len(word) < 4 {
 		k := shortKey(word)
@@ -254,8 +254,8 @@ func isVersion(ua string, i int) bool {
 	return '0' <= ua[i] && ua[i] <= '9'
 }
 
-// longest returns the index and the length of the longest tail of the group that ua contains at position i. The token
-// starts at position begin.
+// longest returns the index of the longest tail of the group that ua contains at position i, and the length of this
+// tail. The token of the tail starts at position begin.
 func (g group) longest(ua string, begin, i int) (index, length int, ok bool) {
 	for d := 0; len(g) > 0; d++ {
 		for len(g) > 0 && len(g[0].text) == d {

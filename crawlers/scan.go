@@ -14,8 +14,8 @@ type scanner struct {
 	all   uint64 // bitwise OR of all bytes so far
 }
 
-// foreign reports whether the User-Agent has characters outside ASCII. Call foreign only after next has returned the
-// last position.
+// foreign reports whether the User-Agent has characters outside ASCII. Call foreign only after the method next has
+// returned the last position.
 func (s *scanner) foreign() bool { return s.all&0x8080808080808080 != 0 }
 
 // next returns the next position that follows a delimiter, or len(ua) at the end. It skips most positions where a token

@@ -51,7 +51,7 @@ func byteTables() (class, fold [256]byte) {
 	class['>'] = isAfter | isURLEnd
 	class['['], class[']'] = isBefore|isOpening, isAfter
 	class['{'], class['}'] = isBefore|isOpening, isAfter
-	class['/'], class[':'] = isBefore|isAfter, isBefore|isAfter // next and ends treat these bytes specially
+	class['/'], class[':'] = isBefore|isAfter, isBefore|isAfter // Recognizer.next and the function ends treat both bytes specially
 	return class, fold
 }
 

@@ -23,7 +23,7 @@ const Everyone = headscan.Everyone
 type Element struct {
 	Name  string // Everyone, or a crawler's product token in any case
 	Rules robotsrule.Set
-	// Content is used as the value if Rules is empty.
+	// Content is the text of the attribute content. If Content is empty, Rules determine this text.
 	Content string
 	// Combine receives the content of the page's elements of the same name, joined by commas, and returns the new
 	// content. If Combine is nil, Content replaces the page's content.

@@ -132,7 +132,7 @@ func (rw *ResponseWriter) changeHeader(h http.Header, delta int, changed bool) {
 	if !changed && !rw.marks() {
 		return
 	}
-	var buf [128]byte // one allocation for both values
+	var buf [128]byte // room for the entity tag and the length, so that one string holds both
 	text, tagEnd := buf[:0], 0
 	if v := h["Etag"]; len(v) == 1 && rw.r.Method != http.MethodHead && rw.marks() && isETag(v[0]) {
 		text = rw.appendMarked(text, v[0])
@@ -259,8 +259,8 @@ func acceptsHTML(accept []string) bool {
 	return false
 }
 
-// narrow returns an Accept-Encoding field in which zstd and br have the lowest rank. If the field has no other
-// coding, it returns the field unchanged.
+// narrow returns an Accept-Encoding field in which zstd and br have the lowest rank. If the client does not accept any
+// coding besides zstd and br, narrow returns line unchanged.
 func narrow(line string) string {
 	switch line { // the usual values of browsers
 	case "gzip, deflate, br, zstd":

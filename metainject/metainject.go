@@ -147,8 +147,9 @@ func (s *Set) Speaks(audience, content string) bool {
 	return robotsrule.HasRule(content) || oddNoindex.MatchString(content)
 }
 
-// deniedTo returns the rules of other elements that an audience also obeys. A permission in the audience's own
-// element must not contradict these rules, because some engines, such as Yandex, let permissions win.
+// deniedTo returns the rules that an audience obeys in addition to the rules in its own element: those for everyone,
+// and those for the related crawlers of some engines. A permission in the audience's own element must not contradict
+// these rules, because some engines, such as Yandex, let permissions win.
 func (s *Set) deniedTo(audience string) robotsrule.Set {
 	rules := s.everyone
 	for i := range s.elements {

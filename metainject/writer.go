@@ -192,7 +192,7 @@ func (rw *ResponseWriter) commit(delta int, page, changed bool) {
 	if page {
 		rw.changeHeader(h, delta, changed)
 		if p := rw.page; p != nil && p.busy {
-			delete(h, "Etag") // it would identify another page
+			delete(h, "Etag") // the tag would identify the page with its usual changes
 		}
 		rw.isPage, rw.trails = true, len(h["Trailer"]) > 0
 	}
@@ -334,7 +334,7 @@ func (rw *ResponseWriter) Close(err error) error {
 	if rw.phase == phaseCoded && err == nil {
 		err = rw.page.editor.Close()
 	}
-	for k, v := range rw.later { // the underlying writer may send the header only with the body
+	for k, v := range rw.later { // set only now, because the underlying writer may send the header as late as the body
 		if h := rw.w.Header(); h[k] == nil {
 			h[k] = v
 		}

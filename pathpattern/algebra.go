@@ -83,7 +83,7 @@ type overlap struct {
 	literal, rest string
 	exact         bool // the pattern matches only one path
 	end           string
-	ends          bool // the pattern is anchored, and all paths that it matches end with end
+	ends          bool // the pattern is anchored, so every path that it matches ends with the text in the field end
 }
 
 func newOverlap(p Pattern) overlap {
@@ -151,7 +151,7 @@ func (p Pattern) Rooted() []Pattern {
 const maxStates = 1 << 22
 
 // Intersect returns patterns that together match exactly the paths that both p and q match. No returned pattern covers
-// another. The result is false if more than limit patterns would be needed, or if p and q are too long.
+// another. The second result is false if more than limit patterns would be needed, or if p and q are too long.
 func Intersect(p, q Pattern, limit int) ([]Pattern, bool) {
 	a, _ := p.core()
 	b, _ := q.core()

@@ -177,8 +177,8 @@ const (
 	costOfSkipped = 2  // for each pattern skipped without comparing it
 )
 
-// matches calls yield for the patterns that match path, until *f.work is negative. The first at bytes of path are the
-// literal prefix. The order does not depend on the path. matches does not allocate memory.
+// matches calls yield for the patterns that match path, until *f.work is negative. path[:at] is the literal prefix of
+// the patterns. The order does not depend on the path. matches does not allocate memory.
 func (w *wilds[V]) matches(path string, at int, f *filter, yield func(*wildcard[V])) {
 	missing := f.missing(len(w.few))
 	for i := range w.few {

@@ -90,7 +90,7 @@ func unhex(c byte) int {
 
 // isNormalEscape reports whether s begins with an escape that the normal form does not change.
 func isNormalEscape(s string, at place) bool {
-	if len(s) < 3 || s[1] > 'F' || s[2] > 'F' { // no lower-case digits
+	if len(s) < 3 || s[1] > 'F' || s[2] > 'F' { // the normal form changes lower-case digits
 		return false
 	}
 	hi, lo := unhex(s[1]), unhex(s[2])

@@ -122,7 +122,7 @@ func (r *readings) addAll(raw string) {
 		if strings.HasPrefix(name, "//") {
 			r.add(withoutAuthority(name[2:]))                                       // the authority may be empty in RFC 3986
 			r.add(withoutAuthority(strings.TrimLeft(name, "/")))                    // the URL Standard skips further slashes
-			r.addAfterHost(strings.ReplaceAll(name, "%24", "$"), endsHost+"!()*[]") // net/url may encode these, too
+			r.addAfterHost(strings.ReplaceAll(name, "%24", "$"), endsHost+"!()*[]") // net/url may encode !()*[], too
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (r *readings) addRaw(raw string) {
 		// A server that drops parameters before decoding does not treat "%3B" as their separator.
 		r.add(NormalizePath(withoutParameters(raw)))
 	}
-	r.addAfterHost(raw, endsHost) // before the normal form decodes some of these bytes
+	r.addAfterHost(raw, endsHost) // with raw, because the normal form decodes some of the bytes in endsHost
 }
 
 // endsHost lists bytes that a host cannot contain. For url.parse of Node, the path begins at the first of these bytes.
@@ -173,7 +173,8 @@ func tidied(path string) []string {
 	return r.all[1:]
 }
 
-// withoutAuthority returns the path after an authority.
+// withoutAuthority returns the path in s, which begins with a possibly empty authority. If s ends with the authority,
+// the path is "/".
 func withoutAuthority(s string) string {
 	if i := strings.IndexByte(s, '/'); i >= 0 {
 		return s[i:]
@@ -189,7 +190,7 @@ func withoutParameters(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// addTidied adds the paths without dot segments and runs of slashes.
+// addTidied adds the paths that result from name if a server merges slashes or removes dot segments.
 func (r *readings) addTidied(name string) {
 	runs := strings.Contains(name, "//")
 	dots := strings.Contains(name, "/./") || strings.Contains(name, "/../") ||

@@ -100,9 +100,8 @@ func (s *Spellings) Prohibition() (texts []string) {
 	return texts
 }
 
-// Like returns the spelling of s that its author would choose after the example of another pattern. For example, if the
-// other pattern has escapes with lower-case digits, Like returns s with such escapes. It returns "" if the other
-// pattern mixes several spellings.
+// Like returns the spelling of s that has the style of other.Written. For example, if other.Written has escapes with
+// lower-case digits, Like returns s with such escapes. It returns "" if other.Written mixes several styles.
 func (s *Spellings) Like(other *Spellings) string {
 	switch other.Written {
 	case other.Normal:
@@ -117,8 +116,8 @@ func (s *Spellings) Like(other *Spellings) string {
 	return ""
 }
 
-// BeginningOf returns the normal form of s. If it begins with the part of other's normal form before the first "*", this
-// beginning is replaced by the same part as the author of other wrote it.
+// BeginningOf returns the normal form of s, possibly with another beginning. If s.Normal begins with the part of
+// other.Normal before its first "*", the result has the spelling of other.Written there.
 func (s *Spellings) BeginningOf(other *Spellings) string {
 	normal, _, _ := strings.Cut(strings.TrimSuffix(other.Normal, "$"), "*")
 	written, _, _ := strings.Cut(strings.TrimSuffix(other.Written, "$"), "*")
@@ -132,8 +131,8 @@ func (s *Spellings) BeginningOf(other *Spellings) string {
 // normal form. Use the result only for Match and Covers.
 func Raw(text string) Pattern { return Pattern{text} }
 
-// Compared reports whether two patterns that overlap in normal form also overlap for readers that do not use a normal
-// form. If one pattern covers the other in normal form, it must also do so for these readers. writtenP and writtenQ are
+// Compared reports whether p and q, which overlap in normal form, also overlap for readers that do not use a normal
+// form. If p covers q in normal form, or q covers p, it must also do so for these readers. writtenP and writtenQ are
 // results of Written.
 func Compared(p Pattern, writtenP string, q Pattern, writtenQ string) bool {
 	if writtenP == "" && writtenQ == "" {

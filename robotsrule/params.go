@@ -104,7 +104,7 @@ func wordItem(w string) (name string, value any, ok bool) {
 		if !takesValue(name) {
 			return name, nil, false
 		}
-		text = url.PathEscape(text) // so that readers find at least some value
+		text = url.PathEscape(text) // a String cannot contain such characters, and a changed value is better than none
 	}
 	return name, text, true
 }
@@ -123,7 +123,7 @@ func isKey(name string) bool {
 //   - A number may also be a Decimal, whose fraction is dropped, or a text.
 //   - A date may be a Date, a String or a Token.
 //   - Unknown rules and values keep their type, except that a Date and a Display String become Strings, because RFC
-//     8941 has only these.
+//     8941 does not define the types Date and Display String.
 func FromParams(p *httpsfv.Params) Set {
 	var set, more Set
 	if p == nil {

@@ -40,7 +40,8 @@ func Parse(s string) Set {
 			if e.sep == 0 || takesValue(e.name) {
 				break
 			}
-			// The text after a rule without value and a colon may be another rule. After an equals sign, it is always a value.
+			// After a rule that takes no value, the text behind a colon may be another rule. The text behind an equals
+			// sign is always a value.
 			text = text && e.sep == ':'
 			value := e.value
 			if e = elementOf(value); takesValue(e.name) {

@@ -75,7 +75,7 @@ func allPaths(letters string, n int) []string {
 }
 
 // notSo is the key of the number of false reports in counts. A false report says that a statement is lost, although the
-	// records agree with the policy on all of its paths.
+// records agree with the policy on all of its paths.
 const notSo = "reported and not so"
 
 // fault describes why the records of a policy are wrong.

@@ -19,7 +19,7 @@ const separator = ", "
 // audiences maps tokens in lowercase to their rules. The rules for everyone have the key Everyone.
 type audiences map[string]robotsrule.Set
 
-// field is one of the two fields that carry rules by audience.
+// field is Robots-Tag or X-Robots-Tag, the two fields that contain rules for each audience.
 type field struct {
 	name    string
 	oneLine bool
@@ -71,7 +71,8 @@ func xRobotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 func readable(rules robotsrule.Set) (text string, lost []string) {
 	text = rules.Without(func(rule string) bool {
 		name, value, _ := strings.Cut(rule, ":")
-		// Such a rule would need quotation marks, which readers of X-Robots-Tag would treat as part of the value.
+		// The value of a bad rule would need quotation marks, which readers of X-Robots-Tag would treat as part of the
+		// value.
 		bad := strings.Contains(name, "=") || strings.Contains(value, ",")
 		if bad {
 			lost = append(lost, rule)
@@ -282,7 +283,7 @@ func ChannelNames() []string {
 	return names
 }
 
-// ParseChannel returns the field with this name in configurations, or 0 if there is none.
+// ParseChannel returns the field that configurations call name (see ChannelNames), or 0 if there is none.
 func ParseChannel(name string) Channels {
 	i := slices.Index(ChannelNames(), name)
 	if i < 0 {
@@ -397,7 +398,8 @@ func (all audiences) lift(l robotsrule.Lift) (changed bool) {
 	return changed
 }
 
-// isUnknown reports whether the name of a rule is unknown. It returns false for a known rule with a malformed value.
+// isUnknown reports whether rule, which may include a value, has an unknown name. It returns false for a known name
+// with a malformed value.
 func isUnknown(rule string) bool {
 	name, _, _ := strings.Cut(strings.ReplaceAll(rule, "=", ":"), ":")
 	return !robotsrule.IsRule(name)
@@ -410,7 +412,7 @@ func (a *applier) olderName(f *field) audiences {
 	if f != &robotsTag || len(lines) == 0 || slices.Equal(lines, a.values.XRobotsTag) {
 		return nil
 	}
-	found, _ := readXRobotsTag(lines) // problems are reported when that field is merged
+	found, _ := readXRobotsTag(lines) // the problems are reported when X-Robots-Tag itself is merged
 	found.lift(a.values.Lift)
 	return found
 }

@@ -149,7 +149,7 @@ func splitScopes(line string, yield func(agent, rule string)) {
 	}
 }
 
-// readsBack reports whether readers of a line of X-Robots-Tag find exactly these rules for everyone.
+// readsBack reports whether readers of text, a line of X-Robots-Tag, find exactly the given rules for everyone.
 func readsBack(text string, rules robotsrule.Set) bool {
 	found, _ := readXRobotsTag([]string{text})
 	return len(found) == 1 && found[Everyone] == rules

@@ -22,7 +22,7 @@ type Usage struct {
 	Publish *policy.Publish // nil if no vocabulary is published
 }
 
-// IsEmpty reports whether there are no preferences.
+// IsEmpty reports whether u has neither preferences nor a setting that says how far content may be used.
 func (u *Usage) IsEmpty() bool {
 	return !u.Stated() && (u.Publish == nil || !rights.StatesUse(u.Publish))
 }
@@ -31,7 +31,7 @@ func (u *Usage) IsEmpty() bool {
 // not send it.
 func (u *Usage) published(f *rights.Vocabulary) bool { return u.Publish != nil && f.On(u.Publish) }
 
-// text returns the value of the vocabulary's field, or "".
+// text returns the value of the vocabulary's field, or "" if the policy does not publish the vocabulary.
 func (u *Usage) text(f *rights.Vocabulary) string {
 	if !u.published(f) {
 		return ""
@@ -82,8 +82,8 @@ func (f preferenceField) read(lines []string) (upstreamUsage, []Problem) {
 		if err == nil && len(texts) == len(whole.Names()) {
 			return p
 		}
-		// This is necessary in two cases: the line is malformed, or a key occurs twice and the parsed Dictionary has
-		// only its last value.
+		// Reading each member of texts is necessary in two cases: the line is malformed, or a key occurs twice and the
+		// parsed Dictionary has only its last value.
 		least := unstated
 		if err != nil {
 			least = laxest + 1
@@ -203,7 +203,8 @@ func marshalMember(name string, m httpsfv.Member) (string, error) {
 	return httpsfv.Marshal(d)
 }
 
-// merge returns one line with both preferences. Unknown labels that do not fit in Limit are left out and reported.
+// merge returns one line with the preferences of up and of u. Unknown labels that do not fit in Limit are left out and
+// reported.
 func (up upstreamUsage) merge(u *Usage, problems []Problem) ([]string, []Problem) {
 	var members []string
 	size := -len(separator)

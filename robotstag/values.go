@@ -123,8 +123,8 @@ func isAgent(name string) bool {
 // isScope reports whether a name in lower case is Everyone or a user agent if it comes before a colon in X-Robots-Tag.
 func isScope(name string) bool { return name == Everyone || isAgent(name) }
 
-// isKey reports whether a token is also a Token and a key of RFC 8941. Only such a token can be written in both
-// drafts' forms of Robots-Tag.
+// isKey reports whether a token is also a Token and a key of RFC 8941. Only such a token can be written both in the
+// List of draft -03 and in the Dictionary of draft -02.
 func isKey(name string) bool {
 	return strings.Trim(name, letters+"0123456789-_.") == "" && strings.IndexAny(name, letters) == 0
 }

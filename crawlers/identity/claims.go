@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// IsStale reports whether the list is too old or soon will be, or whether its last fetch failed.
+// IsStale reports whether the list is too old to be used or soon will be, or whether its last fetch failed.
 func (l *ListStatus) IsStale() bool {
 	return l.Old != "" || l.Refreshed && (l.Error != "" || !l.Fresh && !l.AsOf.IsZero())
 }

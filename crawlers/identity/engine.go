@@ -21,7 +21,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/refcount"
 )
 
-// These limits protect the server from policies whose address lists are too many or too long.
+// A policy may name at most maxPolicyLists address lists, each with at most maxPolicyPrefixes prefixes. An address list
+// of a catalog may have at most maxPrefixes prefixes.
 const (
 	maxPolicyLists    = 32
 	maxPolicyPrefixes = 20_000
@@ -40,7 +41,7 @@ type engine struct {
 	verifier   *verify.Verifier
 	signatures *webbotauth.Verifier // nil unless methods.Signatures
 	sources    sources
-	policies   sync.Map // maps weak.Pointer[crawlers.Identities] to the acquired lists ([]string)
+	policies   sync.Map // maps weak.Pointer[crawlers.Identities] to the URLs of its acquired lists ([]string)
 
 	started atomic.Bool
 	mu      sync.Mutex // protects the fields below
@@ -94,9 +95,9 @@ func (e *engine) start() {
 	e.started.Store(true)
 }
 
-// use acquires the address lists that the policy names or that a catalog newer than the embedded one has, except the
-// lists of the embedded catalog. The lists are released when the garbage collector frees the policy, because requests
-// and logs may use a policy longer than the configuration does.
+// use acquires the address lists of id that the embedded catalog does not have. They come from a policy or from a newer
+// catalog. use releases the lists when the garbage collector frees id, because requests and logs may use id longer than
+// the configuration does.
 func (e *engine) use(id *crawlers.Identities) {
 	listed, own := id.CatalogLists(), id.OwnLists()
 	if len(listed)+len(own) == 0 {

@@ -15,12 +15,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// An Explainer returns the identity of a client that claims to be the crawler with these facts. The client's address is
-// fixed. The second result is a sentence with the reason.
+// An Explainer returns the identity of a client that claims to be the crawler with the given facts. The client's
+// address was given to the function that returned the Explainer. The second result is a sentence with the reason.
 type Explainer = func(crawlers.Verification) (policy.Identity, string)
 
-// ExplainEmbedded returns an Explainer that uses only embedded address lists whose URLs are in urls. It does not use
-// the network.
+// ExplainEmbedded returns an Explainer for a client at addr that uses only the embedded address lists whose URLs are in
+// urls. It does not use the network.
 func ExplainEmbedded(urls []string, addr netip.Addr) Explainer {
 	lists := verify.NewLists(urls, verify.ListOptions{})
 	return func(facts crawlers.Verification) (policy.Identity, string) {
@@ -28,8 +28,8 @@ func ExplainEmbedded(urls []string, addr netip.Addr) Explainer {
 	}
 }
 
-// ExplainRunning returns an Explainer that uses the lists and cached answers of this running server. The Explainer does
-// not wait for lookups.
+// ExplainRunning returns an Explainer for a client at addr that uses the lists and cached answers of the running
+// server. The Explainer does not wait for lookups.
 func ExplainRunning(addr netip.Addr) Explainer {
 	return func(facts crawlers.Verification) (identity policy.Identity, evidence string) {
 		evidence = "this server does not verify crawlers (verify off)"
@@ -62,8 +62,8 @@ func (e *engine) card(facts crawlers.Verification) webbotauth.Card {
 	return e.signatures.Card(facts.WebBotAuth)
 }
 
-// explain checks whether an address belongs to the crawler with these facts. It returns the identity of a client at
-// this address, and a sentence that describes the result.
+// explain checks whether addr belongs to the crawler with the given facts. It returns the identity of a client at addr,
+// and a sentence that describes the result.
 func explain(e *engine, facts crawlers.Verification, addr netip.Addr) (policy.Identity, string) {
 	facts, all := e.methods.askable(facts)
 	result, lists := e.verifier.Check(canceledCtx, facts, addr), e.lists.Status()
@@ -86,7 +86,7 @@ func explain(e *engine, facts crawlers.Verification, addr netip.Addr) (policy.Id
 	return policy.Unknown, text + whyUndecided(facts.AddressLists, addr, lists)
 }
 
-// whyUndecided returns a clause that says why the lists do not prove that the address belongs to an impostor.
+// whyUndecided returns a clause that says why the lists at urls do not prove that addr belongs to an impostor.
 func whyUndecided(urls []string, addr netip.Addr, lists []verify.ListStatus) string {
 	for _, l := range lists {
 		if slices.Contains(urls, l.URL) && l.Prefixes > 0 && l.Fresh && l.Incomplete != "" {
@@ -99,7 +99,8 @@ func whyUndecided(urls []string, addr netip.Addr, lists []verify.ListStatus) str
 	return "; the list has only addresses of the other family (IPv4 or IPv6), so it does not prove that the client is an impostor"
 }
 
-// asOf returns a phrase with the age of a list, to be appended to a sentence.
+// asOf returns a phrase with the date of the list at url, to be appended to the name of the list. If the list has no
+// prefixes, the phrase says that the list is not available.
 func asOf(url string, lists []verify.ListStatus) string {
 	for _, l := range lists {
 		if l.URL == url && l.Prefixes > 0 {

@@ -99,7 +99,8 @@ type Request struct {
 // Known maps crawlers of the catalog to the IDs that a policy or a matcher uses for them.
 type Known[T comparable] interface {
 	Identities() *crawlers.Identities
-	// CrawlerOf returns the ID of a crawler of the catalog. ok is false if the crawler is not known.
+	// CrawlerOf returns the ID of a crawler of the catalog. ok is false if the policy or matcher does not have an ID
+	// for c.
 	CrawlerOf(c *crawlers.Crawler) (id T, ok bool)
 	// Verification returns the facts that can verify the crawler.
 	Verification(id T) crawlers.Verification
@@ -119,10 +120,10 @@ type proof struct{ by, evidence string }
 const bySignature = "signature"
 
 // Ask identifies the client of a request. It appends to clients the crawlers whose rules apply to the request. If the
-// request proves which crawler sent it, Ask appends only the proven crawler. Otherwise it appends the crawlers that the
-// User-Agent names. If the policy names the signer of the request (signed:HOST), Ask also appends the signer, unless
-// the catalog says that this signer is the proven crawler. Ask also returns the signer's description of itself. Ask
-// uses only cached data. It looks up missing data in the background for later requests.
+// request proves which crawler sent it, Ask appends only the proven crawler. Otherwise it appends named, the crawlers
+// that the User-Agent names. If the policy names the signer of the request (signed:HOST), Ask also appends the signer,
+// unless the catalog says that this signer is the proven crawler. Ask also returns the signer's description of itself.
+// Ask uses only cached data. It looks up missing data in the background for later requests.
 func Ask[T comparable](v *Verifier, r Request, known Known[T], named []T, clients []Client[T]) ([]Client[T], webbotauth.Card) {
 	var p proven
 	if v != nil {
@@ -162,8 +163,8 @@ func ofProven[T comparable](known Known[T], c *crawlers.Crawler) (id T, ok bool)
 	return known.CrawlerOf(c)
 }
 
-// identify decides whether a request comes from the crawler with these facts. id holds the identities of the policy or
-// catalog that contains the crawler. addr is the client's address, or the zero Addr if the address is not known.
+// identify decides whether a request comes from the crawler with the given facts. id holds the identities of the policy
+// or catalog that contains the crawler. addr is the client's address, or the zero Addr if the address is not known.
 func (v *Verifier) identify(r Request, addr netip.Addr, id *crawlers.Identities, facts crawlers.Verification) (policy.Identity, proof) {
 	if facts.IsEmpty() {
 		return policy.Unknown, proof{}
@@ -263,8 +264,8 @@ func (v *Verifier) recognizeAddress(r Request, id *crawlers.Identities) (found *
 	return found
 }
 
-// checkSignature checks the signature of a request. Later calls for the same request, from other handlers or matchers,
-// return the first result, because a nonce is accepted only once.
+// checkSignature checks whether the keys of directory signed a request. If several handlers or matchers check the same
+// request, all of them get the first result, because a nonce is accepted only once.
 func (v *Verifier) checkSignature(r Request, directory string) webbotauth.Result {
 	key := "robots_policy.signature " + directory
 	vars := r.Server.Vars(r.Request)
@@ -289,10 +290,9 @@ func ClientScheme(s Server, r *http.Request) string {
 	return "http"
 }
 
-// Proof describes the evidence that verified a client as the crawler with these facts, so that others can check the
-// evidence. The text names a key, an address list with its date, or the suffix of a host name. The text does not
-// contain the rest of the host name, because that rest may contain the client's address. Proof returns "" for an
-// unverified client.
+// Proof describes the evidence that verified c as the crawler with the given facts, so that someone else can check it.
+// The text names a key, an address list with its date, or the suffix of a host name. The text does not contain the rest
+// of the host name, because that rest may contain the client's address. Proof returns "" for an unverified client.
 func (c *Client[T]) Proof(v *Verifier, facts crawlers.Verification) string {
 	switch c.proof.by {
 	case bySignature:

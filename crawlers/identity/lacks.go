@@ -18,7 +18,7 @@ import (
 // this proof, or can obtain it only until the built-in address lists expire.
 type Lack struct {
 	Why string `json:"why"` // the reason and the remedy
-	// the rules that demand the proof, with their places and hosts; empty if a setting demands the proof
+	// Rules are the rules that demand the proof, with their places and hosts; empty if a setting demands the proof
 	Rules []string `json:"rules,omitempty"`
 }
 
@@ -100,9 +100,9 @@ func (m Methods) lacksOf(r *policy.Rule, catalog *crawlers.Catalog) (why []strin
 // refreshes reports whether the methods use more than the built-in lists.
 func (m Methods) refreshes() bool { return m.Lists || m.DNS || m.Signatures }
 
-// lacks returns the method that must be configured to verify a crawler with these facts permanently. If such a method
-// is already configured, method is "". builtIn reports whether a built-in address list verifies the crawler until the
-// list expires.
+// lacks returns the method that must be configured to verify permanently the crawler with the given facts. If such a
+// method is already configured, method is "". builtIn reports whether a built-in address list verifies the crawler
+// until the list expires.
 func (m Methods) lacks(facts crawlers.Verification) (method string, builtIn bool) {
 	switch {
 	case len(facts.AddressLists) > 0 && m.Lists, len(facts.ReverseDNS) > 0 && m.DNS, facts.WebBotAuth != "" && m.Signatures:

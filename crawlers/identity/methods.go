@@ -52,12 +52,12 @@ func ParseMethods(names, ranges []string) (Methods, error) {
 	return m, nil
 }
 
-// DetectsImpostors reports whether impostors can be detected permanently. Without the methods "lists" and "dns",
-// impostors are detected only until the embedded address lists are too old.
+// DetectsImpostors reports whether impostors can be detected permanently. If neither Lists nor DNS is true, impostors
+// are detected only until the embedded address lists are too old.
 func (m Methods) DetectsImpostors() bool { return m.Lists || m.DNS }
 
-// askable returns the facts about addresses that the methods can check. all reports whether the methods can check every
-// fact. If all is false, clients must not be treated as impostors.
+// askable returns facts without the host names if DNS is not used. all reports whether nothing was removed. If all is
+// false, clients must not be treated as impostors.
 func (m Methods) askable(facts crawlers.Verification) (_ crawlers.Verification, all bool) {
 	if m.DNS || len(facts.ReverseDNS) == 0 {
 		return facts, true

@@ -41,7 +41,7 @@ func newListDesc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", name), help, []string{"list"}, nil)
 }
 
-// The value of the label "list" is the URL of an address list.
+// These metrics have a label "list", whose value is the URL of an address list.
 var (
 	descListTime    = newListDesc("address_list_timestamp_seconds", "When the address list was fetched or, if embedded, collected, in Unix seconds.")
 	descListEntries = newListDesc("address_list_entries", "Number of address ranges in the list.")

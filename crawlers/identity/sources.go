@@ -13,8 +13,9 @@ import (
 )
 
 // These thresholds determine when a failing DNS resolver is logged. Several lookups in a row must fail, because a
-// single failure may be caused by a broken name server for that address. A change of state is logged at most once per
-// dnsLogInterval, because otherwise someone with a broken name server could fill the log.
+// single failure may be caused by a broken name server, which affects only its own addresses. The log says at most once
+// per dnsLogInterval that the resolver fails or works again. Otherwise, someone with a broken name server could fill
+// the log.
 const (
 	dnsFailures    = 5
 	dnsLogInterval = time.Minute
@@ -104,7 +105,8 @@ func (s *sources) keysFetched(d webbotauth.DirectoryStatus) {
 // boundLogInterval is the shortest time between two log lines about the same limit.
 const boundLogInterval = time.Hour
 
-// bound logs that a limit was reached. Clients beyond the limit stay unverified and are never treated as impostors.
+// bound logs that a limit was reached, at most once per boundLogInterval for each message. A limit never turns a client
+// into an impostor: clients that need the excess lists or nonces stay unverified.
 func (s *sources) bound(message string, fields ...zap.Field) {
 	s.mu.Lock()
 	now := time.Now()

@@ -25,11 +25,11 @@ type ListStatus struct {
 	URL       string    `json:"url"`
 	Entries   int       `json:"entries"`
 	Embedded  bool      `json:"embedded"`       // true for a list that is part of the program
-	Refreshed bool      `json:"refreshed"`      // true if the list is fetched
+	Refreshed bool      `json:"refreshed"`      // true if this server fetches the list regularly
 	AsOf      time.Time `json:"as_of,omitzero"` // absent if there is no list
 	Age       string    `json:"age,omitempty"`
 	Fresh     bool      `json:"fresh"` // true while the list is recent enough to detect impostors
-	// says what the list can no longer prove because of its age, or will soon no longer be able to prove
+	// Old says what the list can no longer prove because of its age, or will soon no longer be able to prove.
 	Old        string    `json:"old,omitempty"`
 	Incomplete string    `json:"incomplete,omitempty"` // the reason why the list does not detect impostors even if it is fresh
 	Error      string    `json:"error,omitempty"`      // the error of the last fetch
@@ -99,7 +99,7 @@ func (s *Status) addDNS(d dnsState) {
 	}
 }
 
-// age returns the time since t, or "" if t is zero.
+// age returns the time from t to now as text, or "" if t is zero.
 func age(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -122,7 +122,8 @@ type knownList struct {
 }
 
 // listsOf returns the address lists of all engines, ordered by URL and without duplicates. If several engines have the
-// same list, listsOf prefers an engine that fetches the list. If that does not decide, it prefers the newer version.
+// same list, listsOf prefers an engine that fetches the list. Between engines that are equal in this respect, it
+// prefers the newer list.
 func listsOf(inUse []*engine) (all []knownList) {
 	for _, e := range inUse {
 		for _, s := range e.lists.Status() {

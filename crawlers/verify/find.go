@@ -12,8 +12,9 @@ import (
 	"github.com/gaissmai/bart"
 )
 
-// These constants limit how often the index over all lists is rebuilt. The index is rebuilt after a change of a list,
-// and also without a change, because lists become too old.
+// These constants limit how often the index over all lists is rebuilt. After a change of a list, the index is rebuilt
+// if its age is at least indexMinAge. If its age is at least indexMaxAge, it is rebuilt even without a change, because
+// lists become too old.
 const (
 	indexMinAge = time.Second
 	indexMaxAge = time.Hour

@@ -42,7 +42,7 @@ func (h *health) now() (at time.Time, period int, working bool) {
 	return time.Now(), h.period, !h.failing
 }
 
-// believes reports whether a negative answer may be used. at and period are the values that now returned when the
+// believes reports whether a negative answer may be used. at and period are the values that h.now returned when the
 // answer arrived. dropped is true if the answer must be discarded, because a probe has failed since then.
 func (h *health) believes(at time.Time, period int) (believed, dropped bool) {
 	h.mu.Lock()
@@ -84,8 +84,8 @@ func (h *health) probeLater() {
 	h.probe(ctx)
 }
 
-// answers reports whether the resolver finds the host name for the address of a probe, and the address for that host
-// name.
+// answers reports whether the resolver works for at least one of probes: it finds a host name with the expected suffix
+// for the address, and the address for that host name.
 func (h *health) answers(ctx context.Context) bool {
 	for _, p := range probes {
 		if found, _, _ := confirm(ctx, h.resolver, []string{p.suffix}, netip.MustParseAddr(p.addr)); found == yes {

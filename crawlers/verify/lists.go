@@ -57,7 +57,7 @@ func (l *ListStatus) Old(now time.Time) string {
 	return ""
 }
 
-// Expires returns the time when a list with this date becomes too old to verify clients.
+// Expires returns the time when a list of the given date becomes too old to verify clients.
 func Expires(date time.Time) time.Time { return date.Add(maxVerifyAge) }
 
 // ListStatus is the state of an address list.
@@ -121,7 +121,7 @@ type list struct {
 // ErrTooManyLists is returned by [Lists.Acquire] if the total number of lists would exceed 5000.
 var ErrTooManyLists = errors.New("too many address lists")
 
-// NewLists returns Lists that holds the embedded lists for these URLs. Lists are fetched only after Start.
+// NewLists returns Lists that holds the embedded lists for urls. Lists are fetched only after Start.
 func NewLists(urls []string, options ListOptions) *Lists {
 	if options.Client == nil {
 		options.Client = &http.Client{CheckRedirect: outbound.CheckRedirect}
@@ -134,10 +134,9 @@ func NewLists(urls []string, options ListOptions) *Lists {
 	return l
 }
 
-// Acquire adds the lists with these URLs. If a list exists already, Acquire adds a reference to it. A fetched list with
-// more than limit prefixes is rejected. If the total number of lists would be too large, Acquire returns
-// ErrTooManyLists and does not add any list. For each call of Acquire, the caller must later call Release with the same
-// URLs.
+// Acquire adds the lists at urls. If a list exists already, Acquire adds a reference to it. A fetched list with more
+// than limit prefixes is rejected. If the total number of lists would be too large, Acquire returns ErrTooManyLists and
+// does not add any list. For each call of Acquire, the caller must later call Release with the same URLs.
 func (l *Lists) Acquire(urls []string, limit int) error {
 	urls = unique(urls)
 	l.mu.Lock()
@@ -174,7 +173,7 @@ func (l *Lists) Acquire(urls []string, limit int) error {
 	return nil
 }
 
-// Release removes one reference from each of these lists. A list without references is deleted.
+// Release removes one reference from each list at urls. A list without references is deleted.
 func (l *Lists) Release(urls []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -253,8 +252,8 @@ func (l *Lists) Status() []ListStatus {
 	return all
 }
 
-// ask looks up an address in the lists with these URLs. The answer is negative only if every list shows that the
-// address belongs to an impostor.
+// ask looks up an address in the lists at urls. The answer is negative only if every list shows that the address
+// belongs to an impostor. If the answer is positive, the second result is the URL of the list with the address.
 func (l *Lists) ask(urls []string, a netip.Addr) (answer, string) {
 	now, ruledOut := l.options.Now(), true
 	for _, url := range urls {
@@ -283,8 +282,8 @@ func (c *list) isWithin(age time.Duration, now time.Time) bool {
 	return c.Prefixes > 0 && now.Sub(c.Date) <= age
 }
 
-// rulesOut reports whether a missing address proves that the client is an impostor. This is true if the list is fresh
-// and complete, and has other addresses of the same family (IPv4 or IPv6).
+// rulesOut reports whether the absence of a from the list proves that a client at a is an impostor. This is true if the
+// list is fresh and complete, and has other addresses of the same family (IPv4 or IPv6).
 func (c *list) rulesOut(a netip.Addr, now time.Time) bool {
 	family := c.prefixes.Size4()
 	if a.Is6() {

@@ -42,7 +42,7 @@ type fetched struct {
 	source   *source
 	list     *list
 	prefixes []netip.Prefix // prefixes of the list; nil if the list was not modified
-	wait     time.Duration  // the time before the next fetch that the server requests, or zero
+	wait     time.Duration  // how long the server wants the next fetch to wait, or zero
 	err      error
 }
 

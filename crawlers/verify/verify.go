@@ -31,14 +31,14 @@ type Verifier struct {
 	names *names
 }
 
-// New returns a verifier with these lists and options. It does not open connections.
+// New returns a Verifier that uses lists, and looks up names as options say. It does not open connections.
 func New(lists *Lists, options DNSOptions) *Verifier {
 	return &Verifier{lists: lists, names: newNames(options)}
 }
 
-// Check decides whether an address belongs to the crawler with these facts. Check waits for the resolver until a
-// timeout has passed or ctx is done. If the resolver has not answered by then, the client is unverified. If ctx is
-// already done, Check does not wait. It uses the cache, and looks up the address in the background.
+// Check decides whether addr belongs to the crawler with the given facts. Check waits for the resolver until a timeout
+// has passed or ctx is done. If the resolver has not answered by then, the client is unverified. If ctx is already
+// done, Check does not wait. It uses the cache, and looks up the address in the background.
 //
 // An address is verified if it is on a published list or passes reverse DNS. An address belongs to an impostor if it is
 // missing from every published list and fails reverse DNS. If the operator publishes only one kind of facts, only that

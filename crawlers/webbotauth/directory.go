@@ -52,7 +52,7 @@ type DirectoryStatus struct {
 type directory struct {
 	document
 	fetched time.Time     // when the keys were fetched, or zero
-	expires time.Time     // when to fetch them again
+	expires time.Time     // when to fetch the keys again
 	next    time.Time     // earliest time of the next fetch
 	err     error         // error of the last fetch
 	failing time.Time     // time of the first error in a row
@@ -75,7 +75,7 @@ func (d *directories) close() {
 	d.wait.Wait()
 }
 
-// key returns the key with this ID from the directory at url. If the key is not cached, key fetches the directory and
+// key returns the key whose ID is id from the directory at url. If the key is not cached, key fetches the directory and
 // waits for the result until ctx is done.
 func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKey, error) {
 	key, done, err := d.look(url, id)

@@ -45,7 +45,7 @@ func (f *fetcher) fetch(ctx context.Context, url string) (d document, keep time.
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, f.client.Timeout) // the timeout covers the card and its keys
+	ctx, cancel := context.WithTimeout(ctx, f.client.Timeout) // one timeout for fetching a card and then its keys
 	defer cancel()
 	data, keep, err := f.get(ctx, url)
 	if err != nil {

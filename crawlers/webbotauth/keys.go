@@ -96,7 +96,7 @@ type Card struct {
 	Rate    string `json:"rate,omitempty"`    // the expected rate, as free text
 }
 
-// Card returns the cached card of the signer with this key directory.
+// Card returns the cached card of the signer whose key directory is directory.
 func (v *Verifier) Card(directory string) Card {
 	where, _ := resolve(directory)
 	v.directories.mu.Lock()
@@ -129,7 +129,7 @@ type document struct {
 	next string // the address of the card's keys, if keys is nil
 }
 
-// parseDocument parses the content of an address. The client_id of a card must be this address. If a directory has a
+// parseDocument parses data, which was fetched from url. The client_id of a card must be url. If a directory has a
 // different client_id, the members of its card are ignored.
 func parseDocument(data []byte, url string) (d document, err error) {
 	var members, bot map[string]json.RawMessage

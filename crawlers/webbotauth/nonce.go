@@ -15,8 +15,8 @@ const maxNonces = 400_000
 
 // nonces remembers used nonces until their signatures expire. When it is full, it forgets the oldest nonces of the
 // signer with the most nonces. From then on, signatures of that signer are rejected if they are not newer than the
-// forgotten nonces. So even an attacker who makes a signer sign many requests cannot use a nonce twice. Nor can the
-// attacker prevent new signatures of any signer from being accepted.
+// forgotten nonces. So an attacker who makes a signer sign many requests cannot use a nonce twice, and cannot stop new
+// signatures of any signer from being accepted.
 type nonces struct {
 	mu      sync.Mutex
 	signers map[string]*signerNonces // keyed by key directory
@@ -39,7 +39,7 @@ type signerNonces struct {
 type nonceTimes struct{ created, expires int64 }
 
 // use records the nonce of a valid signature. It returns errReplayed if the nonce was used before. It returns
-// errForgotten if nonces have been forgotten, so that use cannot know whether the nonce was used before.
+// errForgotten if nonces have been forgotten, so that nonces cannot tell whether this nonce was used before.
 func (n *nonces) use(signer, nonce string, now, created, expires time.Time) error {
 	sum := sha256.Sum256([]byte(nonce))
 	key := [16]byte(sum[:])

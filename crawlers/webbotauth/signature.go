@@ -26,8 +26,8 @@ type Request struct {
 type message struct {
 	Request
 	input, signatures *httpsfv.Dictionary
-	agents            *httpsfv.Dictionary // nil if the field is a single string
-	agent             httpsfv.Item        // the single string
+	agents            *httpsfv.Dictionary // the field Signature-Agent; nil if the field is a single string
+	agent             httpsfv.Item        // Signature-Agent as a single string
 }
 
 // parseMessage parses the signature fields. It also accepts a Signature-Agent field that is a single string, as in

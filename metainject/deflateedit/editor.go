@@ -98,8 +98,8 @@ func (e *Editor) Start(dst io.Writer, stream, text []byte, edits []Edit) error {
 }
 
 // textWanted returns the number of bytes of the old text that must be stored. A match that refers to text before the
-// end of the last edit may have to be replaced by the bytes that it copies. These bytes end at most maxMatch bytes
-// after the edit.
+// end of the last edit may have to be replaced by the bytes that it copies. The copied bytes begin before the end of
+// the last edit, so they end less than maxMatch bytes after it.
 func (e *Editor) textWanted() int { return e.end + maxMatch }
 
 // Write edits the next bytes of the stream.

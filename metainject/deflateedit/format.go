@@ -235,8 +235,8 @@ func (s *sumChange) crc32(old uint32, n int64) uint32 {
 	return old ^ crcShift(s.crc, uint64(n)-uint64(s.textEnd))
 }
 
-// adler32 does the same as crc32 for an Adler-32 checksum. If old cannot be a checksum of any text, adler32 returns it
-// unchanged.
+// adler32 returns the Adler-32 checksum of the new text. old is the checksum of the old text, whose length is n. If old
+// cannot be a checksum of any text, adler32 returns it unchanged.
 func (s *sumChange) adler32(old uint32, n int64) uint32 {
 	if old&0xFFFF >= adlerMod || old>>16 >= adlerMod {
 		return old

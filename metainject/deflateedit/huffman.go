@@ -31,7 +31,8 @@ func (e entry) value(hold uint64) uint {
 	return uint(e>>16) + uint(hold>>n&(1<<(e&63-n)-1))
 }
 
-// The entries of the symbols of both alphabets, without the number of bits of the code.
+// The entries of the symbols in the alphabet of literals and lengths, and in the alphabet of distances. The number of
+// bits of the code is still missing in them.
 var (
 	litEntries = func() (t [288]entry) {
 		for i := range 256 {
@@ -118,8 +119,8 @@ var fixedHuffman = sync.OnceValues(func() (lit, dist *huffman) {
 	return
 })
 
-// find decodes a symbol from the lowest left bits of hold. n is the number of bits of its code, or 0 if there are not
-// enough bits or the code does not exist.
+// find decodes a symbol from hold. Only the lowest bits of hold are valid, and left is their number. n is the number of
+// bits of the symbol's code, or 0 if there are not enough bits or the code does not exist.
 func (h *huffman) find(hold uint64, left uint) (sym, n uint) {
 	code, first, index := 0, 0, 0
 	for n = 1; n <= min(15, left); n++ {

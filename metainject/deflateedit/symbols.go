@@ -67,8 +67,8 @@ func (d *inflater) symbols(toks []token, limit int) (n int, ev event) {
 	return n, ev
 }
 
-// symbol reads one token or the end of the block from the lowest left bits of hold. took is the number of bits that it
-// read.
+// symbol reads one token or the end of the block from hold. Only the lowest bits of hold are valid, and left is their
+// number. took is the number of bits that it read.
 func (d *inflater) symbol(hold uint64, left uint) (took uint, t token, ev event) {
 	if e := d.lit.table[hold&tableMask]; e&isLength != 0 && left >= longest {
 		if f := d.dist.table[hold>>e.all()&tableMask]; f != 0 {
@@ -106,8 +106,8 @@ func (d *inflater) symbol(hold uint64, left uint) (took uint, t token, ev event)
 	return took + n + x, match(length, int(distBase[sym])+int(hold>>n&(1<<x-1))), gotSome
 }
 
-// short returns the reason why no code was found although left bits are available. If they are enough for every code,
-// the stream is corrupt. Otherwise, more input is needed.
+// short returns the reason why no code was found although left bits are available. If left is enough for the longest
+// code, the stream is corrupt. Otherwise, more input is needed.
 func short(left uint) event {
 	if left < 15 {
 		return needMore

@@ -155,7 +155,7 @@ func (a *auditor) report(r *audit.Report, err error) {
 	a.emit(event, map[string]any{"url": a.config.URL, "errors": n, "problems": findings, "error": failure})
 }
 
-// describe returns the errors, and the checks whose result is not conclusive.
+// describe returns the errors and warnings of a report, and leaves out its hints.
 func describe(r *audit.Report) []string {
 	found := []string{}
 	for _, f := range r.Findings {

@@ -15,7 +15,7 @@ import (
 type Result struct {
 	URL   string
 	Time  time.Time
-	Since time.Time     // time of the first audit that had this result
+	Since time.Time     // time of the first of the consecutive audits that had this result
 	Found *audit.Report // nil if Err is not nil
 	Err   error         // why the audit failed
 }

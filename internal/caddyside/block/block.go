@@ -27,7 +27,7 @@ func Value(name, takes string, set func(value string) (must string)) Option {
 	return Option{name: name, takes: takes, set: set}
 }
 
-// Text returns an option with any argument.
+// Text returns an option that stores its argument, which may be any text, in to.
 func Text(name, takes string, to *string) Option {
 	return Value(name, takes, func(value string) string {
 		*to = value
@@ -35,7 +35,8 @@ func Text(name, takes string, to *string) Option {
 	})
 }
 
-// Number returns an option with a number from least to most.
+// Number returns an option that stores a number from least to most in to. must describes the valid numbers, and ends
+// the error for an argument that is not valid.
 func Number[T ~int | ~int64](name string, to *T, least, most int64, must string) Option {
 	return Value(name, "a number", func(value string) string {
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -47,7 +48,8 @@ func Number[T ~int | ~int64](name string, to *T, least, most int64, must string)
 	})
 }
 
-// Duration returns an option with a duration of at least least.
+// Duration returns an option that stores a duration in to. least is the shortest valid duration. must describes the
+// valid durations, and ends the error for an argument that is not valid.
 func Duration(name string, to *caddy.Duration, least time.Duration, must string) Option {
 	return Value(name, "a duration", func(value string) string {
 		d, err := caddy.ParseDuration(value)
@@ -59,7 +61,7 @@ func Duration(name string, to *caddy.Duration, least time.Duration, must string)
 	})
 }
 
-// Flag returns an option without arguments.
+// Flag returns an option that has no arguments and sets to.
 func Flag(name string, to *bool) Option {
 	return Option{name: name, read: func(d *caddyfile.Dispenser) error {
 		if *to = true; d.NextArg() {
@@ -74,7 +76,8 @@ func Nested(name string, read func(d *caddyfile.Dispenser) error) Option {
 	return Option{name: name, read: read}
 }
 
-// Read reads the block that follows, if there is one.
+// Read reads the options in the block that follows the arguments of a directive or option, if there is such a block. d
+// has read all of these arguments.
 func Read(d *caddyfile.Dispenser, options ...Option) error {
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		name, value := d.Val(), ""

@@ -28,8 +28,9 @@ const (
 // storageTimeout limits writing to the storage.
 const storageTimeout = 10 * time.Second
 
-// InUse returns the catalog that servers with this storage use. This is usually the catalog in the storage. If the
-// storage has no catalog, or if the built-in catalog is newer, it is the built-in catalog.
+// InUse returns the catalog that servers with this storage use, and where the catalog comes from. The catalog is
+// usually the one in the storage. If the storage has no catalog, or if the built-in catalog is newer, it is the
+// built-in catalog.
 func InUse(ctx context.Context, storage certmagic.Storage) (c *crawlers.Catalog, from string, err error) {
 	data, err := source.NewReader(storage, source.Catalog)(ctx)
 	if err == nil {
@@ -38,7 +39,7 @@ func InUse(ctx context.Context, storage certmagic.Storage) (c *crawlers.Catalog,
 	return c, sourceOf(c), err
 }
 
-// Store writes a catalog to the storage. The caller must have checked it.
+// Store writes data, the text of a catalog, to the storage. The caller must have checked data.
 func Store(ctx context.Context, storage certmagic.Storage, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()

@@ -65,7 +65,7 @@ type Status struct {
 	Warning  string    `json:"warning,omitempty"` // set if the catalog is old
 }
 
-// CurrentStatus returns the status.
+// CurrentStatus returns the status of the catalog that this server uses.
 func CurrentStatus() Status {
 	last.mu.Lock()
 	s := last.status
@@ -123,8 +123,9 @@ func (w *Watcher) Start() {
 	}
 }
 
-// repeat calls do after wait. After that, it calls do repeatedly, and waits before each call for the duration that
-// next returns. The durations vary at random, so that the servers of a fleet do not act at the same moment.
+// repeat calls the function do after the duration wait. After that, it calls do repeatedly, and waits before each call
+// for the duration that the function next returns. The durations vary at random, so that the servers of a fleet do not
+// act at the same moment.
 func repeat(ctx context.Context, wait time.Duration, next func() time.Duration, do func(context.Context)) {
 	for {
 		select {
@@ -156,7 +157,7 @@ func (w *Watcher) Stop() {
 // reloadWait limits the time that a reload waits for the released catalog.
 const reloadWait = 5 * time.Second
 
-// Check looks for a newer catalog at once.
+// Check looks for a newer catalog at once: with `catalog auto` among the releases, and then in the storage.
 func Check(ctx context.Context) {
 	if w := started.Get(); w != nil {
 		if w.address != "" {

@@ -37,7 +37,7 @@ type exchange struct {
 	restored []site.Reading
 	sequence int64
 	told     map[string]string     // the policies in the last message that this server wrote
-	older    map[string]*site.Site // versions that this server does not serve; nil if not in the history
+	older    map[string]*site.Site // versions that this server does not serve, by policy and hash; nil if unknown
 
 	mu    sync.Mutex // protects peers
 	peers map[string]*peer
@@ -63,7 +63,7 @@ func (x *exchange) close(f *Fleet) {
 	<-x.done
 	ctx, cancel := context.WithTimeout(context.Background(), lastWrite)
 	defer cancel()
-	_ = x.write(ctx, f) // if this fails, the server knows less about what crawlers have read after its next start
+	_ = x.write(ctx, f) // if this fails, this server reads an older message after its next start
 	x.state.Remove()
 }
 

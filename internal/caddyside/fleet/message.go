@@ -15,7 +15,8 @@ import (
 // prefix is the start of the keys in Caddy storage. Each server has one key.
 const prefix = "robots_policy/fleet/"
 
-// Limits of a message. They are needed because anyone can use the name of a crawler with any host.
+// Limits of a message. They are needed because anyone can fetch the robots.txt of any host in the name of any crawler,
+// and each pair of host and crawler has a reading.
 const (
 	maxReadings   = 2000
 	maxUnverified = 200

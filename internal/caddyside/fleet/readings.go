@@ -112,7 +112,8 @@ func (x *exchange) learn(ctx context.Context) {
 	}
 }
 
-// addOlder adds versions from a policy's history in the storage.
+// addOlder looks for the versions with the hashes in sums in the history of the policy d, and adds the versions that it
+// finds to into.
 func (x *exchange) addOlder(ctx context.Context, d *source.Document, sums []string, into map[string]*site.Site) {
 	id := func(sum string) string { return d.Name + " " + sum }
 	if slices.ContainsFunc(sums, func(sum string) bool { _, ok := x.older[id(sum)]; return !ok }) {

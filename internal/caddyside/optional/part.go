@@ -47,7 +47,7 @@ type Funcs[T io.Closer] struct {
 	Configure func(T) error
 }
 
-// Opening is one attempt to open a part. The open part reports its errors to it.
+// Opening is one attempt to open a part. If the attempt succeeds, the open part reports its errors to the Opening.
 type Opening struct {
 	*State
 	broken chan error
@@ -82,7 +82,7 @@ func (p *Part[T]) Get() (v T, ok bool) {
 	return v, false
 }
 
-// With calls do with the part if it is open.
+// With passes the part to the function do if the part is open.
 func (p *Part[T]) With(do func(T)) {
 	if v, ok := p.Get(); ok {
 		do(v)

@@ -39,8 +39,8 @@ type Shared[U any, T io.Closer] struct {
 
 func (s *Shared[U, T]) Destruct() error { return s.Close() }
 
-// Join adds a configuration with its settings to the users of a part. It opens the part, unless another configuration
-// has already opened it.
+// Join adds u, the settings of a configuration, to the users of the part with the given key. It opens the part, unless
+// another configuration has already opened it.
 func (p *Pool[U, T]) Join(key string, u *U) *Shared[U, T] {
 	v, loaded, _ := p.shared.LoadOrNew(key, func() (caddy.Destructor, error) {
 		s := &Shared[U, T]{pool: p.shared, key: key}
@@ -70,10 +70,10 @@ func (p *Pool[U, T]) Join(key string, u *U) *Shared[U, T] {
 	return s
 }
 
-// Settings returns the settings that apply.
+// Settings returns the settings that apply: those of the newest configuration that uses the part.
 func (s *Shared[U, T]) Settings() *U { return s.users.Get() }
 
-// Leave ends a configuration's use of a part. If no other configuration uses it, the part is closed.
+// Leave removes u, the settings of a configuration, from the users of the part. If no user is left, the part is closed.
 func (s *Shared[U, T]) Leave(u *U) error {
 	s.users.Remove(u)
 	s.Changed()

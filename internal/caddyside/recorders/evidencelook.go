@@ -18,7 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// lookEvery is the time between two verifications of the log in the background. Each of them reads the whole log.
+// lookEvery is the time between two verifications of the log in the background. The interval is long, because a
+// verification reads the whole log.
 const lookEvery = time.Hour
 
 // Look is the result of verifying an evidence log.
@@ -26,7 +27,7 @@ type Look struct {
 	At    time.Time // zero if the log has not been verified yet
 	Check *evidence.Check
 	Err   error       // why the log could not be read
-	End   claim.Claim // claim about missing lines at the end; not set without a copy
+	End   claim.Claim // claim about missing lines at the end; not set without Evidence.Copy
 }
 
 // Whole returns the claim that the log is complete and signed.
@@ -42,7 +43,7 @@ func (l Look) Ending() claim.Claim {
 	if l.End.Made() {
 		return l.End
 	}
-	c, _ := new(evidence.Check).Reaches("", nil) // Reaches does not read the log here
+	c, _ := new(evidence.Check).Reaches("", nil) // with these arguments, Reaches does not read a log
 	return c
 }
 
@@ -98,8 +99,9 @@ func (e *Evidence) LookNow() Look {
 // copyTimeout limits the time for reading and writing the copy in the storage.
 const copyTimeout = 10 * time.Second
 
-// compareCopy compares the log with the copy of its last line in Caddy's storage. If the log contains the copied line,
-// compareCopy replaces the copy. end is the claim that no line is missing at the end.
+// compareCopy compares the log with the copy of an earlier last line in Caddy's storage. c is the result of verifying
+// the log. Unless there is a problem, the present last line replaces the copy. end is the claim that no line is missing
+// at the end.
 func (e *Evidence) compareCopy(c *evidence.Check) (end claim.Claim) {
 	ctx, cancel := context.WithTimeout(context.Background(), copyTimeout)
 	defer cancel()

@@ -202,7 +202,7 @@ func onTheWay(server *caddyhttp.Server, policies []placed) (all []Warning) {
 		case len(of) == 0:
 		case way.late:
 			warn(answered, of[0].Place, way.answerer)
-		// The site has its own robots.txt, and the policy applies only to some paths.
+		// No warning: the site has its own robots.txt, and the policy applies only to some paths.
 		case len(way.policies) == 0 && way.own:
 		case len(way.policies) == 0:
 			warn(noRoute, of[0].Place, "")

@@ -90,7 +90,7 @@ type Warning struct {
 	Message   string
 	Hosts     []string // hosts as in the configuration; "" for every host of a server
 	Directive string   // places of the robots_policy directives in a Caddyfile, if known
-	Handler   string   // the handler that answers instead
+	Handler   string   // the handler that answers instead of robots_policy
 }
 
 // Check returns warnings about the routes of all servers, sorted by server name. It does not examine error routes.

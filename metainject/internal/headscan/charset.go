@@ -22,7 +22,7 @@ const (
 	Other
 )
 
-// asciiPrefixes has the beginnings of the labels of encodings in which the ASCII bytes of markup always mean these
+// asciiPrefixes has the beginnings of the labels of encodings in which the bytes of ASCII markup always mean the ASCII
 // characters (https://encoding.spec.whatwg.org/#names-and-labels).
 var asciiPrefixes = [...]string{
 	"utf-8", "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8",

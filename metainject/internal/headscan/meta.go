@@ -229,8 +229,8 @@ func (s *Scanner) declaration(m *metaAttributes, v *metaValues) (label []byte, o
 			s.Charset = string(label)
 		}
 	}
-	// This does not include UTF-16. If a meta tag that could be read as ASCII declares UTF-16, browsers read the page as
-	// UTF-8.
+	// A declaration of UTF-16 does not set Foreign. If a meta tag that could be read as ASCII declares UTF-16, browsers
+	// read the page as UTF-8.
 	if means == Other {
 		s.Foreign = true
 	}

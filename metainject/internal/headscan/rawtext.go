@@ -213,7 +213,7 @@ func onlyMetadata(b []byte) bool {
 		// All other tags belong to the body.
 		//exhaustive:ignore
 		switch lookupTag(name) {
-		case tagMeta, tagBase: // void elements; base would end the head, but pages do not have it here
+		case tagMeta, tagBase: // void elements; base would end the head, but pages do not have it in noscript
 			i = end
 		case tagStyle:
 			n := bytes.Index(b[end:], []byte("</style>"))

@@ -10,7 +10,7 @@ import (
 )
 
 // XHTML is read as XML: names are case-sensitive, no elements are implied, and the text of scripts and styles is
-// markup. Only "/>" and end tags close an element. Elements of other namespaces are skipped. A page with an
+// markup. Only "/>" and end tags close an element. Elements of namespaces other than XHTML are skipped. A page with an
 // internal DTD subset, or a root other than html, is not changed.
 
 const (
