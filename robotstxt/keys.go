@@ -21,7 +21,7 @@ var keys = map[string]string{
 // fileKeys holds the keys of lines that apply to the whole file, wherever they are in it.
 var fileKeys = map[string]string{"clean-param": "Clean-param", "host": "Host"}
 
-// prefixes holds the beginnings by which Google's parser recognizes keys, in the parser's order.
+// prefixes holds the beginnings of keys, in the order in which Google's parser compares them with a line.
 var prefixes = []struct{ prefix, key string }{
 	{"user-agent", "user-agent"},
 	{"useragent", "user-agent"},

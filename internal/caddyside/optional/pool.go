@@ -70,7 +70,7 @@ func (p *Pool[U, T]) Join(key string, u *U) *Shared[U, T] {
 	return s
 }
 
-// Settings returns the settings that apply: those of the newest configuration that uses the part.
+// Settings returns the settings that apply: the settings of the newest configuration that uses the part.
 func (s *Shared[U, T]) Settings() *U { return s.users.Get() }
 
 // Leave removes u, the settings of a configuration, from the users of the part. If no user is left, the part is closed.
