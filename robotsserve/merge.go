@@ -210,7 +210,7 @@ func (g *grouping) alike(classes []policy.Class) map[string][]*policy.Class {
 func readAs(c *crawler) string { return crawlers.ReadAs(c.lower) }
 
 // refusedBy returns the usages that the policy disallows on any path for at least one of the classes. The key is the
-// key of the lines that name the usages, such as content-usage.
+// key of the lines that name the usages.
 func (g *grouping) refusedBy(classes []*policy.Class) map[string][]string {
 	refused := map[string][]string{}
 	for _, f := range rights.Vocabularies {
