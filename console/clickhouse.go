@@ -96,7 +96,7 @@ func (a *Activity) fleet(report func(error)) store.Fleet {
 // queries returns nil while the store is not open.
 func (a *Activity) queries(node string) store.Queries {
 	if a.ClickHouse != nil {
-		return store.NewFleetReader(a.ClickHouse.reads(), node)
+		return &store.FleetReader{Client: a.ClickHouse.reads(), Node: node}
 	}
 	if r := a.Reader(); r != nil {
 		return r

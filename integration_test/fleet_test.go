@@ -219,7 +219,7 @@ http://%[6]s, http://www.example.com:%[7]s {
 		f.visit(1, "Bingbot", "/members/after-the-storage-hung", true)
 	}
 
-	fleet := store.NewFleetReader(clickhouse.Client{URL: server.URL("robots")}, "")
+	fleet := store.FleetReader{Client: clickhouse.Client{URL: server.URL("robots")}}
 	var got map[string]fleetCounts
 	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(time.Second) {
 		got = map[string]fleetCounts{}

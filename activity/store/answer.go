@@ -120,15 +120,15 @@ func (q *Query) most() string {
 	return fmt.Sprintf(" ORDER BY %s DESC LIMIT %d", map[bool]string{true: "v", false: "n"}[q.Violating], 4*q.Limit+100)
 }
 
-// totals returns the sums of the rows in some spans. The sums are sorted by time if the query has a dimension of
+// totalsIn returns the sums of the rows in some spans. The sums are sorted by time if the query has a dimension of
 // time, and otherwise by the number of requests. Violations with unknown paths come last.
-func (a answers) totals(ctx context.Context, q *Query, spans []span) ([]Row, error) {
+func totalsIn(ctx context.Context, e engine, q *Query, spans []span) ([]Row, error) {
 	rows := []Row{}
-	text, by := q.statement(a, spans), len(q.By)
+	text, by := q.statement(e, spans), len(q.By)
 	if text == "" {
 		return rows, nil
 	}
-	err := a.query(ctx, text, by+4, func(f []string, n []int64) {
+	err := e.query(ctx, text, by+4, func(f []string, n []int64) {
 		row := Row{Counts: Counts{Requests: n[by], Bytes: n[by+1], Violations: n[by+2], Unread: n[by+3]}}
 		for i, d := range q.By {
 			if length, first := q.bucket(d); length > 0 {

@@ -23,30 +23,30 @@ const (
 // be missing. This is the case if the database was not closed properly, or was closed for a long time.
 type unrecorded map[int64]int64
 
-// unrecorded returns the numbers of unrecorded requests between two times, by hour.
-func (a answers) unrecorded(ctx context.Context, from, to time.Time) (unrecorded, error) {
+// unrecordedIn returns the numbers of unrecorded requests between two times, by hour.
+func unrecordedIn(ctx context.Context, e engine, from, to time.Time) (unrecorded, error) {
 	lost := unrecorded{}
 	first, end := hoursOf(from, to)
-	err := a.query(ctx, "SELECT hour, requests FROM not_recorded"+a.dialect().final+a.where(fmt.Sprintf("hour >= %d AND hour < %d", first, end)), 2, func(_ []string, n []int64) { lost[n[0]] += n[1] })
+	err := e.query(ctx, "SELECT hour, requests FROM not_recorded"+e.dialect().final+e.where(fmt.Sprintf("hour >= %d AND hour < %d", first, end)), 2, func(_ []string, n []int64) { lost[n[0]] += n[1] })
 	return lost, err
 }
 
 // Coverage describes the data that is missing in the database between two times.
 func (r *Reader) Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error) {
-	lost, err := r.unrecorded(ctx, from, to)
+	lost, err := unrecordedIn(ctx, r, from, to)
 	return coverageOf(from, to, 0, lost), err
 }
 
 // Coverage describes the data that is missing in the fleet's database between two times, and lists its servers.
 func (r *FleetReader) Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error) {
-	lost, err := r.unrecorded(ctx, from, to)
+	lost, err := unrecordedIn(ctx, r, from, to)
 	if err != nil {
 		return claim.Coverage{}, err
 	}
 	nodes, err := r.Nodes(ctx)
 	c := coverageOf(from, to, 0, lost)
 	for _, n := range nodes {
-		if r.node == "" || r.node == n.Name {
+		if r.Node == "" || r.Node == n.Name {
 			c.Servers = append(c.Servers, n.Name)
 		}
 	}

@@ -12,12 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 )
 
-// answers holds the methods of a [Reader], which has its tables in SQLite, and of a [FleetReader], which has the same
-// tables in ClickHouse. The methods execute the same statements in both, except for the differences between the two
+// engine executes SQL statements on the tables of this package. A [Reader] has these tables in SQLite, and a
+// [FleetReader] has them in ClickHouse. Both execute the same statements, except for the differences between the two
 // dialects.
-type answers struct{ engine }
-
-// engine executes SQL statements on the tables of this package.
 type engine interface {
 	dialect() *dialect
 	// query calls each with every row, both as texts and as numbers. The number of a field that is not numeric is 0.
@@ -29,7 +26,6 @@ type engine interface {
 // dialect holds the differences between SQL statements for SQLite and for ClickHouse.
 type dialect struct {
 	final    string // follows the name of a table, to read only the last revision of each row
-	store    string // expression for the number of the database that a row comes from
 	quotient string // format for a quotient of two whole numbers
 	text     string // format for the text of a column; the SQLite tables have numbers in place of texts
 	value    string // format of a text in a comparison with such a column
@@ -41,7 +37,6 @@ type dialect struct {
 
 var (
 	sqliteDialect = dialect{
-		store:    "0",
 		quotient: "(%s) / %d", text: "(SELECT text FROM strings WHERE id = %s)", value: "(SELECT id FROM strings WHERE text = %s)", join: "LEFT JOIN",
 		crawlers: "(SELECT crawler, category, first AS since, last AS until FROM crawlers%s)",
 		quote:    quoteForSQLite,
@@ -50,7 +45,7 @@ var (
 		},
 	}
 	clickhouseDialect = dialect{
-		final: " FINAL", store: "store", quotient: "intDiv(%s, %d)", text: "%s", value: "%s", join: "ANY LEFT JOIN",
+		final: " FINAL", quotient: "intDiv(%s, %d)", text: "%s", value: "%s", join: "ANY LEFT JOIN",
 		crawlers: "(SELECT crawler, argMax(category, last) AS category, min(first) AS since, max(last) AS until FROM crawlers FINAL%s GROUP BY crawler)",
 		quote:    clickhouse.Quote,
 		prefix:   func(text string) string { return "startsWith(path, " + clickhouse.Quote(text) + ")" },
@@ -105,19 +100,16 @@ func numbersIn(f []string, n []int64) {
 	}
 }
 
-// sqliteEngine executes statements in a database, or in a transaction.
-type sqliteEngine struct{ querier }
+func (*Reader) dialect() *dialect { return &sqliteDialect }
 
-func (sqliteEngine) dialect() *dialect { return &sqliteDialect }
+func (*Reader) where(and ...string) string { return conditions(and...) }
 
-func (sqliteEngine) where(and ...string) string { return conditions(and...) }
-
-func (s sqliteEngine) query(ctx context.Context, text string, fields int, row func(f []string, n []int64)) error {
+func (r *Reader) query(ctx context.Context, text string, fields int, row func(f []string, n []int64)) error {
 	f, n, found, into := make([]string, fields), make([]int64, fields), make([]sql.NullString, fields), make([]any, fields)
 	for i := range found {
 		into[i] = &found[i]
 	}
-	return each(ctx, s, func(rows *sql.Rows) error {
+	return each(ctx, r.db, func(rows *sql.Rows) error {
 		err := rows.Scan(into...)
 		for i := range found {
 			f[i] = found[i].String
@@ -128,27 +120,20 @@ func (s sqliteEngine) query(ctx context.Context, text string, fields int, row fu
 	}, text)
 }
 
-// clickhouseEngine executes statements in the database of a fleet. If node is not empty, it reads only the rows of the
-// server with this name.
-type clickhouseEngine struct {
-	client clickhouse.Client
-	node   string
-}
+func (*FleetReader) dialect() *dialect { return &clickhouseDialect }
 
-func (*clickhouseEngine) dialect() *dialect { return &clickhouseDialect }
-
-// where also restricts the rows to the server c.node, unless it is "". The rows include those that the server sent
+// where also restricts the rows to the server r.Node, unless it is "". The rows include those that the server sent
 // under an earlier name.
-func (c *clickhouseEngine) where(and ...string) string {
-	if c.node != "" {
-		and = append([]string{"store IN (SELECT store FROM servers FINAL WHERE server_name = " + clickhouse.Quote(c.node) + ")"}, and...)
+func (r *FleetReader) where(and ...string) string {
+	if r.Node != "" {
+		and = append([]string{"store IN (SELECT store FROM servers FINAL WHERE server_name = " + clickhouse.Quote(r.Node) + ")"}, and...)
 	}
 	return conditions(and...)
 }
 
-func (c *clickhouseEngine) query(ctx context.Context, text string, fields int, row func(f []string, n []int64)) error {
+func (r *FleetReader) query(ctx context.Context, text string, fields int, row func(f []string, n []int64)) error {
 	n := make([]int64, fields)
-	return c.client.Query(ctx, text, func(f []string) error {
+	return r.Client.Query(ctx, text, func(f []string) error {
 		if len(f) != fields {
 			return fmt.Errorf("ClickHouse sent a row of %d fields instead of %d: %.200q", len(f), fields, f)
 		}

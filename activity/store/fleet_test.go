@@ -42,7 +42,7 @@ func fleetIn(t *testing.T, server *clickhousetest.Server) *FleetReader {
 			}
 		}
 	}
-	return NewFleetReader(c, "")
+	return &FleetReader{Client: c}
 }
 
 // send sends the merged rows of a server's database to the fleet database, unless fleet is nil.
@@ -51,7 +51,7 @@ func send(t *testing.T, s *Store, fleet *FleetReader, node string) {
 	if fleet == nil {
 		return
 	}
-	f := &Fleet{Client: fleet.client, Node: node, Every: time.Hour, Report: func(error) {}}
+	f := &Fleet{Client: fleet.Client, Node: node, Every: time.Hour, Report: func(error) {}}
 	for more := true; more; {
 		var err error
 		if more, err = s.sender.round(t.Context(), f); err != nil {
@@ -226,7 +226,7 @@ func TestNodesThatBeginAnewAndComeBack(t *testing.T) {
 	expect("a new database", 111)
 
 	server.Kill()
-	if _, err := s.sender.round(t.Context(), &Fleet{Client: fleet.client, Node: "n"}); err == nil {
+	if _, err := s.sender.round(t.Context(), &Fleet{Client: fleet.Client, Node: "n"}); err == nil {
 		t.Error("sending to a stopped ClickHouse does not fail")
 	}
 	for hour := range 48 {
@@ -239,7 +239,7 @@ func TestNodesThatBeginAnewAndComeBack(t *testing.T) {
 	server.Run()
 	s = open(t, dir, Options{writeInterval: time.Hour})
 	reports := make(chan error, 10)
-	s.SendTo(Fleet{Client: fleet.client, Node: "n", Every: 50 * time.Millisecond, Report: func(err error) { reports <- err }})
+	s.SendTo(Fleet{Client: fleet.Client, Node: "n", Every: 50 * time.Millisecond, Report: func(err error) { reports <- err }})
 	if err := <-reports; err != nil {
 		t.Fatal(err)
 	}
@@ -264,12 +264,12 @@ func TestForgetAndPrune(t *testing.T) {
 	write(t, s)
 	send(t, s, fleet, "n")
 	closeStore(t, s)
-	statements, err := FleetPrune(t.Context(), &fleet.client, start.AddDate(0, -1, 0), start.AddDate(0, -1, 0))
+	statements, err := FleetPrune(t.Context(), &fleet.Client, start.AddDate(0, -1, 0), start.AddDate(0, -1, 0))
 	if err != nil || !strings.Contains(strings.Join(statements, "\n"), "ALTER TABLE days DROP PARTITION 202609") {
 		t.Fatalf("%q, %v", statements, err)
 	}
 	for _, statement := range append(statements, FleetForget("it's", "")...) {
-		if err := fleet.client.Exec(t.Context(), statement); err != nil {
+		if err := fleet.Client.Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -293,7 +293,7 @@ func TestTheEndOfAServerOfAFleet(t *testing.T) {
 	fleet := fleetIn(t, clickhousetest.Start(t))
 	s := open(t, t.TempDir(), Options{writeInterval: time.Hour, maintainInterval: time.Hour})
 	reports := make(chan error, 9)
-	s.SendTo(Fleet{Client: fleet.client, Node: "a", Every: time.Second, Report: func(err error) { reports <- err }})
+	s.SendTo(Fleet{Client: fleet.Client, Node: "a", Every: time.Second, Report: func(err error) { reports <- err }})
 	if err := <-reports; err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestTheEndOfAServerOfAFleet(t *testing.T) {
 	if err != nil || len(c.Gaps) > 0 || len(c.Servers) != 1 {
 		t.Errorf("stopped normally: %+v, %v", c, err)
 	}
-	if err := fleet.client.Insert(t.Context(), "servers", []string{"server_name", "store", "revision", "at", "every"}, []byte("b\t7\t1\t2026-01-01 00:00:00\t30\n")); err != nil {
+	if err := fleet.Client.Insert(t.Context(), "servers", []string{"server_name", "store", "revision", "at", "every"}, []byte("b\t7\t1\t2026-01-01 00:00:00\t30\n")); err != nil {
 		t.Fatal(err)
 	}
 	if nodes, err := fleet.Nodes(t.Context()); err != nil || len(nodes) != 2 || !nodes[0].Ended || !nodes[1].Silent() {

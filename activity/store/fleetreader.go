@@ -3,8 +3,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
@@ -29,15 +32,8 @@ type Queries interface {
 // FleetReader reads the rows that the servers of a fleet have sent to ClickHouse. It uses FINAL to get the last
 // revision of each row, so that the result does not depend on when ClickHouse merges its tables.
 type FleetReader struct {
-	answers
-	*clickhouseEngine
-}
-
-// NewFleetReader returns a reader of a fleet's database. If node is not empty, it reads only the rows of the server with
-// this name.
-func NewFleetReader(client clickhouse.Client, node string) *FleetReader {
-	e := &clickhouseEngine{client, node}
-	return &FleetReader{answers{e}, e}
+	Client clickhouse.Client
+	Node   string // read only the rows of this server; empty for all servers
 }
 
 // Node is the activity database of a server in a fleet.
@@ -68,7 +64,7 @@ func (r *FleetReader) Nodes(ctx context.Context) (all []Node, err error) {
 // Totals returns the rows that answer a query.
 func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 	if !q.paths() {
-		return r.totals(ctx, &q, q.spans(0))
+		return totalsIn(ctx, r, &q, q.spans(0))
 	}
 	nodes, err := r.Nodes(ctx)
 	if err != nil {
@@ -86,24 +82,98 @@ func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 			}
 		}
 	}
-	return r.totals(ctx, &q, spans)
+	return totalsIn(ctx, r, &q, spans)
 }
 
-// EachRow is like [Reader.EachRow], for all servers of the fleet.
+// EachRow is like [Reader.EachRow], for all servers of the fleet. For each day and database, it uses the hourly rows if
+// they contain as many requests as the daily rows.
 func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error) {
-	pathless, err := r.eachRow(ctx, from, to, visit)
-	if err != nil {
+	pathless := int64(0)
+	first, end := hoursOf(from, to)
+	whole := fmt.Sprintf("day * 24 >= %d AND day * 24 + 24 <= %d", first, end)
+	hours := fmt.Sprintf("hour >= %d AND hour < %d", first, end)
+	sums := func(table, day, where, h, d, t string) string {
+		return "SELECT store, " + day + " AS at, " + h + " AS h, " + d + " AS d, " + t + " AS t FROM " + table + " FINAL" + r.where(where) + " GROUP BY store, at"
+	}
+	byDay := map[int64][]string{} // databases whose daily rows contain more requests than their hourly rows, by day
+	var days []int64
+	const none, all = "toUInt64(0)", "sum(requests)"
+	if err := r.query(ctx, "SELECT at, store, sum(h), sum(d), sum(t) FROM ("+strings.Join([]string{
+		sums("path_hours", "intDiv(hour, 24)", hours, all, none, none), sums("path_days", "day", whole, none, all, none), sums("days", "day", whole, none, none, all),
+		sums("hours", "intDiv(hour, 24)", fmt.Sprintf("%s AND (intDiv(hour, 24) * 24 < %d OR intDiv(hour, 24) * 24 + 24 > %d)", hours, first, end), none, none, all),
+	}, " UNION ALL ")+") GROUP BY at, store ORDER BY at", 5, func(f []string, n []int64) {
+		if len(days) == 0 || days[len(days)-1] != n[0] {
+			days = append(days, n[0])
+		}
+		if n[3] > n[2] {
+			byDay[n[0]] = append(byDay[n[0]], "toUInt64("+f[1]+")")
+		}
+		pathless += max(0, n[4]-max(n[2], n[3]))
+	}); err != nil {
 		return claim.Coverage{}, err
+	}
+	kinds := map[string]string{}
+	if err := r.query(ctx, "SELECT crawler, category FROM "+fmt.Sprintf(clickhouseDialect.crawlers, ""), 2, func(f []string, _ []int64) { kinds[f[0]] = f[1] }); err != nil {
+		return claim.Coverage{}, err
+	}
+	for _, day := range days {
+		among := "(" + strings.Join(byDay[day], ", ") + ")"
+		hourly := []string{fmt.Sprintf("hour >= %d AND hour < %d", max(first, day*24), min(end, day*24+24))}
+		if len(byDay[day]) > 0 {
+			hourly = append(hourly, "store NOT IN "+among)
+			if err := r.rowsOf(ctx, pathDayTable, kinds, visit, fmt.Sprintf("day = %d", day), "store IN "+among); err != nil {
+				return claim.Coverage{}, err
+			}
+		}
+		if err := r.rowsOf(ctx, pathHourTable, kinds, visit, hourly...); err != nil {
+			return claim.Coverage{}, err
+		}
 	}
 	c, err := r.Coverage(ctx, from, to)
 	return claim.Unite(c, coverageOf(from, to, pathless, nil)), err
 }
 
+// rowsOf calls visit with the rows of a table, added up over all servers.
+func (r *FleetReader) rowsOf(ctx context.Context, t table, kinds map[string]string, visit func(activity.Totals) error, where ...string) error {
+	where = append(where, "requests > 0", "identity <> "+clickhouse.Quote(string(activity.Audit)))
+	var failed error
+	err := r.query(ctx, "SELECT "+t.bucket+", "+pathTexts+", sum(requests), sum(bytes), sum(violations), sum(queries) FROM "+t.name+" FINAL"+
+		r.where(where...)+" GROUP BY "+t.bucket+", "+pathTexts, 12, func(f []string, n []int64) {
+		if failed == nil {
+			failed = visit(activity.Totals{
+				Start: time.Unix(n[0]*t.hours*3600, 0).UTC(), Host: f[1], Crawler: f[2], Category: kinds[f[2]],
+				Identity: activity.Identity(f[3]), Decision: activity.Decision(f[4]), Rule: f[5], Policy: f[6], Path: f[7],
+				Requests: n[8], Bytes: n[9], Violations: n[10], Queries: n[11],
+			})
+		}
+	})
+	return cmp.Or(failed, err)
+}
+
 // Bounds returns the period that the fleet's database covers, and its size.
 func (r *FleetReader) Bounds(ctx context.Context) (Bounds, error) {
-	b, err := r.bounds(ctx)
+	b, err := boundsIn(ctx, r)
 	if err == nil {
-		err = r.query(ctx, "SELECT sum(bytes) FROM system.parts WHERE active AND database = "+clickhouse.Quote(r.client.Database()), 1, func(_ []string, n []int64) { b.Bytes = n[0] })
+		err = r.query(ctx, "SELECT sum(bytes) FROM system.parts WHERE active AND database = "+clickhouse.Quote(r.Client.Database()), 1, func(_ []string, n []int64) { b.Bytes = n[0] })
 	}
 	return b, err
 }
+
+// Crawlers returns the recorded crawlers, sorted by name.
+func (r *FleetReader) Crawlers(ctx context.Context) ([]Crawler, error) { return crawlersIn(ctx, r) }
+
+// Reads returns the reads of robots.txt by crawlers, the latest first.
+func (r *FleetReader) Reads(ctx context.Context) ([]Read, error) { return readsIn(ctx, r) }
+
+// Publications is like [Reader.Publications]. The time of a publication is the time when the first server loaded it.
+func (r *FleetReader) Publications(ctx context.Context, name string) ([]Publication, error) {
+	return publicationsIn(ctx, r, name)
+}
+
+// PolicyVersions returns the versions of the policies from a source.
+func (r *FleetReader) PolicyVersions(ctx context.Context, name string) ([]string, error) {
+	return versionsIn(ctx, r, name)
+}
+
+// Documents returns the documents that crawlers received, the newest first.
+func (r *FleetReader) Documents(ctx context.Context) ([]Document, error) { return documentsIn(ctx, r) }

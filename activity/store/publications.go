@@ -63,13 +63,17 @@ func (s *Store) insertNew(ctx context.Context, name string, values ...any) error
 
 // Publications returns the publications of a source, the newest first. If name is empty, it returns the publications of
 // all sources.
-func (a answers) Publications(ctx context.Context, name string) (all []Publication, err error) {
+func (r *Reader) Publications(ctx context.Context, name string) ([]Publication, error) {
+	return publicationsIn(ctx, r, name)
+}
+
+func publicationsIn(ctx context.Context, e engine, name string) (all []Publication, err error) {
 	var where []string
 	if name != "" {
-		where = append(where, "name = "+a.dialect().quote(name))
+		where = append(where, "name = "+e.dialect().quote(name))
 	}
-	from := a.dialect().final + a.where(where...)
-	err = a.query(ctx, "SELECT hash, version, name, max(policy), min(first) AS since, max(text) FROM versions"+from+
+	from := e.dialect().final + e.where(where...)
+	err = e.query(ctx, "SELECT hash, version, name, max(policy), min(first) AS since, max(text) FROM versions"+from+
 		" GROUP BY hash, version, name ORDER BY since DESC, length(version) DESC, version DESC", 6, func(f []string, n []int64) {
 		all = append(all, Publication{ID: f[0], Number: f[1], Name: f[2], Policy: f[3], First: time.Unix(n[4], 0).UTC(), Text: f[5]})
 	})
@@ -77,7 +81,7 @@ func (a answers) Publications(ctx context.Context, name string) (all []Publicati
 		return nil, err
 	}
 	var periods []period
-	err = a.query(ctx, "SELECT hash, version, name, first, last FROM in_force"+from, 5, func(f []string, n []int64) {
+	err = e.query(ctx, "SELECT hash, version, name, first, last FROM in_force"+from, 5, func(f []string, n []int64) {
 		periods = append(periods, period{f[0], f[1], f[2], Period{time.Unix(n[3], 0).UTC(), time.Unix(n[4], 0).UTC()}})
 	})
 	addPeriods(all, periods)
@@ -85,8 +89,10 @@ func (a answers) Publications(ctx context.Context, name string) (all []Publicati
 }
 
 // Documents returns the documents that crawlers received, the newest first.
-func (a answers) Documents(ctx context.Context) (all []Document, err error) {
-	err = a.query(ctx, "SELECT version_hash, host, etag, min(first) AS since, max(text) FROM documents"+a.dialect().final+a.where()+
+func (r *Reader) Documents(ctx context.Context) ([]Document, error) { return documentsIn(ctx, r) }
+
+func documentsIn(ctx context.Context, e engine) (all []Document, err error) {
+	err = e.query(ctx, "SELECT version_hash, host, etag, min(first) AS since, max(text) FROM documents"+e.dialect().final+e.where()+
 		" GROUP BY version_hash, host, etag ORDER BY since DESC, host, etag", 5, func(f []string, n []int64) {
 		all = append(all, Document{Publication: f[0], Host: f[1], Version: f[2], First: time.Unix(n[3], 0).UTC(), Text: f[4]})
 	})
@@ -94,8 +100,12 @@ func (a answers) Documents(ctx context.Context) (all []Document, err error) {
 }
 
 // PolicyVersions returns the versions of the policies from a source.
-func (a answers) PolicyVersions(ctx context.Context, name string) ([]string, error) {
-	all, err := a.Publications(ctx, name)
+func (r *Reader) PolicyVersions(ctx context.Context, name string) ([]string, error) {
+	return versionsIn(ctx, r, name)
+}
+
+func versionsIn(ctx context.Context, e engine, name string) ([]string, error) {
+	all, err := publicationsIn(ctx, e, name)
 	versions := make([]string, len(all))
 	for i := range all {
 		versions[i] = all[i].Policy
@@ -120,9 +130,11 @@ func (r *Read) Label() string {
 }
 
 // Reads returns the reads of robots.txt by crawlers, the latest first.
-func (a answers) Reads(ctx context.Context) (all []Read, err error) {
-	d := a.dialect()
-	err = a.query(ctx, "SELECT "+d.textsOf(readTexts)+", min(first), max(last), sum(requests) FROM reads"+d.final+a.where()+" GROUP BY "+readTexts, 10, func(f []string, n []int64) {
+func (r *Reader) Reads(ctx context.Context) ([]Read, error) { return readsIn(ctx, r) }
+
+func readsIn(ctx context.Context, e engine) (all []Read, err error) {
+	d := e.dialect()
+	err = e.query(ctx, "SELECT "+d.textsOf(readTexts)+", min(first), max(last), sum(requests) FROM reads"+d.final+e.where()+" GROUP BY "+readTexts, 10, func(f []string, n []int64) {
 		all = append(all, Read{readKey{Host: f[0], Crawler: f[1], Identity: f[2], Version: f[3], Form: f[4], Publication: f[5], Number: f[6]}, time.Unix(n[7], 0).UTC(), time.Unix(n[8], 0).UTC(), n[9]})
 	})
 	sortReads(all)
@@ -144,9 +156,11 @@ type Crawler struct {
 }
 
 // Crawlers returns the crawlers that have rows in the database, sorted by name.
-func (a answers) Crawlers(ctx context.Context) (all []Crawler, err error) {
-	d := a.dialect()
-	err = a.query(ctx, "SELECT "+fmt.Sprintf(d.text, "crawler")+" AS name, "+fmt.Sprintf(d.text, "category")+", since, until FROM "+fmt.Sprintf(d.crawlers, a.where())+" ORDER BY name", 4, func(f []string, n []int64) {
+func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) { return crawlersIn(ctx, r) }
+
+func crawlersIn(ctx context.Context, e engine) (all []Crawler, err error) {
+	d := e.dialect()
+	err = e.query(ctx, "SELECT "+fmt.Sprintf(d.text, "crawler")+" AS name, "+fmt.Sprintf(d.text, "category")+", since, until FROM "+fmt.Sprintf(d.crawlers, e.where())+" ORDER BY name", 4, func(f []string, n []int64) {
 		all = append(all, Crawler{f[0], f[1], time.Unix(n[2], 0).UTC(), time.Unix(n[3], 0).UTC()})
 	})
 	return all, err

@@ -18,10 +18,7 @@ import (
 type Reader struct {
 	dir string
 	db  *sql.DB
-	answers
 }
-
-func newReader(dir string, db *sql.DB) *Reader { return &Reader{dir, db, answers{sqliteEngine{db}}} }
 
 // OpenReader opens the database in a directory for reading.
 func OpenReader(ctx context.Context, dir string) (*Reader, error) {
@@ -35,7 +32,7 @@ func OpenReader(ctx context.Context, dir string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newReader(dir, db), nil
+	return &Reader{dir, db}, nil
 }
 
 // Close closes the database.
@@ -134,5 +131,5 @@ func (r *Reader) Totals(ctx context.Context, q Query) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.totals(ctx, &q, q.spans(rolled))
+	return totalsIn(ctx, r, &q, q.spans(rolled))
 }

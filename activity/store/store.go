@@ -129,7 +129,7 @@ func (s *Store) Missed(n int64) { s.missed.Add(n) }
 func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
 
 // Reader returns a reader of the database. The reader works until Close.
-func (s *Store) Reader() *Reader { return newReader(s.dir, s.sender.db) }
+func (s *Store) Reader() *Reader { return &Reader{s.dir, s.sender.db} }
 
 // Close writes the sums in memory to the database, and closes the database.
 func (s *Store) Close() error {

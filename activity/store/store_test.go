@@ -149,7 +149,9 @@ func TestTotalsAgainstModel(t *testing.T) {
 		checkTotals(t, rnd, r, visits)
 		checkEachRow(t, r, visits)
 		if fleet != nil {
-			checkTotals(t, rnd, NewFleetReader(fleet.client, node), visits)
+			one := *fleet
+			one.Node = node
+			checkTotals(t, rnd, &one, visits)
 		}
 		all = append(all, visits...)
 	}

@@ -67,7 +67,7 @@ func TestPagesOnBothEngines(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.load(fmt.Sprintf("activity %s {\n\tclickhouse %s {\n\t\tconsole_user reader\n\t\tconsole_password_file %s\n\t\tevery 1s\n\t}\n\tnode web-1\n}", filepath.Join(n.dir, "activity"), server.URL("robots"), password), "")
-	fleet := store.NewFleetReader(clickhouse.Client{URL: server.URL("robots")}, "")
+	fleet := store.FleetReader{Client: clickhouse.Client{URL: server.URL("robots")}}
 	eventually(t, "all was sent", func() bool {
 		nodes, err := fleet.Nodes(t.Context())
 		return err == nil && len(nodes) == 1 && nodes[0].Name == "web-1" && nodes[0].Behind == 0

@@ -29,7 +29,7 @@ func openStore(ctx context.Context, name string) (cli.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fleet{store.NewFleetReader(*c, "")}, nil
+	return fleet{&store.FleetReader{Client: *c}}, nil
 }
 
 type fleet struct{ *store.FleetReader }
