@@ -122,7 +122,7 @@ type identity struct {
 func recorded(text string) (_ identity, ok bool) {
 	for _, i := range []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified} {
 		if text == i.String() {
-			return identity{Identity: i, unproven: true}, true
+			return identity{Identity: i, unproven: i == policy.Unknown}, true
 		}
 	}
 	return identity{unproven: true}, false

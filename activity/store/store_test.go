@@ -181,15 +181,15 @@ func recordRandomly(t *testing.T, rnd *rand.Rand, dir string, fleet *FleetReader
 		switch {
 		case i%17 == 0:
 			write(t, s)
-		case i%233 == 0:
+		case i == recorded/2+1:
+			closeStore(t, s)
+			s = open(t, dir, o)
+		case i%(recorded/13) == 0:
 			name := node
 			if i%2 == 0 {
 				name = "what it was called before"
 			}
 			send(t, s, fleet, name)
-		case i%1999 == 0:
-			closeStore(t, s)
-			s = open(t, dir, o)
 		}
 	}
 	write(t, s)

@@ -265,7 +265,7 @@ func TestConvertEmptyFile(t *testing.T) {
 // If a note is about an entry that no line of the file contains, the note has the line of the entry's group.
 func TestNotesHavePlaces(t *testing.T) {
 	c := mustConvert(t, []byte("User-agent: *\nDisallow: /admin/\n\nUser-agent-purpose: A\nDisallow: /admin/\n\nUser-agent-purpose: B\nDisallow: /x\n"))
-	if len(c.Notes) != 1 || !strings.HasPrefix(c.Notes[0].Message, "robots.txt has no Allow line for \"/admin/\" here") || c.Notes[0].Line != 8 {
+	if len(c.Notes) != 1 || !strings.HasPrefix(c.Notes[0].Message, "robots.txt has no Allow line for \"/admin/\", because") || c.Notes[0].Line != 8 {
 		t.Errorf("%+v", c.Notes)
 	}
 }

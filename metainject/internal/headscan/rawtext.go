@@ -45,7 +45,7 @@ func (s *Scanner) rawEnd(b []byte) {
 	}
 	n := s.nameEnd - s.name
 	s.tok, s.name, s.nameEnd = s.pos, s.pos+2, s.pos+2+n
-	s.pos, s.end, s.state, s.attrAt = s.nameEnd, true, stateTag, s.nameEnd
+	s.pos, s.end, s.state, s.attrAt, s.quote = s.nameEnd, true, stateTag, s.nameEnd, 0
 }
 
 // tagAhead reports whether the bytes at s.pos are the argument open, followed by the name of the current element and a

@@ -45,6 +45,8 @@ type Scanner struct {
 	nameEnd int
 	attrAt  int // in an incomplete tag, the start of the last attribute
 
+	quote byte // the quote that the value of the last attribute of an incomplete tag still lacks, or 0
+
 	Done    bool // the end of the head has been found
 	HeadAt  int  // start of the head's content, or -1 if it has not been found
 	Implied bool // the head has no start tag, and the content at HeadAt opened it

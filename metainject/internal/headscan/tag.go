@@ -115,7 +115,7 @@ func (s *Scanner) tagName(b []byte) bool {
 	if i == len(b) {
 		return false
 	}
-	s.nameEnd, s.state, s.attrAt = i, stateTag, i
+	s.nameEnd, s.state, s.attrAt, s.quote = i, stateTag, i, 0
 	if s.xml {
 		m := metaAttributes{exact: true}
 		if end, ok := walk(b, i, &m); ok {
@@ -213,16 +213,20 @@ func (s *Scanner) endTagNamed() {
 	}
 }
 
-// attributes continues the search for the end of an incomplete tag. The end is a '>', so the attributes are only read
-// again if another '>' has arrived.
+// attributes continues the search for the end of an incomplete tag. The end is a '>' outside of quotes, so the attributes
+// are only read again if another '>' has arrived, and no quote is open.
 func (s *Scanner) attributes(b []byte) bool {
 	arrived := b[s.pos:]
 	s.pos = len(b)
-	if bytes.IndexByte(arrived, '>') < 0 {
+	if s.quote != 0 && bytes.IndexByte(arrived, s.quote) >= 0 {
+		s.quote = 0
+	}
+	if s.quote != 0 || bytes.IndexByte(arrived, '>') < 0 {
 		return false
 	}
 	var ok bool
 	if s.attrAt, ok = walk(b, s.attrAt, nil); !ok {
+		s.quote = openQuote(b[s.attrAt:])
 		return false
 	}
 	m := metaAttributes{exact: s.xml}
@@ -232,6 +236,16 @@ func (s *Scanner) attributes(b []byte) bool {
 	}
 	s.tagDone(b, end, &m)
 	return true
+}
+
+// openQuote returns the quote that the value of an attribute at the end of the text lacks, or 0.
+func openQuote(attribute []byte) byte {
+	_, value, _ := bytes.Cut(attribute[min(1, len(attribute)):], []byte("="))
+	value = bytes.TrimLeft(value, " \t\n\f\r")
+	if len(value) > 0 && (value[0] == '"' || value[0] == '\'') && bytes.IndexByte(value[1:], value[0]) < 0 {
+		return value[0]
+	}
+	return 0
 }
 
 // tagDone handles a tag that ends at end. m holds the attributes of a meta tag.
