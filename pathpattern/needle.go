@@ -171,7 +171,7 @@ const maxNumbers = 64 * 64
 func (s *numbers) has(i int32) bool { return s[i>>6]>>(i&63)&1 != 0 }
 func (s *numbers) add(i int32)      { s[i>>6] |= 1 << (i & 63) }
 
-// These constants are the Work for a pattern, in addition to the number of bytes read.
+// These costs are subtracted from the remaining Work for each pattern, in addition to the number of bytes read.
 const (
 	costOfPattern = 16 // for each compared pattern, and for each match
 	costOfSkipped = 2  // for each pattern skipped without comparing it

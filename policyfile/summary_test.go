@@ -116,7 +116,7 @@ func TestSummaryOfPreferences(t *testing.T) {
 	}
 }
 
-// The row "may crawl" refers to the row "may not crawl" by its label, because the exceptions follow only in that row.
+// The row "may crawl" does not list its exceptions. It refers to the row "may not crawl", which comes next and lists them.
 func TestSummaryNamesTheExceptions(t *testing.T) {
 	f, ds := Load("p.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n"))
 	if f == nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// name sets the tokens of the groups. A group names a crawler if a rule names it, and if its lines differ from the
-// group of "*" and from the group of a crawler that it follows. If purposes is true, there are groups of purposes,
-// which win over the group of "*". In this case, every crawler that rules name gets a group.
+// name sets the tokens of the groups. A group names a crawler if a rule names the crawler, and if the crawler needs
+// other lines than the group of "*" and the groups of the crawlers that it follows. If purposes is true, there are
+// groups of purposes, which win over the group of "*". In this case, every crawler that rules name gets a group.
 func (g *grouping) name(purposes bool) {
 	g.star.tokens = []string{"*"}
 	all := g.candidates()

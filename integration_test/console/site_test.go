@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package console tests the pages of the console in a browser, like publishers use them, on a running Caddy.
+// Package console tests the pages of the console on a running Caddy. The tests use the pages in a browser, as publishers do.
 package console
 
 import (

@@ -20,7 +20,7 @@ import (
 // Path is the path of the file on every host.
 const Path = "/.well-known/tdmrep.json"
 
-// Names of the meta tags, which are also the canonical names of the header fields.
+// The names of the meta tags (…Name), and the names of the header fields in canonical form (…Field).
 const (
 	ReservationName  = "tdm-reservation"
 	PolicyName       = "tdm-policy"

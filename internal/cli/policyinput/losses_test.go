@@ -60,8 +60,8 @@ func TestSpellingsAreNoSearchLoss(t *testing.T) {
 	}
 }
 
-// In a query, a policy treats "/" and %2F as equal. If the file disallows only the spelling with %2F, search engines lose
-// the plain path.
+// In a query, a policy treats "/" and %2F as equal. If the file disallows only the spelling with %2F, search engines
+// lose the plain path.
 func TestPlainQueriesAreLost(t *testing.T) {
 	for robots, want := range map[string]string{
 		"User-agent: Googlebot\nDisallow: /q?x=%2f\n":                   "/q?x=/",
@@ -103,8 +103,8 @@ func TestCrossingAllowsOpenNothing(t *testing.T) {
 	}
 }
 
-// If the policy's robots.txt has an Allow line in an additional spelling in one group, this does not allow any path for
-// the crawlers of other groups.
+// The policy's robots.txt can repeat an Allow line with another spelling of its path, such as /a%3Ab for /a:b. Such a
+// line in one group does not allow any path for the crawlers of other groups.
 func TestSpellingsOfOtherGroupsOpenNothing(t *testing.T) {
 	robots := []byte("User-agent: *\nAllow: /a%3Ab\n\nUser-agent: Googlebot\nAllow: /a:b\nDisallow: /*a\n")
 	c, err := Convert("robots.txt", robots)
