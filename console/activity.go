@@ -175,8 +175,8 @@ func (a *Activity) Provision(caddy.Context) error {
 	return errors.Join(r.Check(context.Background()), r.Close())
 }
 
-// Start opens the store in the background. If the previous configuration has already opened the store of this directory,
-// Start applies the settings of a to that store.
+// Start opens the store in the background. If the previous configuration has already opened the store of this
+// directory, Start applies the settings of a to the open store.
 func (a *Activity) Start() error {
 	a.store = stores.Join(a.directory, a)
 	return nil

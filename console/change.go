@@ -218,8 +218,8 @@ func (v *view) upload(d *changeData) error {
 	return err
 }
 
-// versionOf returns the text of the published version id: a hash, the first 12 or more digits of a hash, or a label such
-// as v3. ok is false if the version is not stored, or if the person may not read its text.
+// versionOf returns the text of the published version id: a hash, the first 12 or more digits of a hash, or a label
+// such as v3. ok is false if the version is not stored, or if the person may not read its text.
 func (v *view) versionOf(id string) (text string, ok bool, err error) {
 	for _, p := range v.stands().History {
 		if strings.HasPrefix(p.SHA256, id) && len(id) >= 12 {
@@ -396,8 +396,8 @@ func (v *view) publishedAs(p *store.Publication) *source.Published {
 	return nil
 }
 
-// signedOf returns a phrase that names the person who published p, and the reason; see signedWords. It returns "" if the
-// version history does not have p.
+// signedOf returns a phrase with the person who published p and the reason for it; see signedWords. It returns "" if
+// the version history does not have p.
 func (v *view) signedOf(p *store.Publication) string {
 	if x := v.publishedAs(p); x != nil {
 		return signedWords(x.Signed)

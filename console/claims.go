@@ -108,8 +108,8 @@ func blocksAnyone(s *policy.Spec) bool {
 	return s.Enforcement.Mode == policy.ModeBlock || slices.ContainsFunc(s.Rules, func(r policy.Rule) bool { return r.Enforce == policy.ModeBlock })
 }
 
-// unmeant returns the number of blocked requests in r that no rule declares as intended. Several rules can have the rule
-// name in r. If only some of them are intended, unmeant decides each path again to find the rule.
+// unmeant returns the number of blocked requests in r that no rule declares as intended. Several rules can have the
+// rule name in r. If only some of them declare it, unmeant decides each path again to find the rule.
 func (v *view) unmeant(r store.Row, from, to time.Time) (int64, error) {
 	if v.Running == nil {
 		return r.Requests, nil

@@ -64,8 +64,8 @@ type clientID struct {
 	Identity activity.Identity
 }
 
-// idOf returns the ID of the client in a row. All clients whose User-Agent names the audit have the ID of the audit,
-// even if the User-Agent also names a crawler.
+// idOf returns the ID of the client in r. All clients whose User-Agent names the command `audit` have the ID of this
+// command, even if the User-Agent also names a crawler.
 func idOf(r *store.Row) clientID {
 	id := clientID{r.Values[store.ByCrawler], activity.Identity(r.Values[store.ByIdentity])}
 	switch id.Identity {
@@ -137,7 +137,8 @@ func (v *view) describe(c *client) {
 	}
 }
 
-// lookup finds a crawler in the catalog of the policy, or in the built-in one.
+// lookup finds a crawler in the catalog of the policy or, if no policy is loaded, in the built-in catalog. It returns
+// nil if the catalog does not have the crawler.
 func (v *view) lookup(name string) *crawlers.Crawler {
 	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	if v.Running != nil {
@@ -165,7 +166,7 @@ func verifiedBy(f crawlers.Verification) string {
 	return "by " + english.List(ways, "or")
 }
 
-// addSeen sets the times when clients were first and last seen, from their requests of each day.
+// addSeen sets the times when clients were first and last seen, and draws the small chart of each client.
 func (v *view) addSeen(clients []*client) {
 	s := v.steps()
 	from, _ := v.span()
@@ -196,7 +197,8 @@ func (v *view) addSeen(clients []*client) {
 	}
 }
 
-// fell reports whether a crawler that sent requests every day has stopped.
+// fell reports whether c sent requests every day and has stopped: fewer than half of the usual number on the last day
+// but one, and none on the last day of c.Days.
 func fell(c *client) bool {
 	n := len(c.Days)
 	if n < 7 || c.Impostor() || c.IsUnknown() {

@@ -29,7 +29,7 @@ type crawlerData struct {
 	Sections  []sectionCounts
 	Reads     []readEvent
 	Violating []violationDay
-	Refused   int64 // blocked violations
+	Refused   int64 // number of violations that the server blocked or limited
 	Evidence  bool
 	Controls  []site.ControlState
 }
@@ -203,7 +203,8 @@ func (v *view) pathsOf(c *client) store.Query {
 	return q
 }
 
-// sectionOf returns the first folder of a path.
+// sectionOf returns the first folder of a path, or "/" for a page that is not in a folder. /robots.txt and
+// store.OtherPath are sections too.
 func sectionOf(path string) string {
 	if path == store.OtherPath {
 		return path

@@ -86,7 +86,7 @@ func (s *server) view(r *http.Request) (*view, error) {
 		v.q.Del("host")
 	}
 	v.person = s.who(r, v.options)
-	if v.may == nil { // the fleet's servers have requests for all sites
+	if v.may == nil { // on the pages of a site, people cannot choose one server of the fleet
 		v.node = v.q.Get("server")
 	}
 	v.store = runningStore(v.node)
@@ -160,7 +160,8 @@ func (v *view) inPeriod() string {
 	return "from " + v.Period()
 }
 
-// Link returns the URL of a page for the same host and period. parameters are alternating names and values.
+// Link returns the URL of a page for the host and period that v shows. parameters are alternating names and values. The
+// name "#" sets the fragment, and parameters with an empty value are left out.
 func (v *view) Link(screen string, parameters ...string) string {
 	q := url.Values{}
 	if v.Host != "" {

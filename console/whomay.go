@@ -25,7 +25,7 @@ type whoMayData struct {
 	Usage    string
 	Cell     *cell
 	Shown    int
-	Known    int // number of crawlers in the catalog
+	Known    int // number of crawlers that have a row if the grid shows all
 	All      bool
 	More     string // link to the next page
 	Controls []site.ControlState
@@ -59,7 +59,7 @@ type cell struct {
 	Decide   []decideLinks
 }
 
-// cellPart describes the pages of a section that have the same verdict.
+// cellPart describes the pages of a section that have the same verdict because of the same line of the policy.
 type cellPart struct {
 	Verdict verdict
 	Shows   []string
