@@ -328,7 +328,7 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 		return source.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
 	}
 	stored := replay.OfPolicies(reader.EachRow, versions)
-	if len(versions) == 0 { // the database has no versions, because crawlers have not sent requests yet
+	if len(versions) == 0 { // crawlers have not sent requests under this policy yet, so there is nothing to replay
 		stored = func(context.Context, time.Time, time.Time, func(activity.Totals) error) (claim.Coverage, error) {
 			return claim.Coverage{}, nil
 		}

@@ -37,7 +37,8 @@ type answered struct {
 	Verdict  string // allowed, disallowed, blocked or unstated
 	Headline string
 	Others   []otherAnswer
-	// the claim about whether the crawler requested the page; the zero Claim without recorded requests
+	// the claim about whether the crawler requested the page; the zero Claim if this server has no store, or if the
+	// crawler is not known
 	Happened  claim.Claim
 	Unstated  []string
 	DraftLink string

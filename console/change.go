@@ -238,8 +238,8 @@ func (v *view) versionOf(id string) (text string, ok bool, err error) {
 	return "", false, v.standingError
 }
 
-// textOf returns the text of the version with the hash sum, from which a draft started. ok is false if this text is not
-// known.
+// textOf returns the text of the version with the hash sum. A draft names the version that it started from by this
+// hash. ok is false if the text is not known.
 func (v *view) textOf(sum string) (text string, ok bool, err error) {
 	if sum == v.Running.SHA256 || sum == "" {
 		return v.Running.Text, sum == v.Running.SHA256, nil
@@ -366,7 +366,8 @@ func draftFile(w http.ResponseWriter, v *view) error {
 	return err
 }
 
-// stands returns the text and the published versions of the policy in its storage. The newest version is first.
+// stands returns the text and the published versions of the policy in its storage. The newest version is first. The
+// result is empty if the person may not see the text, or if the storage cannot be read.
 func (v *view) stands() *source.Standing {
 	if v.Running == nil || v.Running.document == nil || !v.showsText() {
 		return new(source.Standing)

@@ -195,7 +195,7 @@ var noneUnrecorded = claim.Register("none-unrecorded", func(s recordedSubject) c
 	return f
 })
 
-// inOrder returns the claims that are true or cannot be judged. The page lists them as checks.
+// inOrder returns the claims that are true or cannot be judged. The Overview page lists them as checks.
 func (v *view) inOrder() (all []claim.Claim) {
 	if v.Running != nil && !v.Running.first {
 		s := inForceSubject{File: v.Running.File()}

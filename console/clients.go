@@ -84,7 +84,7 @@ func idOf(r *store.Row) clientID {
 func (v *view) traffic(name, prefix string) store.Query {
 	q := v.query(v.steps().by, store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision)
 	q.Days, q.PathPrefix = int(v.steps().width.Hours()/24), prefix
-	if name != "" && name != activity.AuditProduct { // requests of the audit are recorded under the names of several crawlers
+	if name != "" && name != activity.AuditProduct { // the audit sends requests under the names of several crawlers, so all names are selected
 		q.Only[store.ByCrawler] = []string{name}
 	}
 	return q
@@ -197,8 +197,8 @@ func (v *view) addSeen(clients []*client) {
 	}
 }
 
-// fell reports whether c sent requests every day and has stopped: fewer than half of the usual number on the last day
-// but one, and none on the last day of c.Days.
+// fell reports whether a crawler that sent at least 20 requests a day on average has stopped: no requests on the last
+// day of c.Days, and fewer than half of the average on the day before the last.
 func fell(c *client) bool {
 	n := len(c.Days)
 	if n < 7 || c.Impostor() || c.IsUnknown() {

@@ -188,7 +188,7 @@ func (v *view) controls(token string) []site.ControlState {
 // onlyClient returns a query for the requests of one client.
 func (v *view) onlyClient(c *client, by ...store.Dimension) store.Query {
 	q := v.query(by...)
-	// requests of the audit are recorded under the names of several crawlers
+	// the audit sends requests under the names of several crawlers, so its name is not a condition
 	if q.Only[store.ByIdentity] = []string{string(c.Identity)}; c.Identity != activity.Audit {
 		q.Only[store.ByCrawler] = []string{c.Name}
 	}

@@ -217,8 +217,8 @@ func (v *view) samplePath(crawler, host string) string {
 	return rows[0].Values[store.ByPath]
 }
 
-// lackNotices returns warnings about proofs of identity that the policy demands, but this server cannot obtain with its
-// present options.
+// lackNotices returns warnings about proofs of identity that the policy demands, but this server cannot obtain
+// permanently.
 func (v *view) lackNotices() (all []notice) {
 	if v.Running == nil || v.Running.first {
 		return nil

@@ -20,7 +20,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// A role defines what a person may do on the pages of the console. Each role includes all permissions of the roles listed before it.
+// A role defines what a person may do on the pages of the console. Each role includes all permissions of the roles
+// listed before it.
 type role int
 
 const (

@@ -66,7 +66,7 @@ func (v *view) askEarly(questions ...store.Query) {
 }
 
 // counts holds numbers of requests. All is the sum of Allowed, Unknown, Closed, Would and Blocked. Unknown counts the
-// requests of unlisted clients, whatever the decision. Closed counts disallowed requests that were served, and Blocked
+// requests of unlisted clients, whatever the decision. Closed counts served requests for disallowed pages, and Blocked
 // includes limited requests.
 type counts struct {
 	All, Allowed, Unknown, Closed, Would, Blocked int64

@@ -32,7 +32,7 @@ type view struct {
 
 	Host  string // the chosen host; if empty, all hosts that the person may see
 	Days  int
-	Since string // first day of a chosen period; Until is its last day
+	Since string // first day of the period, if the URL has two dates; Until is the last day
 	Until string
 	since time.Time // Since as a time; zero if the period has no dates
 	until time.Time
@@ -46,7 +46,7 @@ type view struct {
 	asking  sync.Mutex // protects answers
 	answers map[string]func() ([]store.Row, error)
 
-	// The following fields are read only once for a page.
+	// The following fields keep what was read for a page, so that it is read only once.
 	history        func() (*history, error)
 	searchedLately func() (claim.Known[searched], error)
 	standing       *source.Standing // the contents of the policy's storage

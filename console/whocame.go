@@ -72,8 +72,8 @@ func whoCame(v *view) (*page, error) {
 	return p, v.addPaths(d.Unknown)
 }
 
-// whoCame returns the clients that sent requests in the chosen period: unlisted clients in unknown, others in all. If the URL has the parameter "path", requests
-// for paths without this prefix are ignored.
+// whoCame returns the clients that sent requests in the chosen period: unlisted clients in unknown, crawlers in all. If
+// the URL has the parameter "path", requests for paths without this prefix are ignored.
 func (v *view) whoCame() (all, unknown []*client, err error) {
 	rows, err := v.totals(v.traffic("", v.Param("path")))
 	if err != nil {
