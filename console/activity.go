@@ -341,7 +341,7 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 	}
 	c := r.Keeps(*a.MaxSearchLoss, append(slices.Clone(accepted), a.AcceptGaps...))
 	unread := func(g claim.Gap) bool { return g.Name == compare.GapUnread }
-	if c.Outcome() == claim.CannotBeJudged && slices.ContainsFunc(c.Gaps(), unread) { // not final: the site's own robots.txt is read at the next request for robots.txt
+	if c.Outcome() == claim.CannotBeJudged && slices.ContainsFunc(c.Gaps(), unread) { // the next request for robots.txt reads the site's own file, and then the policy can be judged
 		return source.UndecidedError{Err: c.Err()}
 	}
 	return c.Err()

@@ -43,7 +43,7 @@ type chart struct {
 // bar is an area of the chart that the user can click. Link leads to the same page, limited to the area's days.
 type bar struct{ X, Width, Text, Link string }
 
-// parts lists the verdicts of a bar from the bottom up. The function of returns the number of requests with a verdict.
+// parts lists the verdicts in a bar from the bottom up, each with a function that returns its number of requests.
 var parts = []struct {
 	class, name string
 	of          func(*counts) int64
@@ -56,7 +56,7 @@ var parts = []struct {
 }
 
 // newChart draws the bars of the chosen period. A bar of a day or a week links to the same page, limited to these days.
-// what is the beginning of the label, such as "Requests".
+// The parameter what is the beginning of the label, such as "Requests".
 func (v *view) newChart(what string, buckets []bucket) *chart {
 	s := v.steps()
 	c := &chart{Label: fmt.Sprintf("%s per %s by decision, %s. The table below has the same numbers.", what, s.unit, v.Period()), Rows: buckets, Of: v.Period()}

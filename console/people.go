@@ -113,7 +113,7 @@ var tokenKey = func() (key [32]byte) {
 const tokenPeriod = 6 * time.Hour
 
 // token returns the value that a form must send back to change policies or drafts. Pages of other sites cannot read it.
-// The value depends on the tokenPeriod that contains at, on the version that the form shows, and on the person's name.
+// The value depends on the version, on the name of the person, and on the tokenPeriod that contains the time at.
 func token(at time.Time, version, name string) string {
 	mac := hmac.New(sha256.New, tokenKey[:])
 	fmt.Fprintf(mac, "%d %s %s", at.Unix()/int64(tokenPeriod.Seconds()), version, name)

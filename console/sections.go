@@ -121,7 +121,8 @@ func folder(path string) string {
 }
 
 // probe chooses the paths to query: an arbitrary page of the section, and one page for each pattern in the section.
-// others lists the paths of other columns: a pattern below a longer path in others belongs to that column.
+// The parameter others lists the paths of all columns. If a pattern is below a longer path in others, it belongs to the
+// column of this path, and is left out here.
 func (s *section) probe(patterns, others []string) {
 	generic := s.Path
 	if strings.HasSuffix(generic, "/") {

@@ -58,7 +58,8 @@ func (v *view) mayRead(text string) bool {
 	return f != nil && v.onlyNames(f.Spec)
 }
 
-// staysInside reports whether the draft after changes only decisions and tests about hosts that the person may see.
+// staysInside reports whether the policies before and after differ only in decisions and tests about hosts that the
+// person may see.
 func (v *view) staysInside(before, after *site.Site) bool {
 	if v.may == nil {
 		return true
