@@ -92,7 +92,7 @@ func requestsOf(all []replay.CrawlerCount) (n int64) {
 }
 
 // missing returns a sentence that says why the draft was not compared with stored traffic. It returns nil if the replay
-// succeeded, or if r is nil because this server has no store.
+// had requests, or if r is nil because nothing was to be replayed.
 func (r *replayed) missing() []string {
 	switch {
 	case r == nil || r.Requests > 0:
