@@ -97,7 +97,7 @@ type openStore struct {
 	*store.Store
 	reader  *store.Reader
 	cancel  context.CancelFunc // cancels a running check
-	check   func()             // looks for damage, unless such a check is running
+	check   func()             // looks for damage, unless another call is still looking
 	sending *optional.State
 }
 
@@ -175,7 +175,8 @@ func (a *Activity) Provision(caddy.Context) error {
 	return errors.Join(r.Check(context.Background()), r.Close())
 }
 
-// Start opens the store in the background. If the previous configuration has opened it, Start only changes its limits.
+// Start opens the store in the background. If the previous configuration has already opened the store of this
+// directory, Start applies the settings of a to the open store.
 func (a *Activity) Start() error {
 	a.store = stores.Join(a.directory, a)
 	return nil
@@ -327,7 +328,7 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 		return source.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
 	}
 	stored := replay.OfPolicies(reader.EachRow, versions)
-	if len(versions) == 0 { // the database has no versions, because crawlers have not sent requests yet
+	if len(versions) == 0 { // crawlers have not sent requests under this policy yet, so there is nothing to replay
 		stored = func(context.Context, time.Time, time.Time, func(activity.Totals) error) (claim.Coverage, error) {
 			return claim.Coverage{}, nil
 		}
@@ -340,7 +341,7 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 	}
 	c := r.Keeps(*a.MaxSearchLoss, append(slices.Clone(accepted), a.AcceptGaps...))
 	unread := func(g claim.Gap) bool { return g.Name == compare.GapUnread }
-	if c.Outcome() == claim.CannotBeJudged && slices.ContainsFunc(c.Gaps(), unread) { // the next request for robots.txt shows whether the policy can be loaded
+	if c.Outcome() == claim.CannotBeJudged && slices.ContainsFunc(c.Gaps(), unread) { // the next request for robots.txt reads the site's own file, and then the policy can be judged
 		return source.UndecidedError{Err: c.Err()}
 	}
 	return c.Err()
@@ -361,7 +362,7 @@ func (a *Activity) Dropped() uint64 {
 func (a *Activity) Publish(p *activity.Publication) {
 	a.publish(p, func(ctx context.Context, s *store.Store) error {
 		at := time.Now()
-		// if the version is older, it may have been loaded before this server or its database existed
+		// a version older than a minute may have been loaded before this server or its database existed
 		if at.Sub(p.Time) < time.Minute && p.Time.Before(at) {
 			at = p.Time
 		}

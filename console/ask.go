@@ -37,7 +37,8 @@ type answered struct {
 	Verdict  string // allowed, disallowed, blocked or unstated
 	Headline string
 	Others   []otherAnswer
-	// the claim about whether the crawler requested the page; the zero Claim without recorded requests
+	// the claim about whether the crawler requested the page; the zero Claim if this server has no store, or if the
+	// crawler is not known
 	Happened  claim.Claim
 	Unstated  []string
 	DraftLink string
@@ -206,7 +207,8 @@ func lineIn(place string) int {
 	return n
 }
 
-// others returns the answers about the same page for the crawlers in wellKnown.
+// others returns answers about the page u for up to six crawlers in wellKnown. It leaves out the crawler named agent,
+// because the user has already asked about this crawler.
 func (v *view) others(agent string, u *url.URL) (all []otherAnswer) {
 	over, known := v.Running.Site, true
 	if v.Running.below != nil {
@@ -230,7 +232,8 @@ func (v *view) others(agent string, u *url.URL) (all []otherAnswer) {
 	return all
 }
 
-// likely returns the identity that requests of the genuine crawler usually have.
+// likely returns the identity that genuine requests of the crawler id usually have: Verified if its operator publishes
+// a way to verify it, otherwise Unknown.
 func (v *view) likely(id policy.CrawlerID) policy.Identity {
 	if v.Running.Site.Verification(id).IsEmpty() {
 		return policy.Unknown
@@ -238,7 +241,7 @@ func (v *view) likely(id policy.CrawlerID) policy.Identity {
 	return policy.Verified
 }
 
-// happened returns the claim about whether the crawler requested the page in the chosen period.
+// happened returns the claim about whether the crawler of a requested the page u in the chosen period.
 func (v *view) happened(a *answered, u *url.URL) claim.Claim {
 	if v.store == nil || a.Crawler == nil {
 		return claim.Claim{}
@@ -273,7 +276,7 @@ func (v *view) happened(a *answered, u *url.URL) claim.Claim {
 	return v.judgeAsked(s, by, gaps...)
 }
 
-// byIdentity adds up the rows that a query returns, separately for each identity of the crawler.
+// byIdentity adds up the rows that q returns, separately for each identity. Requests of the audit are left out.
 func (v *view) byIdentity(q store.Query) (map[activity.Identity]*counts, error) {
 	rows, err := v.totals(q)
 	by := map[activity.Identity]*counts{}
@@ -290,7 +293,7 @@ func (v *view) byIdentity(q store.Query) (map[activity.Identity]*counts, error) 
 	return by, err
 }
 
-// names returns the crawlers that a form offers.
+// names returns the names that the form of the Ask page suggests: wellKnown, and crawlers with recorded requests.
 func (v *view) names() []string {
 	names := slices.Clone(wellKnown)
 	for _, c := range v.seen() {

@@ -45,7 +45,7 @@ type changeData struct {
 	Continues string        // the ID of the saved draft that the text is based on, or "" if there is none
 
 	Returns   source.Return // the relation between the text and earlier published texts
-	Again     string        // the version that the undo of an undo brings back
+	Again     string        // the label of the version that the draft restores, if the draft undoes an undo
 	Accept    []string      // the search engines whose losses are accepted
 	Overtaken *overtaken    // not nil if another person changed the text that the draft started from
 
@@ -85,11 +85,11 @@ type publishBox struct {
 	MaySave    bool
 	MayApprove bool
 	MayPublish string   // the reason why the user may not publish; empty if the user may publish
-	Losers     []string // the search engines whose losses must be accepted
-	Accepted   bool     // true if these losses are accepted
+	Losers     []string // the search engines, and gaps in the data, that the user must accept
+	Accepted   bool     // true if the user has accepted the losses of all Losers
 }
 
-// Names returns the names of the search engines that the form sends, separated by commas.
+// Names returns Losers, separated by commas. The form sends this text if the user accepts the losses.
 func (b publishBox) Names() string { return strings.Join(b.Losers, ",") }
 
 // condition is one of the conditions for publishing a draft.
@@ -218,7 +218,8 @@ func (v *view) upload(d *changeData) error {
 	return err
 }
 
-// versionOf returns the text of a published version, found by its hash or the start of the hash.
+// versionOf returns the text of the published version id: a hash, the first 12 or more digits of a hash, or a label
+// such as v3. ok is false if the version is not stored, or if the person may not read its text.
 func (v *view) versionOf(id string) (text string, ok bool, err error) {
 	for _, p := range v.stands().History {
 		if strings.HasPrefix(p.SHA256, id) && len(id) >= 12 {
@@ -237,7 +238,8 @@ func (v *view) versionOf(id string) (text string, ok bool, err error) {
 	return "", false, v.standingError
 }
 
-// textOf returns the text of the version that a draft started from.
+// textOf returns the text of the version with the hash sum. A draft names the version that it started from by this
+// hash. ok is false if the text is not known.
 func (v *view) textOf(sum string) (text string, ok bool, err error) {
 	if sum == v.Running.SHA256 || sum == "" {
 		return v.Running.Text, sum == v.Running.SHA256, nil
@@ -326,10 +328,11 @@ func changesInWords(d *compare.Diff) (all []changeLine) {
 	return all
 }
 
-// maxRobotsDiffs limits the number of hosts whose robots.txt is compared.
+// maxRobotsDiffs limits the number of hosts whose changed robots.txt the page shows.
 const maxRobotsDiffs = 4
 
-// robotsDiffs compares the present robots.txt of each host with the robots.txt under the draft.
+// robotsDiffs compares the robots.txt of each host under the policy in force with the robots.txt under the draft. Hosts
+// without differences are left out.
 func (v *view) robotsDiffs(draft *site.Site) (all []robotsDiff) {
 	hosts := v.Hosts()
 	if len(hosts) == 0 {
@@ -363,7 +366,8 @@ func draftFile(w http.ResponseWriter, v *view) error {
 	return err
 }
 
-// stands returns the text and the published versions of the policy in its storage. The newest version is first.
+// stands returns the text and the published versions of the policy in its storage. The newest version is first. The
+// result is empty if the person may not see the text, or if the storage cannot be read.
 func (v *view) stands() *source.Standing {
 	if v.Running == nil || v.Running.document == nil || !v.showsText() {
 		return new(source.Standing)
@@ -393,8 +397,8 @@ func (v *view) publishedAs(p *store.Publication) *source.Published {
 	return nil
 }
 
-// signedOf returns the phrase of signedWords for the person who published a version. It returns "" if the version
-// history does not have the version.
+// signedOf returns a phrase with the person who published p and the reason for it; see signedWords. It returns "" if
+// the version history does not have p.
 func (v *view) signedOf(p *store.Publication) string {
 	if x := v.publishedAs(p); x != nil {
 		return signedWords(x.Signed)

@@ -19,7 +19,7 @@ const (
 	chartHeight = 150
 )
 
-// bucket is one bar of a chart.
+// bucket holds the numbers of requests in the period of one bar. The period begins at Start.
 type bucket struct {
 	Start time.Time
 	counts
@@ -40,10 +40,10 @@ type chart struct {
 	Of     string // the period of the chart in words
 }
 
-// bar is a bar of a chart with a link to its requests.
+// bar is an area of the chart that the user can click. Link leads to the same page, limited to the area's days.
 type bar struct{ X, Width, Text, Link string }
 
-// parts lists the verdicts in the order of the chart, with their counters.
+// parts lists the verdicts in a bar from the bottom up, each with a function that returns its number of requests.
 var parts = []struct {
 	class, name string
 	of          func(*counts) int64
@@ -55,7 +55,8 @@ var parts = []struct {
 	{"f-blocked", "Blocked", func(c *counts) int64 { return c.Blocked }},
 }
 
-// newChart draws the bars of the chosen period. Each bar links to the same page, limited to the days of the bar.
+// newChart draws the bars of the chosen period. A bar of a day or a week links to the same page, limited to these days.
+// The parameter what is the beginning of the label, such as "Requests".
 func (v *view) newChart(what string, buckets []bucket) *chart {
 	s := v.steps()
 	c := &chart{Label: fmt.Sprintf("%s per %s by decision, %s. The table below has the same numbers.", what, s.unit, v.Period()), Rows: buckets, Of: v.Period()}
@@ -137,7 +138,7 @@ type spark struct {
 
 // newSpark draws the number of requests for each unit of time, such as a day.
 func newSpark(counts []int64, unit string) (s spark) {
-	const width, height, edge, most = 84.0, 20.0, 2.0, 60 // more points would not be visible
+	const width, height, edge, most = 84.0, 20.0, 2.0, 60 // more than 60 points would not be visible
 	texts := make([]string, len(counts))
 	by := max(1, (len(counts)+most-1)/most)
 	rest := len(counts) % by // number of counts to omit at the start, so that every point is the sum of the same number of counts

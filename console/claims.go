@@ -108,8 +108,8 @@ func blocksAnyone(s *policy.Spec) bool {
 	return s.Enforcement.Mode == policy.ModeBlock || slices.ContainsFunc(s.Rules, func(r policy.Rule) bool { return r.Enforce == policy.ModeBlock })
 }
 
-// unmeant returns the number of blocked requests that no rule declares as intended. If several rules have the recorded
-// name, unmeant decides each path again to find the rule.
+// unmeant returns the number of blocked requests in r that no rule declares as intended. Several rules can have the
+// rule name in r. If only some of them declare it, unmeant decides each path again to find the rule.
 func (v *view) unmeant(r store.Row, from, to time.Time) (int64, error) {
 	if v.Running == nil {
 		return r.Requests, nil
@@ -195,7 +195,7 @@ var noneUnrecorded = claim.Register("none-unrecorded", func(s recordedSubject) c
 	return f
 })
 
-// inOrder returns the claims that are true or cannot be judged. The page lists them as checks.
+// inOrder returns the claims that are true or cannot be judged. The Overview page lists them as checks.
 func (v *view) inOrder() (all []claim.Claim) {
 	if v.Running != nil && !v.Running.first {
 		s := inForceSubject{File: v.Running.File()}

@@ -144,7 +144,8 @@ type sentSubject struct {
 	Ago    time.Duration              // how long ago the fleet's database last had all requests of the server
 }
 
-// sentAll is the claim that a server of the fleet has sent all of its requests.
+// sentAll is the claim that a server of the fleet sends its totals to the fleet database with a delay of less than two
+// minutes.
 var sentAll = claim.Register("sent-all", func(s sentSubject) claim.Finding {
 	behind, _ := s.Behind.Get()
 	f := claim.Finding{Text: "yes", Unjudged: "not known, because the server has stopped sending totals", Fails: behind >= 2*time.Minute}
@@ -154,7 +155,7 @@ var sentAll = claim.Register("sent-all", func(s sentSubject) claim.Finding {
 	return f
 })
 
-// Sent returns the claim that the server has sent all of its requests.
+// Sent returns the claim [sentAll] about the server n.
 func (n fleetNode) Sent() claim.Claim {
 	ago, known := n.SentUntil()
 	s := sentSubject{Ago: ago}

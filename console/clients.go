@@ -64,8 +64,8 @@ type clientID struct {
 	Identity activity.Identity
 }
 
-// idOf returns the ID of the client in a row. All clients whose User-Agent names the audit have the ID of the audit,
-// even if the User-Agent also names a crawler.
+// idOf returns the ID of the client in r. All clients whose User-Agent names the command `audit` have the ID of this
+// command, even if the User-Agent also names a crawler.
 func idOf(r *store.Row) clientID {
 	id := clientID{r.Values[store.ByCrawler], activity.Identity(r.Values[store.ByIdentity])}
 	switch id.Identity {
@@ -84,7 +84,7 @@ func idOf(r *store.Row) clientID {
 func (v *view) traffic(name, prefix string) store.Query {
 	q := v.query(v.steps().by, store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision)
 	q.Days, q.PathPrefix = int(v.steps().width.Hours()/24), prefix
-	if name != "" && name != activity.AuditProduct { // requests of the audit are recorded under the names of several crawlers
+	if name != "" && name != activity.AuditProduct { // the audit sends requests under the names of several crawlers, so all names are selected
 		q.Only[store.ByCrawler] = []string{name}
 	}
 	return q
@@ -137,7 +137,8 @@ func (v *view) describe(c *client) {
 	}
 }
 
-// lookup finds a crawler in the catalog of the policy, or in the built-in one.
+// lookup finds a crawler in the catalog of the policy or, if no policy is loaded, in the built-in catalog. It returns
+// nil if the catalog does not have the crawler.
 func (v *view) lookup(name string) *crawlers.Crawler {
 	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	if v.Running != nil {
@@ -165,7 +166,7 @@ func verifiedBy(f crawlers.Verification) string {
 	return "by " + english.List(ways, "or")
 }
 
-// addSeen sets the times when clients were first and last seen, from their requests of each day.
+// addSeen sets the times when clients were first and last seen, and draws the small chart of each client.
 func (v *view) addSeen(clients []*client) {
 	s := v.steps()
 	from, _ := v.span()
@@ -196,7 +197,8 @@ func (v *view) addSeen(clients []*client) {
 	}
 }
 
-// fell reports whether a crawler that sent requests every day has stopped.
+// fell reports whether a crawler that sent at least 20 requests a day on average has stopped: no requests on the last
+// day of c.Days, and fewer than half of the average on the day before the last.
 func fell(c *client) bool {
 	n := len(c.Days)
 	if n < 7 || c.Impostor() || c.IsUnknown() {

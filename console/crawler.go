@@ -29,7 +29,7 @@ type crawlerData struct {
 	Sections  []sectionCounts
 	Reads     []readEvent
 	Violating []violationDay
-	Refused   int64 // blocked violations
+	Refused   int64 // number of violations that the server blocked or limited
 	Evidence  bool
 	Controls  []site.ControlState
 }
@@ -188,7 +188,7 @@ func (v *view) controls(token string) []site.ControlState {
 // onlyClient returns a query for the requests of one client.
 func (v *view) onlyClient(c *client, by ...store.Dimension) store.Query {
 	q := v.query(by...)
-	// requests of the audit are recorded under the names of several crawlers
+	// the audit sends requests under the names of several crawlers, so its name is not a condition
 	if q.Only[store.ByIdentity] = []string{string(c.Identity)}; c.Identity != activity.Audit {
 		q.Only[store.ByCrawler] = []string{c.Name}
 	}
@@ -203,7 +203,8 @@ func (v *view) pathsOf(c *client) store.Query {
 	return q
 }
 
-// sectionOf returns the first folder of a path.
+// sectionOf returns the first folder of a path, or "/" for a page that is not in a folder. /robots.txt and
+// store.OtherPath are sections too.
 func sectionOf(path string) string {
 	if path == store.OtherPath {
 		return path

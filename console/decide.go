@@ -90,7 +90,8 @@ func (d *changeData) put(what, unmet string, r *edit.Result, err error) {
 	}
 }
 
-// DecideLink returns the link that opens a draft with one decision, or "" if the policy's text may not be shown.
+// DecideLink returns the link that opens a draft with one decision. It returns "" if who is empty, or if the policy's
+// text may not be shown.
 func (v *view) DecideLink(do, who, place, on string) string {
 	if !v.showsText() || who == "" {
 		return ""
@@ -104,7 +105,8 @@ type decideLinks struct {
 	Links []action
 }
 
-// decideLinks offers decisions for the crawler of a cell and for its category.
+// decideLinks returns links to decisions about the section s: for the crawler a and its category, or for everyone if a
+// is not a crawler of the policy.
 func (v *view) decideLinks(a *asker, s *section) (all []decideLinks) {
 	on := ""
 	if s.Whole || v.Host != "" {

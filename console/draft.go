@@ -24,13 +24,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// These constants limit a draft. A check costs time and memory, so only one draft is checked at a time.
+// These constants limit the bytes of a draft and of the form that contains it, and the time for a check.
 const (
 	maxDraft     = 512 << 10
 	maxForm      = maxDraft + 64<<10
 	draftTimeout = 8 * time.Second
 )
 
+// checking allows only one check at a time, because a check costs time and memory.
 var checking = semaphore.NewWeighted(1)
 
 // check is the function that checks a draft. Tests replace it.
@@ -53,7 +54,8 @@ var (
 	errTooSlow  = errors.New("checking the draft takes too long; shorten it: use categories instead of single crawlers, and wildcards for hosts")
 )
 
-// checkDraft checks a text. It returns an error if the text is too long or the check takes too long.
+// checkDraft checks a text. It returns an error if the text is too long, or if the check or the wait for other checks
+// takes too long.
 func checkDraft(ctx context.Context, name, text string, returns source.Return) (*draft, error) {
 	if len(text) > maxDraft {
 		return nil, statusError{http.StatusRequestEntityTooLarge, errTooLong}
@@ -79,7 +81,8 @@ func checkDraft(ctx context.Context, name, text string, returns source.Return) (
 	return d, err
 }
 
-// newDraft checks a text in the same way as a server that loads the text. Failing tests do not hide other diagnostics.
+// newDraft checks a text in the same way as a server that loads the text. If the only errors are failing tests, the
+// draft still has a site, so that the page can show its effects.
 func newDraft(name, text string, returns source.Return) *draft {
 	d := new(draft)
 	o := policyfile.Options{Accepted: returns == source.Undo}
@@ -99,7 +102,8 @@ func newDraft(name, text string, returns source.Return) *draft {
 	return d
 }
 
-// withLine adds a line below a top-level key of a policy file. If the key is missing, withLine also adds the key.
+// withLine adds a line at the end of the block below a top-level key of a policy file. If the key is missing, withLine
+// also adds the key.
 func withLine(text, key, line string) string {
 	all := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
 	at := slices.IndexFunc(all, func(l string) bool { return strings.HasPrefix(l, key+":") })

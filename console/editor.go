@@ -83,7 +83,7 @@ var keywords = sync.OnceValue(func() string {
 		found[string(m[1])] = true
 	}
 	for _, name := range []string{"allowed", "disallowed", "items", "not", "path", "properties"} {
-		delete(found, name) // this word belongs to the schema itself
+		delete(found, name) // this word is a key of the schema, not of policy files
 	}
 	return strings.Join(slices.Sorted(maps.Keys(found)), " ")
 })

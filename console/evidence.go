@@ -24,8 +24,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// evidenceReaders limits the number of evidence downloads at the same time. Downloads have a separate limit because
-// they can be hundreds of megabytes long, and clients can read slowly.
+// evidenceReaders limits the number of evidence downloads at the same time. The limit for pages, rendering, does not
+// apply to them, because they can have hundreds of megabytes, and clients can read slowly.
 var evidenceReaders = semaphore.NewWeighted(4)
 
 const (
@@ -91,7 +91,7 @@ type bundle struct {
 	out     *zip.Writer
 }
 
-// create begins a file in the archive. It returns an error if the time limit has passed.
+// create begins a file in the archive. It returns an error if evidenceTimeout has passed.
 func (b *bundle) create(name string) (io.Writer, error) {
 	if err := b.ctx.Err(); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (b *bundle) readme() string {
 	return text + " --key evidence.pub\n\nThe fingerprint of the key is " + evidence.Fingerprint(base64.StdEncoding.EncodeToString(public)) + ". Compare it with a copy of the fingerprint that you got from another place.\n"
 }
 
-// report writes the report for people. It covers one host or, if host is empty, all hosts.
+// report writes a report for people as an HTML file. The report covers one host or, if host is empty, all hosts.
 func (b *bundle) report(name, host string) error {
 	q := evidence.Question{Crawler: b.Crawler, Host: host, Paths: 50}
 	a, err := evidence.Ask(b.dir, q)
@@ -151,7 +151,7 @@ func (b *bundle) report(name, host string) error {
 		return err
 	}
 	if !b.showsText() {
-		a.Published, a.Acts = nil, nil // these lists are also about other hosts
+		a.Published, a.Acts = nil, nil // these lists also cover hosts that the person may not see
 	}
 	w, err := b.create(name)
 	if err != nil {

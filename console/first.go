@@ -53,7 +53,7 @@ func (v *view) openFirst(p *page, d *changeData) (err error) {
 	return nil
 }
 
-// write creates the draft from the answers.
+// write replaces the text of the draft d by a policy built from the answers.
 func (f *firstQuestions) write(d *changeData) error {
 	var a firstpolicy.Answers
 	err := cmp.Or(a.AddClosed(f.Closed), a.AddStaging(f.Staging))

@@ -107,7 +107,7 @@ var kindNames = map[crawlers.Category]string{
 	"none":              "No category", "": "Other",
 }
 
-// kindName returns the publishers' name for a category of crawlers.
+// kindName returns the name that pages show for a category of crawlers.
 func kindName(kind string) string {
 	return cmp.Or(kindNames[crawlers.Category(kind)], kind)
 }

@@ -21,7 +21,7 @@ type healthData struct {
 	Notices    []notice
 	Policies   []policyRow
 	Lists      []listRow
-	Good       int // number of lists that are not shown because they have no problem
+	Good       int // number of lists that the page leaves out; see maxLists
 	DNS        *identity.DNSStatus
 	Dropped    []droppedBy
 	Storage    *store.Bounds
@@ -29,7 +29,7 @@ type healthData struct {
 	Evidence   recorders.Look // zero if there is no evidence log, or if the log was not verified yet
 	Write      bool
 	Nodes      []fleetNode
-	NodesError string // the reason why the servers are not known
+	NodesError string // the reason why Nodes could not be read
 }
 
 // lookAgain is the maximum age of the last verification of the evidence log. If the verification is older, the page
@@ -99,7 +99,7 @@ func health(v *view) (*page, error) {
 	return p, nil
 }
 
-// lead returns a sentence with the problems and the number of checked items.
+// lead returns sentences about the number of loaded policies, the recorded requests and the address lists.
 func (d *healthData) lead(v *view) string {
 	loaded, folders := 0, 0
 	for i := range d.Policies {

@@ -129,7 +129,7 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Close stops listening. Streams that are still open end when Caddy cancels the context of the configuration.
+// Close stops listening. Responses that have begun get five seconds to end.
 func (l *listener) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -87,7 +87,7 @@ func (v *view) policyNotices() (all []notice) {
 	documents, hosts := policies.Pool.Documents(), policies.Pool.AllHosts()
 	for _, d := range policies.Pool.Waiting() {
 		if name := d.Name; v.may == nil || v.Running == nil {
-			if v.may != nil { // the pages of a site do not show these notices
+			if v.may != nil { // the pages of a site do not show where the policy is stored
 				name = ""
 			}
 			all = append(all, notice{
@@ -98,7 +98,7 @@ func (v *view) policyNotices() (all []notice) {
 	}
 	for _, d := range policies.Pool.Unavailable() {
 		text := "Until the policy can be read, requests for robots.txt get the status 503, which tells crawlers to come back later. Pages are not changed, and no crawler is blocked."
-		if v.may == nil { // the pages of a site do not show problems of the storage
+		if v.may == nil { // the pages of a site do not show where the policy is stored, or why it cannot be read
 			text = "No policy could be read from " + d.Name + " since Caddy started. " + text + " The reason: " + firstLine(d.Problem())
 		}
 		all = append(all, notice{
@@ -204,7 +204,8 @@ func (v *view) searchNotices() (all []notice) {
 	return all
 }
 
-// samplePath returns the path on a host where a crawler was blocked most often today.
+// samplePath returns the path on a host where a crawler was blocked most often in the last 24 hours. If no such path is
+// stored, it returns "/".
 func (v *view) samplePath(crawler, host string) string {
 	rows, err := v.totals(store.Query{
 		From: v.Now.Add(-24 * time.Hour), To: v.Now.Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 1,
@@ -216,8 +217,8 @@ func (v *view) samplePath(crawler, host string) string {
 	return rows[0].Values[store.ByPath]
 }
 
-// lackNotices returns warnings about proofs of identity that the policy demands, but that this server cannot obtain
-// today.
+// lackNotices returns warnings about proofs of identity that the policy demands, but this server cannot obtain
+// permanently.
 func (v *view) lackNotices() (all []notice) {
 	if v.Running == nil || v.Running.first {
 		return nil
@@ -241,7 +242,7 @@ func (v *view) lackNotices() (all []notice) {
 	return all
 }
 
-// listNotices returns notices about address lists and keys that are out of date.
+// listNotices returns notices about old address lists, old keys and failing DNS lookups.
 func (v *view) listNotices() (all []notice) {
 	if v.may != nil {
 		return nil
@@ -272,7 +273,8 @@ func (v *view) listNotices() (all []notice) {
 	return all
 }
 
-// withoutPart maps each optional part to a description of the functions that are missing while this part does not work.
+// withoutPart maps each optional part to the heading of the notice that the part does not work, and to the end of the
+// sentence "The sites are served as before".
 var withoutPart = map[string][2]string{
 	"activity":        {"Requests cannot be stored at the moment", ", but new requests are missing on these pages"},
 	"evidence":        {"Evidence cannot be written at the moment", ", but new requests are missing from the evidence log"},
@@ -283,7 +285,7 @@ var withoutPart = map[string][2]string{
 	"console":         {"The console cannot listen at its address", ""},
 }
 
-// evidenceTroubles are the problems that an evidence log can have.
+// evidenceTroubles maps the reasons that an evidence log reports to descriptions of the problems.
 var evidenceTroubles = map[string]string{
 	evidence.WriteFailed: "the log could not be written for a while",
 	evidence.ClockBack:   "the server's clock went back",
@@ -312,7 +314,8 @@ func evidenceNotices(l recorders.Look, link string) []notice {
 	return []notice{n}
 }
 
-// recorderNotices returns notices about unrecorded requests.
+// recorderNotices returns notices about unrecorded requests, the evidence log, silent servers of the fleet, and
+// optional parts that do not work.
 func (v *view) recorderNotices() (all []notice) {
 	if v.may != nil {
 		return nil

@@ -59,7 +59,7 @@ func overview(v *view) (*page, error) {
 	if err := v.happenings(d); err != nil {
 		return nil, err
 	}
-	// this comes last, because the notices are found in the background while the rest is computed
+	// the notices come last, because they are found in the background while the other data is computed
 	d.Notices, d.InOrder = v.notices(), v.inOrder()
 	if len(d.Notices) > shownNotices {
 		d.More = len(d.Notices) - shownNotices

@@ -20,7 +20,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// A role defines what a person may do on these pages. Each role includes all permissions of the roles listed before it.
+// A role defines what a person may do on the pages of the console. Each role includes all permissions of the roles
+// listed before it.
 type role int
 
 const (
@@ -89,8 +90,8 @@ func (v *view) lacks(r role) string {
 	return fmt.Sprintf("You are signed in as %s. Only %s may %s. The option console { roles } of the Caddyfile sets the roles.", shorten(v.person.Name), need, what)
 }
 
-// SignedIn returns a text for each page of a site. The text names the signed-in person, and tells the person if the
-// pages are read-only.
+// SignedIn returns a text that every page of a site shows. The text names the signed-in person, and says whether the
+// pages are read-only for this person. At a local address, SignedIn returns "".
 func (v *view) SignedIn() string {
 	switch {
 	case v.local:
@@ -111,15 +112,15 @@ var tokenKey = func() (key [32]byte) {
 
 const tokenPeriod = 6 * time.Hour
 
-// token returns a value for a version and a person. A form that changes policies or drafts must send this value back.
-// Pages of other sites cannot read the value.
+// token returns the value that a form must send back to change policies or drafts. Pages of other sites cannot read it.
+// The value depends on the version, on the name of the person, and on the tokenPeriod that contains the time at.
 func token(at time.Time, version, name string) string {
 	mac := hmac.New(sha256.New, tokenKey[:])
 	fmt.Fprintf(mac, "%d %s %s", at.Unix()/int64(tokenPeriod.Seconds()), version, name)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// mayWrite returns an error if the sender of the request does not have the role. It also returns an error if the form
+// mayWrite returns an error if the sender of the request does not have the role r. It also returns an error if the form
 // comes from another origin, or if the token in the form is out of date.
 func (v *view) mayWrite(r role, version string) error {
 	if why := v.lacks(r); why != "" {

@@ -62,8 +62,8 @@ func (v *view) publishBox(d *changeData) publishBox {
 }
 
 // searchLoss adds a condition to the form: search engines must not lose anything because of the draft. An undo always
-// meets the condition. If the draft is an earlier version, the user can accept losses instead, separately for each
-// search engine.
+// meets the condition. If the draft is an earlier version, the condition is also met if the user accepts the losses and
+// gaps in b.Losers.
 func (d *changeData) searchLoss(b *publishBox, add func(passes bool, good, bad string)) {
 	text := strings.Join(append([]string{d.Keeps.Text()}, d.Keeps.Lines()...), "; ")
 	switch {

@@ -114,7 +114,7 @@ func (v *view) versionRows(d *publishedData, h *history, readBy map[string]map[c
 	}
 }
 
-// done fills in the newly published version.
+// done fills in the version in force if the URL says that the user has just published it.
 func (v *view) done(d *publishedData) {
 	done := v.Param("done")
 	i := slices.IndexFunc(d.Versions, func(r versionRow) bool { return r.Live && done != "" && strings.HasPrefix(r.Policy, done) })
@@ -197,7 +197,7 @@ func (v *view) audits() []auditor.Result {
 	})
 }
 
-// auditNotices returns notices about hosts where an audit found differences from the policy.
+// auditNotices returns notices about hosts where an audit found differences from the policy or could not be completed.
 func (v *view) auditNotices() (all []notice) {
 	for _, a := range v.audits() {
 		see := []action{{"See what was found", v.Link("published", "#", "audit")}}

@@ -17,7 +17,7 @@ type readersSubject struct {
 	// number of crawlers that have read an older robots.txt, but not yet the robots.txt in force
 	Behind  claim.Known[int] `gap:"not-read" what:"the stored requests could not be read" close:"see the page Health"`
 	Readers int
-	Lacking bool // true if some readings since the publication may not have been recorded
+	Lacking bool // true if the records of readings since the version came into force may be incomplete
 }
 
 // hasRead is the claim that each crawler that reads robots.txt has read the version in force.

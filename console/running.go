@@ -118,7 +118,8 @@ func (v *view) showsText() bool {
 	return v.may == nil || v.onlyNames(v.Running.Spec())
 }
 
-// onlyNames reports whether all rules of a policy are for hosts that the person may see.
+// onlyNames reports whether the rules of a policy name only hosts that the person may see. Rules without hosts are
+// accepted, because they do not name other hosts.
 func (v *view) onlyNames(spec *policy.Spec) bool {
 	return !slices.ContainsFunc(spec.Rules, func(r policy.Rule) bool {
 		return slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return !slices.Contains(v.may, string(h)) })

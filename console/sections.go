@@ -82,7 +82,7 @@ func (v *view) sections(u policy.Usage) []section {
 	return all
 }
 
-// patterns returns the entries of the policy's rules about a usage, in the order of the file.
+// patterns returns the path patterns of all allow and disallow entries about the usage u, in the order of the file.
 func (v *view) patterns(u policy.Usage) (all []string) {
 	for _, r := range v.Running.Spec().Rules {
 		for _, s := range r.Statements {
@@ -121,6 +121,8 @@ func folder(path string) string {
 }
 
 // probe chooses the paths to query: an arbitrary page of the section, and one page for each pattern in the section.
+// The parameter others lists the paths of all columns. If a pattern is below a longer path in others, it belongs to the
+// column of this path, and is left out here.
 func (s *section) probe(patterns, others []string) {
 	generic := s.Path
 	if strings.HasSuffix(generic, "/") {

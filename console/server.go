@@ -60,10 +60,10 @@ func setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// screen is a function that computes a page, which has the name of a template and its data.
+// screen is a function that computes a page. The page has the name of a template and the data for the template.
 type screen func(*view) (*page, error)
 
-// screens maps the last segment of a path to the page.
+// screens maps the last segment of a URL path to the function that computes the page.
 var screens = map[string]screen{
 	"":          overview,
 	"who-may":   whoMay,
@@ -75,7 +75,7 @@ var screens = map[string]screen{
 	"health":    health,
 }
 
-// downloads maps the last segment of a path to a function that sends a file instead of a page.
+// downloads maps the last segment of a URL path to a function that sends a file instead of a page.
 var downloads = map[string]func(http.ResponseWriter, *view) error{
 	"who-came.csv": whoCameCSV,
 	"version":      versionText,

@@ -33,8 +33,8 @@ const (
 	actReturn   = "return"
 )
 
-// sharedDraft returns the saved draft of the policy. It returns nil if there is no draft, or if the person may not see
-// the draft.
+// sharedDraft returns the saved draft of the policy. It returns nil if no draft is saved, if the draft is already in
+// force, or if the person may not see it.
 func (v *view) sharedDraft() (*source.Draft, error) {
 	if v.Running == nil || v.Running.document == nil || !v.showsText() {
 		return nil, nil
@@ -49,7 +49,7 @@ func (v *view) sharedDraft() (*source.Draft, error) {
 	return draft, nil
 }
 
-// mayRead reports whether a text of the policy may be shown.
+// mayRead reports whether the person may see text, which is a version or a draft of the policy.
 func (v *view) mayRead(text string) bool {
 	if v.may == nil {
 		return true
@@ -58,7 +58,8 @@ func (v *view) mayRead(text string) bool {
 	return f != nil && v.onlyNames(f.Spec)
 }
 
-// staysInside reports whether a draft changes only decisions and tests about the hosts of a site's pages.
+// staysInside reports whether the policies before and after differ only in decisions and tests about hosts that the
+// person may see.
 func (v *view) staysInside(before, after *site.Site) bool {
 	if v.may == nil {
 		return true

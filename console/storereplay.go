@@ -91,7 +91,8 @@ func requestsOf(all []replay.CrawlerCount) (n int64) {
 	return n
 }
 
-// missing returns the reasons why the stored traffic could not be used, although there is a database.
+// missing returns a sentence that says why the draft was not compared with stored traffic. It returns nil if the replay
+// had requests, or if r is nil because nothing was to be replayed.
 func (r *replayed) missing() []string {
 	switch {
 	case r == nil || r.Requests > 0:

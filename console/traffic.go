@@ -19,8 +19,8 @@ func runningActivity() *Activity {
 	return a
 }
 
-// runningStore returns the store of the running configuration or of its fleet. It returns nil if there is no open
-// store.
+// runningStore returns the fleet database of the running configuration or, without one, the open activity database. It
+// returns nil if there is neither. node limits the fleet's totals to one server; see Activity.queries.
 func runningStore(node string) store.Queries {
 	if a := runningActivity(); a != nil {
 		return a.queries(node)
@@ -66,7 +66,8 @@ func (v *view) askEarly(questions ...store.Query) {
 }
 
 // counts holds numbers of requests. All is the sum of Allowed, Unknown, Closed, Would and Blocked. Unknown counts the
-// requests of unlisted clients.
+// requests of unlisted clients, whatever the decision. Closed counts served requests for disallowed pages, and Blocked
+// includes limited requests.
 type counts struct {
 	All, Allowed, Unknown, Closed, Would, Blocked int64
 	Violations, Bytes                             int64

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 )
 
-// numbered is one publication of the policy whose history is shown.
+// numbered is a publication in the history of a policy. Live is true for the publication in force.
 type numbered struct {
 	store.Publication
 	Live bool

@@ -32,7 +32,7 @@ type view struct {
 
 	Host  string // the chosen host; if empty, all hosts that the person may see
 	Days  int
-	Since string // first day of a chosen period; Until is its last day
+	Since string // first day of the period, if the URL has two dates; Until is the last day
 	Until string
 	since time.Time // Since as a time; zero if the period has no dates
 	until time.Time
@@ -46,7 +46,7 @@ type view struct {
 	asking  sync.Mutex // protects answers
 	answers map[string]func() ([]store.Row, error)
 
-	// The following fields are read only once for a page.
+	// The following fields keep what was read for a page, so that it is read only once.
 	history        func() (*history, error)
 	searchedLately func() (claim.Known[searched], error)
 	standing       *source.Standing // the contents of the policy's storage
@@ -86,7 +86,7 @@ func (s *server) view(r *http.Request) (*view, error) {
 		v.q.Del("host")
 	}
 	v.person = s.who(r, v.options)
-	if v.may == nil { // the fleet's servers have requests for all sites
+	if v.may == nil { // on the pages of a site, people cannot choose one server of the fleet
 		v.node = v.q.Get("server")
 	}
 	v.store = runningStore(v.node)
@@ -160,7 +160,8 @@ func (v *view) inPeriod() string {
 	return "from " + v.Period()
 }
 
-// Link returns the URL of a page for the same host and period. parameters are alternating names and values.
+// Link returns the URL of a page for the host and period that v shows. parameters are alternating names and values. The
+// name "#" sets the fragment, and parameters with an empty value are left out.
 func (v *view) Link(screen string, parameters ...string) string {
 	q := url.Values{}
 	if v.Host != "" {

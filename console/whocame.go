@@ -20,7 +20,7 @@ import (
 type whoCameData struct {
 	Clients      []*client
 	Total        counts
-	Came         int // number of clients before the filters
+	Came         int // number of clients, except unlisted clients, before the filters
 	Columns      []column
 	Unknown      []*client
 	UnknownTotal counts
@@ -72,8 +72,8 @@ func whoCame(v *view) (*page, error) {
 	return p, v.addPaths(d.Unknown)
 }
 
-// whoCame returns the clients that sent requests in the chosen period. If the URL has the parameter "path", requests
-// for paths without this prefix are ignored.
+// whoCame returns the clients that sent requests in the chosen period: unlisted clients in unknown, crawlers in all. If
+// the URL has the parameter "path", requests for paths without this prefix are ignored.
 func (v *view) whoCame() (all, unknown []*client, err error) {
 	rows, err := v.totals(v.traffic("", v.Param("path")))
 	if err != nil {
@@ -248,7 +248,7 @@ func namingLines(name string) string {
 	return "crawlers:\n  # Add its operator and its category if you know them: {operator: Example, category: feed}\n  " + token + ": {" + fields + "}\n"
 }
 
-// whoCameCSV writes the table as a file.
+// whoCameCSV sends both tables of the Who came page as one CSV file.
 func whoCameCSV(w http.ResponseWriter, v *view) error {
 	if v.store == nil {
 		return failed(http.StatusNotFound, "%w", errNoStore())

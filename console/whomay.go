@@ -25,7 +25,7 @@ type whoMayData struct {
 	Usage    string
 	Cell     *cell
 	Shown    int
-	Known    int // number of crawlers in the catalog
+	Known    int // number of crawlers that could have a row, without the filters
 	All      bool
 	More     string // link to the next page
 	Controls []site.ControlState
@@ -59,7 +59,7 @@ type cell struct {
 	Decide   []decideLinks
 }
 
-// cellPart describes the pages of a section that have the same verdict.
+// cellPart describes the pages of a section that have the same verdict because of the same line of the policy.
 type cellPart struct {
 	Verdict verdict
 	Shows   []string
@@ -162,9 +162,10 @@ const (
 	impostors = "Impostors"
 )
 
-// rows returns the crawlers for the rows of the grid. If all is true, these are all crawlers of the catalog. Otherwise
-// they are the well-known crawlers, the crawlers that sent requests in the last 30 days, and the crawlers that a rule
-// names. The filters in the URL apply in both cases.
+// rows returns the crawlers for the rows of the grid. If all is true, or if the URL has a search term, these are all
+// crawlers of the policy. Otherwise they are the well-known crawlers, the crawlers that sent requests in the last 30
+// days, and the crawlers that a rule names. The filters in the URL always apply. known is the number of crawlers that
+// could have a row.
 func (v *view) rows(all bool) (rows []asker, known int) {
 	q, kind := strings.ToLower(v.Param("q")), v.Param("category")
 	chosen := policy.ParseAudience("category:" + kind)
