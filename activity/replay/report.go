@@ -279,7 +279,7 @@ func (k *key) rule() string {
 }
 
 func (r *Report) rules(s *site.Site, t *tally) {
-	counts := map[policy.Pos]*RuleCount{} // a position identifies a rule, also after the policy was combined with a robots.txt
+	counts := map[policy.Pos]*RuleCount{} // combining a policy with a robots.txt does not change the positions of rules
 	rules := s.Policy.Spec().Rules
 	for i := range rules {
 		rule := &rules[i]

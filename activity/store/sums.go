@@ -122,8 +122,8 @@ func (s *sums) add(k sumKey, c Counts) {
 	row.add(c)
 }
 
-// limitOf returns the maximum number of rows for a key. If there are already that many rows, new paths of the key are
-// counted under [OtherPath]. A quarter of all rows is reserved for verified search crawlers, so that a client that
+// limitOf returns the number of rows with paths from which on a new path is counted under [OtherPath], for requests with
+// the key k. A quarter of all rows is reserved for verified search crawlers, so that a client that
 // requests many paths cannot displace the requests of search engines.
 func (s *sums) limitOf(k *sumKey) int {
 	if k.Kind == "search" && k.Identity == string(activity.Verified) {
