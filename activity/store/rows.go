@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// EachRow calls visit with every row with a path between two times, except for rows of audits. For each day, it uses the
-// hourly rows if they contain at least as many requests as the daily rows, and otherwise the daily rows. The returned
-// coverage describes the data that is missing.
+// EachRow calls visit with every row with a path between two times, except for rows of audits. For each day, it uses
+// the hourly rows if they contain at least as many requests as the daily rows, and otherwise the daily rows. The
+// returned coverage describes the data that is missing.
 func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error) {
 	pathless := int64(0)
 	first, end := hoursOf(from, to)
