@@ -309,7 +309,7 @@ func (s *scanner) skipNested() {
 	s.fail()
 }
 
-// ends are the bytes at which a number, true, false or null ends, even if the JSON is not valid there.
+// ends are the bytes that end a number, true, false or null, even if the JSON is not valid there.
 var ends = [256]bool{',': true, '}': true, ']': true, ' ': true, '\t': true, '\r': true, '\n': true, '"': true, ':': true, '{': true, '[': true}
 
 var white = [256]bool{' ': true, '\t': true, '\r': true, '\n': true}

@@ -47,7 +47,7 @@ func (r *Result) lacks(name, file string, n int64, unit, what, why string) {
 	r.Gaps = append(r.Gaps, claim.Gap{Name: name, Count: n, What: of + " " + what + ", in " + file + ": " + why, Close: closes[name]})
 }
 
-// kind is the kind of a line from which no request could be read.
+// kind is the kind of a line without a readable request.
 type kind int
 
 const (

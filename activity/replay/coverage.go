@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// unsaid identifies requests of a crawler about which the traffic lacks data, such as their host. Without this data, it
+// unsaid identifies requests of a crawler that lack some data in the traffic, such as the host. Without this data, it
 // is unknown whether a search engine loses the requests.
 type unsaid struct {
 	crawler  string

@@ -24,8 +24,8 @@ type sample struct {
 const (
 	sampledFirst = 4096
 	sampledOf    = 256
-	// commonEnough is the number of common samples from which on two logs are reported as repeated. For a log with fewer
-	// samples, all of them must be common.
+	// commonEnough is the minimum number of common samples that two logs with the same requests have. If one of the logs
+	// has fewer samples, all of its samples must be common.
 	commonEnough = 10
 )
 

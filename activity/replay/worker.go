@@ -256,7 +256,7 @@ func (w *worker) store(ctx context.Context) error {
 
 // stored returns the client for a row of an activity database. Such a row has the token of a crawler, but no
 // User-Agent. A token that is only for robots.txt does not identify a client; stored treats such a token, like an
-// unknown one, as the text of a User-Agent.
+// unknown token, as if it were the text of a User-Agent.
 func (w *worker) stored(token string) *client {
 	c := *w.client([]byte(token))
 	named := func(p *policy.Policy, recognized []policy.CrawlerID) []policy.CrawlerID {

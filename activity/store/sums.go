@@ -123,9 +123,9 @@ func (s *sums) add(k sumKey, c Counts) {
 	row.add(c)
 }
 
-// limitOf returns the number of rows with paths from which on a new path is counted under [OtherPath], for requests
-// with the key k. A quarter of all rows is reserved for verified search crawlers, so that a client that requests many
-// paths cannot displace the requests of search engines.
+// limitOf returns the limit of rows with paths in s for a new row with the key k. If s already has that many rows, add
+// counts the request under [OtherPath] instead. A quarter of all rows is reserved for verified search crawlers, so that
+// a client that requests many paths cannot displace the requests of search engines.
 func (s *sums) limitOf(k *sumKey) int {
 	if k.Kind == "search" && k.Identity == string(activity.Verified) {
 		return 2 * s.limit
