@@ -8,8 +8,9 @@ import (
 	"weak"
 )
 
-// Given holds a GivenTo for each Recorders value that handlers of the same policy version use. Usually all of them use
-// the same one. The zero value is empty. It is safe for concurrent use.
+// Given remembers what the handlers of one policy version have passed to recorders. It holds a GivenTo for each
+// Recorders value; usually, all handlers share one Recorders. The zero value is empty. Given is safe for concurrent
+// use.
 type Given struct {
 	mu  sync.Mutex // serializes changes
 	all atomic.Pointer[[]*GivenTo]
@@ -18,7 +19,7 @@ type Given struct {
 // GivenTo remembers which texts of a policy version have already been passed to one Recorders value.
 type GivenTo struct {
 	to         weak.Pointer[Recorders]
-	generation atomic.Uint64 // generation of the Recorders that received the publication
+	generation atomic.Uint64 // the Recorders' Generation when Publish last passed the publication on
 	mu         sync.Mutex
 	day        int64           // the day of the entries in robots
 	robots     map[string]bool // keys are "HOST VERSION"
@@ -60,7 +61,8 @@ func (g *Given) find(to *Recorders) *GivenTo {
 	return nil
 }
 
-// Publish passes the publication to the recorders, unless they already have it.
+// Publish passes the publication to the recorders, unless it has already done so since their set last changed (see
+// [Recorders.Generation]).
 func (p *GivenTo) Publish(to *Recorders, publication *Publication) {
 	if g := to.Generation(); p.generation.Load() != g && p.generation.Swap(g) != g {
 		p.mu.Lock()
@@ -74,8 +76,8 @@ func (p *GivenTo) Publish(to *Recorders, publication *Publication) {
 // because clients can invent hosts.
 const maxRobots = 10_000
 
-// Robots reports whether a robots.txt must still be passed to the recorders. robots consists of the host and the
-// version, separated by a space.
+// Robots reports whether the caller must still pass a robots.txt to the recorders on this day, and remembers it as
+// passed. robots consists of the host and the version of the robots.txt, separated by a space.
 func (p *GivenTo) Robots(robots string, day int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +91,7 @@ func (p *GivenTo) Robots(robots string, day int64) bool {
 	return true
 }
 
-// Forget undoes the effect of Robots if passing the robots.txt to the recorders failed.
+// Forget undoes the effect of Robots. The caller calls Forget if it could not pass the robots.txt to the recorders.
 func (p *GivenTo) Forget(robots string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

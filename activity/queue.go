@@ -18,8 +18,8 @@ type Queue[T any] struct {
 	once    sync.Once
 }
 
-// NewQueue starts a queue for up to size items. It calls take with each item, one call at a time. Between these calls,
-// it calls tick about once in every interval. When the queue is closed, it calls tick once more.
+// NewQueue starts a queue for up to size items. The goroutine of the queue calls take with each item. Between calls of
+// take, it calls tick about once in every interval. When the queue is closed, it calls tick once more.
 func NewQueue[T any](size int, interval time.Duration, take func(T), tick func()) *Queue[T] {
 	q := &Queue[T]{
 		items:   make(chan T, size),
@@ -47,7 +47,8 @@ func (q *Queue[T]) Offer(v T) bool {
 // Dropped returns the number of items dropped because the queue was full.
 func (q *Queue[T]) Dropped() uint64 { return q.dropped.Load() }
 
-// Close passes on the queued items and stops the queue. Record may be called during and after Close.
+// Close passes the queued items to the function take of NewQueue, and stops the queue. Record may be called during and
+// after Close.
 func (q *Queue[T]) Close() {
 	q.once.Do(func() { close(q.closing) })
 	<-q.done

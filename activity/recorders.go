@@ -13,7 +13,8 @@ import (
 // Publisher is a recorder that also receives published texts. Its methods may block, because they are called in a
 // separate goroutine, unless the recorder is an [OrderedPublisher].
 type Publisher interface {
-	// Publish announces that a publication is in force. It replaces the previous publication with the same name.
+	// Publish announces that a publication is in force. The new publication replaces the previous one with the same
+	// name.
 	Publish(*Publication)
 	// Serve announces that a crawler received a document that the publication does not list. The document belongs to a
 	// single host, or was merged with the upstream's document.
@@ -48,8 +49,8 @@ type addedRecorder struct {
 // Generation returns a number that increases when a recorder is added, is removed, or becomes ready.
 func (rs *Recorders) Generation() uint64 { return rs.changes.Load() }
 
-// Changed is called when a recorder has become ready, for example because its database has been opened. After that, all
-// publications are passed to the recorders again.
+// Changed must be called when a recorder becomes ready, for example because its database has been opened. Handlers then
+// pass their publications to the recorders again.
 func (rs *Recorders) Changed() { rs.changes.Add(1) }
 
 // Add adds a recorder. Its dropped requests are counted under the given name. The returned function removes the
@@ -119,7 +120,7 @@ func (rs *Recorders) Publish(p *Publication) {
 	rs.publish(func(r Publisher) { r.Publish(p) })
 }
 
-// Serve passes on a document that the publication does not list.
+// Serve passes a document that the publication does not list to every recorder that is a Publisher.
 func (rs *Recorders) Serve(p *Publication, d site.Document) {
 	rs.publish(func(r Publisher) { r.Serve(p, d) })
 }
@@ -148,8 +149,8 @@ func (rs *Recorders) publish(pass func(Publisher)) {
 	}
 }
 
-// Dropped calls each for every recorder, with the recorder's name and the number of requests that the recorder has
-// dropped.
+// Dropped calls each for every recorder that counts dropped requests, with the recorder's name and the number of
+// requests that the recorder has dropped.
 func (rs *Recorders) Dropped(each func(name string, n uint64)) {
 	for _, r := range rs.all() {
 		if d, ok := r.Recorder.(interface{ Dropped() uint64 }); ok {

@@ -24,7 +24,8 @@ const (
 	Audit      Identity = "audit"      // unverified, and the User-Agent also names the command `audit` of this program
 )
 
-// Decision is the server's decision on a request, including its effect.
+// Decision is the decision on a request, together with the server's response: a disallowed request may still be
+// answered.
 type Decision string
 
 // The decisions. If no rule applies to a request, the decision is Unstated in the placeholder and in the output of the
@@ -90,7 +91,8 @@ func Form(scheme string, merged bool) string {
 // MaxText limits the length of a stored text of a request, in bytes.
 const MaxText = 1024
 
-// Text returns a copy of a request's text for storage. The copy is valid UTF-8 and has at most MaxText bytes.
+// Text returns a copy of the first MaxText bytes of s, a text of a request, for storage. The copy is valid UTF-8. It
+// may be longer than MaxText, because the replacement for invalid bytes is three bytes long.
 func Text(s string) string {
 	if len(s) > MaxText {
 		s = s[:MaxText]

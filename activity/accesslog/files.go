@@ -79,13 +79,13 @@ const chunkSize = 1 << 20
 type chunk struct {
 	lines  []byte
 	buf    *[]byte
-	number int        // number among all chunks
+	number int        // number among the chunks of all files, from 1
 	file   int        // index of the file
-	w3c    *w3cFormat // format at the start of the chunk; workers share it
+	w3c    *w3cFormat // format of the lines at the start of the chunk; workers parse with a copy, see forWorker
 }
 
 // Read calls handle with the record of each line. Calls for the same worker, from 0 to Workers-1, are never
-// concurrent. It returns an error if no line of a log can be read.
+// concurrent. Read returns an error if it cannot open a file, or if a file has lines and Read cannot parse any of them.
 func (r Reading) Read(ctx context.Context, files []string, handle func(worker int, rec *Record)) (Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -141,7 +141,8 @@ type feeder struct {
 	sent   int
 }
 
-// read sends the chunks of a file. damage is the error if a compressed file is damaged or ends early.
+// read sends the chunks of a file. number is the index of the file. damage is the error if a compressed file is damaged
+// or ends early.
 func (f *feeder) read(name string, number int) (damage, err error) {
 	file := f.Stdin
 	if name != Stdin {
@@ -240,10 +241,11 @@ func (u unpacker) Read(b []byte) (int, error) {
 
 func damage(err error) error { return fmt.Errorf("it %w: %w", errDamaged, err) }
 
-// unpack decompresses gzip or zstd, whatever the name of the file is.
+// unpack decompresses gzip or zstd, whatever the name of the file is. It returns other data unchanged, or an error for
+// the kinds of files in packed.
 func unpack(in io.Reader) (io.ReadCloser, error) {
 	buffered := bufio.NewReaderSize(in, 1<<16)
-	start, _ := buffered.Peek(16) // a shorter file cannot be compressed
+	start, _ := buffered.Peek(16) // the error does not matter: a file with fewer bytes is not compressed
 	switch {
 	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(buffered)

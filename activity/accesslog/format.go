@@ -52,7 +52,7 @@ func fromApache(format string) string {
 		case strings.EqualFold(m[1], "Host") && m[2] == "i":
 			variable = "$host"
 		case m[2] == "t" && m[1] != "":
-			variable = "$msec" // sec, msec and usec; other layouts cannot be parsed
+			variable = "$msec" // right for %{sec}t, %{msec}t and %{usec}t; times in other layouts cannot be parsed
 		case m[1] != "":
 			variable = ""
 		}
@@ -158,7 +158,7 @@ func (p *part) end(s []byte) int {
 	if !p.quoted || p.after[0] != '"' {
 		n := bytes.Index(s, []byte(p.after))
 		if (p.field == clientIP || p.field == host || p.field == ignored) && p.after[0] == ' ' && bytes.IndexByte(s, ' ') != n {
-			return -1 // a line of another format
+			return -1 // values of these fields have no spaces, so the line is in another format
 		}
 		return n
 	}
@@ -198,7 +198,7 @@ func (f *textFormat) set(p *part, value []byte, r *Record) (ok bool) {
 	return true
 }
 
-// wholeNumber parses digits. "-" means none.
+// wholeNumber parses digits. For "-", which logs write if there is no number, n is 0 and ok is true.
 func wholeNumber(value []byte) (n int64, ok bool) {
 	for _, c := range value {
 		if c < '0' || c > '9' {

@@ -17,7 +17,7 @@ import (
 type jsonFormat struct {
 	root  *node
 	buf   []byte        // buffer for decoding strings with escapes
-	ranks [fields]uint8 // ranks of the names that the record's values come from
+	ranks [fields]uint8 // for each field, the rank of the node whose value the record has; 0 if none
 	inner *anyFormat    // parses a line within the line of another program
 	line  []byte        // the inner line
 }
@@ -64,8 +64,8 @@ func (p *jsonFormat) Parse(line []byte, r *Record) error {
 	return r.complete()
 }
 
-// value stores the value of a field in the record, unless the record already has a value from a field that is preferred
-// to n.
+// value scans a JSON value and stores it in the record, in the field of n. It skips the value if n is nil or has no
+// field, or if the record already has the value of a node with a lower rank.
 func (s *scanner) value(n *node, r *Record) {
 	if n == nil {
 		s.skip()
@@ -165,7 +165,7 @@ func (s *scanner) lines() []byte {
 	if s.next(']') {
 		return nil
 	}
-	v := slices.Clip(s.text()) // clipped, because it may be a part of the line
+	v := slices.Clip(s.text()) // clipped, so that append does not overwrite the line
 	for s.next(',') {
 		v = append(append(v, '\n'), s.text()...)
 	}
@@ -309,7 +309,7 @@ func (s *scanner) skipNested() {
 	s.fail()
 }
 
-// ends are the bytes that can follow a number, true, false or null.
+// ends are the bytes that end a number, true, false or null, even if the JSON is not valid there.
 var ends = [256]bool{',': true, '}': true, ']': true, ' ': true, '\t': true, '\r': true, '\n': true, '"': true, ':': true, '{': true, '[': true}
 
 var white = [256]bool{' ': true, '\t': true, '\r': true, '\n': true}

@@ -54,9 +54,9 @@ var known = map[field]string{
 
 // node describes a field that the parser looks for in a JSON object.
 type node struct {
-	field field // stored once, from the node with the lowest rank
-	as    field // the field whose parser parses the value
-	rank  uint8
+	field field   // the value is stored in this field; if an object has several nodes for it, the lowest rank wins
+	as    field   // how the value is parsed: like field, or as a requestLine that contains the target
+	rank  uint8   // 0 if the value of the node itself is not stored
 	kids  [][]kid // fields of the nested object, indexed by the length of their names
 }
 
@@ -88,7 +88,8 @@ func (n *node) add(name string) *node {
 	return c
 }
 
-// take makes the parser store values with this name in the field f. The name itself may contain dots.
+// take makes the parser store values with this name in the field f. A dot in the name may separate an object from its
+// field, or be a part of the field's own name; take covers both.
 func (n *node) take(f field, name string, rank uint8) {
 	of := f
 	if f == requestLine {
@@ -107,7 +108,7 @@ func (n *node) take(f field, name string, rank uint8) {
 	}
 }
 
-// mapped maps the keys that the parameter "names" of NewJSON can have to fields.
+// mapped has the field for each key that the parameter names of NewJSON can have.
 var mapped = map[string]field{"time": timestamp, "ip": clientIP, "host": host, "uri": target, "request": requestLine, "agent": userAgent, "size": size}
 
 // NewJSON returns the parser for logs with one JSON object on each line. The keys of names are time, ip, host, uri,

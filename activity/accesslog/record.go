@@ -4,7 +4,7 @@
 // and Combined formats, the W3C extended format, and log formats of nginx and Apache. In JSON logs, other text may
 // precede the JSON on each line.
 //
-// Result describes the lines that could not be read.
+// [Reading.Read] reads logs. Its [Result] counts the lines and describes those that could not be read.
 package accesslog
 
 import (
@@ -46,7 +46,7 @@ var (
 	errNoTime    = errors.New("the time in the line is missing or invalid")
 )
 
-// set stores a value in a field. "-" means none.
+// set stores a value in a field. It ignores "-", which logs write if there is no value.
 func (r *Record) set(f field, v []byte) {
 	if len(v) == 1 && v[0] == '-' {
 		return
@@ -86,8 +86,8 @@ func targetOf(value []byte) []byte {
 	return rest
 }
 
-// complete returns an error if the record lacks a required part. If the record has no host, complete takes the host
-// from the target.
+// complete returns an error if the record lacks the target or the time. If the record has no host and the target is a
+// complete URL, complete takes the host from the target.
 func (r *Record) complete() error {
 	switch {
 	case r.Target == nil:
@@ -155,7 +155,8 @@ func hexNumber(s []byte, digits int) (uint64, bool) {
 	return v, err == nil
 }
 
-// hexRune parses the four digits after \u, and the second half of a surrogate pair.
+// hexRune parses the four digits after \u and, if they are half of a surrogate pair, the other half. n is the number of
+// parsed bytes, or 0 if s does not begin with four digits.
 func hexRune(s []byte) (r rune, n int) {
 	v, ok := hexNumber(s, 4)
 	if !ok {

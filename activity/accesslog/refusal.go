@@ -24,7 +24,7 @@ var packed = []struct{ start, name, command string }{
 	{"SQLite format 3", "a database", ""},
 }
 
-// refusedFile returns an error if a file is not text.
+// refusedFile returns an error if start, the first bytes of a file, identify one of the kinds in packed.
 func refusedFile(start []byte) error {
 	for _, p := range packed {
 		switch {

@@ -15,7 +15,7 @@ import (
 // Result describes the readable and the unreadable lines of a log.
 type Result struct {
 	Lines int64 // all lines except empty ones and comments
-	Other int64 // valid lines without a request: from other loggers, or about clients that did not send HTTP
+	Other int64 // lines without a request: of other loggers or programs, or about clients that did not send HTTP
 	Bad   int64 // lines that could not be read
 	Gaps  []claim.Gap
 }
@@ -24,7 +24,7 @@ type Result struct {
 const (
 	GapLines      = "unreadable-lines"   // lines that are cut off or in another format
 	GapArchive    = "incomplete-archive" // a compressed file that ends early
-	GapUserAgents = "no-user-agents"     // requests without the name of their crawler
+	GapUserAgents = "no-user-agents"     // requests whose lines have no User-Agent, so that their crawler is unknown
 )
 
 // closes maps each gap to advice on how to avoid the gap.
@@ -34,8 +34,8 @@ var closes = map[string]string{
 	GapUserAgents: "add the User-Agent to the server's log, for example with the format combined",
 }
 
-// lacks adds a gap to the result. n is the number of missing items, or 0 if it is not known. unit is their name, line or
-// request. what has the words after them, as in "3 lines that could not be read".
+// lacks adds a gap to the result. n is the number of missing items, or 0 if it is not known. unit names one item:
+// "line" or "request". what follows the number and the unit in the gap's text, as in "3 lines that could not be read".
 func (r *Result) lacks(name, file string, n int64, unit, what, why string) {
 	of := "an unknown number of " + unit + "s"
 	if n > 0 {
@@ -47,12 +47,12 @@ func (r *Result) lacks(name, file string, n int64, unit, what, why string) {
 	r.Gaps = append(r.Gaps, claim.Gap{Name: name, Count: n, What: of + " " + what + ", in " + file + ": " + why, Close: closes[name]})
 }
 
-// kind is the type of a line that does not contain a request.
+// kind is the kind of a line without a readable request.
 type kind int
 
 const (
 	damaged   kind = iota
-	plain          // without a brace; in a JSON log, this is a line of another program
+	plain          // neither valid nor with a brace; in a JSON log, such a line comes from another program
 	noRequest      // valid, but not about a request
 	kinds
 )
@@ -67,7 +67,7 @@ type count struct {
 	first      [kinds]badLine
 }
 
-// badLine is the first line of a kind in a file.
+// badLine is the first line in a file of one kind, such as damaged.
 type badLine struct {
 	chunk int // number of the chunk; 0 if there is no such line
 	text  string

@@ -43,7 +43,7 @@ func bundleDay(dir, name string, create func(name string) (io.Writer, error)) er
 		}
 		return b, err
 	}
-	signature, err := read(SignatureSuffix) // read before the lines, because more lines may follow
+	signature, err := read(SignatureSuffix) // read first, so that the lines read below include the last signed one
 	if err != nil {
 		return err
 	}
@@ -97,8 +97,9 @@ type excerptLine struct {
 	Excerpt *Excerpt `json:"excerpt"`
 }
 
-// WriteExcerpt writes an excerpt of a log. Its first line is head. After this line, it contains the events that
-// fits accepts, as unchanged lines of the log. WriteExcerpt returns the signature of the excerpt, or nil if key is nil.
+// WriteExcerpt writes an excerpt of a log. The first line of the excerpt is head, with Log and Lines filled in by
+// WriteExcerpt. After head, the excerpt contains the events that fits accepts, as unchanged lines of the log.
+// WriteExcerpt returns the signature of the excerpt, or nil if key is nil.
 func WriteExcerpt(w io.Writer, dir string, head Excerpt, key ed25519.PrivateKey, fits func(*Event) bool) (signature []byte, err error) {
 	if err := readLines(dir, func(_ string, _ []byte, e *Event, _ string) error {
 		if head.Log = e.Seq; fits(e) {

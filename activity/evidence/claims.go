@@ -47,7 +47,8 @@ func (c *Check) Whole() claim.Claim {
 	switch {
 	case len(c.Keys) == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "the log is not signed, so anyone with write access to the files could have written it", Close: "to sign the log, add \"key FILE\" to the block of the option \"evidence\""})
-	// A log that is being written may end with unsigned lines. The claim then names the last signed line.
+	// If c.Tail is not 0, there is no gap: the server may still write the newest file, so it may end with unsigned lines.
+	// The claim then names the last signed line.
 	case c.Signed < c.Files && c.Tail == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the file of at least one day is not completely signed, so anyone with write access to the file may have changed it", Close: "find out whether the signature of that file was removed"})
 	}
@@ -73,7 +74,7 @@ func ReadMark(name string) (last Mark, err error) {
 	return ParseMark(name, b)
 }
 
-// End returns the mark of the last line.
+// End returns the mark of the last line of the checked log.
 func (c *Check) End() Mark { return Mark{c.Seq, c.Hash} }
 
 // ParseMark does the same as ReadMark for the content of a file, or of a key in a storage. name identifies the file or

@@ -20,7 +20,7 @@ const (
 	TypeStart     = "start"     // the program began to write; Event.Text names the program
 	TypeStop      = "stop"      // the program stopped normally
 	TypePublished = "published" // the publication Event.Published came into force
-	TypeServed    = "served"    // a crawler received a document that the publication does not list, with Event.Text
+	TypeServed    = "served"    // a crawler received the document Event.Text, which the publication does not list
 	TypeEnded     = "ended"     // a publication is no longer in force
 	TypeSigned    = "signed"    // the person Event.By acted on a version; Event.Reason names the action
 	TypeRead      = "read"      // a crawler read robots.txt or a rights document

@@ -53,7 +53,7 @@ func (l *Log) resume() (found []*Event, err error) {
 		lines, signedAs := 0, ""
 		end, err := eachLine(name, func(_ int, line []byte) error {
 			lines, last = lines+1, Event{}
-			_ = json.Unmarshal(line, &last) // an invalid line may end with the text of an event
+			_ = json.Unmarshal(line, &last) // for a line that is not JSON, last.Seq stays 0
 			if i == len(all)-1 {
 				l.used.add(l.options.quotas, &last, len(line))
 				l.relearn(&last)
@@ -301,8 +301,8 @@ func eachLine(name string, each func(n int, line []byte) error) (end int64, err 
 	return end, nil
 }
 
-// wholeLines is a split function like [bufio.ScanLines], but it ignores a last line without a line end. Such a line may
-// still be being written.
+// wholeLines is a split function like [bufio.ScanLines], but it ignores a last line without a line end. A server may
+// not have finished writing such a line.
 func wholeLines(data []byte, _ bool) (advance int, line []byte, err error) {
 	if n := bytes.IndexByte(data, '\n'); n >= 0 {
 		return n + 1, data[:n], nil

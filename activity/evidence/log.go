@@ -139,7 +139,7 @@ func (l *Log) start() error {
 
 func (l *Log) now() time.Time { return l.options.Now().UTC() }
 
-// item is an item in the queue: a request, or an event about published texts.
+// item is a request, or an event about published texts, that waits in the queue.
 type item struct {
 	activity.Request
 	kind      string // type of the event for the request
@@ -184,7 +184,7 @@ func (l *Log) take(i item) {
 }
 
 // quote adds to a violation the line of robots.txt that disallows the request. It uses a parser that shares no code
-// with the package that writes robots.txt.
+// with the package that writes robots.txt, so that the result is independent of errors in that package.
 func (l *Log) quote(e *Event) {
 	f := l.texts[e.Robots]
 	if e.Type != TypeViolation || f == nil {

@@ -48,7 +48,7 @@ type Publication struct {
 	From   time.Time  `json:"from"`
 	Until  time.Time  `json:"until,omitzero"` // zero if the publication is still in force at the end of the log
 	Pauses []Pause    `json:"pauses"`         // periods when the server was down and recorded nothing
-	Served []Document `json:"served"`         // other documents that crawlers received, by time of the first request
+	Served []Document `json:"served"`         // documents that the publication does not list, by time of the first request
 	Log    string     `json:"log,omitempty"`  // directory of the log, if several logs were read
 
 	down time.Time // while the server is down: the end of the last run that recorded the publication
@@ -77,7 +77,7 @@ type Reader struct {
 	Identity activity.Identity `json:"identity"`
 	Host     string            `json:"host"`
 	Document string            `json:"document,omitempty"` // path of the rights document; empty for robots.txt
-	Robots   string            `json:"robots"`             // version of the robots.txt
+	Robots   string            `json:"robots"`             // version of the robots.txt or rights document
 }
 
 // Reading records that a crawler read a version of a robots.txt or rights document.
@@ -198,7 +198,8 @@ func (a *inquiry) event(e *Event) {
 	}
 }
 
-// publish processes an event about a publication that came into force or ended.
+// publish processes an event about a publication that came into force or ended, or about a document that a crawler
+// received under a publication.
 func (a *inquiry) publish(e *Event) {
 	before, published := a.inForce[e.Name], e.Published
 	if published != nil {
@@ -244,7 +245,7 @@ func (a *inquiry) read(by Reader, e *Event) {
 	r.Published, r.Forms, r.Proofs = appendNew(r.Published, label), appendNew(r.Forms, e.Form), appendNew(r.Proofs, e.Proof)
 }
 
-// appendNew appends a text, unless it is empty or already in the list.
+// appendNew appends a text, unless it is empty or already in the list, or the list has maxNamed texts.
 func appendNew(all []string, text string) []string {
 	if text == "" || slices.Contains(all, text) || len(all) >= maxNamed {
 		return all
@@ -267,7 +268,7 @@ func (a *inquiry) violation(by Reader, read time.Time, e *Event) {
 	switch {
 	case e.Status >= 200 && e.Status < 400:
 		v.Served++
-	// Events of older releases have no decision.
+	// Older releases did not record the decision, so violations without a decision are counted as blocked.
 	case e.Decision == activity.Blocked || e.Decision == activity.Limited || e.Decision == "":
 		v.Blocked++
 	}

@@ -148,8 +148,7 @@ func (o *Omissions) take(now time.Time, limit int) (all []*Event) {
 	return all
 }
 
-// merge removes the counts from the other Omissions, and adds them to o. It does not change the total that from.Total
-// returns.
+// merge moves the counts of from to o. from.Total still includes the moved counts.
 func (o *Omissions) merge(from *Omissions) {
 	for _, e := range from.take(time.Time{}, 0) {
 		o.add(omission{share{e.What, party{e.Crawler, e.Identity}}, e.Reason}, e.Count)

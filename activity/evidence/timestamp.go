@@ -42,8 +42,9 @@ const (
 	maxToken     = 1 << 20
 )
 
-// stampWhenDue requests a time stamp for the end of the log, at most once an hour, and only if lines were written since
-// the last time stamp. It does not wait for the authority's answer.
+// stampWhenDue requests a time stamp for the end of the log, but only if lines were written since the last time
+// stamp. An hour must have passed since the last request, or stampRetry if it failed. stampWhenDue does not wait for
+// the authority's answer.
 func (l *Log) stampWhenDue() {
 	now := l.now()
 	if l.options.Authority == "" || l.stamping || len(l.pending) > 0 || l.seq == l.stamped || now.Before(l.stampAt) && l.stampAt.Sub(now) <= stampEvery {

@@ -15,9 +15,9 @@ type Checked struct {
 	Check  *Check
 }
 
-// Together combines the results of the logs of several servers, sorted by time. Each log must have been checked before.
-// A crawler may read robots.txt from one server and send requests to another. Therefore Together also looks in the
-// other logs for the time when the crawler read the violated version.
+// Together combines the results of the logs of several servers, sorted by time. Each log must have a Check from
+// [Verify]. A crawler may read robots.txt from one server and send requests to another. Therefore Together also looks
+// in the other logs for the time when the crawler read the violated version.
 func Together(logs []Checked) (*Answer, *Check) {
 	if len(logs) == 1 {
 		return logs[0].Answer, logs[0].Check

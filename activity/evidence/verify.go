@@ -20,8 +20,8 @@ import (
 type Check struct {
 	Files, Events int
 	First, Last   time.Time
-	// FromStart reports whether the log still has its first line. If FromStart is false, an event in the log records
-	// that earlier files were deleted because of their age.
+	// FromStart reports whether the log still has its first line. If not, an event in the log must record that earlier
+	// files were deleted because of their age; otherwise Problems mentions the removed files.
 	FromStart bool
 	Signed    int       // number of completely signed files
 	Keys      []string  // public keys of all signatures, in base64
@@ -110,7 +110,8 @@ func (c *checking) gap(e *Event, format string, args ...any) {
 }
 
 // Verify checks the chain, the signatures and the time stamps of a log. If key is not nil, all signatures must be made
-// with that key. If roots is not nil, one of its certificates must have issued the authority's certificate.
+// with that key. If roots is not nil, one of its certificates must have issued the certificate of each time-stamping
+// authority.
 func Verify(dir string, key ed25519.PublicKey, roots *x509.CertPool) (*Check, error) {
 	c := &checking{Check: &Check{}, dir: dir, key: key, first: 1, roots: roots}
 	err := Read(dir, func(file string, e *Event, hash string) error {
@@ -258,7 +259,8 @@ func (c *checking) beginFile(file string) {
 	c.signature = Signature{}
 }
 
-// endFile checks how much of a file is signed, after all its lines have been read.
+// endFile checks how much of a file is signed, after all its lines have been read. last is true for the newest file,
+// which a server may still write, so its last lines need not be signed or time-stamped.
 func (c *checking) endFile(last bool) {
 	switch signed := c.signature.Seq; {
 	case c.file == "":

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// unsaid identifies data that the traffic does not have about some requests of a crawler. The data is needed to decide
-// whether a search engine loses these requests.
+// unsaid identifies requests of a crawler that lack some data in the traffic, such as the host. Without this data, it
+// is unknown whether a search engine loses the requests.
 type unsaid struct {
 	crawler  string
 	identity policy.Identity
@@ -41,7 +41,7 @@ var unsaidWords = map[string]struct{ what, fix string }{
 // maxGap is the longest time without a request that is normal even for a small site.
 const maxGap = 36 * time.Hour
 
-// maxAhead limits how far a server's clock may be ahead.
+// maxAhead limits how far a server's clock may be ahead. Traffic with later times has the gap gapFuture.
 const maxAhead = time.Hour
 
 // coverage returns the period and the number of requests that the traffic covers, and the gaps in it.
@@ -87,7 +87,7 @@ func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
 }
 
 // missingHosts returns a gap for each host where search engines lose something although the logs have no request for
-// it. An activity database contains the requests for all hosts, so it has no such gaps.
+// this host. An activity database contains the requests for all hosts, so it has no such gaps.
 func (t *tally) missingHosts(o *Options) (gaps []claim.Gap) {
 	if o.Old == nil || o.Stored != nil || t.requests == 0 || t.hostless > 0 || o.Host != "" || len(t.hosts) >= maxHosts {
 		return nil

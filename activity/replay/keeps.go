@@ -54,7 +54,7 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 	f := claim.Finding{
 		Unjudged: "It cannot be judged whether search engines lose anything",
 		Matters: func(g claim.Gap) bool {
-			if g.Name == gapRepeated { // the result is the same even if these requests are counted only once
+			if g.Name == gapRepeated { // a request counted twice makes the losses too large, but cannot hide a loss
 				return false
 			}
 			return slices.ContainsFunc(found, func(f compare.Found) bool { return g.Crawler == "" || f.Crawler == g.Crawler }) || isOfComparison(g)
@@ -177,8 +177,8 @@ func listed(before string, words []string) (lines []string) {
 }
 
 // Keeps judges whether search engines lose something because of a policy. It does not use traffic. old is the previous
-// policy, or nil for the first one. below finds the site's own robots.txt; it is nil if the server does not merge that
-// file.
+// policy, or nil if now is the first one. below finds the site's own robots.txt; it is nil if the server does not merge
+// that file. For accepted, see [Report.Keeps].
 func Keeps(old, now *site.Site, below site.Below, accepted []string) claim.Claim {
 	return KeepsBy(compare.Sites(old, now, compare.Options{Below: below}).Losses, old == nil, accepted)
 }

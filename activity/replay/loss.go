@@ -20,8 +20,8 @@ const LossPeriod = 7 * 24 * time.Hour
 
 // SearchLoss holds the losses of search engines under the new policy; see [site.SearchLoss]. It counts the requests of
 // verified search crawlers. It also counts unverified requests if they could not have been verified. This is the case
-// if the operator publishes no proof, or if the traffic has no verification result for the crawler. It does not count
-// requests of impostors.
+// if the crawler's operator publishes no proof, or if the traffic has no verification result for the crawler. It does
+// not count requests of impostors.
 type SearchLoss struct {
 	Requests   int64         `json:"requests"` // lost requests, except for those that a rule marks as intended
 	Intended   int64         `json:"intended"`

@@ -13,8 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// sample is the hash of a crawler's request in a log. The first requests of each log are sampled. Later requests are
-// sampled if their hashes have a certain property, so that equal requests are sampled in each log.
+// sample is the hash of a crawler's request in a log. Logs with equal samples probably contain the same requests. The
+// first sampledFirst requests of a log are sampled, and later ones only if sampledOf divides their hash: this choice is
+// the same in each log.
 type sample struct {
 	file int
 	sum  uint64
@@ -23,8 +24,8 @@ type sample struct {
 const (
 	sampledFirst = 4096
 	sampledOf    = 256
-	// commonEnough is a number of samples. If two servers' logs have that many samples in common, they must contain the
-	// same requests.
+	// commonEnough is the minimum number of common samples that two logs with the same requests have. If one of the logs
+	// has fewer samples, all of its samples must be common.
 	commonEnough = 10
 )
 
@@ -63,7 +64,8 @@ func (t *tally) repeated(names []string) (gaps []claim.Gap) {
 	return gaps
 }
 
-// repeatedIn returns the gap for an activity database that has requests from the same time as the logs.
+// repeatedIn returns a gap if stored, the tally of the activity database, and t, the tally of the logs, have requests
+// from the same period.
 func (t *tally) repeatedIn(o *Options, stored *tally) (gaps []claim.Gap) {
 	if t.requests == 0 || stored.requests == 0 || stored.first.After(t.last) || t.first.After(stored.last) {
 		return nil

@@ -38,7 +38,7 @@ type Options struct {
 	// Since and Until limit the period of the requests. A zero time means that there is no limit.
 	Since, Until time.Time
 	Workers      int      // number of goroutines; default: number of CPUs
-	Accept       []string // names of gaps that do not matter
+	Accept       []string // names of accepted gaps, and of search engines whose losses are accepted
 	// Hosts are the hosts for which the policies are compared; nil means all hosts.
 	Hosts []policy.Host
 	// Below, if not nil, finds the robots.txt of the site itself, which applies where the policy has no rule.
@@ -140,15 +140,15 @@ func newIdentifier(sites ...*site.Site) *identifier {
 
 const maxIdentities = 100_000
 
-// identify determines whether the client of a record is the crawler that it claims to be. The crawler has this id in
-// the policy of s. addr is the client's address; it is not valid if the record does not have an address.
+// identify determines whether the client of a record is the crawler that it claims to be. id is the crawler's ID in the
+// policy of s. addr is the client's address; it is not valid if the record does not have an address.
 func (i *identifier) identify(r *accesslog.Record, addr netip.Addr, c *client, s *site.Site, id policy.CrawlerID) identity {
 	if len(r.Identity) > 0 && (len(r.Crawler) == 0 || s.Policy.Crawler(string(r.Crawler)) == id) {
 		if found, ok := recorded(string(r.Identity)); ok {
 			return found
 		}
 	}
-	// Such an address belongs at best to a proxy.
+	// Without a public address, the client cannot be verified: a private address belongs to a proxy, not to a crawler.
 	if !addr.IsValid() || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() {
 		return identity{unproven: true}
 	}
@@ -179,7 +179,7 @@ func (i *identifier) ask(k identityKey) identity {
 	switch {
 	case r.Identity == policy.Verified:
 		return identity{Identity: policy.Verified}
-	case live: // an address list alone does not show that the client is an impostor
+	case live: // the client may have proven its identity by DNS or a signature, so it may not be an impostor
 		return identity{liveOnly: true, unproven: unproven}
 	case r.Identity == policy.Impostor && !k.preview:
 		return identity{Identity: policy.Impostor}

@@ -31,7 +31,7 @@ type Report struct {
 	Last  time.Time `json:"last"`
 
 	Lines    int64 `json:"lines"`
-	Requests int64 `json:"requests"` // number of readable lines within the selected period
+	Requests int64 `json:"requests"` // number of requests within the selected period, in the logs and the database
 	Crawlers int64 `json:"crawler_requests"`
 
 	Coverage    claim.Coverage `json:"coverage"`
@@ -42,11 +42,11 @@ type Report struct {
 	SearchLoss   SearchLoss     `json:"search_loss"`
 	NewlyRefused []CrawlerCount `json:"newly_blocked"`
 	NewlyAllowed []CrawlerCount `json:"newly_allowed"`
-	NewlyLimited []CrawlerCount `json:"newly_limited"` // requests that exceed a rate limit of the new policy
+	NewlyLimited []CrawlerCount `json:"newly_limited"` // requests that exceed a rate limit only under the new policy
 	Violations   []CrawlerCount `json:"violations"`    // requests that the new policy disallows but does not block
 	ByCrawler    []CrawlerCount `json:"crawlers"`
 	Rules        []RuleCount    `json:"rules"`
-	IdleRules    []RuleCount    `json:"idle_rules"` // rules that did not decide any request
+	IdleRules    []RuleCount    `json:"idle_rules"` // rules about crawling that did not decide any request
 	// Unknown holds the most frequent automated clients that neither policy lists. Such clients are never blocked.
 	Unknown         []UnknownCount `json:"unlisted"`
 	UnknownClients  int64          `json:"unlisted_clients"`  // number of different unlisted clients
@@ -69,7 +69,7 @@ type VerdictCount struct {
 	Crawlers int64             `json:"crawlers"` // number of different crawlers
 }
 
-// CrawlerCount is the number of requests of a crawler, for one identity of the client.
+// CrawlerCount holds the number of requests of a crawler, in total and for each identity of the client.
 type CrawlerCount struct {
 	Crawler        string      `json:"crawler"`
 	Category       string      `json:"category"`
@@ -259,7 +259,8 @@ func (s *CrawlerCount) add(k *key, c *count) {
 	}
 }
 
-// rule returns the name of the deciding rule. If only the old policy blocked the request, it is the old policy's rule.
+// rule returns the line and name of the new policy's rule that decided, or "". If only the old policy blocked the
+// request and the new policy has no rule for it, rule returns the old policy's rule.
 func (k *key) rule() string {
 	v, of := k.new, ""
 	if k.old.decision == activity.Blocked && k.new.decision != activity.Blocked && v.rule == nil {
@@ -278,7 +279,7 @@ func (k *key) rule() string {
 }
 
 func (r *Report) rules(s *site.Site, t *tally) {
-	counts := map[policy.Pos]*RuleCount{} // a rule has the same position with any robots.txt of a site
+	counts := map[policy.Pos]*RuleCount{} // combining a policy with a robots.txt does not change the positions of rules
 	rules := s.Policy.Spec().Rules
 	for i := range rules {
 		rule := &rules[i]

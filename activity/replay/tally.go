@@ -18,7 +18,7 @@ import (
 
 // key identifies a group of a crawler's requests. Requests with the same key are counted together.
 type key struct {
-	site     *site.Site // the site whose policy knows the crawler
+	site     *site.Site // the site of the new or the old policy; crawler is an ID in this policy
 	crawler  policy.CrawlerID
 	identity policy.Identity
 	old, new verdict
@@ -31,7 +31,7 @@ type tally struct {
 	requests, opaque         int64
 	hostless, liveOnly       int64
 	stored                   claim.Coverage
-	limited                  int64 // allowed requests under a rate limit that could not be replayed
+	limited                  int64 // requests counted as allowed, because it is unknown whether they exceed a rate limit
 	other, queries, purposes int64 // requests in an activity database whose rows lack a path, a query or a purpose
 	first, last              time.Time
 	seen                     map[int64]bool // half days since 1970 that have requests
@@ -39,7 +39,7 @@ type tally struct {
 	hosts                    map[string]bool // the hosts in the logs, in the clients' spelling
 	samples                  map[sample]bool
 	sampled                  map[int]int // number of samples of each log
-	repeats                  []claim.Gap // requests that are in the logs and in the activity database
+	repeats                  []claim.Gap // gaps for requests that may be both in the logs and in the activity database
 	unknown                  map[string]*UnknownCount
 	counts                   map[key]*count
 	days                     map[dayKey]int64
@@ -120,7 +120,7 @@ func (t *tally) add(at time.Time, requests, bytes int64, k key, path string) {
 	}
 }
 
-// interesting reports whether the report shows the paths of these requests.
+// interesting reports whether the report shows the paths of the requests with this key.
 func (k *key) interesting() bool {
 	return k.old.decision != k.new.decision || k.new.decision != activity.Allowed || k.lost != effect.Lost{}
 }

@@ -32,7 +32,8 @@ type worker struct {
 	over     map[[sha256.Size]byte]*worker // workers for sites with their own robots.txt, by hash of that file
 }
 
-// maxOver limits how many different robots.txt files of sites a replay combines with the policies.
+// maxOver limits how many different robots.txt files of sites a worker combines with the policies. For sites with other
+// files, the policies alone decide.
 const maxOver = 20
 
 // of returns the worker for the requests of a host. If the host's own robots.txt is known, the worker combines that
@@ -74,9 +75,9 @@ func (w *worker) with(file *robotstxt.File) *worker {
 // client holds the crawlers that each of the two policies recognizes in a User-Agent.
 type client struct {
 	new, old  []policy.CrawlerID // the crawlers that the User-Agent names
-	purposes  [2][]string
-	automated string // name of an automated client that neither policy lists, or empty
-	preview   bool   // see crawlers.OnDevicePreview
+	purposes  [2][]string        // purposes in the User-Agent, according to the new and the old policy
+	automated string             // name of an automated client that neither policy lists, or empty
+	preview   bool               // see crawlers.OnDevicePreview
 }
 
 func newWorker(o *Options) *worker {
@@ -254,8 +255,8 @@ func (w *worker) store(ctx context.Context) error {
 }
 
 // stored returns the client for a row of an activity database. Such a row has the token of a crawler, but no
-// User-Agent. If no client sends the token because it is only used in robots.txt, stored treats the token as the text
-// of a User-Agent.
+// User-Agent. A token that is only for robots.txt does not identify a client; stored treats such a token, like an
+// unknown token, as if it were the text of a User-Agent.
 func (w *worker) stored(token string) *client {
 	c := *w.client([]byte(token))
 	named := func(p *policy.Policy, recognized []policy.CrawlerID) []policy.CrawlerID {
@@ -276,7 +277,7 @@ func (w *worker) visits(v *activity.Totals) {
 	t.span(v.Start)
 	t.requests += v.Requests
 	c := w.stored(v.Crawler)
-	stored, _ := recorded(string(v.Identity)) // an activity database does not return requests of audits
+	stored, _ := recorded(string(v.Identity)) // valid, because the rows do not include audits
 	if v.Path == activity.OtherPath {
 		t.other += v.Requests
 		if w.options.losses().Of(v.Crawler, v.Host) {

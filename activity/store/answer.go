@@ -36,8 +36,8 @@ func (q *Query) spans(rolled int64) []span {
 }
 
 // statement returns the SQL statement that adds up the rows in some spans, or "" if the spans are empty. A row of its
-// result has a value for each dimension of the query, and then the counts. The value is a text. For a dimension of
-// time, it is the number of the period, counted from 0; see bucket.
+// result has a value for each dimension of the query, and then the counts. The value is a text or, for a dimension of
+// time, the number of the period, counted from 0; see bucket.
 func (q *Query) statement(e engine, spans []span) string {
 	var parts []string
 	for _, s := range spans {
@@ -111,8 +111,8 @@ func (q *Query) part(e engine, s span) string {
 		" FROM " + s.name + final + e.where(where...) + groupBy(groups)
 }
 
-// most returns the end of an SQL statement. With this end, the statement returns only the rows with the largest sum n
-// or v. It returns more rows than needed, because the order of equal sums is decided later.
+// most returns the end of an SQL statement that limits its result to the rows with the most requests (n) or violations
+// (v). The statement returns more rows than q.Limit, because totalsIn decides the order of rows with equal sums.
 func (q *Query) most() string {
 	if q.Limit <= 0 || q.timed() {
 		return ""
@@ -120,8 +120,9 @@ func (q *Query) most() string {
 	return fmt.Sprintf(" ORDER BY %s DESC LIMIT %d", map[bool]string{true: "v", false: "n"}[q.Violating], 4*q.Limit+100)
 }
 
-// totalsIn returns the sums of the rows in some spans. The sums are sorted by time if the query has a dimension of
-// time, and otherwise by the number of requests. Violations with unknown paths come last.
+// totalsIn returns the sums of the rows in some spans, sorted by time if the query has a dimension of time. Otherwise,
+// and at equal times, it sorts them by the number of requests. For a Violating query, it sorts them by the number of
+// violations instead, with [OtherPath] last.
 func totalsIn(ctx context.Context, e engine, q *Query, spans []span) ([]Row, error) {
 	rows := []Row{}
 	text, by := q.statement(e, spans), len(q.By)

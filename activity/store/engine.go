@@ -28,7 +28,7 @@ type dialect struct {
 	final    string // follows the name of a table, to read only the last revision of each row
 	quotient string // format for a quotient of two whole numbers
 	text     string // format for the text of a column; the SQLite tables have numbers in place of texts
-	value    string // format of a text in a comparison with such a column
+	value    string // format for a quoted text, to compare it with a column of texts
 	join     string
 	crawlers string // format for a subquery with the columns crawler, category, since and until
 	quote    func(text string) string

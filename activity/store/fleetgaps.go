@@ -32,7 +32,7 @@ func (n *Node) SentUntil() (ago time.Duration, known bool) { return n.Heard + n.
 // gaps returns the gaps for servers that have not sent all of their rows, and for servers whose clocks are wrong. from
 // is the start of the period that the reader looks at.
 func gaps(nodes []Node, now, from time.Time) (all []claim.Gap) {
-	heard := map[string]bool{} // servers that are not silent, even if they have a new database now
+	heard := map[string]bool{} // by server: whether at least one of its databases is not silent
 	for i := range nodes {
 		heard[nodes[i].Name] = heard[nodes[i].Name] || !nodes[i].Silent()
 	}
@@ -47,7 +47,7 @@ func gaps(nodes []Node, now, from time.Time) (all []claim.Gap) {
 			g.Name, g.What = GapSilentServer, fmt.Sprintf("the server %s of the fleet has been silent for %s, so its requests since then are missing", n.Name, n.Heard.Round(time.Second))
 			g.Close = "if the server is stopped, start it again with its previous activity database. If it runs, find out why it does not reach the fleet database"
 		case n.Silent():
-			continue // the server has a new database
+			continue // the server sends from a new database instead
 		case n.Behind > n.Every+max(n.Every, time.Minute):
 			g.Name, g.What = GapUnsentRows, fmt.Sprintf("the server %s of the fleet has not sent all of its requests of the last %s", n.Name, n.Behind.Round(time.Second))
 			g.Close = "wait until the server has sent these requests. If it cannot send them, Caddy's log on that server contains the reason"

@@ -86,7 +86,7 @@ func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 }
 
 // EachRow is like [Reader.EachRow], for all servers of the fleet. For each day and database, it uses the hourly rows if
-// they contain as many requests as the daily rows.
+// they contain at least as many requests as the daily rows, and otherwise the daily rows.
 func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error) {
 	pathless := int64(0)
 	first, end := hoursOf(from, to)

@@ -27,8 +27,8 @@ type current struct {
 	said         time.Time // time of the last record, by the server's clock
 }
 
-// Publish records that a publication came into force at a time. It replaces the previous publication with the same
-// name. Publish returns after the database has been written.
+// Publish records that a publication came into force at a time. This publication replaces the previous one with the
+// same name. Publish returns after the database has been written.
 func (s *Store) Publish(ctx context.Context, p *activity.Publication, at time.Time) error {
 	s.inForceMu.Lock()
 	defer s.inForceMu.Unlock()

@@ -107,7 +107,7 @@ func (s *Store) merge(ctx context.Context, add *sums) error {
 		}
 		hours, err := list(ctx, tx, func(hour *int64) []any { return []any{hour} }, "SELECT DISTINCT hour FROM new_rows")
 		for _, hour := range hours {
-			// Three quarters of the rows remain, so that the next merges need not call fold again.
+			// fold keeps only three quarters of n rows, so that the next merges need not remove rows again.
 			n := s.options().RowsPerHour
 			err = cmp.Or(err, pathHourTable.fold(ctx, tx, hour, n, max(1, n*3/4), revision))
 		}

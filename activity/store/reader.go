@@ -69,7 +69,8 @@ func (d Dimension) hours() int64 { return [...]int64{ByHour: 1, ByDay: 24}[d] }
 
 // Query asks for totals of a period.
 type Query struct {
-	// From and To limit the period. Both are rounded to whole hours. The period includes From, but not To.
+	// From and To limit the period. From is rounded down to a whole hour, and To is rounded up. The period includes
+	// From, but not To.
 	From, To time.Time
 	// Only selects rows by their values. For each dimension in the map, a row must have one of the listed values. The
 	// map must not contain a dimension of time.
@@ -102,7 +103,8 @@ func (q *Query) paths() bool {
 	return q.has(ByPath) || len(q.Only[ByPath]) > 0 || q.PathPrefix != ""
 }
 
-// bucket returns the length of a row's period in hours, and the first hour of the first period.
+// bucket returns the length of the periods of d in hours, and the first hour of the first period. If d is not a
+// dimension of time, hours is 0.
 func (q *Query) bucket(d Dimension) (hours, first int64) {
 	if d == ByDay && q.Days > 1 {
 		return 24 * int64(q.Days), q.From.Unix() / 86400 * 24

@@ -15,7 +15,7 @@ import (
 type clock struct {
 	wall   time.Time
 	mono   time.Time
-	evenly time.Duration
+	evenly time.Duration // time without a jump
 }
 
 const (
@@ -145,7 +145,8 @@ func (s *Store) sweep(ctx context.Context) error {
 	return err
 }
 
-// coarser is a factor. Before shrink deletes all paths, it divides the number of rows with paths by this factor.
+// coarser is a factor. Before shrink deletes all paths of days, it limits the rows with paths of an hour or day to
+// RowsPerHour divided by coarser.
 const coarser = 20
 
 // shrink makes the database smaller if it is too large, in this order. First it deletes the oldest published texts if

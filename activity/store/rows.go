@@ -12,8 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// EachRow calls visit with every row with a path between two times, except for rows of audits. It uses the hourly rows
-// if they still exist, and otherwise the daily rows. The returned coverage describes the data that is missing.
+// EachRow calls visit with every row with a path between two times, except for rows of audits. For each day, it uses
+// the hourly rows if they contain at least as many requests as the daily rows, and otherwise the daily rows. The
+// returned coverage describes the data that is missing.
 func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error) {
 	pathless := int64(0)
 	first, end := hoursOf(from, to)
@@ -52,7 +53,8 @@ func kindsOfCrawlers(ctx context.Context, q querier) (map[int64]int64, error) {
 	return kinds, err
 }
 
-// dayCoverage holds the number of requests in each table with rows for a day.
+// dayCoverage holds the number of a day's requests with paths in path_hours (hours) and path_days (days), and the
+// number of all its requests (total).
 type dayCoverage struct {
 	day                int64
 	hours, days, total int64

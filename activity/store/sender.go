@@ -20,7 +20,7 @@ type Fleet struct {
 	Client clickhouse.Client // if its URL is empty, nothing is sent
 	Node   string            // name of this server
 	Every  time.Duration     // interval between sends; default 30 seconds
-	// Report is called with an error when sending fails, and with nil when sending works again.
+	// Report is called after each attempt to send, with its error, or with nil if the attempt succeeded.
 	Report func(error)
 }
 

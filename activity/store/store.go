@@ -23,7 +23,7 @@ type Store struct {
 	queue  *activity.Queue[activity.Request]
 	sender *sender
 
-	// Only the queue's goroutine uses the fields below.
+	// While the store is open, only the queue's goroutine uses the fields from names to failing.
 	names      names
 	waiting    *sums // sums that are not in the database yet
 	writing    chan written
@@ -202,7 +202,8 @@ func (s *Store) finish(w written) error {
 	return w.err
 }
 
-// report calls Report when writing begins to fail, and when it works again.
+// report calls Report when writing begins to fail, and when it works again. It also calls Report each time that the
+// database is damaged.
 func (s *Store) report(err error) {
 	if err == nil && !s.failing || err != nil && s.failing && !errors.Is(err, ErrDamaged) {
 		return

@@ -85,7 +85,8 @@ type sums struct {
 	lost  map[int64]int64 // number of unrecorded requests, by hour
 }
 
-// newSums returns empty sums. limit is the number of rows with paths that an hour may have in the database; see limitOf.
+// newSums returns empty sums. limit is the number of rows with paths that an hour may have in the database; see
+// limitOf.
 func newSums(limit int) *sums {
 	return &sums{limit: limit, rows: map[sumKey]*Counts{}, reads: map[readKey]*times{}, lost: map[int64]int64{}}
 }
@@ -122,9 +123,9 @@ func (s *sums) add(k sumKey, c Counts) {
 	row.add(c)
 }
 
-// limitOf returns the maximum number of rows for a key. If there are already that many rows, new paths of the key are
-// counted under [OtherPath]. A quarter of all rows is reserved for verified search crawlers, so that a client that
-// requests many paths cannot displace the requests of search engines.
+// limitOf returns the limit of rows with paths in s for a new row with the key k. If s already has that many rows, add
+// counts the request under [OtherPath] instead. A quarter of all rows is reserved for verified search crawlers, so that
+// a client that requests many paths cannot displace the requests of search engines.
 func (s *sums) limitOf(k *sumKey) int {
 	if k.Kind == "search" && k.Identity == string(activity.Verified) {
 		return 2 * s.limit

@@ -4,8 +4,8 @@ package clickhouse
 
 import "strings"
 
-// These are the bytes with a special meaning in a string literal or in a field of TabSeparated, and their escaped
-// forms.
+// escaper escapes the bytes with a special meaning in a string literal or in a field of TabSeparated. unescaper does
+// the opposite.
 var (
 	escaper   = strings.NewReplacer(`\`, `\\`, "'", `\'`, "\t", `\t`, "\n", `\n`, "\r", `\r`, "\b", `\b`, "\f", `\f`, "\x00", `\0`)
 	unescaper = strings.NewReplacer(`\\`, `\`, `\'`, "'", `\t`, "\t", `\n`, "\n", `\r`, "\r", `\b`, "\b", `\f`, "\f", `\0`, "\x00")
