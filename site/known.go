@@ -17,7 +17,7 @@ import (
 type known struct {
 	recognizer *crawlers.Recognizer
 	facts      []crawlers.Verification // by crawler
-	tokens     map[string]struct{}     // in lower case, tokens of the crawlers that read meta tags with their names
+	tokens     map[string]struct{}     // lower-case tokens of the crawlers that read the meta tags with their own name
 	identities *crawlers.Identities
 }
 

@@ -20,7 +20,8 @@ type limitKey struct {
 	DryRun   bool // the limit is only logged; such a bucket also counts requests that an enforced limit would block
 }
 
-// maxBuckets limits the number of buckets of one policy. New versions of the policy have new keys.
+// maxBuckets limits the number of buckets of one policy. The number could grow without a limit, because each new
+// version of the policy may add keys.
 const maxBuckets = 8192
 
 // Limiter counts requests against rate limits. It holds the buckets of one policy. The zero value has no buckets. It is

@@ -182,8 +182,8 @@ func (d *Document) unavailable() error {
 	return UnavailableError{d.err}
 }
 
-// isFirst reports whether the operator has not written the policy yet: the source is empty, and no text from it was ever
-// accepted. For a file, it returns false if Options.Strict is set, because the file's name is then probably mistyped.
+// isFirst reports whether the operator has not written the policy yet: the source is empty, and no text from it was
+// ever accepted. For a file, it returns false if Options.Strict is set, because the name is then probably mistyped.
 // It also returns false for Options.ReadOnly. Like hasVersion, it may make a saved version the current one.
 func (d *Document) isFirst(u *user, found content, err error) bool {
 	return u.src.isNothing(found, err) && !u.ReadOnly && (u.src.stored != nil || !u.Strict) && !d.hasVersion(u)
