@@ -120,8 +120,8 @@ func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.Crawler
 	return "", nil
 }
 
-// byClass groups the chosen crawlers by the rules that apply to them on a host. The first group also contains the
-// crawlers that only rules for everyone apply to.
+// byClass groups the chosen crawlers by the rules that apply to them on a host. The first group holds unlisted clients,
+// as the ID 0, and the crawlers that only rules for everyone apply to.
 func (e *editor) byClass(p *policy.Policy, host string) [][]policy.CrawlerID {
 	classes, of := p.ClassIndex(host)
 	members := make([][]policy.CrawlerID, len(classes))
@@ -137,7 +137,8 @@ func (e *editor) byClass(p *policy.Policy, host string) [][]policy.CrawlerID {
 	return members
 }
 
-// instead returns the actual decision about a crawler, and the deciding rule. It returns "" if the choice decides.
+// instead returns the actual decision about a crawler, and the deciding rule. It returns "" if this is the chosen
+// decision.
 func (e *editor) instead(p *policy.Policy, q policy.Query) (stays string, _ *policy.Rule) {
 	if e.choice.Do == Slow {
 		rule, found := p.Limit(q), "none"
