@@ -106,8 +106,8 @@ func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 	return all, asked
 }
 
-// insteadOf calls the method e.instead with each identity and with two example paths of the choice. It returns the first
-// result that differs from the chosen decision.
+// insteadOf calls the method e.instead with each identity and with two example paths of the choice. It returns the
+// first result that differs from the chosen decision.
 func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.CrawlerID, identities []policy.Identity) (stays string, _ *policy.Rule) {
 	q := policy.Query{Host: host.Example(), Crawler: id, Usage: e.choice.Usage, Now: e.now}
 	for _, q.Identity = range identities {
