@@ -164,7 +164,7 @@ func publicRegisters(p *policy.Publish) string {
 const maxRegisterHosts = 50
 
 // checkRights reports where rights documents and signals are stricter than the policy, and where two of them differ. It
-// reports each problem once.
+// reports only the first problem with each code.
 func (s *Site) checkRights() (problems []policy.Problem) {
 	publish := &s.File.Spec.Publish
 	on := publicRegisters(publish)

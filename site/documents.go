@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// Document is a document that is published on a host. Its name is robots.txt, the name of a channel's file, or "fields"
-// for the response fields that everyone gets.
+// Document is a document on a host, published by the policy. Its name is robots.txt, the name of a channel's file, or
+// "fields" for the response fields that everyone gets.
 type Document struct {
 	Name    string `json:"name"`
 	Host    string `json:"host"`    // a host in the form of the rules; empty for all other hosts
@@ -27,7 +27,7 @@ type Document struct {
 // RobotsTxt is the name of the [Document] for robots.txt.
 const RobotsTxt = "robots.txt"
 
-// These constants limit the number of documents that are listed for a policy.
+// These constants limit the result of Documents.
 const (
 	maxDocumentHosts = 200
 	maxDocumentBytes = 4 << 20
@@ -35,7 +35,7 @@ const (
 
 // Documents returns the documents that the policy publishes, for each host in the rules. Hosts with the same rules
 // share a document, which has the first of these hosts as its Host. A wildcard means all of its subdomains that no rule
-// names. leftOut is the number of hosts that are left out because of the limit.
+// names. leftOut is the number of hosts left out because of maxDocumentHosts or maxDocumentBytes.
 func (s *Site) Documents() (all []Document, leftOut int) {
 	size := 0
 	done := map[int]bool{}

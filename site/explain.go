@@ -152,7 +152,7 @@ func (s *Site) Explain(q Question) *Explanation {
 	}
 	e.Identity = s.explainIdentity(query, evidence[query.Crawler])
 	d, _ := s.crawling(query)
-	// If the policy decides, the file cannot change the answer.
+	// If the policy decides, the site's own robots.txt cannot change the answer.
 	if e.Unread = !known && d.Verdict == policy.Unstated; e.Unread {
 		e.Expect = ""
 	}
@@ -196,7 +196,7 @@ func (s *Site) Crawling(q policy.Query) policy.Decision {
 type reading struct {
 	effect.Reader
 	query  policy.Query
-	asSent bool // the path is the sent path
+	asSent bool // query has the path as the client sent it
 }
 
 // crawling returns the decision about the first disallowed reading of a target. If no reading is disallowed, it returns
@@ -229,8 +229,8 @@ func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	return d, by
 }
 
-// who sets the fields of e about the crawler. ids are the crawlers that the agent may mean. decides is the one with the
-// strictest decision, or 0 if no crawler was recognized.
+// who sets the fields of e about the crawler. ids are the crawlers that e.Agent may mean. decides is the crawler in ids
+// for which the decision is strictest, or 0 if no crawler was recognized.
 func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.CrawlerID) {
 	if decides == 0 {
 		e.Meant = s.meant(e.Agent)
@@ -339,8 +339,8 @@ func (s *Site) reason(d policy.Decision) Reason {
 	return r
 }
 
-// explainEdge describes what the server does with the request of a query. The limits of other crawlers that the request
-// names may apply, too.
+// explainEdge describes what the server does with the request of a query. named holds all crawlers that the request
+// names, because the limits of each of them may apply.
 func (s *Site) explainEdge(q policy.Query, t *Target, named []Client) Channel {
 	c := Channel{Name: ChannelEdge, Summary: passes}
 	if q.Crawler == 0 {

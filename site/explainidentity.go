@@ -16,7 +16,7 @@ type Identity struct {
 	By       []string  `json:"verified_by"`
 	Assumed  string    `json:"assumed"`            // the identity that the explanation is for: verified, unverified or impostor
 	Evidence string    `json:"evidence,omitempty"` // the reason for Assumed; empty if the client was not checked
-	Demands  []Reason  `json:"demands,omitempty"`  // rules that demand an identity, and decide for some identity
+	Demands  []Reason  `json:"demands,omitempty"`  // rules that demand an identity, and decide about one of the Outcomes
 	Outcomes []Outcome `json:"outcomes"`           // the server's decision for each identity that the client can have
 }
 

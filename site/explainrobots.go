@@ -116,7 +116,7 @@ func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) stri
 	purposeless.Purposes = nil
 	switch {
 	case same(q), disallowed && info.ControlsTraining && s.File.Spec.Publish.SendsControl(info.Token):
-		return "" // the line of a control token is about train-ai and already names its rule
+		return "" // a control token's line in robots.txt is about train-ai, not about crawling
 	case info.Signer:
 		return fmt.Sprintf("the policy decides that crawling is %s, and robots.txt cannot name this client, "+
 			"which is recognized only by its signature; %s", d.Verdict, s.byEdge(d))
@@ -174,7 +174,7 @@ func (s *Site) explainRecords(c *Channel, q policy.Query) {
 	}
 }
 
-// disobeys quotes the documents of operators who do not follow robots.txt.
+// disobeys describes the crawlers that do not follow robots.txt, by the catalog's entry about this.
 var disobeys = map[crawlers.Honors]string{
 	crawlers.HonorsNo:            "this crawler is known not to follow robots.txt",
 	crawlers.HonorsUserTriggered: "the operator of this crawler says that it fetches the pages that a person asks for, whatever robots.txt says",

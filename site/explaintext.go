@@ -133,7 +133,7 @@ type Despite struct {
 const maxDespite = 3
 
 // despite lists the permissions that match a disallowed path but do not allow it, the narrowest first. For each, it
-// explains why the permission does not override the narrowest standing prohibition.
+// explains why the permission does not override the narrowest prohibition that decides.
 func (s *Site) despite(p *policy.Policy, q policy.Query) (all []Despite) {
 	standing, permissions := p.Reasons(q)
 	if len(standing) == 0 {
@@ -150,7 +150,8 @@ func (s *Site) despite(p *policy.Policy, q policy.Query) (all []Despite) {
 	return all
 }
 
-// obstacle returns a text that explains why a permission does not override a prohibition, or "".
+// obstacle returns a text that explains why the permission a does not override the prohibition d. It returns "" if
+// nothing in a or d prevents this, or if a comes from the site's own robots.txt.
 func obstacle(p *policy.Policy, a, d *policy.Applied) string {
 	switch p.Obstacle(a, d) {
 	case policy.WiderHost:

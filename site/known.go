@@ -17,7 +17,7 @@ import (
 type known struct {
 	recognizer *crawlers.Recognizer
 	facts      []crawlers.Verification // by crawler
-	tokens     map[string]struct{}     // in lower case, tokens of the crawlers that read meta tags with their names
+	tokens     map[string]struct{}     // lower-case tokens of the crawlers that read the meta tags with their own name
 	identities *crawlers.Identities
 }
 
@@ -58,7 +58,7 @@ func readable(u *url.URL) string {
 	return u.Scheme + "://" + u.Host + pathpattern.Target(u)
 }
 
-// meant returns the token of a crawler if an unknown agent may be a misspelling of it. Otherwise it returns "". In a
+// meant returns the token of the crawler whose name an unknown agent may have misspelled, or "" if there is none. In a
 // whole User-Agent, it only examines words with "bot", "crawler" or "spider", because most other words belong to
 // browsers' names.
 func (s *Site) meant(agent string) string {

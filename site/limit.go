@@ -56,7 +56,7 @@ func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID)
 	}
 }
 
-// maxLimitQueries limits the number of questions for LimitTexts, which is about a second of work.
+// maxLimitQueries limits the queries of LimitTexts, so that it ends after about a second.
 const maxLimitQueries = 2_000_000
 
 // LimitTexts describes the rate limits of the server. It returns a text for each limit and each enforced crawl-delay
@@ -91,8 +91,8 @@ func (s *Site) LimitTexts(now time.Time) (all []string) {
 var limitedNames = map[policy.AudienceKind]string{policy.ForEveryone: "known crawlers", policy.ForEveryoneElse: "other known crawlers"}
 
 // limitedBy describes the crawlers and hosts that a rule limits, and the search engines of its audiences that it does
-// not limit. It returns "" if the rule does not limit any crawler. queries counts the necessary decisions. limitedBy
-// stops when it reaches maxLimitQueries.
+// not limit. It returns "" if the rule does not limit any crawler. delay means the rule's enforced crawl-delay instead
+// of its limits. queries counts the decisions; limitedBy stops when it exceeds maxLimitQueries.
 func (s *Site) limitedBy(r *policy.Rule, delay bool, now time.Time, queries *int) string {
 	hosts := r.Hosts
 	if len(hosts) == 0 {

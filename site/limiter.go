@@ -20,7 +20,8 @@ type limitKey struct {
 	DryRun   bool // the limit is only logged; such a bucket also counts requests that an enforced limit would block
 }
 
-// maxBuckets limits the number of buckets of one policy. New versions of the policy have new keys.
+// maxBuckets limits the number of buckets of one policy. The number could grow without a limit, because each new
+// version of the policy may add keys.
 const maxBuckets = 8192
 
 // Limiter counts requests against rate limits. It holds the buckets of one policy. The zero value has no buckets. It is
@@ -37,9 +38,9 @@ func share(l policy.Limit, servers int) (burst int, interval time.Duration) {
 	return max(1, l.Burst/servers), l.Interval() * time.Duration(servers)
 }
 
-// Take counts a request against its limits under the policy p. Each limit is divided by the number of servers. If the
-// request is over a limit, Take returns the limit, its mode, and the time to wait. The mode is at most maxMode. A
-// request over a limit is not counted against any limit with the same mode.
+// Take counts a request against limits, which must be from the policy p. Each limit is divided by the number of
+// servers. If the request is over a limit, Take returns the limit, its mode, and the time to wait. The mode is at most
+// maxMode. A request over a limit is not counted against any limit with the same mode.
 func (l *Limiter) Take(p *policy.Policy, now time.Time, servers int, maxMode policy.Mode, limits []Limit) (over *Limit, mode policy.Mode, wait time.Duration) {
 	for _, mode := range [...]policy.Mode{policy.ModeBlock, policy.ModeLog} {
 		var keyBuf [4]limitKey

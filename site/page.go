@@ -25,7 +25,7 @@ type Page struct {
 	Elements *metainject.Set   // nil if there are no meta tags
 	Declared []Declared        // statements of channels
 
-	until time.Time // the time when a date in the policy passes; zero if there is none
+	until time.Time // the first date in the policy that may change the statements; zero if there is none
 }
 
 const maxPages = 4096

@@ -22,7 +22,7 @@ type Reading struct {
 	At       int64  `json:"t"` // the time of the request, in seconds since 1970
 	Verified bool   `json:"i,omitempty"`
 
-	Site *Site `json:"-"` // the policy of the version
+	Site *Site `json:"-"` // the policy that Version was rendered from
 }
 
 // maxHostname is the maximum length of a DNS name. A longer name is not a host, so it is not remembered.
@@ -44,7 +44,7 @@ type readerOf struct {
 }
 
 // Readings remembers the last reading of each crawler, identity and host. It also keeps the policies of these readings,
-// because a policy contains the text of each version. There are only a few such policies.
+// because Reading.Violation needs them. There are only a few, because many readings share a policy.
 type Readings struct {
 	maxReaders, maxSites int
 
@@ -96,8 +96,8 @@ func (l *Readings) hold(s *Site) {
 	}
 }
 
-// Last returns the last reading of a crawler and host, for verified or unverified clients. Its Site is nil if there is
-// none. token is the crawler's token in lower case.
+// Last returns the last reading of a crawler and host, for verified or unverified clients. If there is none, it returns
+// a Reading whose Site is nil. token is the crawler's token in lower case.
 func (l *Readings) Last(token, host string, verified bool) (last Reading) {
 	who, ok := readerAt(token, host, verified)
 	if !ok {

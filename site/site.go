@@ -71,8 +71,8 @@ func newSite(f *policyfile.File) *Site {
 	return s
 }
 
-// Over returns the site with its own robots.txt as a fallback. The file decides about crawling where the policy does
-// not. The result is only for questions, because a server does not enforce the fallback.
+// Over returns the site with below, the site's own robots.txt, as a fallback. It decides about crawling where the
+// policy does not. The result is only for questions, because a server does not enforce the fallback.
 func (s *Site) Over(below *robotstxt.File) *Site {
 	engine := s.Engine.Over(below)
 	f := *s.File
@@ -80,8 +80,8 @@ func (s *Site) Over(below *robotstxt.File) *Site {
 	return newSite(&f)
 }
 
-// Told is like Over, but the result also has the other lines of the file, such as sitemaps and preferences, as settings
-// and rules. It is only for comparisons.
+// Told is like Over, but the result also has the other lines of below, such as sitemaps and preferences, as settings
+// and rules. The result is only for comparisons.
 func (s *Site) Told(below *robotstxt.File) *Site {
 	told, settings := below.Told(s.Policy)
 	engine := effect.New(policy.Compile(told), s.File.Catalog).Over(below)

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 )
 
-// alert logs and reports an undo if search engines lose something because of it, or a test of the policy now fails.
-// The alert remains until the next version is served.
+// alert reports an undo in the log, in an event and in Status if search engines lose something because of the undo, or
+// a test of the policy now fails. Status shows the alert until the next version is served.
 func (d *Document) alert(o *Options, src *source, out Outcome) {
 	if !out.undo || out.Before == nil || out.Now == nil || out.Err != nil {
 		return
@@ -35,8 +35,8 @@ func (d *Document) alert(o *Options, src *source, out Outcome) {
 	}
 }
 
-// costOf describes what search engines lose because of an undo, and which tests of the policy now fail. It returns ""
-// if nothing is lost and no test fails.
+// costOf describes what search engines lose because an undo replaced before with now, and which tests of the policy
+// fail in now. It returns "" if nothing is lost and no test fails.
 func (d *Document) costOf(o *Options, src *source, before, now *Snapshot) string {
 	var all []string
 	if err := d.allows(o, src, before, now, nil); err != nil {
@@ -56,7 +56,8 @@ func (d *Document) costOf(o *Options, src *source, before, now *Snapshot) string
 // markTries is the number of attempts to record in the storage that a version is served.
 const markTries = 10
 
-// markServed records in the storage, next to the policy, that this server serves the present text.
+// markServed records in the storage, next to the policy, that this server serves the present text, so that a later
+// undo can return to it.
 func (d *Document) markServed(ctx context.Context, o *Options, src *source) {
 	if src.stored == nil || o.ReadOnly || d.loading.Acquire(ctx, 1) != nil {
 		return

@@ -64,7 +64,7 @@ func (d *Document) readAndApply(ctx context.Context, o *Options, src *source, al
 	return d.apply(o, src, found, err, all)
 }
 
-// settling reports whether a state of the source is new and must settle before it is applied. This includes errors,
+// settling reports whether a state of the source is new and must settle before it is applied. Errors must settle, too,
 // because an editor may have removed the old file and not yet written the new one.
 func (d *Document) settling(src *source, found content, err error) bool {
 	state := src.state(found, err)
@@ -121,9 +121,9 @@ func (d *Document) apply(o *Options, src *source, found content, err error, all 
 	return out
 }
 
-// returned determines whether a new text was served before. If the text is an earlier version, returned also returns
-// the search engines whose losses were accepted when the text was published again. It uses both this server's record
-// and the history in the storage, because the server may have missed versions.
+// returned determines whether the new text with the hash sum was served before. If the result is Earlier, it also
+// returns the search engines whose losses were accepted when the text was published again. It uses both d.previous and
+// the history in the storage, because this server may have missed versions.
 func (d *Document) returned(src *source, sum string) (Return, []string) {
 	d.mu.RLock()
 	previous := d.previous
@@ -166,8 +166,8 @@ func (d *Document) reject(src *source, state string, found content, err error, k
 	return out
 }
 
-// unchanged returns the outcome for a source that has the current version. If the source had an error before, it
-// has recovered.
+// unchanged returns the outcome for a source whose text is the current version s. hadError means that the source had
+// an error before, so it has recovered. If all is set, every store gets s.
 func (d *Document) unchanged(found content, s *Snapshot, hadError, all bool) Outcome {
 	d.serves(found)
 	if all {
@@ -238,7 +238,8 @@ func (d *Document) publish(s *Snapshot, all bool) {
 	}
 	d.setCurrent(s)
 	for _, u := range d.all {
-		if u.watch || all || d.retry > 0 { // retry: stores that have not had a version since the start get this one, too
+		// If retry is set, no version could be loaded at the start, so stores that do not watch need this one, too.
+		if u.watch || all || d.retry > 0 {
 			u.set(s)
 		}
 	}

@@ -24,13 +24,13 @@ type Document struct {
 	Name   string // name of the source
 	counts *counters
 
-	// file is a host's own policy file, which Hosts polls. It is nil if the document applies to all hosts, because the
-	// source is in users then.
+	// file is a host's own policy file, which Hosts polls. It is nil if the document applies to all hosts; then each user
+	// has its own source.
 	file *source
 	used atomic.Int64 // time of the last request that used the document, in Unix seconds
 
 	// loading is held while the source is read and a change is applied, so that only one goroutine does this. It is
-	// acquired before mu, and protects the fields from here to users.
+	// acquired before mu, and protects the fields from validator to unmarked.
 	loading   *semaphore.Weighted
 	validator any       // validator of the last read; nil if the read failed
 	pending   string    // a new state that has not stayed the same for long enough yet
@@ -50,7 +50,7 @@ type Document struct {
 	checked  time.Time // time when the source was last read
 	previous string    // SHA-256 of the text served before the present text
 
-	cost      string // what search engines lose because of the served undo, or ""
+	cost      string // what search engines lose because of the served undo, and the tests that fail; or ""
 	costSince time.Time
 
 	memory *site.Memory // shared by all versions
@@ -65,7 +65,8 @@ func (d *Document) Current() *Snapshot { return d.current.Load() }
 
 // open makes sure that the document has a version before a user joins. It reads the source even if another
 // configuration already uses the document, because that configuration's version may be out of date. If the policy has
-// an error, open returns the error, and the new configuration is rejected. A network failure does not cause an error.
+// an error, open returns the error, and the new configuration is rejected. A network failure causes an error only if
+// there is no version to serve, and Options.Strict or Options.ReadOnly is set.
 func (d *Document) open(ctx context.Context, u *user) error {
 	fromLastGood := u.src.startsFromLastGood && u.watch
 	if fromLastGood && d.Current() != nil {
@@ -130,9 +131,8 @@ func (d *Document) open(ctx context.Context, u *user) error {
 	return err
 }
 
-// waitsForGuard reports whether the saved version must be served first. That is the case if the source has another
-// text, because Options.Guard works only when the configuration is running. The first poll then handles the text like
-// a reload.
+// waitsForGuard reports whether an earlier version is served first instead of data, the source's text, because
+// Options.Guard works only when the configuration is running. The first poll then handles data like a reload.
 func (d *Document) waitsForGuard(u *user, data []byte) bool {
 	if running, _ := d.active(); u.Guard == nil || u.ReadOnly || running != nil {
 		return false
@@ -153,7 +153,7 @@ func (d *Document) noteRejected(u *user, state string, err error) {
 	u.report(u.src, Outcome{Now: d.Current(), Err: err, news: rejected})
 }
 
-// wasAccepted reports whether the text is the last good version or an undo. Such a text has passed its tests before.
+// wasAccepted reports whether data is the last good version or an undo. Such a text has passed its tests before.
 func (d *Document) wasAccepted(u *user, data []byte) bool {
 	if u.accepted(u.src, data) {
 		return true
@@ -182,9 +182,9 @@ func (d *Document) unavailable() error {
 	return UnavailableError{d.err}
 }
 
-// isFirst reports whether the user has not written the policy yet: the source is empty, and no text from it was ever
-// accepted. If another configuration is running, isFirst returns false, because a missing file is probably a mistyped
-// name in that case. It also returns false if a configuration is only validated.
+// isFirst reports whether the operator has not written the policy yet: the source is empty, and no text from it was
+// ever accepted. For a file, it returns false if Options.Strict is set, because the name is then probably mistyped.
+// It also returns false for Options.ReadOnly. Like hasVersion, it may make a saved version the current one.
 func (d *Document) isFirst(u *user, found content, err error) bool {
 	return u.src.isNothing(found, err) && !u.ReadOnly && (u.src.stored != nil || !u.Strict) && !d.hasVersion(u)
 }
@@ -195,10 +195,11 @@ func (src *source) isNothing(found content, err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || src.stored == nil && found.data != nil && len(bytes.TrimSpace(found.data)) == 0
 }
 
-// hasVersion reports whether there is a version to serve, including a saved one.
+// hasVersion reports whether there is a version to serve. If there is only a saved version, hasVersion makes it the
+// current one.
 func (d *Document) hasVersion(u *user) bool { return d.Current() != nil || d.startLastGood(u) }
 
-// startLastGood makes the last good policy the current version, if there is one.
+// startLastGood makes the last good policy the current version, and reports whether there is one.
 func (d *Document) startLastGood(u *user) bool {
 	s, before := u.loadLastGood(u.src)
 	if s == nil {
@@ -255,8 +256,8 @@ const (
 	unavailableRetry = 30 * time.Second
 )
 
-// nextPoll returns the time until the next poll. If a remote source fails, it is polled less often. The time varies at
-// random, so that the servers of a fleet do not poll at the same moment.
+// nextPoll returns the time until the next poll. A remote source is polled less often after failures. It is also polled
+// at random times, so that the servers of a fleet do not poll at the same moment.
 func nextPoll(interval time.Duration, failures int, remote bool) time.Duration {
 	if !remote {
 		return interval

@@ -79,8 +79,8 @@ func ProposeTo(ctx context.Context, storage Storage, key string, draft *Draft) e
 	return (&storedPolicy{storage, key}).saveDraft(ctx, publishToTimeout, draft.partAfter)
 }
 
-// partAfter returns the draft to store for a proposal d when before is already stored. If both have the same text, it
-// is the stored draft with the author of d as another approver. If the texts differ, it returns ErrOtherDraft.
+// partAfter returns the draft to store when d is proposed and before, if not nil, is already stored. If before has the
+// text and base of d, this is before with the author of d as another approver. Otherwise, it returns ErrOtherDraft.
 func (d *Draft) partAfter(before *Draft) (*Draft, error) {
 	switch {
 	case before == nil:
@@ -95,8 +95,8 @@ func (d *Draft) partAfter(before *Draft) (*Draft, error) {
 	return &approved, nil
 }
 
-// saveDraft replaces the draft in the storage by the result of next. The argument of next is the present draft, or nil.
-// If next returns nil, saveDraft deletes the draft.
+// saveDraft replaces the draft in the storage with the draft that the function next returns. It passes the present
+// draft, or nil, to next. If next returns nil, saveDraft deletes the present draft.
 func (s *storedPolicy) saveDraft(ctx context.Context, limit time.Duration, next func(before *Draft) (*Draft, error)) error {
 	err := s.locked(ctx, limit, "saving the draft", func(ctx context.Context) error {
 		before, err := s.draft(ctx)

@@ -29,7 +29,7 @@ type Published struct {
 	Signed
 	Served   time.Time `json:"served,omitzero"`    // time when a server first served it, or zero if not known
 	Found    bool      `json:"found,omitempty"`    // another program wrote it to the storage
-	Undo     bool      `json:"undo,omitempty"`     // returns to the text served before
+	Undo     bool      `json:"undo,omitempty"`     // the version restores the text served directly before
 	Accepted []string  `json:"accepted,omitempty"` // search engines whose losses were accepted
 	Text     string    `json:"text"`
 }
@@ -47,13 +47,13 @@ const (
 	maxHistorySize = 4 << 20
 )
 
-// Return reports how a text relates to the texts that servers have served.
+// Return is the relation of a text to the texts that servers have served.
 type Return int
 
 const (
 	NeverServed Return = iota // no server is known to have served the text
 	Undo                      // the text was served directly before the present version
-	Earlier                   // the text was served earlier than that
+	Earlier                   // the text was served, but not directly before the present version
 )
 
 // top reports whether the newest version has the hash sum.
@@ -117,7 +117,8 @@ func (h History) Version(number int) *Published {
 	return nil
 }
 
-// Returns reports whether servers have served the text with the hash sum, and when.
+// Returns returns the relation of the text with the hash sum to the texts that servers have served. For the text that
+// is in the storage now, this is NeverServed.
 func (s *Standing) Returns(sum string) Return {
 	switch back := s.Undo(); {
 	case sum == s.SHA256 || !s.served(sum):
@@ -128,9 +129,9 @@ func (s *Standing) Returns(sum string) Return {
 	return Earlier
 }
 
-// returned reports whether servers served the text in the storage at an earlier time: never, directly before the
-// present text (an undo), or before that. A server calls it before it loads that text. Even if the text is not marked
-// as an undo, the server's own records may show that it is one.
+// returned reports whether servers served the text in the storage before it was published again. A server calls it
+// before it loads that text. The result is Undo only if the newest version is marked as an undo; Document.returned also
+// finds other undos in the server's own records.
 func (s *Standing) returned() Return {
 	switch {
 	case !s.top(s.SHA256) || !s.History[1:].served(s.SHA256):

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// rootKey is the context key of the *os.Root of the directory.
+// rootKey is the context key for the opened directory of a Hosts, an *os.Root.
 type rootKey struct{}
 
 // newHostDocument returns the document for a file in the directory of h. Reading the file never leaves the
@@ -29,7 +29,7 @@ func newHostDocument(h *Hosts, name string) *Document {
 }
 
 // isMissing reports whether an error means that the file does not exist. This includes a name that is too long, and
-// a path that leads through another file.
+// a path in which a file is used like a directory.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }

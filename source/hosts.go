@@ -55,7 +55,7 @@ type Hosts struct {
 }
 
 // closedText is the policy for a host whose file has an error and never had a valid policy. It disallows the whole host
-// for all crawlers. Crawlers do the same while robots.txt is unreachable (RFC 9309 section 2.3.1.4).
+// for all crawlers, which crawlers also assume while robots.txt is unreachable (RFC 9309 section 2.3.1.4).
 const closedText = `version: 1
 rules:
   - name: the policy file of this host has an error
@@ -87,12 +87,12 @@ func (h *Hosts) join(u *user) {
 	h.users.join(u, h.poll)
 	h.mu.Unlock()
 	if !u.watch {
-		// Stores that do not watch read the files when a configuration is loaded.
+		// For a store that does not watch, the changed files are read only now, when its configuration is loaded.
 		h.Reload(context.Background())
 	}
 }
 
-// options returns the options of the newest store.
+// options returns the options of the newest store in a running configuration or, if none is running, of the oldest.
 func (h *Hosts) options() *Options {
 	if u, _ := h.active(); u != nil {
 		return u.Options

@@ -73,7 +73,7 @@ func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 	finished := make(chan struct{})
 	go func() {
 		polls.Wait()
-		_ = root.Close() // nothing was written
+		_ = root.Close() // an error does not matter, because nothing was written
 		close(finished)
 	}()
 	var timeout <-chan time.Time
@@ -111,8 +111,8 @@ func (h *Hosts) pollFile(ctx context.Context, o *Options, name string, d *Docume
 	return out.settle > 0
 }
 
-// sweepMisses forgets missing files, so that the next request looks them up again. It looks up frequently requested
-// files itself, so that requests do not have to wait.
+// sweepMisses forgets the missing files that were not requested since the last sweep. It looks up the requested ones
+// itself, so that requests do not have to wait, and forgets those that exist now, so that the next request loads them.
 func (h *Hosts) sweepMisses(ctx context.Context, root *os.Root) {
 	h.mu.Lock()
 	maps.DeleteFunc(h.misses, func(_ string, used *atomic.Bool) bool { return !used.Swap(false) })

@@ -69,8 +69,8 @@ func parseHostTemplate(name string) (*hostTemplate, error) {
 	return t, nil
 }
 
-// appendFile appends the name of a host's file, relative to dir, to name. host must be a result of cleanHost. ok is
-// false if the host has fewer labels than the template needs.
+// appendFile appends the name of a host's file, relative to t.dir, to name. host must be a result of cleanHost. ok is
+// false if the host has fewer labels than the template needs, or if the file would be outside of t.dir.
 func (t *hostTemplate) appendFile(name []byte, host string) (file []byte, ok bool) {
 	start := len(name)
 	for _, p := range t.parts {
@@ -88,7 +88,8 @@ func (t *hostTemplate) appendFile(name []byte, host string) (file []byte, ok boo
 	return name, filepath.IsLocal(string(name[start:]))
 }
 
-// labelOf returns the nth label of a host, from the right.
+// labelOf returns the label n of a host, where 0 is the rightmost label. It returns false if the host has too few
+// labels.
 func labelOf(host string, n int) (string, bool) {
 	for range n {
 		dot := strings.LastIndexByte(host, '.')

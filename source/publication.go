@@ -110,7 +110,8 @@ func (p *Pool) Running() (all []*Snapshot) {
 	return all
 }
 
-// InForce returns the publications of the policies for all hosts in running configurations.
+// InForce returns the publications of the policies that running configurations apply to all hosts. Unlike Running, it
+// omits the policies from hosts' own files.
 func (p *Pool) InForce() (all []*activity.Publication) {
 	for _, d := range p.inUse() {
 		if s := d.Current(); s != nil {

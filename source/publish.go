@@ -24,7 +24,7 @@ import (
 var (
 	// errReadOnly means that the source is not a storage.
 	errReadOnly = errors.New("only a policy in Caddy's storage can be published by this server; write the source of the policy as storage:KEY in the Caddyfile")
-	// ErrOvertaken means that the storage has another version than the version to replace.
+	// ErrOvertaken means that the storage no longer has the version that a Change or a draft should replace.
 	ErrOvertaken = errors.New("another version was published in the meantime")
 	// ErrStorage means that the storage failed during reading or writing.
 	ErrStorage = errors.New("storage error")
@@ -40,7 +40,7 @@ type Change struct {
 	Draft    string   // ID of the draft with this text, or "" if there is none
 	Signed
 
-	known   string // SHA-256 of another version that the text may replace
+	known   string // SHA-256 of a rejected text in the storage, which Text may replace instead of Replaces; or ""
 	returns Return
 }
 
@@ -77,8 +77,8 @@ func PublishTo(ctx context.Context, storage Storage, key string, c Change) error
 	})
 }
 
-// publish replaces the storage's text by the result of change, while it holds a lock. change gets the present text and
-// history.
+// publish replaces the storage's text with the Change that the function change returns, while it holds a lock.
+// It passes the present text and history to change.
 func (s *storedPolicy) publish(ctx context.Context, limit time.Duration, change func(*Standing) (Change, error)) error {
 	return s.locked(ctx, limit, "publishing", func(ctx context.Context) error {
 		st, err := s.standing(ctx)

@@ -22,7 +22,7 @@ type source struct {
 	// may return errUnchanged. Any other error means that the text is not available.
 	read func(ctx context.Context, last any) (content, error)
 
-	interval, minInterval time.Duration // between reads
+	interval, minInterval time.Duration // the default and the shortest allowed time between reads
 	// settle is the time during which a new text must not change before it is loaded, because a program may still
 	// be writing it. It is 0 for sources whose text changes in a single step.
 	settle time.Duration
@@ -45,8 +45,8 @@ var errUnchanged = errors.New("unchanged")
 
 const readTimeout = 10 * time.Second
 
-// state returns a string that identifies a state of the source. It is the same for all network errors, because the
-// texts of such errors may contain different ports and request IDs each time.
+// state returns a string that identifies a state of the source: its text or an error. All errors of a remote source
+// have the same string, because the texts of network errors may contain different ports and request IDs each time.
 func (src *source) state(found content, err error) string {
 	switch {
 	case err == nil:
@@ -74,7 +74,7 @@ func bounded(read func(context.Context, any) (content, error)) func(context.Cont
 }
 
 // within calls f, and returns when f returns, the limit has passed or ctx ends. It works even if f ignores its context.
-// If f panics, within returns an error.
+// If f panics, within returns an error. what describes the work of f in errors.
 func within[T any](ctx context.Context, limit time.Duration, what string, f func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 )
 
 // Storage stores values that several servers may share, such as Caddy's storage. If a key does not exist, its methods
-// return fs.ErrNotExist. If Storages implement fmt.Stringer, Storages with the same description are treated as the same
-// storage.
+// return fs.ErrNotExist. Storages that implement fmt.Stringer are treated as the same storage if their String methods
+// return the same description.
 type Storage interface {
 	Load(ctx context.Context, key string) ([]byte, error)
 	Store(ctx context.Context, key string, value []byte) error
@@ -72,8 +72,7 @@ func (s *storedPolicy) read(ctx context.Context, _ any) (content, error) {
 }
 
 // NewReader returns a function that returns the value of a key, or nil if the key does not exist. The function
-// gives up after some seconds, even if the storage ignores its context. While such a read is running, no other one
-// begins.
+// gives up after some seconds, even if the storage ignores its context. At most one read runs at a time.
 func NewReader(storage Storage, key string) func(context.Context) ([]byte, error) {
 	read := bounded(func(ctx context.Context, _ any) (content, error) {
 		data, err := storage.Load(ctx, key)
@@ -151,6 +150,6 @@ func (s *storedPolicy) storeBeside(ctx context.Context, suffix string, value any
 
 const (
 	publishTimeout   = 30 * time.Second
-	publishToTimeout = time.Minute // longer than the lock of a process killed while publishing
+	publishToTimeout = time.Minute // longer than a storage keeps the lock of a process killed while publishing
 	unlockTimeout    = 5 * time.Second
 )

@@ -41,7 +41,7 @@ func newWebSource(text string) (*source, error) {
 }
 
 // checkRedirect follows a few redirects to the same server. It rejects redirects to other servers, because the
-// configuration names only one to trust.
+// configuration names only the first server as trusted.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("the server redirected more than %d times", maxRedirects)

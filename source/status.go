@@ -25,7 +25,7 @@ type Counts struct {
 	Rejected uint64 `json:"rejected"`
 }
 
-// counters holds the counts that Counts returns.
+// counters counts the changes of a source while the server runs; see Counts.
 type counters struct{ applied, rejected atomic.Uint64 }
 
 func (c *counters) counts() Counts { return Counts{c.applied.Load(), c.rejected.Load()} }
@@ -40,7 +40,8 @@ type Status struct {
 	// Error is the reason why the source's present state is not served. It is absent if that state is served.
 	Error      string    `json:"error,omitempty"`
 	ErrorSince time.Time `json:"error_since,omitzero"`
-	// UndoCost describes what search engines lose because of the served undo. It is absent if they lose nothing.
+	// UndoCost describes what search engines lose because of the served undo, and which tests of the policy fail. It is
+	// absent if search engines lose nothing and no test fails.
 	UndoCost      string    `json:"undo_cost,omitempty"`
 	UndoCostSince time.Time `json:"undo_cost_since,omitzero"`
 	Before        string    `json:"before_sha256,omitempty"` // SHA-256 of the version served before, if known
@@ -128,7 +129,7 @@ type ReloadReport struct {
 	Details *compare.Diff `json:"details,omitempty"`
 }
 
-// Report returns the outcome as a report about the policy with this name.
+// Report returns the outcome in the admin API's form. name is the name of the policy in the configuration.
 func (o Outcome) Report(name string) ReloadReport {
 	result := ReloadReport{Policy: name, Result: "unchanged"}
 	switch {
@@ -175,7 +176,7 @@ func (p *Pool) Describe(ch chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector. It uses the counters of the documents, so that the counts continue after a
-// reload.
+// reload of Caddy's configuration.
 func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 	seen := map[string]bool{} // a duplicate series would make the entire scrape fail
 	send := func(policy string, samples []sample) {
@@ -216,7 +217,7 @@ func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// sample is the value of a metric for a policy. It also has the values of the metric's other labels.
+// sample is the value of a metric for a policy. labels holds the values of the metric's labels, except for "policy".
 type sample struct {
 	desc   *prometheus.Desc
 	value  float64
@@ -304,8 +305,8 @@ func (o *Options) recoverPanic() {
 
 const guardTimeout = time.Minute
 
-// below returns a function that finds the site's own robots.txt for a host. Any handler that uses the policy may have
-// fetched that robots.txt. If the policy is a host's own file, any handler with the same template may have fetched it.
+// below returns a function that finds the site's own robots.txt for a host, as any handler that uses the document last
+// fetched it. If the document is a host's own file, only the handler with the options o is asked.
 func (d *Document) below(o *Options) site.Below {
 	if below := d.Upstream(); below != nil {
 		return below

@@ -48,8 +48,8 @@ type Options struct {
 	// it is served while the source has an error. If LastGood is empty, no version is saved. Storages that do not
 	// implement fmt.Stringer must not share a directory.
 	LastGood string
-	// Strict makes Open return an error if the source has an error, even if a last good version is saved. Only a
-	// policy from the network may start from its last good version.
+	// Strict makes Open return an error if the source has an error, even if a last good version is saved. If only the
+	// network fails, a policy in a storage or on a web server still starts from its last good version.
 	Strict   bool
 	ReadOnly bool // do not write to LastGood or the storage
 	// Guard, if not nil, is asked whether a new version may replace the served one. It returns the reason against it,

@@ -75,7 +75,8 @@ func (us *users) leave(u *user) {
 	}
 }
 
-// interval returns the shortest interval of all watching users, or 0 if no user watches. The caller must hold mu.
+// interval returns the shortest of retry and the intervals of all watching users. It returns 0 if the source is not
+// polled. The caller must hold mu.
 func (us *users) interval() time.Duration {
 	shortest := us.retry
 	for _, u := range us.all {
@@ -122,7 +123,7 @@ func (us *users) Upstream() site.Below {
 	}
 }
 
-// startupPoll is the interval between a store's checks whether its new configuration runs. Before that, the source is
+// startupPoll is the interval between a store's checks whether its new configuration runs. Until it runs, the source is
 // not polled and no event is emitted, because the configuration may only be validated.
 const startupPoll = 20 * time.Millisecond
 

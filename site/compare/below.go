@@ -76,7 +76,7 @@ func over(old, now *site.Site, o Options) *Diff {
 	return d
 }
 
-// join adds the changes on other hosts.
+// join adds the changes and losses in o, a comparison on other hosts, to d.
 func (d *Diff) join(o *Diff) {
 	d.Changes = append(d.Changes, o.Changes...)
 	d.RobotsTxt, d.Complete = d.RobotsTxt || o.RobotsTxt, d.Complete && o.Complete

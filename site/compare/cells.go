@@ -29,8 +29,8 @@ func (x states) alike(y states) bool {
 // cell is a pattern with states. The states apply to the paths that no narrower cell matches.
 type cell = solve.Cell[states]
 
-// cells divides the paths into cells with the decisions of both policies. It only looks at paths where a statement that
-// only one policy has can change the decision.
+// cells divides the paths into cells with the decisions of both policies. It skips paths for which both policies have
+// the same statements.
 func (c *comparison) cells(a, b *side) []cell {
 	var changed solve.Set
 	given := union(a.index(b), b.index(a))
@@ -163,8 +163,8 @@ func (s *side) added(p pathpattern.Pattern) (all []*statement) {
 	return all
 }
 
-// adds reports whether one of the added allow entries can change the effect of a statement whose pattern is given.
-// Other statements that only one side has are compared with allowed paths in their own cells.
+// adds reports whether one of the allow entries in added can change the effect of a statement in s.at[given]. It
+// ignores disallow entries that only this side has, because they have their own cells.
 func (s *side) adds(added []*statement, given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(added, func(a *statement) bool {
 		return slices.ContainsFunc(s.at[given], func(x *statement) bool {
@@ -176,7 +176,7 @@ func (s *side) adds(added []*statement, given pathpattern.Pattern) bool {
 	})
 }
 
-// matters reports whether a statement whose pattern is given can change the state in the argument is.
+// matters reports whether a statement in s.at[given] can change a state that is equal to the parameter is.
 func (s *side) matters(is state, given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(s.at[given], func(st *statement) bool {
 		allows := s.allows(st.Statement)

@@ -139,8 +139,8 @@ func last(b bool) int {
 	return 0
 }
 
-// kept returns a part of the merge key that keeps some records with different usages separate. Changes
-// with the effect Line are merged only if they are about the same name in usages. Losses of usages for AI are not merged with other losses.
+// kept returns a part of the merge key that keeps some records with different usages separate. Changes with the effect
+// Line are merged only if they have the same name in usages. Losses of usages for AI are not merged with other losses.
 func kept(r *record) string {
 	switch {
 	case r.effect == Line:

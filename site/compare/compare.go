@@ -85,13 +85,13 @@ type comparison struct {
 	fill     string              // the text for "*" in example paths; see sample
 }
 
-// subject is a set of crawlers that both policies treat alike on a host.
+// subject is a set of crawlers with the same rules on a host, both in the old policy and in the new one.
 type subject struct {
 	tokens   []string // product tokens; in the first subject, of crawlers that only rules for everyone apply to
 	rest     bool     // the subject includes unlisted clients
 	sent     []string // tokens that requests contain, so that the server can block them
 	old, now policy.Class
-	ids      [2]policy.CrawlerID // the IDs of one of the crawlers in both policies
+	ids      [2]policy.CrawlerID // the IDs of one crawler of the set, in the old and in the new policy
 }
 
 // nameOf returns an example of a host that h matches. No host pattern of the policies that is narrower than h matches
@@ -164,7 +164,7 @@ func (c *comparison) host(h policy.Host) (all []record) {
 				found = append(found, rs...)
 			}
 		}
-		named := map[string]uint8{} // the identities of clients with the same change without a purpose
+		named := map[string]uint8{} // for each change, the identities of clients for which it needs no purpose
 		for i := range found {
 			found[i].subjects = []*subject{&s}
 			if found[i].effect == Edge { // unlisted clients are never blocked

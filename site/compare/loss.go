@@ -46,7 +46,7 @@ type Found struct {
 	Path    pathpattern.Pattern
 }
 
-// maxLossQueries limits the number of pages to ask about.
+// maxLossQueries limits the number of pages about which an asker asks both sites.
 const maxLossQueries = 100_000
 
 // Sites returns the changes when the site old is replaced with the site now. These are the changed decisions, each
@@ -305,7 +305,7 @@ func (l *Losses) Words() []string {
 
 const tooLarge = "the policies are too large to compare completely"
 
-// WordsOf is like Words, for some of the losses.
+// WordsOf describes the losses in found like Words, but without the gaps in the comparison.
 func (l *Losses) WordsOf(found []Found) (all []string) {
 	type kind struct {
 		loss effect.Loss

@@ -136,7 +136,7 @@ func ofRules(old, now []policyfile.RuleKeys) (all []Setting) {
 	return all
 }
 
-// remarks holds the fields of a crawler that are only for people.
+// remarks holds the fields of a crawler that are only for people, so a change of them is not a Setting.
 var remarks = []string{"docs", "note", "as-of", "examples"}
 
 // ofCrawlers compares the facts about each crawler in both files.

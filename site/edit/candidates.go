@@ -59,7 +59,7 @@ func (e *editor) verb() string {
 // mode returns the value of the key "enforce" that the choice needs in a new rule, or "".
 func (e *editor) mode() string {
 	if e.choice.Usage != policy.Crawl {
-		return "" // the choice blocks no request
+		return "" // a choice about another usage than crawling does not block requests
 	}
 	byDefault := max(e.before.File.Spec.Enforcement.Mode, policy.ModeOff)
 	switch {

@@ -106,8 +106,8 @@ func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 	return all, asked
 }
 
-// insteadOf calls the method e.instead with each identity and with two example paths of the choice. It returns the first
-// result that differs from the chosen decision.
+// insteadOf calls the method e.instead with each identity and with two example paths of the choice. It returns the
+// first result that differs from the chosen decision.
 func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.CrawlerID, identities []policy.Identity) (stays string, _ *policy.Rule) {
 	q := policy.Query{Host: host.Example(), Crawler: id, Usage: e.choice.Usage, Now: e.now}
 	for _, q.Identity = range identities {
@@ -120,8 +120,8 @@ func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.Crawler
 	return "", nil
 }
 
-// byClass groups the chosen crawlers by the rules that apply to them on a host. The first group also contains the
-// crawlers that only rules for everyone apply to.
+// byClass groups the chosen crawlers by the rules that apply to them on a host. The first group holds unlisted clients,
+// as the ID 0, and the crawlers that only rules for everyone apply to.
 func (e *editor) byClass(p *policy.Policy, host string) [][]policy.CrawlerID {
 	classes, of := p.ClassIndex(host)
 	members := make([][]policy.CrawlerID, len(classes))
@@ -137,7 +137,8 @@ func (e *editor) byClass(p *policy.Policy, host string) [][]policy.CrawlerID {
 	return members
 }
 
-// instead returns the actual decision about a crawler, and the deciding rule. It returns "" if the choice decides.
+// instead returns the actual decision about a crawler, and the deciding rule. It returns "" if this is the chosen
+// decision.
 func (e *editor) instead(p *policy.Policy, q policy.Query) (stays string, _ *policy.Rule) {
 	if e.choice.Do == Slow {
 		rule, found := p.Limit(q), "none"

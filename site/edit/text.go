@@ -241,8 +241,8 @@ func (d *document) extend(n *yaml.Node, text string) (string, bool) {
 	return d.insertLines(end, []string{strings.Repeat(" ", n.Column-1) + "- " + text}), true
 }
 
-// remove removes entries from a list or a map. If none are left, the list or map is no longer valid, so the caller
-// must remove it instead. Only comments on the same lines are removed.
+// remove removes the nodes n.Content[i:i+size], which are entries of the list or map n. If none are left, n is no
+// longer valid, so the caller must remove n instead. Only comments on the same lines are removed.
 func (d *document) remove(n *yaml.Node, i, size int) (string, bool) {
 	first, last := n.Content[i], n.Content[i+size-1]
 	end, ok := d.end(last)
