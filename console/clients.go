@@ -197,8 +197,8 @@ func (v *view) addSeen(clients []*client) {
 	}
 }
 
-// fell reports whether a crawler that sent at least 20 requests a day on average has stopped: no requests on the last
-// day of c.Days, and fewer than half of the average on the day before the last.
+// fell reports whether a crawler that sent at least 20 requests a day on average has stopped. It has stopped if it sent none on the last day
+// of c.Days, and fewer than half of the average on the day before.
 func fell(c *client) bool {
 	n := len(c.Days)
 	if n < 7 || c.Impostor() || c.IsUnknown() {

@@ -170,7 +170,7 @@ func (s *Set) embedded() {
 	}
 }
 
-// addSize adds a rule that limits a size. It returns false if there is no such rule or its value cannot be read.
+// addSize adds the rule in e if it limits a size. It returns false if it does not, or if its value cannot be read.
 func (s *Set) addSize(e element) bool {
 	i := slices.Index(sizeNames[:], e.name)
 	if i < 0 {

@@ -229,8 +229,7 @@ func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	return d, by
 }
 
-// who sets the fields of e about the crawler. ids are the crawlers that e.Agent may mean. decides is the crawler in ids
-// for which the decision is strictest, or 0 if no crawler was recognized.
+// who sets the fields of e about the crawler. ids are the crawlers that e.Agent may mean. decides is the crawler in ids with the strictest decision, or 0 if no crawler was recognized.
 func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.CrawlerID) {
 	if decides == 0 {
 		e.Meant = s.meant(e.Agent)

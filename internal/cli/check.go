@@ -65,7 +65,7 @@ The exit code is 1 if a file has errors. With --strict, it is also 1 if a file h
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and what crawlers may do, as JSON")
 	cmd.Flags().BoolVar(&long, "explain", false, "print a longer summary: all groups of hosts that have different rules, and up to 50 paths after each label such as \"may not crawl\"")
 	cmd.Flags().StringVar(&against, "against", "", "show which crawlers in this `FILE` may crawl the site's front page; the FILE is a JSON or YAML list, or has one User-Agent per line")
-	cmd.Flags().StringVar(&field, "field", "", "with --against: the field that has the User-Agents or names, if the entries of the list have several fields; for a field inside another, write a dot between their names, as in instances.accepted")
+	cmd.Flags().StringVar(&field, "field", "", "with --against, if the entries of the list have several fields: the field with the User-Agents or names. A dot leads to a field inside another, as in instances.accepted")
 	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&config, "config", "", "a Caddyfile: warn if the policy needs identity checks that the option \"verify\" in the Caddyfile does not switch on")
 	cmd.Flags().StringVar(&adapter, "adapter", "", "the config adapter to use for the file in --config")

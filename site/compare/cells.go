@@ -29,8 +29,7 @@ func (x states) alike(y states) bool {
 // cell is a pattern with states. The states apply to the paths that no narrower cell matches.
 type cell = solve.Cell[states]
 
-// cells divides the paths into cells with the decisions of both policies. It skips paths for which both policies have
-// the same statements.
+// cells divides the paths into cells with the decisions of both policies. It skips paths with the same statements in both policies.
 func (c *comparison) cells(a, b *side) []cell {
 	var changed solve.Set
 	given := union(a.index(b), b.index(a))

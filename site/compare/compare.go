@@ -164,7 +164,7 @@ func (c *comparison) host(h policy.Host) (all []record) {
 				found = append(found, rs...)
 			}
 		}
-		named := map[string]uint8{} // for each change, the identities of clients for which it needs no purpose
+		named := map[string]uint8{} // the identities of clients with a change that does not depend on a purpose
 		for i := range found {
 			found[i].subjects = []*subject{&s}
 			if found[i].effect == Edge { // unlisted clients are never blocked
