@@ -197,8 +197,8 @@ func (v *view) addSeen(clients []*client) {
 	}
 }
 
-// fell reports whether a crawler that sent at least 20 requests a day on average has stopped. It has stopped if it sent none on the last day
-// of c.Days, and fewer than half of the average on the day before.
+// fell reports whether a crawler has stopped. A crawler has stopped if there is no request on the last day of c.Days, and
+// if it sent fewer than half of its average on the previous day. The average must be at least 20 requests a day.
 func fell(c *client) bool {
 	n := len(c.Days)
 	if n < 7 || c.Impostor() || c.IsUnknown() {
