@@ -31,7 +31,7 @@ func TestEveryLineChangesThePolicyOrIsTold(t *testing.T) {
 	names := newNames(t)
 	files := realFiles(t)
 	r := rand.New(rand.NewPCG(*importSeed, 7))
-	for range testkit.Rounds(100, 1000) {
+	for range testkit.Rounds(100, 2000) {
 		files[fmt.Sprintf("random %d", len(files))] = []byte(oddFile(r))
 	}
 	changed, told := 0, 0

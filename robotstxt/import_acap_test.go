@@ -148,7 +148,7 @@ func TestImportACAPOpensNothing(t *testing.T) {
 	usages := []policy.Usage{policy.Crawl, policy.Index, policy.Follow, policy.Preserve, policy.Present, policy.PresentOldCopy, policy.PresentSnippet, policy.Other}
 	patterns := []string{"/", "/a/", "/a/b", "/*c", "/a/*c", "/d$", "/a/b/"}
 	laxer, stricter, asked := 0, 0, 0
-	for range testkit.Rounds(400, 1000) {
+	for range testkit.Rounds(400, 2000) {
 		var b strings.Builder
 		b.WriteString("##ACAP version=1.0\n")
 		field := func() {

@@ -29,7 +29,7 @@ func TestImportOpensNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(*importSeed, 52))
 	names := newNames(t)
 	laxer, stricter := 0, 0
-	for range testkit.Rounds(300, 500) {
+	for range testkit.Rounds(300, 1000) {
 		var b strings.Builder
 		b.WriteString("User-agent: *\n")
 		var used []string

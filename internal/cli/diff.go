@@ -144,7 +144,7 @@ func compareInputs(cmd *cobra.Command, names [2]string, merge string) (*differen
 	if robots > 0 {
 		d.Settings = statedSettings(d.Settings, inputs[0].Robots != nil, inputs[1].Robots != nil)
 		d.RobotsTxt = false // the independent parser compares the texts
-		d.noted = notes > 0 && !bytes.Equal(inputs[0].Robots, inputs[1].Robots)
+		d.Noted = notes > 0 && !bytes.Equal(inputs[0].Robots, inputs[1].Robots)
 		d.Questions = policyinput.AskBoth(inputs[0], inputs[1], cmp.Or(hostOf(names[0]), hostOf(names[1])))
 	}
 	return d, nil
@@ -188,7 +188,9 @@ type difference struct {
 	// the two files is a robots.txt, because the first comparison then compares only a conversion of this file.
 	Questions *policyinput.Questions `json:"questions,omitempty"`
 
-	noted bool // notes tell which lines of a robots.txt no policy can express, or how they were read
+	// Noted is true if notes on standard error say which lines of a robots.txt no policy can express, or how lines were
+	// read. The changes do not include these lines.
+	Noted bool `json:"noted,omitempty"`
 }
 
 // inRobots lists the settings that a robots.txt can state.
@@ -262,7 +264,7 @@ func (d *difference) WriteText(w io.Writer) error {
 		conclusion = strings.ToUpper(kinds[:1]) + kinds[1:] + " change. The comparison of the policies does not find this. But a second, independent parser of robots.txt finds it, because it reads the files themselves, not a conversion to a policy."
 	case len(d.Changes) == 0 && !q.Complete:
 		conclusion = "The comparison of the policies finds no changed decisions. But the files are too large to compare completely with a second, independent parser of robots.txt."
-	case d.NothingChanges().Holds() && (d.noted || q.Differ > 0) && q.Same().Holds():
+	case d.NothingChanges().Holds() && (d.Noted || q.Differ > 0) && q.Same().Holds():
 		_, err := fmt.Fprintf(w, "%s.\nChecked with an independent parser of robots.txt: %s.\n", d.same(), q.Sentence())
 		return err
 	default:
@@ -295,7 +297,7 @@ func (d *difference) same() string {
 	if d.Questions.Differ > 0 {
 		text = "all decisions and settings remain the same, but robots.txt lists other spellings of paths"
 	}
-	if d.noted {
+	if d.Noted {
 		return "Apart from what the notes say, " + text
 	}
 	return strings.ToUpper(text[:1]) + text[1:]

@@ -58,7 +58,9 @@ func importCommand() *cobra.Command {
 		}))
 	cmd.Long = `
 Reads a robots.txt in the same way as Google's crawlers, and prints a policy file that has
-the same meaning for every crawler. The command reports all exceptions. The policy keeps the comments, and has tests that check what search engines may crawl.
+the same meaning for every crawler. The command reports lines that it leaves out, and
+changes that it finds. The policy keeps the comments, and has tests that check what search
+engines may crawl.
 
 At the end, an independent parser compares this robots.txt with the robots.txt that the
 policy produces. For many pairs of a crawler and a path, it asks whether each file lets the

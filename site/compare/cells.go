@@ -119,8 +119,14 @@ type statement struct {
 
 // newSide returns the statements for a class. The query has at most one purpose. Its crawler is ignored.
 func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
-	purpose := strings.Join(q.Purposes, "")
-	q.Crawler = c.Query(q.Host, q.Usage, purpose).Crawler
+	purpose := ""
+	if len(q.Purposes) > 0 {
+		purpose = q.Purposes[0]
+	}
+	q.Crawler = 0
+	if len(c.Crawlers) > 0 {
+		q.Crawler = c.Crawlers[0]
+	}
 	s := &side{p: p, q: q}
 	usages := []policy.Usage{q.Usage}
 	if q.Usage != policy.Crawl {

@@ -121,7 +121,7 @@ func (a *auditor) loop(ctx context.Context) {
 	}
 	faults.DeleteLabelValues(a.config.URL)
 	audited.DeleteLabelValues(a.config.URL)
-	results.Delete(a.config.URL)
+	forget(a.config.URL)
 }
 
 // report sets the metrics. If the findings differ from the previous ones, it logs them and emits an event. It does

@@ -15,18 +15,23 @@ import (
 type Result struct {
 	URL   string
 	Time  time.Time
-	Since time.Time     // time of the first of the consecutive audits that had this result
+	Since time.Time     // time of the first audit that had this result
 	Found *audit.Report // nil if Err is not nil
 	Err   error         // why the audit failed
 }
 
-// results maps addresses to Results. Only the audit of an address changes its Result.
-var results sync.Map
+var results = struct {
+	sync.Mutex
+	by map[string]Result
+}{by: map[string]Result{}}
 
 // Results returns the results of the running configuration's audits, by address.
-func Results() (all []Result) {
-	for _, r := range results.Range {
-		all = append(all, r.(Result))
+func Results() []Result {
+	results.Lock()
+	defer results.Unlock()
+	all := make([]Result, 0, len(results.by))
+	for _, r := range results.by {
+		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b Result) int { return cmp.Compare(a.URL, b.URL) })
 	return all
@@ -34,9 +39,17 @@ func Results() (all []Result) {
 
 // remember stores the result of an audit. same reports whether the result equals the previous one.
 func remember(r Result, same bool) {
+	results.Lock()
+	defer results.Unlock()
 	r.Since = r.Time
-	if before, ok := results.Load(r.URL); ok && same {
-		r.Since = before.(Result).Since
+	if before, ok := results.by[r.URL]; ok && same {
+		r.Since = before.Since
 	}
-	results.Store(r.URL, r)
+	results.by[r.URL] = r
+}
+
+func forget(url string) {
+	results.Lock()
+	defer results.Unlock()
+	delete(results.by, url)
 }
