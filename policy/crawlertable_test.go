@@ -39,6 +39,11 @@ func TestCrawlerTableIsShared(t *testing.T) {
 			t.Errorf("the family of OneBot-Image is number %d", p.Family(image))
 		}
 	}
+	for token, want := range map[string]Tier{"OneBot": TierToken, "OneBot-Image": TierFamily} {
+		if tier, _ := a.NamedBy(&a.Spec().Rules[0], a.Crawler(token)); tier != want {
+			t.Errorf("a rule for OneBot names %s in tier %v, want %v", token, tier, want)
+		}
+	}
 	if a.CrawlerInfo(a.Crawler("OneBot")).Operator != "One" || a.Crawler("NewBot") != 0 {
 		t.Error("a token that another policy names, or the wrong one of two")
 	}

@@ -3,10 +3,10 @@
 package policyfile
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -17,55 +17,60 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// meaning returns a Spec as text, without the places of its parts. Parts whose order does not matter are sorted.
+// meaning returns a Spec as text, without the places of its parts and the name of its file. It visits all fields, so that a
+// new field cannot be forgotten. The order of engine rules does not matter, so they are sorted.
 func meaning(t testing.TB, spec *policy.Spec) string {
 	t.Helper()
-	var b strings.Builder
-	fmt.Fprintf(&b, "sitemaps %q\n", spec.Sitemaps)
-	for _, s := range spec.Resources {
-		fmt.Fprintf(&b, "set %q %q\n", s.Name, s.Patterns)
-	}
-	for _, u := range spec.Usages {
-		fmt.Fprintf(&b, "usage %q", u.Name)
-		for _, part := range u.Parts {
-			fmt.Fprintf(&b, " %v %q %q", part.Usage, part.Qualifiers.Strings(), part.Local)
-		}
-		b.WriteByte('\n')
-	}
-	for _, c := range spec.Crawlers {
-		fmt.Fprintf(&b, "crawler %q %q %q %q %q %v %v %q\n", c.Token, c.Operator, c.Category, c.Purposes, c.Follows, c.IgnoresStar, c.RobotsOnly, c.IntendedChecks)
-	}
-	for i := range spec.Rules {
-		b.WriteString(ruleMeaning(t, &spec.Rules[i]))
-	}
-	rights := spec.Rights
-	rights.Offers = slices.Clone(rights.Offers)
-	for i := range rights.Offers {
-		rights.Offers[i].Pos = policy.Pos{}
-	}
-	fmt.Fprintf(&b, "%+v\n%+v\n%+v\n%v\n", spec.Enforcement, spec.Publish, rights, spec.Expect)
-	return b.String()
+	c := *spec
+	c.File, c.Table = "", nil
+	var lines []string
+	describe(&lines, "", reflect.ValueOf(c))
+	return strings.Join(lines, "\n")
 }
 
-func ruleMeaning(t testing.TB, r *policy.Rule) string {
-	t.Helper()
-	var b strings.Builder
-	fmt.Fprintf(&b, "rule %q for %q hosts %q identity %v purposes %q delay %v %v enforce %v intended %v %q reference %q\n",
-		r.Name, r.For, r.Hosts, r.Identity, r.UsagePurposes, r.CrawlDelay, r.NoCrawlDelay, r.Enforce, r.Intended, r.IntendedChecks, r.PermissionsReference)
-	for _, s := range r.Statements {
-		fmt.Fprintf(&b, " %v %v %v %q set %q local %q\n", s.Allow, s.Usage, s.Pattern, s.Qualifiers.Strings(), s.Resource, s.Local)
+// describe appends a line for each value in v that is not zero. name is the path of v in the Spec.
+func describe(lines *[]string, name string, v reflect.Value) {
+	switch x := v.Interface().(type) {
+	case policy.Pos:
+		return
+	case fmt.Stringer:
+		if !v.IsZero() {
+			*lines = append(*lines, fmt.Sprintf("%s %s", name, x))
+		}
+		return
 	}
-	for _, d := range r.AppDirectives {
-		fmt.Fprintf(&b, " app %v %q %s\n", d.Pattern, d.App, d.Text)
+	switch v.Kind() { //nolint:exhaustive // all other kinds are printed
+	case reflect.Pointer:
+		if !v.IsNil() {
+			describe(lines, name, v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if field := v.Type().Field(i); field.IsExported() {
+				describe(lines, name+"."+field.Name, v.Field(i))
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		unordered := v.Type().Elem() == reflect.TypeFor[policy.EngineRule]()
+		var items []string
+		for i := range v.Len() {
+			at := fmt.Sprintf("%s[%d]", name, i)
+			if unordered {
+				at = name
+			}
+			var item []string
+			describe(&item, at, v.Index(i))
+			items = append(items, strings.Join(item, "\n"))
+		}
+		if unordered {
+			slices.Sort(items)
+		}
+		*lines = append(*lines, items...)
+	default:
+		if !v.IsZero() {
+			*lines = append(*lines, fmt.Sprintf("%s %v", name, v.Interface()))
+		}
 	}
-	rules := slices.Clone(r.EngineRules)
-	slices.SortStableFunc(rules, func(a, b policy.EngineRule) int {
-		return cmp.Or(strings.Compare(a.Pattern.String(), b.Pattern.String()), strings.Compare(a.Name, b.Name), strings.Compare(a.Rule.String(), b.Rule.String()))
-	})
-	for _, e := range rules {
-		fmt.Fprintf(&b, " engine %v %q %v\n", e.Pattern, e.Name, e.Rule)
-	}
-	return b.String()
 }
 
 // agents returns the data for recognizing and verifying crawlers as text. This data is in the catalog of a file, but

@@ -180,6 +180,10 @@ func TestSummaryText(t *testing.T) {
 			"a.example:\n  may not crawl:     /x/, for everyone\nevery host:\n" + exceptions + "  Google shows:      all of a page\n",
 		},
 		{
+			"a path on the second host only", "{for: everyone, hosts: a.example, disallow: {train-ai: /}}\n  - {for: everyone, hosts: b.example, disallow: {crawl: /x/}}",
+			"a.example:\n  may not train AI:  everyone\nb.example:\n  may not crawl:     /x/, for everyone\nevery host:\n" + exceptions + "  Google shows:      all of a page\n",
+		},
+		{
 			"an allow entry whose date has passed", "{for: everyone, allow: {index: {paths: /events/, time-limit: until-2020-01-31}}}",
 			"every host:\n" + everyone + "  may not index:     /events/, for everyone\n  Google shows:      all of a page\n                     no page of /events/ (noindex)\n",
 		},

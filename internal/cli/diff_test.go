@@ -60,6 +60,7 @@ func TestDiff(t *testing.T) {
 		"a preference":                              {args: []string{signal, signalPolicy}, has: []string{"Preferences about AI or search change. The comparison of the policies does not find this. But a second,", "\n  the policy's robots.txt states ai-input=no for / and GPTBot and ClaudeBot; " + signal + " states no preference about it\n"}, not: "ai-use"},
 		"a preference and a setting":                {args: []string{signal, signalLess}, has: []string{"Preferences about AI or search change. The comparison of the policies does not find this. But a second,", "\nSettings:\n  enforcement.message: none → no\n"}, not: "No decision changes"},
 		"a file in UTF-16":                          {args: []string{both, bothRead}, fails: true, has: []string{"Decisions about crawling and preferences about AI or search change. The comparison of the policies does not find this", "\n  the policy's robots.txt:2 disallows /x"}, not: "both.yaml:"},
+		"a file with notes, and itself":             {args: []string{long, long}, has: []string{"Nothing changes.\n"}, not: "Apart from"},
 		"a group that import leaves out, decisions": {args: []string{"--fail-on", "decisions", long, noLong}, fails: true},
 		"crawlers called everyone":                  {args: []string{allOpen, all}, has: []string{"\n  crawler:everyone may no longer crawl /a", "\n  crawler:everyone-else may no longer crawl /b"}},
 		"crawlers called everyone, imported":        {args: []string{"--fail-on", "any", all, allNamed}, has: []string{"Apart from what the notes say, nothing changes."}},
