@@ -66,7 +66,7 @@ func TestPagesOnBothEngines(t *testing.T) {
 	if err := os.WriteFile(password, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	n.load(fmt.Sprintf("activity %s {\n\tclickhouse %s {\n\t\tconsole_user reader\n\t\tconsole_password_file %s\n\t\tevery 1s\n\t}\n\tnode web-1\n}", filepath.Join(n.dir, "activity"), server.URL("robots"), password), "")
+	n.load(fmt.Sprintf("activity %s {\n\tfleet_database %s {\n\t\tconsole_user reader\n\t\tconsole_password_file %s\n\t\tevery 1s\n\t}\n\tname web-1\n}", filepath.Join(n.dir, "activity"), server.URL("robots"), password), "")
 	fleet := store.FleetReader{Client: clickhouse.Client{URL: server.URL("robots")}}
 	eventually(t, "all was sent", func() bool {
 		nodes, err := fleet.Nodes(t.Context())
@@ -81,7 +81,7 @@ func TestPagesOnBothEngines(t *testing.T) {
 		if strings.Contains(page, "?") {
 			link = page + "&server=web-1"
 		}
-		if !strings.Contains(page, "ask") && !strings.Contains(page, "published") && !strings.HasPrefix(page, "who-may") && !strings.Contains(read(link), "only the requests that the server web-1 received") {
+		if !strings.Contains(page, "ask") && !strings.Contains(page, "published") && !strings.HasPrefix(page, "who-may") && !strings.Contains(read(link), "only requests that the server web-1 received") {
 			t.Errorf("%s does not say that it is about one server", link)
 		}
 	}
