@@ -155,7 +155,7 @@ func pagesOfAMonth(t *testing.T, nodes int) {
 		}
 	}
 	n := prepare(t, policyText)
-	n.load(fmt.Sprintf("activity %s {\n\tclickhouse %s\n\tnode pages\n}", filepath.Join(n.dir, "activity"), server.URL("robots")), "")
+	n.load(fmt.Sprintf("activity %s {\n\tfleet_database %s\n\tname pages\n}", filepath.Join(n.dir, "activity"), server.URL("robots")), "")
 	settled()
 	for _, page := range []string{
 		"", "?days=30", "?days=1", "who-may", "who-came", "who-came?days=30", "crawler?name=GPTBot", "crawler?name=Googlebot&days=30",
