@@ -114,7 +114,8 @@ func TestFollowersOfAGroupOfManyLines(t *testing.T) {
 }
 
 // If many crawlers and many hosts have their own rules, and there are many rules for everyone, Check renders only some
-// hosts. The largest file is one of them.
+// hosts. The largest file is one of them. In the files, groups that run out of time lose their Allow lines, with a
+// warning that does not blame patterns with "*".
 func TestTooMuchWork(t *testing.T) {
 	testkit.Nightly(t)
 	var patterns []string
@@ -125,7 +126,8 @@ func TestTooMuchWork(t *testing.T) {
 	for i := range 300 {
 		spec.Rules = append(spec.Rules, crawlRule(5000+10*i, fmt.Sprintf("Other%d", i), true, fmt.Sprintf("/own%d/", i)))
 	}
-	if _, problems := Render(compile(t, spec), "", Options{}); len(problems) > 0 {
+	_, problems := Render(compile(t, spec), "", Options{})
+	if len(problems) == 0 || !strings.Contains(problems[0].Message, "would take too long") || len(others(problems)) > 0 {
 		t.Errorf("one host: %q", codes(problems))
 	}
 	for i := range 20 {
@@ -140,9 +142,14 @@ func TestTooMuchWork(t *testing.T) {
 	large.Hosts = []policy.Host{"title-19.example.com"}
 	spec.Rules = append(spec.Rules, large)
 	got, rendered := NewServer(compile(t, spec), ServeOptions{}).check()
-	if want := []string{"error robots-txt-too-large 9500", "warning hosts-not-rendered 9500"}; !slices.Equal(codes(got), want) || rendered > 5 {
+	if want := []string{"error robots-txt-too-large 9500", "warning hosts-not-rendered 9500"}; !slices.Equal(codes(others(got)), want) || rendered > 5 {
 		t.Errorf("%q after %d files", codes(got), rendered)
 	}
+}
+
+// others returns the problems that are not about missing Allow lines.
+func others(problems []policy.Problem) []policy.Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p policy.Problem) bool { return p.Code == "not-flattenable" })
 }
 
 // Hosts with the same rules share one rendered file.
