@@ -134,9 +134,9 @@ func (c *Comparison) answers(q question, crawlers []string, old, now Answer, at 
 func (g *group) size() int {
 	n := 1
 	if g != nil {
-		n += len(g.preferences) + len(g.above)
+		n += len(g.above) * (1 + len(g.blocks))
 		for _, b := range g.blocks {
-			n += len(b.rules)
+			n += len(b.rules) + len(b.preferences) - b.from
 		}
 	}
 	return n

@@ -54,27 +54,42 @@ type statedPreference struct{ key, usage, path string }
 
 func (p *preference) about() statedPreference { return statedPreference{p.key, p.usage, p.path.text} }
 
-// inherit adds preferences above the first group, unless the group states a preference for the same usage and path. It
-// does not copy them, because a file can have thousands of groups.
-func (g *group) inherit(top []preference) {
-	if len(top) == 0 {
-		return
+// inherit adds preferences above the first group to all groups. A group does not obey those about a usage and path that
+// it states itself. No group copies them, because a file can have thousands of groups.
+func (f *File) inherit(top []preference, blocks []*block) {
+	for _, b := range blocks {
+		b.stated = map[statedPreference]int{}
+		for i := range b.preferences {
+			b.stated[b.preferences[i].about()] = i
+		}
 	}
-	g.above, g.stated = top, map[statedPreference]bool{}
-	for i := range g.preferences {
-		g.stated[g.preferences[i].about()] = true
+	for _, g := range f.groups {
+		g.above = top
 	}
+}
+
+// states reports whether the group itself states a preference about the same usage and path as p.
+func (g *group) states(p *preference) bool {
+	return slices.ContainsFunc(g.blocks, func(b sharedBlock) bool {
+		last, found := b.stated[p.about()]
+		return found && last >= b.from
+	})
 }
 
 // all yields the preferences of the group with a key whose path matches.
 func (g *group) all(key, path string) iter.Seq[*preference] {
 	return func(yield func(*preference) bool) {
-		for i, list := range [][]preference{g.preferences, g.above} {
-			for j := range list {
-				p := &list[j]
-				if p.key == key && p.path.matches(path) && (i == 0 || !g.stated[p.about()]) && !yield(p) {
+		matches := func(p *preference) bool { return p.key == key && p.path.matches(path) }
+		for _, b := range g.blocks {
+			for i := b.from; i < len(b.preferences); i++ {
+				if p := &b.preferences[i]; matches(p) && !yield(p) {
 					return
 				}
+			}
+		}
+		for i := range g.above {
+			if p := &g.above[i]; matches(p) && !g.states(p) && !yield(p) {
+				return
 			}
 		}
 	}

@@ -31,17 +31,25 @@ func (f *File) Lines() int { return len(f.lines) }
 // Line returns the text of a line. The first line has the number 1.
 func (f *File) Line(n int) string { return f.lines[n-1] }
 
-// A group holds the rules for one name: the blocks of rules that follow its User-agent lines. Several names may share a
-// block.
+// A group holds the rules and preferences for one name: the blocks that follow its User-agent lines.
 type group struct {
-	blocks      []*block
-	preferences []preference
-
-	above  []preference              // all preferences above the first group; all groups share them
-	stated map[statedPreference]bool // those that the group states itself
+	blocks []sharedBlock
+	above  []preference // all preferences above the first group; all groups share them
 }
 
-type block struct{ rules []*rule }
+// A block holds the rules and preferences that follow some User-agent lines. All names in these lines share it, because
+// a file can have thousands of names above thousands of lines.
+type block struct {
+	rules       []*rule
+	preferences []preference
+	stated      map[statedPreference]int // the index of the last preference about something; nil if no preference is above the first group
+}
+
+// A sharedBlock is a block as one name sees it: with the preferences that follow the User-agent line of this name.
+type sharedBlock struct {
+	*block
+	from int // the index of the first of these preferences
+}
 
 type rule struct {
 	allow bool
@@ -78,41 +86,39 @@ func Parse(data []byte, whole func(name string) bool) *File {
 		data = data[:bytes.LastIndexAny(data, "\r\n")+1]
 	}
 	f := &File{groups: map[string]*group{}, lines: lines(string(data))}
-	var open []*group
 	var top []preference // above the first group
-	var rules *block     // the rules of the current groups; nil while User-agent lines are read
+	var blocks []*block
+	var open *block // the block of the current groups; nil above the first group
+	ruled := false  // the open block has Allow or Disallow lines, so that a User-agent line begins another block
 	for i, text := range f.lines {
 		key, value := cut(text)
 		switch key {
 		case userAgent:
-			if rules != nil {
-				open, rules = nil, nil
+			if open == nil || ruled {
+				open, ruled = new(block), false
+				blocks = append(blocks, open)
 			}
-			open = append(open, f.group(agentName(value, whole)))
+			f.group(agentName(value, whole)).share(open)
 		case contentUsage, contentSignal:
 			all := preferences(key, value, i+1)
 			f.preferences = append(f.preferences, all...)
-			if len(open) == 0 {
+			if open == nil {
 				top = append(top, all...)
 				f.group("*") // for crawlers without another group
-			}
-			for _, g := range open {
-				g.preferences = append(g.preferences, all...)
+			} else {
+				open.preferences = append(open.preferences, all...)
 			}
 		case allow, disallow:
-			if rules == nil {
-				rules = new(block)
-				for _, g := range open {
-					g.blocks = append(g.blocks, rules)
-				}
+			if open == nil {
+				continue
 			}
-			if value != "" && len(open) > 0 {
-				f.add(rules, newRule(key == allow, value, i+1), value)
+			if ruled = true; value != "" {
+				f.add(open, newRule(key == allow, value, i+1), value)
 			}
 		}
 	}
-	for _, g := range f.groups {
-		g.inherit(top)
+	if len(top) > 0 {
+		f.inherit(top, blocks)
 	}
 	return f
 }
@@ -135,6 +141,13 @@ func (f *File) group(name string) *group {
 		f.names = append(f.names, name)
 	}
 	return g
+}
+
+// share adds a block to the group.
+func (g *group) share(b *block) {
+	if n := len(g.blocks); n == 0 || g.blocks[n-1].block != b { // the User-agent lines of a block may repeat a name
+		g.blocks = append(g.blocks, sharedBlock{b, len(b.preferences)})
+	}
 }
 
 func lines(text string) []string {

@@ -9,6 +9,34 @@ import (
 	"testing"
 )
 
+// Thousands of names may share thousands of preferences, but do not copy them. Of the preferences that follow a
+// User-agent line without rules between them, only those below a name's own line apply to this name.
+func TestPreferencesOfManyNames(t *testing.T) {
+	var b strings.Builder
+	for i := range 3000 {
+		b.WriteString("User-agent: bot" + strings.Repeat("x", i%50) + strings.Repeat("y", i/50) + "\nContent-Usage: /" + strconv.Itoa(i) + " search=n\n")
+	}
+	for i := range 3000 {
+		b.WriteString("Content-Usage: /z" + strconv.Itoa(i) + " train-ai=n\n")
+	}
+	b.WriteString("Disallow: /\nUser-agent: other\nDisallow: /\n")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f := Parse([]byte(b.String()), nil)
+	runtime.ReadMemStats(&after)
+	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 32 {
+		t.Errorf("a file of %d KiB takes %d MiB", b.Len()>>10, mib)
+	}
+	for _, q := range []struct{ name, usage, path, want string }{
+		{"bot", "search", "/0", "no"}, {"botx", "search", "/0", ""}, {"botx", "search", "/1", "no"}, {"bot", "search", "/1", "no"},
+		{"botx", "train-ai", "/z7", "no"}, {"other", "train-ai", "/z7", ""},
+	} {
+		if got := f.of(Crawler{Names: []string{q.name}}).ask(question{usage: q.usage, path: q.path}).Preference; got != q.want {
+			t.Errorf("%s of %s for %s: %q, want %q", q.usage, q.path, q.name, got, q.want)
+		}
+	}
+}
+
 // Preferences above the first group apply to each group that does not state them, but groups do not copy them.
 func TestPreferencesAboveManyGroups(t *testing.T) {
 	var b strings.Builder

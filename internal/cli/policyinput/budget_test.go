@@ -68,6 +68,8 @@ func hostile() map[string]string {
 			"comments":                "user-agent:*\n" + f.fill("# NUMBER\ndisallow:/NUMBER\n"),
 			"delays":                  half.fill("user-agent:NAME\ncrawl-delay:NUMBER\n"),
 			"usages":                  "user-agent:*\n" + f.fill("content-usage: /NUMBER train-ai=n\n"),
+			"names times usages":      half.fill("user-agent:NAME\n") + half.fill("content-usage: /NUMBER train-ai=n\n"),
+			"names and usages":        half.fill("user-agent:NAME\ncontent-signal: ai-train=no,search=yes\n"),
 			"sitemaps":                "user-agent:*\ndisallow:/a\n" + f.fill("sitemap:https://x.example/NUMBER\n"),
 			"records":                 "##ACAP version=1.0\nacap-crawler:*\n" + f.fill("acap-disallow-crawl:/NUMBER\n"),
 			"records of sets":         "##ACAP version=1.0\nacap-resource-set: s " + few.fill("/*NUMBER ") + "\n" + filler{300, f.size}.fill("acap-crawler:NAME\nacap-disallow-index:the-acap:resource-set:s\nacap-allow-index:/\n"),
