@@ -64,7 +64,7 @@ var (
 
 	visitsFolded = prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "requests_folded_total",
-		Help: "Requests that were counted for the crawler and the host `other`, because the metrics have reached their limit of time series.",
+		Help: "Requests that were counted for the crawler `other` and the host `other`, because the metrics have reached their limit of time series.",
 	})
 
 	crawlerLabels = labels.NewSet(maxCrawlerLabels, maxLabelBytes)

@@ -86,7 +86,7 @@ var Metric prometheus.Collector = dropped{}
 type dropped struct{}
 
 var droppedDesc = prometheus.NewDesc("caddy_robots_policy_records_lost_total",
-	"Requests that a recorder did not record because it failed or its queue was full. For the evidence log, also events that were left out because the crawler had used its daily quota.", []string{"recorder"}, nil)
+	"Requests that a recorder, such as activity or evidence, did not record because it failed or its queue was full. For the evidence log, also events that were left out because the crawler had used its daily quota.", []string{"recorder"}, nil)
 
 // The metric is a time stamp, because a counter would be reset by a restart, and restarts are among the problems.
 var troubleDesc = prometheus.NewDesc("caddy_robots_policy_evidence_error_timestamp_seconds",
