@@ -41,7 +41,7 @@ type Usage struct {
 	line int
 }
 
-// Part is one usage of a Usage.
+// Part is an element of a locally defined Usage: a usage with its qualifiers, or a reference to another Usage.
 type Part struct {
 	Usage      policy.Usage
 	Qualifiers *policy.Qualifiers
@@ -90,7 +90,7 @@ type Field struct {
 	folded []pathpattern.Pattern // the patterns in the form for comparisons
 }
 
-// Meets reports whether two fields apply to the same usage of the same path, for at least one usage and one path.
+// Meets reports whether the fields f and g have a usage and a path in common.
 func (f *Field) Meets(g *Field) bool {
 	return slices.ContainsFunc(f.Parts, func(p Part) bool {
 		return slices.ContainsFunc(g.Parts, func(q Part) bool { return p.Usage == q.Usage })
@@ -138,9 +138,9 @@ func FoldPath(path string) string {
 	return pathpattern.NormalizePath(strings.ToLower(pathpattern.NormalizePath(path)))
 }
 
-// Narrower reports whether the folded pattern a has a narrower scope than b (section 2.4.5). The first byte that differs
-// decides. The end of a pattern is wider than "$", "$" is wider than "*", and "*" is wider than any other byte. If both
-// patterns have other bytes there, neither is narrower.
+// Narrower reports whether the folded pattern a has a narrower scope than b (section 2.4.5). It compares the first
+// bytes that differ. The end of a pattern is wider than "$", "$" is wider than "*", and "*" is wider than any other
+// byte. If both bytes are ordinary characters, neither pattern is narrower.
 func Narrower(a, b pathpattern.Pattern) bool {
 	s, t := a.String(), b.String()
 	for i := range len(s) {

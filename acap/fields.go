@@ -19,9 +19,9 @@ type conditional struct {
 	condition string // the purposes of its sub-record in lower case, one on each line, or "" if there is none
 }
 
-// statements lists the statements about a usage for a class, with their conditions. A condition consists of the usage
-// purposes of the statement's rule. If the rule is for a purpose that no crawler of the class has, the condition is
-// this purpose.
+// statements lists the statements about a usage for a class, with their conditions. The condition of a statement is the
+// list of its rule's usage purposes. If the statement comes from a rule for crawlers with a purpose that no crawler of
+// the class has, the condition is this purpose.
 func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional) {
 	type key struct {
 		statement *policy.Statement
@@ -229,7 +229,7 @@ func (s *fieldSolver) crossPurposes() bool {
 	return true
 }
 
-// add adds a claim, unless there is one about the same place.
+// add adds a claim, unless the place of its pattern already has a claim with the same condition.
 func (s *fieldSolver) add(c *claim) {
 	p := s.placeOf(c.pattern)
 	if p.claim(c.condition) != nil {
