@@ -158,8 +158,8 @@ func (r *reading) agrees(want *answer, u policy.Usage) bool {
 // correct compares the readings of the claims with the policy at every place, until they agree or differ only where
 // ACAP cannot express the policy. There it makes the claims stricter and reports the permissions that are lost.
 //
-// The first places are the patterns of the statements. From each place, explore adds the crossings (see cross) where the
-// policy or the readers can come to a different decision.
+// The first places are the patterns of the statements. From each place, explore adds the crossings (see cross) where
+// the policy or the readers can come to a different decision.
 func (s *fieldSolver) correct() {
 	for again := true; again; {
 		again = false
