@@ -66,7 +66,7 @@ func (g *group) inherit(top []preference) {
 	}
 }
 
-// all yields the preferences of the group with a key whose path matches.
+// all yields the group's preferences from lines with a key, if the path of the line matches.
 func (g *group) all(key, path string) iter.Seq[*preference] {
 	return func(yield func(*preference) bool) {
 		for i, list := range [][]preference{g.preferences, g.above} {
