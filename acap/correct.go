@@ -143,8 +143,8 @@ func rank(rest string) int {
 	return 3
 }
 
-// agrees reports whether a reader comes to the policy's decision. If no claim matches, the fields about "other" decide,
-// as in the policy.
+// agrees reports whether a reader comes to the policy's decision. If no claim matches, readers use the fields about
+// "other". This agrees with a policy whose decision also comes from a statement about "other".
 func (r *reading) agrees(want *answer, u policy.Usage) bool {
 	switch {
 	case want.Verdict == policy.Unstated, len(r.claims) == 0 && want.Statement != nil && want.Statement.Usage != u && want.Statement.Usage == policy.Other:

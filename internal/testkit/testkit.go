@@ -25,7 +25,7 @@ func Nightly(t testing.TB) {
 func Thorough() bool { return os.Getenv("ROBOTSPOLICY_SLOW") != "" || Long() }
 
 // Rounds returns the number of rounds of a random test, or of cases that a test tries. It returns n in Thorough runs
-// and with the race detector, and otherwise the smaller number few. In the nightly run, it returns four times n if n is
+// and with the race detector, and otherwise the value of few. In the nightly run, it returns four times n if n is
 // greater than few.
 func Rounds(few, n int) int {
 	switch {

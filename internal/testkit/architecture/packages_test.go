@@ -208,8 +208,8 @@ func TestRootLinksNoDatabase(t *testing.T) {
 	}
 }
 
-// TestCommandHasTheSameModules checks that the program of the integration tests, which they run as Caddy's command,
-// imports the same packages as cmd/caddy.
+// TestCommandHasTheSameModules checks that the Caddy command of the integration tests imports the same packages as
+// cmd/caddy.
 func TestCommandHasTheSameModules(t *testing.T) {
 	g := readImports(t)
 	shared := slices.Concat(g["integration_test/internal/caddytest"], g["."]) // this package imports the root package

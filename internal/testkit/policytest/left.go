@@ -111,8 +111,8 @@ var shown = map[policy.Usage][]string{
 	policy.PresentOldThumbnail: {"copy"},
 }
 
-// engineRule applies one robots control rule as search engines document it. It calls lower for each row that the rule
-// limits.
+// engineRule applies one robots control rule as search engines document it. It calls lower for each kind of loss that
+// the rule causes.
 func engineRule(text string, now time.Time, lower func(string, int64)) {
 	name, value, _ := strings.Cut(text, ":")
 	value = strings.TrimSpace(value)
