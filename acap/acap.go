@@ -17,7 +17,7 @@ import (
 // File holds the ACAP records of a robots.txt (section 2).
 type File struct {
 	Version            string // the version in the "##ACAP version=" comment (section 2.9.3), or ""
-	IgnoreConventional bool   // section 2.9.1
+	IgnoreConventional bool   // readers must ignore the conventional records (section 2.9.1)
 	Sets               []Set
 	Usages             []Usage
 	Records            []Record
@@ -181,8 +181,8 @@ type candidate struct {
 // Decide returns the decision of a conforming crawler that ignores conventional records. It looks for matching fields
 // about the usage, first in the records that name the crawler, and then in the records for any crawler (section 2.2).
 // For a present-* usage, it also looks for fields about "present" in the records that name the crawler, before it looks
-// in the records for any crawler (section 2.5.5). If no field matches, Decide looks for fields about "other" in the same
-// order (section 2.5.6), even for "crawl".
+// in the records for any crawler (section 2.5.5). If no field matches, Decide looks for fields about "other" in the
+// same order (section 2.5.6), even for "crawl".
 //
 // The specification does not define some cases. Decide handles them as follows. A field without a purpose applies to
 // every purpose, in addition to the fields of the purpose's sub-records. A permission wins if it is narrower than every

@@ -84,7 +84,7 @@ const severalQuals = "\n"
 // reading is the conclusion that a reader of the claims draws for a place.
 type reading struct {
 	claims  []*claim // the claims that match
-	winners []*claim // permissions narrower than every matching prohibition, except the ones wider than another of them
+	winners []*claim // permissions narrower than every matching prohibition, and not wider than another such permission
 	quals   string
 }
 

@@ -64,7 +64,7 @@ type claim struct {
 	quals     string // the printed qualifiers of a permission
 	condition string
 	by        policy.Decision // the decision that the claim expresses
-	open      bool            // a prohibition, and the policy may permit the usage for some of its paths
+	open      bool            // true for a prohibition if the policy may permit the usage for some of its paths
 	added     bool            // added for a place where other claims give the wrong decision
 }
 
@@ -100,7 +100,7 @@ type fieldSolver struct {
 	stated     []stated
 	statedAt   solve.Set           // the folded patterns of stated, by index
 	qualified  bool                // at least one statement has qualifiers
-	purposes   []string            // the purposes of the conditions, after ""
+	purposes   []string            // "", followed by the purposes of the conditions
 	matching   map[string][]string // the purposes that a condition applies to
 	claims     []*claim
 	claimsAt   solve.Set // the folded patterns of claims, by index

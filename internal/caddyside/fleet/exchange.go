@@ -30,7 +30,7 @@ type exchange struct {
 	state    *optional.State
 	cancel   context.CancelFunc
 	done     chan struct{}
-	busy     *semaphore.Weighted // held while the storage works
+	busy     *semaphore.Weighted // held during an operation of the storage
 
 	// restored holds this server's readings from before its last start: which text of robots.txt each crawler had read.
 	// It is nil until the storage has been read.
