@@ -41,7 +41,7 @@ type Usage struct {
 	line int
 }
 
-// Part is an element of a locally defined Usage: a usage with its qualifiers, or a reference to another Usage.
+// Part is one usage with its qualifiers, as a part of a Field or of a locally defined Usage.
 type Part struct {
 	Usage      policy.Usage
 	Qualifiers *policy.Qualifiers

@@ -143,8 +143,8 @@ var defaultPublish = sync.OnceValue(func() *policy.Publish {
 	return &empty.Spec.Publish
 })
 
-// switchedOff returns a comment about the channels that the policy p of a converted robots.txt switches off, although
-// they are on by default.
+// switchedOff returns a comment about channels that are on by default, but off in p, the settings of a policy converted
+// from robots.txt.
 func switchedOff(p *policy.Publish) string {
 	var why []string
 	for _, v := range rights.Vocabularies {
