@@ -18,8 +18,8 @@ const (
 	maxPlaces = 8 * maxAdded // maximum number of places for one usage in a record, in addition to two for each pattern
 )
 
-// place is a pattern for which the decisions of readers are compared with the policy's decisions. It stands for the
-// paths that match this pattern but no narrower pattern in the record.
+// place is a pattern. The decisions of readers about its paths are compared with the policy's decisions. A place stands
+// for the paths that match this pattern but no narrower pattern in the record.
 type place struct {
 	pattern, folded pathpattern.Pattern
 	wants           map[string]*answer // the policy's decisions, by purpose
@@ -255,7 +255,8 @@ func (s *fieldSolver) repair(p *place, want *answer, purpose string) reading {
 	return got
 }
 
-// withdraw replaces a permission by a prohibition, at least for readers with a purpose.
+// withdraw replaces the permission w by a prohibition. If w has no condition, and purpose is not "", the prohibition is
+// only for readers with the purpose.
 func (s *fieldSolver) withdraw(w *claim, purpose string) {
 	c := s.placeOf(w.pattern).claim(purpose)
 	if w.condition != "" || purpose == "" {

@@ -19,7 +19,7 @@ type Comparison struct {
 	Complete    bool         // false if some questions were not asked
 }
 
-// Difference groups crawlers or paths for which the two files give different answers. The pair of answers is the same
+// Difference groups crawlers or paths that get different answers from the two files. The pair of answers is the same
 // for all of them.
 type Difference struct {
 	Crawlers []string
