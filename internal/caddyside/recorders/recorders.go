@@ -62,7 +62,8 @@ type Violations struct {
 	Coverage  claim.Coverage `json:"coverage"` // the data that these numbers include, and the missing data
 }
 
-// Violation holds totals of a crawler's requests for one path, which violate the robots.txt that the crawler had read.
+// Violation holds the totals of requests for one path. The requests are from one crawler, and violate the robots.txt
+// that the crawler had read.
 type Violation struct {
 	Crawler  string `json:"crawler"`
 	Identity string `json:"identity"`

@@ -17,8 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// filler generates a robots.txt from copies of a text. The number of copies is parts, or fewer if the robots.txt would
-// get much larger than size bytes. In each copy, NUMBER is replaced by the number of the copy in digits, and NAME by
+// filler generates a robots.txt from copies of a text. It makes as many copies as parts says, but stops when the
+// robots.txt has at least size bytes. In each copy, NUMBER is replaced by the number of the copy in digits, and NAME by
 // this number in letters.
 type filler struct{ parts, size int }
 

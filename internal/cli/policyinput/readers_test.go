@@ -50,7 +50,7 @@ func robotsFiles(t *testing.T) map[string][]byte {
 	return files
 }
 
-// addCases adds the robots.txt files from test cases of other projects. The file name has one case in each line.
+// addCases adds the robots.txt files from test cases of other projects. name is a file with one case in each line.
 func addCases(t *testing.T, files map[string][]byte, name string) {
 	t.Helper()
 	data, err := os.ReadFile(name)

@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// retired lists words that users must not see. use names the words that replace them in docs/reference/glossary.md.
+// retired lists words that users must not see. The field use has the words that replace them in
+// docs/reference/glossary.md.
 var retired = []struct{ words, use string }{
 	{`catalogu\w+`, "catalog"},
 	{`licen[c]e\w*`, "license"},
