@@ -17,7 +17,7 @@ import (
 // File holds the ACAP records of a robots.txt (section 2).
 type File struct {
 	Version            string // the version in the "##ACAP version=" comment (section 2.9.3), or ""
-	IgnoreConventional bool   // section 2.9.1
+	IgnoreConventional bool   // readers must ignore the conventional records (section 2.9.1)
 	Sets               []Set
 	Usages             []Usage
 	Records            []Record
@@ -41,7 +41,7 @@ type Usage struct {
 	line int
 }
 
-// Part is one usage of a Usage.
+// Part is one usage with its qualifiers, as a part of a Field or of a locally defined Usage.
 type Part struct {
 	Usage      policy.Usage
 	Qualifiers *policy.Qualifiers
@@ -90,7 +90,7 @@ type Field struct {
 	folded []pathpattern.Pattern // the patterns in the form for comparisons
 }
 
-// Meets reports whether two fields apply to the same usage of the same path, for at least one usage and one path.
+// Meets reports whether the fields f and g have a usage and a path in common.
 func (f *Field) Meets(g *Field) bool {
 	return slices.ContainsFunc(f.Parts, func(p Part) bool {
 		return slices.ContainsFunc(g.Parts, func(q Part) bool { return p.Usage == q.Usage })
@@ -138,9 +138,9 @@ func FoldPath(path string) string {
 	return pathpattern.NormalizePath(strings.ToLower(pathpattern.NormalizePath(path)))
 }
 
-// Narrower reports whether the folded pattern a has a narrower scope than b (section 2.4.5). The first byte that differs
-// decides. The end of a pattern is wider than "$", "$" is wider than "*", and "*" is wider than any other byte. If both
-// patterns have other bytes there, neither is narrower.
+// Narrower reports whether the folded pattern a has a narrower scope than b (section 2.4.5). It compares the first
+// bytes that differ. The end of a pattern is wider than "$", "$" is wider than "*", and "*" is wider than any other
+// byte. If both bytes are ordinary characters, neither pattern is narrower.
 func Narrower(a, b pathpattern.Pattern) bool {
 	s, t := a.String(), b.String()
 	for i := range len(s) {
@@ -180,9 +180,9 @@ type candidate struct {
 
 // Decide returns the decision of a conforming crawler that ignores conventional records. It looks for matching fields
 // about the usage, first in the records that name the crawler, and then in the records for any crawler (section 2.2).
-// For a present-* usage, each group of records is also searched for fields about "present" before the next group
-// (section 2.5.5). If no field matches, Decide looks for fields about "other" in the same order (section 2.5.6), even
-// for "crawl".
+// For a present-* usage, it also looks for fields about "present" in the records that name the crawler, before it looks
+// in the records for any crawler (section 2.5.5). If no field matches, Decide looks for fields about "other" in the
+// same order (section 2.5.6), even for "crawl".
 //
 // The specification does not define some cases. Decide handles them as follows. A field without a purpose applies to
 // every purpose, in addition to the fields of the purpose's sub-records. A permission wins if it is narrower than every

@@ -72,7 +72,8 @@ func TestWorkForWarningsAboutQualifiers(t *testing.T) {
 	}
 }
 
-// Each rule is for another usage purpose. Purposes are expensive only if their paths differ and overlap.
+// In each case, every rule has a different usage purpose. Many purposes need much work only if the paths of their rules
+// are different and overlap.
 func TestWorkForUsagePurposes(t *testing.T) {
 	const n = 1000
 	for name, c := range map[string]struct {

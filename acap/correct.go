@@ -18,8 +18,8 @@ const (
 	maxPlaces = 8 * maxAdded // maximum number of places for one usage in a record, in addition to two for each pattern
 )
 
-// place is a pattern where readers are compared with the policy. It stands for the paths that match this pattern, but no
-// narrower pattern of the record.
+// place is a pattern. The decisions of readers about its paths are compared with the policy's decisions. A place stands
+// for the paths that match this pattern but no narrower pattern in the record.
 type place struct {
 	pattern, folded pathpattern.Pattern
 	wants           map[string]*answer // the policy's decisions, by purpose
@@ -27,7 +27,7 @@ type place struct {
 	done            bool               // compared with the present claims
 }
 
-// claim returns the claim with a condition, or nil.
+// claim returns the place's claim with the given condition, or nil if there is none.
 func (p *place) claim(condition string) *claim {
 	for _, c := range p.claims {
 		if c.condition == condition {
@@ -84,7 +84,7 @@ const severalQuals = "\n"
 // reading is the conclusion that a reader of the claims draws for a place.
 type reading struct {
 	claims  []*claim // the claims that match
-	winners []*claim // permissions narrower than every matching prohibition, except the ones wider than another of them
+	winners []*claim // permissions narrower than every matching prohibition, and not wider than another such permission
 	quals   string
 }
 
@@ -143,8 +143,8 @@ func rank(rest string) int {
 	return 3
 }
 
-// agrees reports whether a reader comes to the policy's decision. If no claim matches, the fields about "other" decide,
-// as in the policy.
+// agrees reports whether a reader comes to the policy's decision. If no claim matches, readers use the fields about
+// "other". This agrees with a policy whose decision also comes from a statement about "other".
 func (r *reading) agrees(want *answer, u policy.Usage) bool {
 	switch {
 	case want.Verdict == policy.Unstated, len(r.claims) == 0 && want.Statement != nil && want.Statement.Usage != u && want.Statement.Usage == policy.Other:
@@ -158,8 +158,8 @@ func (r *reading) agrees(want *answer, u policy.Usage) bool {
 // correct compares the readings of the claims with the policy at every place, until they agree or differ only where
 // ACAP cannot express the policy. There it makes the claims stricter and reports the permissions that are lost.
 //
-// The places begin with the patterns of the statements. From each of them, explore finds the crossings where the policy
-// or the readers can decide otherwise.
+// The first places are the patterns of the statements. From each place, explore adds the crossings (see cross) where
+// the policy or the readers can come to a different decision.
 func (s *fieldSolver) correct() {
 	for again := true; again; {
 		again = false
@@ -193,7 +193,8 @@ func (s *fieldSolver) correct() {
 	s.warnUnready()
 }
 
-// purposesAt lists the purposes that make a difference to the policy or to readers at a place, after "".
+// purposesAt lists the purposes that make a difference to the policy or to readers at a place. The first is "", which
+// stands for readers without a purpose.
 func (s *fieldSolver) purposesAt(p *place) []string {
 	conditions := map[string]bool{}
 	for _, i := range s.overlapping(&s.statedAt, p.folded) {
@@ -254,7 +255,8 @@ func (s *fieldSolver) repair(p *place, want *answer, purpose string) reading {
 	return got
 }
 
-// withdraw replaces a permission by a prohibition, at least for readers with a purpose.
+// withdraw replaces the permission w by a prohibition. If w has no condition, and purpose is not "", the prohibition is
+// only for readers with the purpose.
 func (s *fieldSolver) withdraw(w *claim, purpose string) {
 	c := s.placeOf(w.pattern).claim(purpose)
 	if w.condition != "" || purpose == "" {
@@ -272,8 +274,8 @@ func (s *fieldSolver) withdraw(w *claim, purpose string) {
 	s.changed(c)
 }
 
-// explore adds the crossings of a place with other patterns if the policy, or readers with a purpose, can decide
-// otherwise there.
+// explore adds the crossings (see cross) of a place with other patterns. It adds only those where the policy, or
+// readers with the purpose, can come to a different decision than at the place.
 func (s *fieldSolver) explore(p *place, got reading, want *answer, purpose string) {
 	agrees := got.agrees(want, s.usage)
 	by := want.Applied()
@@ -300,9 +302,9 @@ func (s *fieldSolver) explore(p *place, got reading, want *answer, purpose strin
 	}
 }
 
-// confine adds the crossings of a place with a prohibition of the policy if the place has a permission that may win over
-// this prohibition. If there are too many of them, or the patterns cross only because ACAP ignores case, it withdraws
-// the permission.
+// confine adds the crossings (see cross) of a place with a prohibition of the policy, if the place has a permission
+// that may win over this prohibition. If there are too many crossings, or the patterns overlap only because ACAP
+// ignores case, confine withdraws the permission.
 func (s *fieldSolver) confine(p *place, x *stated, purpose string) {
 	d := s.placeOf(x.pattern).claim(x.condition)
 	if !s.budget.Spend(len(p.claims)) {
@@ -318,7 +320,8 @@ func (s *fieldSolver) confine(p *place, x *stated, purpose string) {
 	}
 }
 
-// cross adds the crossings of a place with a pattern to the places. It returns false if there are too many of them.
+// cross makes places of the crossings of p and q. These are the patterns that together match the paths that both p and
+// q match. If there are too many of them, cross returns false.
 func (s *fieldSolver) cross(p *place, q pathpattern.Pattern) bool {
 	if !p.pattern.Overlaps(q) || p.pattern.Covers(q) || q.Covers(p.pattern) {
 		return true

@@ -19,9 +19,9 @@ type conditional struct {
 	condition string // the purposes of its sub-record in lower case, one on each line, or "" if there is none
 }
 
-// statements lists the statements about a usage for a class, with their conditions. A condition consists of the usage
-// purposes of the statement's rule. If the rule is for a purpose that no crawler of the class has, the condition is
-// this purpose.
+// statements lists the statements about a usage for a class, with their conditions. The condition of a statement is the
+// list of its rule's usage purposes. If the statement comes from a rule for crawlers with a purpose that no crawler of
+// the class has, the condition is this purpose.
 func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional) {
 	type key struct {
 		statement *policy.Statement
@@ -64,7 +64,7 @@ type claim struct {
 	quals     string // the printed qualifiers of a permission
 	condition string
 	by        policy.Decision // the decision that the claim expresses
-	open      bool            // a prohibition, and the policy may permit the usage for some of its paths
+	open      bool            // true for a prohibition if the policy may permit the usage for some of its paths
 	added     bool            // added for a place where other claims give the wrong decision
 }
 
@@ -100,7 +100,7 @@ type fieldSolver struct {
 	stated     []stated
 	statedAt   solve.Set           // the folded patterns of stated, by index
 	qualified  bool                // at least one statement has qualifiers
-	purposes   []string            // the purposes of the conditions, after ""
+	purposes   []string            // "", followed by the purposes of the conditions
 	matching   map[string][]string // the purposes that a condition applies to
 	claims     []*claim
 	claimsAt   solve.Set // the folded patterns of claims, by index
@@ -229,7 +229,7 @@ func (s *fieldSolver) crossPurposes() bool {
 	return true
 }
 
-// add adds a claim, unless there is one about the same place.
+// add adds a claim, unless the place of its pattern already has a claim with the same condition.
 func (s *fieldSolver) add(c *claim) {
 	p := s.placeOf(c.pattern)
 	if p.claim(c.condition) != nil {

@@ -46,7 +46,7 @@ func newNames(spec *policy.Spec) *names {
 		if _, ok := qualified[strings.ToLower(u.Name)]; ok {
 			return false
 		}
-		// A part with qualifiers has to have a name itself (section 2.7.2).
+		// In a usage with several parts, a part with qualifiers must be a named usage (section 2.7.2).
 		return slices.ContainsFunc(u.Parts, func(p policy.UsagePart) bool {
 			if p.Qualifiers == nil {
 				return false

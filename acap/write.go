@@ -351,7 +351,7 @@ func (w *writer) serves(host string) bool {
 	})
 }
 
-// splitURL splits a reference into host and path. If the reference is only a path, the host is own.
+// splitURL splits a reference into host and path. If ref is only a path, the host is the value of own.
 func splitURL(ref, own string) (host, path string) {
 	_, rest, absolute := strings.Cut(ref, "://")
 	if !absolute {

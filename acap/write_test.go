@@ -392,9 +392,9 @@ warning acap-resource-disallowed 7
 	}
 }
 
-// Some readers treat a permission of "present" as a permission of each presentation. For them, this permission is
-// narrower than a wider prohibition of a presentation (sections 2.4.5 and 2.5.5). Therefore the prohibition is repeated
-// for the paths of the permission.
+// Some readers treat a permission of "present" as a permission of each presentation, such as "present-oldcopy". For
+// them, this permission would win over a prohibition of the presentation on wider paths (sections 2.4.5 and 2.5.5).
+// Therefore the prohibition is repeated for the paths of the permission.
 func TestProhibitionIsRepeatedWherePresentIsAllowed(t *testing.T) {
 	statement := func(path string, allow bool, u policy.Usage) policy.Statement {
 		return policy.Statement{Usage: u, Pattern: pathpattern.MustParse(path), Allow: allow}

@@ -54,9 +54,9 @@ type Group struct {
 	Field  string // the key of the lines
 	ByPath bool   // lines may have a path, and the line with the longest path applies
 	Lines  func(*rights.Client) ([]policy.Line, []policy.Problem)
-	// StrictLine returns the value of a single line for all paths, which disallows a usage everywhere if it is
-	// disallowed on any path. robots.txt has this line where readers would combine different lines of several groups,
-	// for example of several purposes. If StrictLine is nil, readers combine the lines of such groups by path.
+	// StrictLine returns the value of a single line for all paths. It disallows each usage that the policy disallows on
+	// any path. robots.txt has this line if groups for different purposes have different lines, because a crawler with
+	// two purposes combines their groups. StrictLine is nil if such a crawler combines the lines by path.
 	StrictLine func(*rights.Client) string
 	// Named is the diagnostic for the case that only groups of named crawlers have lines. If such lines have the
 	// intended effect, the text of Named is empty.
@@ -71,8 +71,8 @@ type Group struct {
 // Hint is a diagnostic message with its code.
 type Hint struct{ Code, Text string }
 
-// Values describes texts of a channel that are not decisions, such as the directives in App-Directives. Two policies
-// are compared by these texts, too.
+// Values describes texts of a channel that are not decisions, such as the directives in App-Directives. A comparison of
+// two policies includes these texts.
 type Values struct {
 	Names    func(*policy.Policy) []string
 	Patterns func(*policy.Rule) []pathpattern.Pattern

@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A policy that publishes an RSL document serves it at the path that it names.
+// The policy sets the path of its RSL document, and At returns a channel only for this path.
 func ExampleAt() {
 	publish := &policy.Publish{RSL: "/license.xml"}
 	fmt.Println(channels.At(publish, "/license.xml") != nil)

@@ -35,7 +35,7 @@ func (o Outcome) String() string {
 // Finding is the result of a claim's judge. It says whether the claim fails, and contains the sentences to print.
 type Finding struct {
 	Fails bool
-	// Text is the sentence to print if the claim holds, or the sentence to print if the claim fails. It begins with a
+	// Text is the sentence to print: that the claim holds, or, if Fails is true, that it fails. It begins with a
 	// capital letter and has no full stop.
 	Text string
 	// Details follow the sentence, one on each line.

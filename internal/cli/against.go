@@ -57,8 +57,8 @@ func readList(data []byte, field string) (all []string, err error) {
 	return slices.Compact(all), nil
 }
 
-// isList reports whether v is a list with elements. Other values come from plain text, because lines of plain text can
-// be valid YAML.
+// isList reports whether v is a list with elements. If it is not, readList reads the text as plain text, because lines
+// of plain text can be valid YAML.
 func isList(v any) bool {
 	list, ok := v.([]any)
 	return ok && len(list) > 0

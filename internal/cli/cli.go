@@ -140,8 +140,8 @@ func rejectUnknown(parent *cobra.Command) {
 }
 
 // load loads a policy file, or the standard input for "-". The tests in the policy file may depend on below, the site's
-// own robots.txt, which may be nil. The result is the site without that file. load returns an error if the policy file
-// cannot be read.
+// own robots.txt, which may be nil. The returned site has only the rules of the policy file. load returns an error if
+// the policy file cannot be read.
 func load(cmd *cobra.Command, name string, below *robotstxt.File) (*site.Site, policyfile.Diagnostics, error) {
 	data, err := readFile(cmd, name)
 	if err != nil {
@@ -176,7 +176,7 @@ func report(cmd *cobra.Command, ds policyfile.Diagnostics) error {
 	return nil
 }
 
-// fileName returns the name of a file in messages.
+// fileName returns the name that messages use for a file.
 func fileName(name string) string {
 	if name == "-" {
 		return "<stdin>"

@@ -37,7 +37,7 @@ const askEvery = 250 * time.Millisecond
 const silentAfter = 90 * time.Second
 
 // of waits until the servers have loaded a version, and prints the servers that have loaded it. It returns errUndecided
-// if the server at the address, or another live server of its fleet, has not loaded the version.
+// if the server that it asks, or another live server of that server's fleet, has not loaded the version.
 func (c *confirmation) of(ctx context.Context, say func(string, ...any), s *storage, key, sum string) error {
 	ctx, stop := context.WithTimeout(ctx, c.wait)
 	defer stop()
@@ -64,7 +64,7 @@ func (c *confirmation) of(ctx context.Context, say func(string, ...any), s *stor
 // publishedSubject holds the data that [published] judges.
 type publishedSubject struct {
 	Name, Place string
-	// the reason why the server at the address has not loaded the version; nil if it has loaded it
+	// the reason why the server whose admin API was asked has not loaded the version; nil if it has loaded it
 	Here            error
 	Loaded, Missing []string
 	Confirmed       claim.Known[bool] `gap:"unconfirmed" what:"not every server has confirmed the version" close:"look in the logs of the servers that have not confirmed it"`
@@ -79,8 +79,8 @@ var published = claim.Register("published", func(s publishedSubject) claim.Findi
 	return f
 })
 
-// hasLoaded reports whether the server at the address has loaded the version. If that server does not answer, it is
-// enough that another server has loaded the version.
+// hasLoaded reports whether the server whose admin API was asked has loaded the version. If that server does not
+// answer, it is enough that another server has loaded the version.
 func (s *publishedSubject) hasLoaded() bool {
 	return s.Here == nil || len(s.Loaded) > 0 && errors.Is(s.Here, errNoAnswer)
 }
@@ -104,8 +104,8 @@ func (c *confirmation) addressOf(s *storage) string {
 	return cmp.Or(c.address, caddy.DefaultAdminListen)
 }
 
-// server waits until the server at the address has loaded a version. If the server does not load it in time, the error
-// is the reason.
+// server waits until a server has loaded a version. It asks the admin API at the address that addressOf returns. If the
+// server does not load the version in time, the error is the reason.
 func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) error {
 	if a := s.config.Admin; a != nil && a.Disabled && c.address == "" {
 		return fmt.Errorf("%w, because the configuration has \"admin off\"; when the server has loaded the policy, its log has the line \"policy reloaded\"", errNoAnswer)

@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 )
 
-// The commands accept a signed catalog only with its signature. The command diff shows how the catalog changes the
-// decisions of a policy.
+// The commands accept a signed catalog only if its signature is valid. The command diff shows how the catalog changes
+// the decisions of a policy.
 func TestSignedCatalogCommands(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }

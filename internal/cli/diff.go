@@ -22,7 +22,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// failOn lists the values of --fail-on. With the value word, diff exits with 1 if the function in returns true.
+// failOn lists the values of --fail-on. For each value, a function reports whether diff exits with 1.
 var failOn = []struct {
 	word string
 	in   func(*difference) bool
@@ -233,8 +233,8 @@ func (d *difference) contradicted() bool {
 	return len(d.Changes) == 0 && d.Questions != nil && d.Questions.Differ > d.Questions.Spellings
 }
 
-// kinds names what changes according to the independent parser: decisions, preferences or both. It does not name paths
-// that only have another spelling.
+// kinds names what changes according to the independent parser: decisions, preferences or both. Paths that only have
+// another spelling do not count.
 func (d *difference) kinds() []string {
 	q, preferences := d.Questions, 0
 	for i := range q.Differences {
@@ -291,7 +291,8 @@ func (d *difference) WriteText(w io.Writer) error {
 	return nil
 }
 
-// same returns a sentence for files that both comparisons find equal, with its exceptions.
+// same returns a sentence for two files without differences. It mentions the possible exceptions: spellings of paths,
+// and lines that the notes describe.
 func (d *difference) same() string {
 	text := "nothing changes"
 	if d.Questions.Differ > 0 {

@@ -115,7 +115,7 @@ func writeClaim(w io.Writer, c claim.Claim) {
 }
 
 // ask asks the user to confirm the publication, unless the flag --yes is set. Without a terminal, it returns an error
-// with the text otherwise.
+// whose text is the parameter otherwise.
 func (g *searchGuard) ask(cmd *cobra.Command, otherwise string) error {
 	if g.yes {
 		return nil

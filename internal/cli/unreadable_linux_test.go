@@ -39,7 +39,7 @@ func TestUnreadableFiles(t *testing.T) {
 	compareGolden(t, "testdata/unreadable.txt", bytes.ReplaceAll(said.Bytes(), []byte(dir+"/"), nil))
 }
 
-// unprivileged calls do as a user who may not read all files.
+// unprivileged calls the function do as a user who may not read all files.
 func unprivileged(t *testing.T, do func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -19,7 +19,8 @@ type Comparison struct {
 	Complete    bool         // false if some questions were not asked
 }
 
-// Difference groups crawlers and paths with the same two answers of two files.
+// Difference groups crawlers or paths that get different answers from the two files. The pair of answers is the same
+// for all of them.
 type Difference struct {
 	Crawlers []string
 	Sent     bool     // the paths are compared as they are sent, not in normal form
@@ -92,8 +93,8 @@ type kind struct {
 	old, now Answer
 }
 
-// answers counts a question about some crawlers. If the answers of the two files, old and now, differ, it
-// adds them to c.Differences. at holds the index of the Difference for each kind.
+// answers counts a question about some crawlers. If the answers of the two files, old and now, differ, it adds the
+// crawlers and the path to c.Differences. at holds the index of the Difference for each kind.
 func (c *Comparison) answers(q question, crawlers []string, old, now Answer, at map[kind]int) {
 	if q.usage == "" {
 		c.Questions += len(crawlers)

@@ -76,7 +76,7 @@ func (g *group) states(p *preference) bool {
 	})
 }
 
-// all yields the preferences of the group with a key whose path matches.
+// all yields the group's preferences from lines with a key, if the path of the line matches.
 func (g *group) all(key, path string) iter.Seq[*preference] {
 	return func(yield func(*preference) bool) {
 		matches := func(p *preference) bool { return p.key == key && p.path.matches(path) }

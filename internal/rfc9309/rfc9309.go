@@ -154,7 +154,7 @@ func lines(text string) []string {
 	return strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\n")
 }
 
-// The keys of lines.
+// The keys of the lines that this package uses.
 const (
 	userAgent = "user-agent"
 	allow     = "allow"
@@ -174,7 +174,7 @@ const (
 	maxLine = 2083*8 - 1 // number of bytes that Google's parser reads from a line
 )
 
-// cut splits a line into its key and its value. The key is "" if the line is not about crawling.
+// cut splits a line into its key and its value. The key is "" if this package does not use lines with the key.
 func cut(line string) (key, value string) {
 	line = line[:min(len(line), maxLine)]
 	line, _, _ = strings.Cut(line, "\x00") // for Google's parser, this byte ends a line
@@ -236,7 +236,7 @@ type Answer struct {
 	Written    string // the preference as the line writes it, such as "ai-input=no"
 }
 
-// Ask returns the answer for a path with its query, which begins with "/".
+// Ask returns the answer for a path, which begins with "/" and includes the query.
 func (f *File) Ask(c Crawler, path string) Answer {
 	return f.of(c).ask(question{path: normalize(path, false)})
 }

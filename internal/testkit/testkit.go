@@ -24,8 +24,9 @@ func Nightly(t testing.TB) {
 // Thorough reports whether ROBOTSPOLICY_SLOW or ROBOTSPOLICY_LONG is set. The script .ci/run sets ROBOTSPOLICY_SLOW.
 func Thorough() bool { return os.Getenv("ROBOTSPOLICY_SLOW") != "" || Long() }
 
-// Rounds returns the number of rounds of a random test, or of cases that a test tries. This is n in Thorough runs and
-// with the race detector, and few otherwise. In the nightly run, it is four times n if n is greater than few.
+// Rounds returns the number of rounds of a random test, or of cases that a test tries. It returns n in Thorough runs
+// and with the race detector, and otherwise the value of few. In the nightly run, it returns four times n if n is
+// greater than few.
 func Rounds(few, n int) int {
 	switch {
 	case Long() && n > few:
@@ -45,8 +46,8 @@ func Slow(t testing.TB) {
 }
 
 // OnlyRaces reports whether the tests run with the race detector, and without ROBOTSPOLICY_RACE, which the nightly run
-// sets. The same run of .ci/run also runs the tests without the race detector. So a test may then leave out work of a
-// single goroutine.
+// sets. If it returns true, a test may leave out work of a single goroutine, because .ci/run also runs the tests
+// without the race detector.
 func OnlyRaces() bool { return raceEnabled && os.Getenv("ROBOTSPOLICY_RACE") == "" }
 
 // SkipRace skips a test if OnlyRaces. Use it for a slow test that runs in a single goroutine, or whose goroutines are

@@ -27,7 +27,7 @@ func Value(name, takes string, set func(value string) (must string)) Option {
 	return Option{name: name, takes: takes, set: set}
 }
 
-// Text returns an option that stores its argument, which may be any text, in to.
+// Text returns an option that stores its argument in *to. The argument may be any text.
 func Text(name, takes string, to *string) Option {
 	return Value(name, takes, func(value string) string {
 		*to = value
@@ -35,8 +35,8 @@ func Text(name, takes string, to *string) Option {
 	})
 }
 
-// Number returns an option that stores a number from least to most in to. must describes the valid numbers, and ends
-// the error for an argument that is not valid.
+// Number returns an option that stores a number from least to most in *to. must describes the valid numbers for the
+// error message.
 func Number[T ~int | ~int64](name string, to *T, least, most int64, must string) Option {
 	return Value(name, "a number", func(value string) string {
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -48,8 +48,8 @@ func Number[T ~int | ~int64](name string, to *T, least, most int64, must string)
 	})
 }
 
-// Duration returns an option that stores a duration in to. least is the shortest valid duration. must describes the
-// valid durations, and ends the error for an argument that is not valid.
+// Duration returns an option that stores a duration in *to. least is the shortest valid duration. must describes the
+// valid durations for the error message.
 func Duration(name string, to *caddy.Duration, least time.Duration, must string) Option {
 	return Value(name, "a duration", func(value string) string {
 		d, err := caddy.ParseDuration(value)
@@ -61,7 +61,7 @@ func Duration(name string, to *caddy.Duration, least time.Duration, must string)
 	})
 }
 
-// Flag returns an option that has no arguments and sets to.
+// Flag returns an option without arguments, which sets *to to true.
 func Flag(name string, to *bool) Option {
 	return Option{name: name, read: func(d *caddyfile.Dispenser) error {
 		if *to = true; d.NextArg() {

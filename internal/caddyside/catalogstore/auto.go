@@ -22,7 +22,7 @@ import (
 const autoInterval = 24 * time.Hour
 
 // update fetches the released catalog. If it is newer than the catalog in use, and Effects allows an automatic update,
-// update stores it. All servers with this storage then install it.
+// update writes it to Caddy's storage. Then all servers with this storage install the catalog.
 func (w *Watcher) update(ctx context.Context) {
 	w.updating.Lock()
 	defer w.updating.Unlock()

@@ -21,7 +21,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// without removes the rows with these tokens from a catalog.
+// without returns the data of a catalog, but leaves out a row if gone returns true. gone gets the token and the index
+// of the row.
 func without(t *testing.T, data []byte, gone func(token string, i int) bool) []byte {
 	t.Helper()
 	head, rows, ok := bytes.Cut(data, []byte("\ncrawlers:\n"))

@@ -157,7 +157,8 @@ func (w *Watcher) Stop() {
 // reloadWait limits the time that a reload waits for the released catalog.
 const reloadWait = 5 * time.Second
 
-// Check looks for a newer catalog at once: with `catalog auto` among the releases, and then in the storage.
+// Check looks for a newer catalog at once. With `catalog auto`, it first fetches the released catalog. After that, it
+// reads the catalog in the storage.
 func Check(ctx context.Context) {
 	if w := started.Get(); w != nil {
 		if w.address != "" {

@@ -167,8 +167,8 @@ func TestFutureDates(t *testing.T) {
 	}
 }
 
-// If a new configuration is provisioned and then rejected, the running configuration keeps its catalog. A check for a
-// new catalog that someone requests is still done by the running configuration.
+// If a new configuration is provisioned and then rejected, the running configuration keeps its catalog. If someone then
+// requests a check for a new catalog, the running configuration does this check.
 func TestRejectedConfiguration(t *testing.T) {
 	t.Cleanup(func() { crawlers.Install(nil) })
 	storageWith := func(token string) *certmagic.FileStorage {

@@ -30,10 +30,10 @@ type exchange struct {
 	state    *optional.State
 	cancel   context.CancelFunc
 	done     chan struct{}
-	busy     *semaphore.Weighted // held while the storage works
+	busy     *semaphore.Weighted // held during an operation of the storage
 
-	// restored records which robots.txt crawlers had read on this server before its last start. It is nil until the
-	// storage has been read.
+	// restored holds this server's readings from before its last start: which text of robots.txt each crawler had read.
+	// It is nil until the storage has been read.
 	restored []site.Reading
 	sequence int64
 	told     map[string]string     // the policies in the last message that this server wrote
@@ -125,8 +125,8 @@ func within[T any](ctx context.Context, x *exchange, do func(context.Context) (T
 	})
 }
 
-// write writes this server's message to the storage, so that other servers learn which robots.txt crawlers have read
-// here.
+// write writes this server's message to the storage, so that other servers learn which text of robots.txt each crawler
+// has read on this server.
 func (x *exchange) write(ctx context.Context, f *Fleet) error {
 	if x.restored == nil {
 		m, err := x.load(ctx, f.storage, key(f.Node))

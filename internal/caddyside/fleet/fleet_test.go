@@ -64,8 +64,8 @@ func TestServersReadEachOther(t *testing.T) {
 	}
 }
 
-// Servers of a fleet read each other's messages. A server treats another one as running if it has seen a new message
-// from it since its own start. After three reads without a new message, it treats the other server as missing.
+// This server reads the messages of the server "a". It treats "a" as running when it sees a new message, except at the
+// first read, because that message may be old. After three reads without a new message, it treats "a" as missing.
 func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	x := idle(t)
@@ -149,7 +149,8 @@ func TestKeysOfServersThatAreGone(t *testing.T) {
 	}
 }
 
-// A client that invents names and hosts can fill only a part of a message. It does not displace verified crawlers.
+// A client that invents hosts and sends names of crawlers can fill only a part of a message. It does not displace the
+// readings of verified crawlers.
 func TestUnverifiedReadingsAreCapped(t *testing.T) {
 	t.Parallel()
 	x := idle(t)

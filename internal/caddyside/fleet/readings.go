@@ -71,8 +71,8 @@ func newest(all []site.Reading) []site.Reading {
 	})
 }
 
-// learn adds to each policy the readings of other servers, which say what crawlers have read there. It considers the
-// versions that this server serves or has served, and the versions in the policy's history.
+// learn gives each policy the readings of the policy's versions from other servers, and from before this server's
+// restart. It finds a version if this server serves or has served it, or if the policy's history contains it.
 func (x *exchange) learn(ctx context.Context) {
 	all := slices.Clone(x.restored)
 	x.mu.Lock()
@@ -112,8 +112,8 @@ func (x *exchange) learn(ctx context.Context) {
 	}
 }
 
-// addOlder looks for the versions with the hashes in sums in the history of the policy d, and adds the versions that it
-// finds to into.
+// addOlder looks in the history of the policy d for the versions whose hashes are in sums. It adds the versions that it
+// finds to the map into.
 func (x *exchange) addOlder(ctx context.Context, d *source.Document, sums []string, into map[string]*site.Site) {
 	id := func(sum string) string { return d.Name + " " + sum }
 	if slices.ContainsFunc(sums, func(sum string) bool { _, ok := x.older[id(sum)]; return !ok }) {

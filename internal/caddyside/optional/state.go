@@ -66,7 +66,7 @@ func (s *State) Remove() {
 	states.all = slices.DeleteFunc(states.all, func(o *State) bool { return o == s })
 }
 
-// errSlow is the error of a part while opening it takes long for an unknown reason.
+// errSlow is reported while a part takes long to open, because the actual reason is not known yet.
 var errSlow = errors.New("the optional part does not answer: its disk, network file system or storage may hang")
 
 // Report sets the state. err is the reason why the part does not work, or nil if it works. After it has logged an

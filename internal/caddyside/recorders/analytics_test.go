@@ -38,7 +38,8 @@ var analyticsVisits = []activity.Request{
 	{Crawler: "curl", Category: "unknown", Identity: activity.Unverified, Decision: activity.Allowed, Path: "/y", Bytes: 5},
 }
 
-// analyticsAnswers are the expected answers to the queries of the page. Fields are separated by "|".
+// analyticsAnswers are the expected answers to the queries of docs/reference/crawler-log.md. Fields are separated by
+// "|".
 var analyticsAnswers = []string{
 	"GPTBot|ai-training|unverified|4|112\nGooglebot|search|verified|3|12\ncurl|unknown|unverified|2|10\nGooglebot|search|impostor|1|1",
 	"AI out|2\nshop|2\nenforcement.impostors|1",
@@ -91,7 +92,7 @@ func docBlocks(t *testing.T, heading string) []string {
 	return blocks
 }
 
-// pageQueries returns the queries of the page.
+// pageQueries returns the queries of docs/reference/crawler-log.md.
 func pageQueries(t *testing.T) []string {
 	t.Helper()
 	queries := strings.Split(strings.TrimSuffix(strings.TrimSpace(docBlocks(t, "Queries for ClickHouse and DuckDB")[0]), ";"), ";\n")

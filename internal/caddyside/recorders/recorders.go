@@ -49,8 +49,8 @@ type ActivityStore interface {
 	CheckReload(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error
 }
 
-// Violations holds the requests that violate the robots.txt that the crawler had read, and the number of requests that
-// cannot be judged.
+// Violations holds the requests that violate the robots.txt that their crawlers had read, and the number of requests
+// that cannot be judged.
 type Violations struct {
 	Violations []Violation `json:"violations"`         // one page of violations
 	Rows       int         `json:"rows"`               // number of rows on all pages
@@ -62,7 +62,8 @@ type Violations struct {
 	Coverage  claim.Coverage `json:"coverage"` // the data that these numbers include, and the missing data
 }
 
-// Violation holds totals of the requests of a crawler for a path that violate the robots.txt that the crawler had read.
+// Violation holds the totals of requests for one path. The requests are from one crawler, and violate the robots.txt
+// that the crawler had read.
 type Violation struct {
 	Crawler  string `json:"crawler"`
 	Identity string `json:"identity"`

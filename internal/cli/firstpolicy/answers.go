@@ -75,9 +75,9 @@ type Answers struct {
 }
 
 // complete returns a copy with defaults for the missing answers, or an error if answers contradict each other. An
-// answer to a dependent question (see Topics) implies "no" to the other question, unless it is the default. If the
-// policy begins with an existing robots.txt, complete does not set defaults, because the rules of that file apply
-// instead.
+// answer to a dependent question (see Topics) implies "no" to the question that it depends on, unless the answer is the
+// default. If the policy begins with an existing robots.txt, complete does not set defaults, because the rules of that
+// file apply instead.
 func (a Answers) complete() (Answers, error) {
 	for t, q := range Topics {
 		if q.After == Topic(t) || a.To[t] == Unanswered || a.To[t] == q.Default {

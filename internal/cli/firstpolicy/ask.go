@@ -25,7 +25,7 @@ type Terminal struct {
 	File string // name of the file to write
 }
 
-// question is a question in the terminal. It is repeated until take accepts the answer.
+// question is a question in the terminal. The question is repeated until the function take accepts the answer.
 type question struct {
 	text string
 	def  func() string // the answer if the user only presses Enter

@@ -17,8 +17,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// filler generates a robots.txt that repeats a text until it has the number parts of copies, or more than size bytes.
-// In each copy, NUMBER is replaced by the number of the copy in digits, and NAME by this number in letters.
+// filler generates a robots.txt from copies of a text. It makes as many copies as parts says, but stops when the
+// robots.txt has at least size bytes. In each copy, NUMBER is replaced by the number of the copy in digits, and NAME by
+// this number in letters.
 type filler struct{ parts, size int }
 
 func (f filler) fill(format string) string {
@@ -33,7 +34,7 @@ func (f filler) fill(format string) string {
 	return b.String()
 }
 
-// usual lists the files of hostile that the tests use if ROBOTSPOLICY_LONG is not set.
+// usual lists the keys of the files that the tests use if ROBOTSPOLICY_LONG is not set (see hostile).
 var usual = []string{"groups", "rules", "wildcards of both kinds", "records", "records of sets", "short lines"}
 
 // hostile returns robots.txt files that are expensive to read. The keys say what each file has a lot of. The files have

@@ -143,7 +143,8 @@ var defaultPublish = sync.OnceValue(func() *policy.Publish {
 	return &empty.Spec.Publish
 })
 
-// switchedOff returns a comment about the channels of a policy that are on by default, but off for a robots.txt.
+// switchedOff returns a comment about channels that are on by default, but off in p, the settings of a policy converted
+// from robots.txt.
 func switchedOff(p *policy.Publish) string {
 	var why []string
 	for _, v := range rights.Vocabularies {

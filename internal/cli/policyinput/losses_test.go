@@ -46,8 +46,8 @@ func TestSearchLosses(t *testing.T) {
 	}
 }
 
-// The policy disallows every spelling of a path. This is not counted as a loss, even if the path is in the query of
-// another line's pattern.
+// The policy disallows every spelling of a path, although the robots.txt disallows only one. The other spellings are
+// not counted as a loss, even in the query of a URL that an Allow line matches.
 func TestSpellingsAreNoSearchLoss(t *testing.T) {
 	robots := []byte("User-agent: *\nAllow: /b/*?iid=*&chn=ps\nDisallow: /*redirect%3Dmobile\n")
 	c, err := Convert("robots.txt", robots)
@@ -119,7 +119,7 @@ func TestSpellingsOfOtherGroupsOpenNothing(t *testing.T) {
 }
 
 // The comparison also uses URLs that are not normalized. It counts further spellings of a disallowed path separately.
-// But if an Allow line has such a spelling, the path is lost.
+// But if an Allow line has such a spelling, the comparison counts the path as a loss.
 func TestSpellingsAsSent(t *testing.T) {
 	for robots, spellings := range map[string]bool{
 		"User-agent: *\nDisallow: /%7Ejoe/\nDisallow: /%61%62\nDisallow: /c%41\n": true,

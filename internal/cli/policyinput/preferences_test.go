@@ -15,9 +15,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// A crawler with its own group does not read the preferences in the group of "*". A policy cannot leave a usage open for
-// a single crawler, so they apply to it after an import. The notes and the comparison name each such crawler. A merged
-// file keeps the preferences as they are.
+// A crawler with its own group does not read the preferences in the group of "*". A policy cannot leave a usage open
+// for a single crawler, so after an import, these preferences also apply to the crawler. The notes and the comparison
+// name each such crawler. A merged file keeps the preferences as they are.
 func TestPreferencesOfTheGroupForAll(t *testing.T) {
 	t.Parallel()
 	const star = "User-agent: *\nContent-Signal: ai-train=no, search=yes\nDisallow: /a/\n\n"

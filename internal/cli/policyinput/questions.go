@@ -22,8 +22,8 @@ import (
 type Questions struct {
 	*rfc9309.Comparison
 
-	// Spellings is the number of differing answers about a path in one spelling, such as %2F for a slash, if the answers
-	// about the same path in another spelling are equal.
+	// Spellings counts the differing answers that concern only some spellings of a path: for another spelling, such as
+	// / instead of %2F, both files give the same answer.
 	Spellings int
 
 	old, now string          // the names of the files

@@ -50,8 +50,7 @@ func robotsFiles(t *testing.T) map[string][]byte {
 	return files
 }
 
-// addCases adds the robots.txt files from test cases of other projects. Each line of the file with this name has one
-// case.
+// addCases adds the robots.txt files from test cases of other projects. name is a file with one case in each line.
 func addCases(t *testing.T, files map[string][]byte, name string) {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -67,8 +66,8 @@ func addCases(t *testing.T, files map[string][]byte, name string) {
 	}
 }
 
-// crossingRobots generates a robots.txt whose patterns match common paths. In many pairs, one pattern is longer as
-// written, but the other one is longer in normal form.
+// crossingRobots generates a robots.txt whose patterns overlap. In many pairs, one pattern is longer as written, but
+// the other one is longer in normal form.
 func crossingRobots(r *rand.Rand) []byte {
 	paths := []string{
 		"*.jpeg", "/*.css$", "/admin/", "/x", "*a", "**a", "/**/b", "*/b/", "/a*", "/a**", "/*a*b", "/a/*b$", "/", "/*", "*",

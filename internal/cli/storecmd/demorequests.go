@@ -21,7 +21,7 @@ import (
 type demoClient struct {
 	name, kind string
 	identity   activity.Identity
-	daily      float64       // requests
+	daily      float64       // requests per day
 	obeys      float64       // probability from 0 to 1 that the client obeys the robots.txt that it read
 	reads      time.Duration // interval between readings of robots.txt; 0 means never
 	only       string        // the section with most of the pages that the client requests

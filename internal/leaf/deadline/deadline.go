@@ -10,7 +10,7 @@ import (
 )
 
 // Do calls f, and returns when f returns or ctx ends. It works even if f ignores its context. If f panics, Do returns
-// an error. what names the work in errors.
+// an error. Errors mention the work by the name in what.
 func Do[T any](ctx context.Context, what string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logsample limits the number of log lines that requests can cause. Its own memory is limited, too.
+// Package logsample limits the number of log lines that requests can cause. It also limits the memory that it needs for
+// this.
 package logsample
 
 import (

@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-// edge means that the file from uses a declaration in the file to.
+// edge records that one file (from) uses a declaration in another file (to).
 type edge struct{ from, to string }
 
 // fileEdges type-checks a package of this module. It finds the files that use functions, types, variables, methods or

@@ -138,11 +138,11 @@ func (g graph) below(dir string, seen map[string]bool) {
 	}
 }
 
-// within reports whether dir is the folder name, or a folder below it.
+// within reports whether dir equals name or is a folder below name.
 func within(dir, name string) bool { return dir == name || strings.HasPrefix(dir, name+"/") }
 
 // place finds the layer of a package. It returns the number of the layer, and the entry that stands for the package. If
-// several entries match, the longest one does.
+// several entries match, it uses the longest one.
 func place(dir string) (layer int, name string) {
 	layer = -1
 	for i, l := range layers {
@@ -208,8 +208,8 @@ func TestRootLinksNoDatabase(t *testing.T) {
 	}
 }
 
-// TestCommandHasTheSameModules checks that the program of the integration tests, which they run as Caddy's command,
-// imports the same packages as cmd/caddy.
+// TestCommandHasTheSameModules checks that the Caddy command of the integration tests imports the same packages as
+// cmd/caddy.
 func TestCommandHasTheSameModules(t *testing.T) {
 	g := readImports(t)
 	shared := slices.Concat(g["integration_test/internal/caddytest"], g["."]) // this package imports the root package

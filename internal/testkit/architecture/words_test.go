@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// retired maps words that docs/reference/glossary.md replaces to the words to use.
+// retired lists words that users must not see. The field use has the words that replace them in
+// docs/reference/glossary.md.
 var retired = []struct{ words, use string }{
 	{`catalogu\w+`, "catalog"},
 	{`licen[c]e\w*`, "license"},

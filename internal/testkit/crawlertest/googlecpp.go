@@ -76,7 +76,7 @@ const googleProbe = googleLoad
 type Costs struct{ Nanoseconds, Allocations, Bytes float64 }
 
 // GoogleCosts measures how long Google's parser takes to read a file and decide about a URL. A separate process repeats
-// the call until the duration took has passed. The start of the process is not measured. If no checkout is configured,
+// this for at least the time in took. The start of the process is not measured. If no checkout is configured,
 // GoogleCosts returns nil.
 func GoogleCosts(body, token, url string, took time.Duration) (*Costs, error) {
 	if os.Getenv(GoogleCheckout) == "" {

@@ -61,8 +61,8 @@ var (
 	above      = regexp.MustCompile(`/[^/]*/\.\.(/|$)`)
 )
 
-// ServedPaths returns the paths that a chain of servers may read a sent path as. The first one is the sent path in
-// normal form. See "Which requests are blocked" in docs/concepts/asking-and-blocking.md.
+// ServedPaths returns the paths that a chain of servers may serve when a client sends the path in sent. The first one
+// is the sent path in normal form. See "Which requests are blocked" in docs/concepts/asking-and-blocking.md.
 func ServedPaths(sent string) (paths []string) {
 	path, query, _ := strings.Cut(sent, "?")
 	inQuery, inPath := strings.IndexByte(query, '#'), strings.IndexByte(path, '#')

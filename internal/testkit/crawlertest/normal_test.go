@@ -31,8 +31,8 @@ func TestServedPaths(t *testing.T) {
 	}
 }
 
-// TestServedPathsAreTheReadings compares the readings that the module finds for random targets with ServedPaths, which
-// shares no code with the module.
+// TestServedPathsAreTheReadings compares pathpattern.Readings with ServedPaths for random targets. Both return the
+// paths that servers may serve for a target, but ServedPaths shares no code with the module.
 func TestServedPathsAreTheReadings(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	parts := []string{"/", "/", "a", "..", ".", ";", "%2f", "%2F", "%5c", `\`, "%3B", "@", "%40", "%2e", "*", "%", "%25", "?", "%3f", "b=", "\u00e9", "#", ":"}

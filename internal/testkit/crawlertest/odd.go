@@ -81,8 +81,8 @@ var XReaders = []Reader{
 	{"words", func(lines []string, _ string) Rights { return Evaluate(wordRules(lines)) }},
 }
 
-// TagReaders read Robots-Tag. The first reader parses a List, and ignores the whole field if it is invalid. The second
-// one splits the text at each delimiter, and the third one only looks for words.
+// TagReaders read Robots-Tag. The first reader parses a List of RFC 8941, and ignores the whole field if it is invalid.
+// The second one splits the text at each delimiter, and the third one only looks for words.
 var TagReaders = []Reader{
 	{"list", func(lines []string, agent string) Rights {
 		found := map[string][][2]string{}
@@ -197,9 +197,9 @@ func readDate(text string) (int64, bool) {
 	return 0, false
 }
 
-// UsageReaders read which usages Content-Usage disallows. The first reader parses a Dictionary, and ignores the whole
-// field if it is invalid. The second one splits the text at each delimiter, and the third one only looks at the first
-// letter after each label.
+// UsageReaders read which usages Content-Usage disallows. The first reader parses a Dictionary of RFC 8941, and ignores
+// the whole field if it is invalid. The second one splits the text at each delimiter, and the third one only looks at
+// the first letter after each label.
 var UsageReaders = []struct {
 	Name string
 	Read func(lines []string) map[string]bool

@@ -122,7 +122,8 @@ STDIN.each_line do |line|
   puts JSON.generate((f['asks'] || []).map { |t, u| r.allow?(u, t) })
   STDOUT.flush
 end`,
-		// In the grammar of webrobots, a record always starts with a User-agent line.
+		// webrobots rejects files with these lines, because in its grammar a record always starts with a User-agent
+		// line.
 		Rejects: regexp.MustCompile(`(?m)^(License|ACAP-)`),
 	},
 	{

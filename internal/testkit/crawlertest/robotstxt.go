@@ -109,7 +109,7 @@ func (f *RobotsTxt) Allowed(token, path string) bool {
 }
 
 // Extension returns the value of an extension's line with the longest matching path. It also returns the number of
-// different values in lines of that length.
+// different values in lines whose paths have this length.
 func (f *RobotsTxt) Extension(key, token, path string) (value string, lines int) {
 	values := f.Extensions(key, token, path)
 	if len(values) == 0 {

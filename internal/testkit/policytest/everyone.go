@@ -69,8 +69,8 @@ func NewEveryone(full *policy.Spec) *Everyone {
 			e.askers = append(e.askers, Question{Token: token, Purposes: p})
 		}
 	}
-	// The evaluator looks up each crawler in the whole list. To save time, the list has only the crawlers that the
-	// questions need.
+	// The evaluator searches the whole list spec.Crawlers for each crawler. To save time, the list keeps only the
+	// crawlers that the questions need.
 	var kept []policy.Crawler
 	for _, c := range spec.Crawlers {
 		if slices.Contains(reps, c.Token) || slices.ContainsFunc(reps, func(t string) bool {

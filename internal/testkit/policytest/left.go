@@ -12,9 +12,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Lost returns what a search engine loses on one page when the first policy is replaced by the second. The keys are the
-// names of rows in the table of losses. The argument texts has a function for each policy, which returns the robots.txt
-// of a host. Lost also compares the policies at the times in ends, when dates in the policies have passed.
+// Lost returns what a search engine loses on one page when the first policy is replaced by the second. The keys are
+// kinds of loss (see effect.Loss), such as "snippet". The argument texts has a function for each policy, which returns
+// the robots.txt of a host. Lost also compares the policies at the times in ends, when dates in the policies have
+// passed.
 func Lost(specs [2]*policy.Spec, texts [2]func(host string) string, q Question, ends ...time.Time) map[string]bool {
 	lost := map[string]bool{}
 	for i, at := range append([]time.Time{q.Now}, ends...) {
@@ -36,9 +37,9 @@ func Lost(specs [2]*policy.Spec, texts [2]func(host string) string, q Question, 
 	return lost
 }
 
-// left returns how much the search engine may still use. The keys are the rows of the table of losses that the policy
-// restricts. A value is 0 for nothing, or a limit such as the length of a snippet. text returns the robots.txt of a
-// host.
+// left returns how much the search engine may still use. The keys are kinds of loss (see effect.Loss), such as
+// "snippet", but only those that the policy restricts. A value is 0 for nothing, or a limit such as the length of a
+// snippet. text returns the robots.txt of a host.
 func left(spec *policy.Spec, q Question, text func(host string) string) map[string]int64 {
 	rest := map[string]int64{}
 	lower := func(word string, n int64) {
@@ -103,15 +104,15 @@ func left(spec *policy.Spec, q Question, text func(host string) string) map[stri
 	return rest
 }
 
-// shown lists the rows of the table that a search engine loses when a page disallows a usage.
+// shown lists the kinds of loss (see effect.Loss) if a page disallows a usage.
 var shown = map[policy.Usage][]string{
 	policy.Index: {"index"}, policy.Follow: {"follow"}, policy.Preserve: {"copy"}, policy.PresentLink: {"link"}, policy.PresentSnippet: {"snippet"},
 	policy.PresentThumbnail: {"preview", "video"}, policy.PresentCurrentCopy: {"copy"}, policy.PresentOldCopy: {"copy"}, policy.PresentOldSnippet: {"copy"},
 	policy.PresentOldThumbnail: {"copy"},
 }
 
-// engineRule applies one robots control rule as search engines document it. It calls lower for each row that the rule
-// limits.
+// engineRule applies one robots control rule as search engines document it. It calls lower for each kind of loss that
+// the rule causes.
 func engineRule(text string, now time.Time, lower func(string, int64)) {
 	name, value, _ := strings.Cut(text, ":")
 	value = strings.TrimSpace(value)

@@ -55,8 +55,8 @@ const (
 	byEveryone
 )
 
-// Decide answers a question. The verdict is Disallowed if a prohibition matches that no matching permission overrides.
-// Otherwise, it is Allowed if a permission matches, and Unstated if none does.
+// Decide answers a question. The verdict is Disallowed if a matching prohibition is not overridden by any matching
+// permission. Otherwise, it is Allowed if a permission matches, and Unstated if none does.
 func Decide(spec *policy.Spec, q Question) Answer {
 	if q.Usage == policy.Crawl && crawlertest.NormalPath(q.Path) == "/robots.txt" {
 		return Answer{Verdict: policy.Allowed}

@@ -123,7 +123,8 @@ func step(pattern, places string, c byte) string {
 	return closure(pattern, next.String())
 }
 
-// closure adds the place after each "*", because a "*" may match the empty string.
+// closure adds further possible places to places: if a place is at a "*", the place after this "*" is also possible,
+// because a "*" may match the empty string.
 func closure(pattern, places string) string {
 	have := map[int]bool{}
 	for i := 0; i < len(places); i += 2 {
