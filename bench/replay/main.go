@@ -42,7 +42,7 @@ type bench struct {
 	rows                []row
 }
 
-// row is a line of the table.
+// row is a line of the printed table of results.
 type row struct {
 	tool, log string
 	bytes     int64
