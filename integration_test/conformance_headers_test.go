@@ -139,7 +139,7 @@ func siteName(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), " ", "-") + ".test"
 }
 
-// expected returns the header after the policy's rules are merged into it.
+// expected returns the upstream's header fields after the policy's rules are merged into them.
 func (rt route) expected(upstream fields) fields {
 	if rt.noUpstream {
 		upstream = fields{}

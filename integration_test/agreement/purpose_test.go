@@ -94,8 +94,8 @@ func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
 	}
 }
 
-// flattenedFor reports whether a diagnostic says that the file is stricter here. The diagnostic must name one of the
-// purposes, or the crawler if there are no purposes.
+// flattenedFor reports whether a diagnostic says that robots.txt is stricter than the policy for the question q. The
+// diagnostic must name one of the purposes, or the crawler if there are no purposes.
 func (x *exam) flattenedFor(f *robotsFile, q question, purposes []string) bool {
 	if purposes == nil {
 		return x.flattened(f, q)

@@ -92,8 +92,8 @@ func (x *exam) model(q question) {
 	}
 }
 
-// edge returns the policy's effect on a request of a client with the identity who: "" if there is none, "close", or the
-// status of the block.
+// edge returns the policy's effect on a request of a client with the identity who. It returns "" if the request is not
+// blocked, "close" if the connection is closed, and otherwise the status of the block as text.
 func (x *exam) edge(q question, who policy.Identity) string {
 	visitor := x.p.visitor(q.token)
 	if visitor == "" || x.open(q.host, crawlertest.ServedPaths(q.path)) {
@@ -186,7 +186,8 @@ func (x *exam) rightsAt(token, host, path string) crawlertest.Rights {
 	})
 }
 
-// readers returns the crawlers that read a page. A tailored page is only for the visitor.
+// readers returns the crawlers that may read a page. On a site that tailors its pages, each page is made only for the
+// crawler that requests it.
 func (x *exam) readers(q question) []string {
 	if x.at.tailored {
 		return []string{x.p.visitor(q.token)}
@@ -216,7 +217,8 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 			}
 			want := stated.And(crawlertest.EvaluateFor(theirs[field], name))
 			if field == "Robots-Tag" && x.speaks(q, token, why, a, page) {
-				// A crawler that reads Robots-Tag may ignore X-Robots-Tag.
+				// The want for Robots-Tag includes the upstream's X-Robots-Tag, because a crawler that reads Robots-Tag
+				// may ignore X-Robots-Tag.
 				want = want.And(crawlertest.EvaluateFor(theirs["X-Robots-Tag"], name))
 			}
 			if want != stated {
@@ -252,9 +254,9 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 	}
 }
 
-// speaks reports whether the policy adds a rule for any crawler to the Robots-Tag of a page. A tailored page is only
-// for the visitor, and a rule for the visitor may have no effect, for example max-video-preview:-1. speaks returns
-// false if the policy only lifts rules of the upstream.
+// speaks reports whether the policy adds a rule for any crawler to the Robots-Tag of a page. It returns false if the
+// policy only lifts rules of the upstream. A tailored page has rules only for the crawler visitor. Such a rule may have
+// no effect, for example max-video-preview:-1, so speaks also compares the sent rules.
 func (x *exam) speaks(q question, visitor string, why *explanation, a answer, page *page) bool {
 	if !x.at.tailored {
 		_, line := why.channel(site.ChannelHeaders).line("Robots-Tag")

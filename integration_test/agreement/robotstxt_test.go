@@ -66,7 +66,7 @@ type robotsFile struct {
 	problems []policy.Problem
 }
 
-// robotsTxt fetches the robots.txt of a host, and lets the readers of robots.txt answer the questions.
+// robotsTxt fetches the robots.txt of a host, and compares the answers of independent parsers with the policy.
 func (x *exam) robotsTxt(host string, qs []question) error {
 	first := qs[0]
 	first.path = "/robots.txt"
@@ -150,9 +150,10 @@ func (x *exam) asked(q question, u policy.Usage) policytest.Question {
 	return policytest.Question{Token: q.token, Identity: policy.Verified, Host: q.host, Path: q.path, Usage: u}
 }
 
-// readsAs returns the name whose group a crawler follows in a file. It is the crawler's own token, the token of a
-// crawler whose group it follows according to its operator, or a token without a group. The result is false if the
-// crawler ignores the group of "*" and has no other group, because robots.txt does not address it.
+// readsAs returns the name whose group in robots.txt a crawler follows. It is the crawler's own token, or the token of
+// another crawler whose group it follows according to its operator. If no such token has a group, readsAs returns the
+// crawler's own token, which leads to the group of "*". The bool result is false if the crawler does not follow any
+// group.
 func (x *exam) readsAs(f *robotsFile, token string) (string, bool) {
 	info, _ := x.p.info(token)
 	for _, t := range append([]string{token}, info.Follows...) {
@@ -167,16 +168,17 @@ func (x *exam) readsAs(f *robotsFile, token string) (string, bool) {
 	return token, !info.IgnoresStar
 }
 
-// ofAnotherFamily reports whether a crawler reads the group of another operator's crawler. It then has its own group
-// only where the other group would be laxer.
+// ofAnotherFamily reports whether a crawler follows the group of another operator's crawler. In this case, robots.txt
+// names the crawler only if the other group would be laxer than the policy for the crawler.
 func (x *exam) ofAnotherFamily(token, as string) bool {
 	c, _ := x.p.info(token)
 	head, _ := x.p.info(as)
 	return !strings.EqualFold(token, as) && !strings.EqualFold(c.Operator, head.Operator)
 }
 
-// leftOut reports whether the file may omit the crawler of a question. It may if no document says that the crawler
-// reads robots.txt, and rules with "enforce: block" disallow the path for every identity of the crawler.
+// leftOut reports whether robots.txt may omit the crawler of a question. There are two conditions: no document says
+// that the crawler reads robots.txt, and rules with "enforce: block" disallow the path for every identity of the
+// crawler.
 func (x *exam) leftOut(f *robotsFile, q question) bool {
 	info, _ := x.p.info(q.token)
 	if !info.Rare || f.read.Groups[strings.ToLower(q.token)] != nil {
@@ -266,7 +268,8 @@ func (x *exam) cutShort(f *robotsFile, token string) bool {
 	return false
 }
 
-// otherParsers compares the results of parsers in other languages, for the lines that these parsers support.
+// otherParsers compares the answers of parsers in other languages with the policy. It leaves out files and paths that a
+// parser does not support.
 func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 	for i := range crawlertest.Parsers {
 		parser := &crawlertest.Parsers[i]

@@ -87,7 +87,7 @@ func (x *exam) tests(qs []question) {
 	}
 }
 
-// own returns the policy's robots.txt for a host, without a merged file.
+// own returns the robots.txt that the policy makes for a host, without the lines of the upstream's robots.txt.
 func (x *exam) own(host string) *robotsFile {
 	return cached(x.p, "own robots.txt of "+host, func() *robotsFile {
 		f, _ := robotsserve.Render(x.p.site.Policy, host, robotsserve.Options{})
