@@ -82,9 +82,9 @@ var (
 	conformanceTypes    = []string{"text/html; charset=utf-8", "application/json", "application/pdf", "image/png", "text/event-stream", "application/byte-stream"}
 )
 
-// A route is the configuration of one site, and its effect on the fields. eager holds the fields that a handler sets
-// before the upstream's fields are added. At the end, the fields in over are set, and the fields named in gone are
-// deleted.
+// A route is the configuration of one site, and its effect on the header fields. A handler sets the fields in eager
+// before the upstream's fields are added. At the end, a handler sets the fields that over holds, and deletes the fields
+// that gone names.
 type route struct {
 	body       string
 	eager      fields
@@ -202,8 +202,8 @@ func testHeaderConformance(t *testing.T, d door) {
 	}
 }
 
-// headerCells combines every method with every status, or, where that would take too long, uses one method for each
-// status. It checks that the fields are correct, and that all responses have the same fields.
+// headerCells sends requests with every combination of a method and a status. Where that would take too long, it uses
+// only one method for each status. It checks that the fields are correct, and that all responses have the same fields.
 func (s *server) headerCells(t *testing.T, name string, rt route, say int, kind, path string) {
 	t.Helper()
 	statuses := rt.statuses

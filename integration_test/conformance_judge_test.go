@@ -142,8 +142,8 @@ func judge(path string, before, got fields) (wrong []string) {
 }
 
 // judgeRules compares the rules in a field with the expected rules. If exactly is false, the upstream's rules are too
-// long to be read or written completely. Then the field must have at least the policy's rules, and at most the rules of
-// both.
+// long to be read or written completely. Then the field must have at least the policy's rules, and at most the policy's
+// and the upstream's rules.
 func judgeRules(policy, was, is reading, exactly bool) string {
 	both := policy.and(was)
 	switch {

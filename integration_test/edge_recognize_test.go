@@ -136,8 +136,8 @@ rules:
 	}
 }
 
-// While a list of a single crawler is fresh, a request from an address on the list is recognized as a request of that
-// crawler, whatever User-Agent it has.
+// While the address list of a single crawler is fresh, a request from an address on it is recognized as a request of
+// that crawler. The User-Agent of the request does not matter.
 func TestAddressFirst(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lists are first fetched after a second")
