@@ -19,7 +19,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// policies returns the admin API's report about the policies in use.
+// policies is the admin API's report about the policies in use.
 type policies struct {
 	Policies []struct {
 		Policy, SHA256, Since, Error, Reload string

@@ -85,7 +85,8 @@ func TestDashboardAndAlerts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The metrics in later exist only with an audit, a fleet or a limit on enforcement, which this test does not use.
+	// The metrics in the list later exist only with an audit, a fleet or a limit on enforcement, which this test does
+	// not use.
 	later := []string{
 		"caddy_robots_policy_audit_errors", "caddy_robots_policy_audit_timestamp_seconds", "caddy_robots_policy_fleet_servers", "caddy_robots_policy_enforce_override",
 	}
