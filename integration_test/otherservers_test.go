@@ -77,7 +77,7 @@ func startAsker(t *testing.T, kind, status string) *asker {
 	return a
 }
 
-// get requests a page at addr, which is the address of the asking server or of Caddy.
+// get requests a page of www.example.com, or of another host in header, from the server at addr.
 func (a *asker) get(addr, path, agent string, header ...string) response {
 	a.t.Helper()
 	r, err := http.NewRequest(http.MethodGet, "http://"+addr, nil)
