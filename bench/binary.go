@@ -93,7 +93,8 @@ type layoutSummary struct {
 	Layouts  []float64 `json:"layouts"`
 }
 
-// sumLayouts computes the median CPU-time ratio of the pairs of each layout, and the median of these medians.
+// sumLayouts computes the median ratio of the pairs in each layout, and the median of these medians. A ratio is a row's
+// CPU time per request divided by the CPU time of its base.
 func sumLayouts(r *row, scenario string, pairs []pair) layoutSummary {
 	s := layoutSummary{Scenario: scenario, Row: r.Name, Base: r.Base}
 	for layout := 0; ; layout++ {

@@ -82,9 +82,9 @@ var (
 	conformanceTypes    = []string{"text/html; charset=utf-8", "application/json", "application/pdf", "image/png", "text/event-stream", "application/byte-stream"}
 )
 
-// A route is the configuration of one site, and its effect on the header fields. A handler sets the fields in eager
-// before the upstream's fields are added. At the end, a handler sets the fields that over holds, and deletes the fields
-// that gone names.
+// A route is the configuration of one site, and its effect on the header fields. A handler sets the fields of eager
+// before the upstream's fields are added. At the end, a handler sets the fields of over, and deletes the fields whose
+// names are in gone.
 type route struct {
 	body       string
 	eager      fields

@@ -23,7 +23,7 @@ func (s *server) counts() counts {
 	return c
 }
 
-// counted returns how much a counter has grown since the counts in before.
+// counted returns how much a counter has grown since the counts in before were read.
 func (s *server) counted(before counts, line string) float64 {
 	s.t.Helper()
 	return s.counts()[line] - before[line]

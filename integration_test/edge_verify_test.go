@@ -208,7 +208,7 @@ func listServer(t *testing.T, addr string, h http.Handler) (string, error) {
 }
 
 // The servers of address lists hang, return wrong or shortened lists, redirect to private addresses, or return HTML or
-// 10 GB. Requests are still answered, and clients that such a list would have to verify are unverified.
+// 10 GB. Requests are still answered, and clients that only such a list could verify are unverified.
 func TestEdgeLists(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lists are first fetched after a second")

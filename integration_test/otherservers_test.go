@@ -288,7 +288,7 @@ func TestOtherServersClose(t *testing.T) {
 	}
 }
 
-// Envoy asks for the path of the client's request, with /decide in front of it.
+// The path in Envoy's question is /decide followed by the path of the client's request.
 func TestDecideForEnvoy(t *testing.T) {
 	s := newServer(t, t.TempDir(), strings.ReplaceAll(decidedPolicy, "STATUS", "block"), nil)
 	s.run(otherservers.Decider(s.addr, "envoy", filepath.Join(s.dir, "policy.yaml"), ""))

@@ -216,7 +216,8 @@ func TestPublishIntoTheStorageOfAnotherUser(t *testing.T) {
 	if out, code := publish(); code != 1 || !strings.Contains(out, "sudo -u nobody") {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	// The command "crawlers update" writes the catalog into the storage, so it must stop as well.
+	// The command "crawlers update" writes the catalog into the storage, so it also stops if the storage belongs to
+	// another user.
 	chown("storage")
 	_, catalog, _ := runCommand(t, nil, "crawlers", "export")
 	s.write("crawlers.yaml", catalog)

@@ -44,8 +44,8 @@ func (s *saidClaims) judged(where, name string, got, want claim.Outcome, text, s
 	}
 }
 
-// outcomeOf returns the outcome of a claim that a text states. The pattern holds matches a sentence about a true claim,
-// and the pattern fails matches a sentence about a false one. A text that matches neither says that the claim cannot be
+// outcomeOf returns the outcome of a claim that a text states. holds is a pattern for sentences about a true claim, and
+// fails is a pattern for sentences about a false claim. A text that matches neither says that the claim cannot be
 // judged.
 func outcomeOf(text, holds, fails string) claim.Outcome {
 	switch {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command barecaddy is Caddy with its standard modules and the handler "least", but without robots_policy. The
-// benchmark compares Caddy with this module to it.
+// benchmark compares it with a Caddy that contains robots_policy.
 package main
 
 import (

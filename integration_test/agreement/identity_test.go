@@ -75,9 +75,9 @@ func clientOf(r *rand.Rand, token string) client {
 	}
 	i, named := operated[strings.ToLower(token)]
 	if !named {
-		// A crawler without an entry in operated publishes neither DNS names nor addresses that are used here, so its
-		// client is never an impostor. A client of a real crawler has the address of this machine, because the result
-		// for other addresses would depend on the age of the embedded address lists.
+		// If operated has no entry for a crawler, the clients of this crawler are never impostors in these tests. A
+		// client of a real crawler has the address of this machine, because the result for another address would depend
+		// on the age of the embedded address lists.
 		if slices.Contains(policytest.RealTokens, token) {
 			return client{}
 		}

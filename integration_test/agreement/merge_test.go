@@ -89,8 +89,8 @@ func mergedOn(at *running, p *loaded) *merged {
 	return m
 }
 
-// obeyed returns the name of the group that a crawler obeys in the site's file. It returns false if the crawler obeys
-// no group.
+// obeyed returns the name of the group that a crawler obeys in the site's own robots.txt. It returns false if the
+// crawler obeys no group.
 func (x *exam) obeyed(token string) (string, bool) {
 	info, _ := x.p.info(token)
 	for _, t := range append([]string{token}, info.Follows...) {
@@ -101,7 +101,7 @@ func (x *exam) obeyed(token string) (string, bool) {
 	return "*", !info.IgnoresStar
 }
 
-// theyAllow returns the decision of the site's file, which applies if the policy does not state anything.
+// theyAllow returns the decision of the site's own robots.txt, which applies if the policy does not state anything.
 func (x *exam) theyAllow(token, path string) bool {
 	if x.theirs == nil {
 		return true

@@ -105,7 +105,7 @@ func (x *exam) flattenedFor(f *robotsFile, q question, purposes []string) bool {
 	})
 }
 
-// lossAt reports whether a problem says that the file cannot express the permission of a statement.
+// lossAt reports whether a problem says that robots.txt cannot express the allow entry at a place in the policy file.
 func (x *exam) lossAt(f *robotsFile, at policy.Pos) bool {
 	return slices.ContainsFunc(f.problems, func(p policy.Problem) bool {
 		return (p.Code == "not-flattenable" || p.Code == "other-spelling") && (p.Pos == at || sumsUp(p.Message)) && (x.theirs != nil || x.linted(p.Code, p.Pos))

@@ -217,8 +217,8 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 			}
 			want := stated.And(crawlertest.EvaluateFor(theirs[field], name))
 			if field == "Robots-Tag" && x.speaks(q, token, why, a, page) {
-				// The want for Robots-Tag includes the upstream's X-Robots-Tag, because a crawler that reads Robots-Tag
-				// may ignore X-Robots-Tag.
+				// Robots-Tag must also have the rules of the upstream's X-Robots-Tag, because a crawler that reads
+				// Robots-Tag may ignore X-Robots-Tag.
 				want = want.And(crawlertest.EvaluateFor(theirs["X-Robots-Tag"], name))
 			}
 			if want != stated {

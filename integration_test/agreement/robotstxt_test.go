@@ -194,7 +194,7 @@ func (x *exam) leftOut(f *robotsFile, q question) bool {
 }
 
 // flattened reports whether rendering has reported a Loss for the crawler and path of a question, and lint has reported
-// a diagnostic about this Loss. Then the file may be stricter than the policy.
+// a diagnostic about this Loss. In this case, robots.txt may be stricter than the policy.
 func (x *exam) flattened(f *robotsFile, q question) bool {
 	as, _ := x.readsAs(f, q.token)
 	return slices.ContainsFunc(f.losses, func(l robotsserve.Loss) bool {
@@ -437,7 +437,8 @@ func (x *exam) contentUsage(f *robotsFile, lines []string, q question, asked pol
 	}
 }
 
-// purposesDiffer reports whether lint says that purposes have different extensions.
+// purposesDiffer reports whether lint says that the groups of several purposes would have different lines besides Allow
+// and Disallow.
 func (x *exam) purposesDiffer(f *robotsFile) bool {
 	return slices.ContainsFunc(f.problems, func(p policy.Problem) bool {
 		return p.Code == "purpose-groups-differ" && (x.theirs != nil || x.linted(p.Code, p.Pos))

@@ -32,8 +32,8 @@ func (x *exam) twice(q question, a answer, page *page, why *explanation) error {
 	return nil
 }
 
-// head compares the answer to HEAD with the answer to GET. At a HEAD request, the server has no body and cannot know
-// whether the page already has all rules. It therefore sends the header of a changed page, without an entity tag.
+// head compares the answer to HEAD with the answer to GET. For HEAD, the server has no body and cannot know whether the
+// page already has all rules. It therefore sends the header of a changed page, without an entity tag.
 func (x *exam) head(q question, a answer, page *page) error {
 	h, err := x.at.ask(http.MethodHead, q)
 	if err != nil {
