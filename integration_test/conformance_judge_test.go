@@ -106,8 +106,8 @@ const mostRead, mostWritten = 16 << 10, 8 << 10
 
 func size(lines []string) int { return len(strings.Join(lines, ", ")) }
 
-// judge checks the fields that a client received. They must be the combination of the earlier fields with the policy's
-// rules for the path. judge returns the problems.
+// judge checks the fields that a client received. They must combine the fields in before with the policy's rules for
+// the path. judge returns the problems.
 func judge(path string, before, got fields) (wrong []string) {
 	says := conformanceSays[path]
 	for _, name := range fieldNames {

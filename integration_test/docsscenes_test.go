@@ -91,7 +91,7 @@ func TestHowTos(t *testing.T) {
 	}
 }
 
-// TestQuickStart follows the page: it runs all commands in one folder, in the order of the page.
+// TestQuickStart follows docs/get-started/quick-start.md: it runs all commands in one folder, in the order of the page.
 func TestQuickStart(t *testing.T) {
 	testkit.Slow(t)
 	dir, site := t.TempDir(), freeAddr(t)

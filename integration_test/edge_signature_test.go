@@ -182,7 +182,7 @@ func TestEdgeSignatures(t *testing.T) {
 	ask := func(fields []string, more ...string) int {
 		return s.get("/members/", append(append([]string{"User-Agent", "SigningBot/1.0"}, fields...), more...)...).StatusCode
 	}
-	// The first signature starts a fetch of the keys. Its request does not wait for them.
+	// The first signature starts a fetch of the keys. The request with this signature does not wait for the keys.
 	first := 0
 	eventually(t, "the signature is verified", func() bool {
 		first++

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// acap compares the ACAP records of a file, if there are any, with the policy.
+// acap compares the ACAP records of a robots.txt, if there are any, with the policy.
 func (x *exam) acap(f *robotsFile, qs []question) error {
 	if !strings.HasPrefix(f.body, "##ACAP") {
 		return nil

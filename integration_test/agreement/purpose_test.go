@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// purposes compares the User-Agent-Purpose lines of a file with the policy. It checks which lines exist. It also checks
-// that a crawler with a purpose of these lines finds the policy's decisions if no group names the crawler. A crawler
-// that a group names obeys that group, whatever its purpose.
+// purposes compares the User-Agent-Purpose lines of a robots.txt with the policy. It checks which lines exist. It also
+// checks the groups with these lines: they must state the policy's decisions for crawlers with such a purpose. A
+// crawler that has a group of its name obeys that group, whatever its purpose.
 func (x *exam) purposes(f *robotsFile, qs []question) {
 	read := crawlertest.ReadWithPurposes(f.body)
 	var lines []string

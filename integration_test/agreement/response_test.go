@@ -84,7 +84,7 @@ func statusOf(a answer) int {
 	return a.status
 }
 
-// model compares the result of Decide with the naive evaluator.
+// model compares the result of Decide with the result of the naive evaluator.
 func (x *exam) model(q question) {
 	for _, u := range policy.Usages() {
 		asked := policytest.Question{Token: q.token, Identity: policytest.Identities[(x.visits+int(u))%3], Purposes: q.purposes, Host: q.host, Path: q.path, Usage: u}
@@ -308,7 +308,7 @@ func (x *exam) contentUsageHeader(q question, a answer, page *page) {
 }
 
 // noAI reports whether a page should have noai. This is the case if noai is published, and train-ai is disallowed for
-// everyone or, on a tailored page, for the visitor.
+// everyone or, on a page made for a single crawler, for this crawler.
 func (x *exam) noAI(q question) bool {
 	says := x.preferred(q, policy.TrainAI, x.p.spec.Publish.NoAI, "", "") == "n"
 	if says {
@@ -317,9 +317,9 @@ func (x *exam) noAI(q question) bool {
 	return says
 }
 
-// preferred returns the preference that a header should have for a usage. It is the preference for everyone or, in a
-// tailored response, for the visitor, combined with the upstream's preference. If the policy does not publish the
-// header, the upstream's header is sent, but can become stricter.
+// preferred returns the preference that a header should have for a usage. It combines the preference for everyone with
+// the upstream's preference. In a response made for a single crawler, it uses the preference for this crawler. If the
+// policy does not publish the header, the upstream's header is sent, but can become stricter.
 func (x *exam) preferred(q question, u policy.Usage, published policy.Switch, field, theirs string) string {
 	want := theirs
 	for _, at := range x.readings(q.path) {

@@ -118,7 +118,8 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 	return x.acap(file, qs)
 }
 
-// rendered returns the file that should be served for a host, with the losses and problems that rendering reports.
+// rendered returns the robots.txt that should be served for a host, with the losses and problems that rendering
+// reports.
 func (x *exam) rendered(host string) *robotsFile {
 	o := robotsserve.Options{Scheme: "http"}
 	f, problems := robotsserve.Render(x.p.site.Policy, host, o)
@@ -219,8 +220,8 @@ func sumsUp(message string) bool {
 	return strings.Contains(message, " more like this, down to line ") || strings.Contains(message, " other paths in only one spelling. ")
 }
 
-// crawl compares the results of the readers of Allow and Disallow lines with the policy. They look for the group of the
-// name that readsAs returns.
+// crawl compares what several parsers read in the Allow and Disallow lines with the policy. The parsers look for the
+// group of the name that readsAs returns.
 func (x *exam) crawl(f *robotsFile, q question, as string, theirs *temoto.RobotsData) {
 	want, path := x.mayCrawl(q), crawlertest.NormalPath(q.path)
 	judge := func(reader string, got bool) {
@@ -252,8 +253,8 @@ func (x *exam) crawl(f *robotsFile, q question, as string, theirs *temoto.Robots
 	judge("temoto/robotstxt", got)
 }
 
-// cutShort reports whether a file does not name a token, but names a shorter token that is the beginning of it. Many
-// readers then use the group of the shorter token.
+// cutShort reports whether a robots.txt does not name a token, but names a shorter token with which the token begins.
+// Many readers then use the group of the shorter token.
 func (x *exam) cutShort(f *robotsFile, token string) bool {
 	lower := strings.ToLower(token)
 	if f.read.Groups[lower] != nil {
@@ -315,7 +316,7 @@ func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 	return nil
 }
 
-// extensions compares the lines of a group other than Allow and Disallow with the policy.
+// extensions compares the lines of a group, except Allow and Disallow lines, with the policy.
 func (x *exam) extensions(f *robotsFile, q question, as string) {
 	if x.ofAnotherFamily(q.token, as) || x.leftOut(f, q) {
 		return

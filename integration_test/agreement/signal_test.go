@@ -46,8 +46,8 @@ func (x *exam) contentSignal(f *robotsFile, q question, as string) {
 	same(x, channel, q, membersOf(line), membersOf(strings.Join(want, ", ")))
 }
 
-// contentSignalHeader compares the header with the policy and the upstream's header. The stricter value of both
-// applies.
+// contentSignalHeader compares the Content-Signal header with the policy and the upstream's header. The stricter value
+// of the policy and the upstream applies.
 func (x *exam) contentSignalHeader(q question, a answer, page *page) {
 	const channel = "headers: Content-Signal"
 	words := map[string]string{"yes": "y", "no": "n"}

@@ -65,7 +65,7 @@ func matchers() string {
 	return b.String()
 }
 
-// policyOf returns a policy that disallows a usage of the places, such as crawling or indexing.
+// policyOf returns a policy that disallows a usage, such as crawling or indexing, of the places in closed.
 func policyOf(usage, enforce string) string {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n  - for: everyone\n    disallow:\n      " + usage + ":\n")

@@ -27,8 +27,8 @@ func Recipe(t testing.TB, root, name string) string {
 	return string(text)
 }
 
-// Nginx starts nginx with the text of its http block and with snippets. It waits until nginx answers at addrs, and
-// returns its process. If nginx is not installed, the test is skipped.
+// Nginx starts nginx with the text of its http block and with the snippets of the recipe. It waits until nginx answers
+// at addrs, and returns its process. If nginx is not installed, the test is skipped.
 func Nginx(t testing.TB, root, text string, addrs ...string) *os.Process {
 	t.Helper()
 	dir := t.TempDir()
