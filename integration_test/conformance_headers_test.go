@@ -52,7 +52,7 @@ func conformanceUpstream(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	if i, err := strconv.Atoi(r.Header.Get("Say")); err == nil {
 		for name, lines := range upstreamSays[i].fields {
-			h[name] = slices.Concat(h[name], lines) // like a proxy
+			h[name] = slices.Concat(h[name], lines) // a proxy also adds the fields of its upstream
 		}
 	}
 	h.Set("Content-Type", r.Header.Get("Type"))

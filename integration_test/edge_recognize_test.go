@@ -20,7 +20,7 @@ const chromeAgent = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.3
 // package web-bot-auth.
 type npmSigner struct {
 	t   *testing.T
-	jwk string // private
+	jwk string // the private key
 }
 
 // newNPMSigner returns a signer. It skips the test if the package is not installed in the directory that NODE_PATH

@@ -121,7 +121,7 @@ func (x *exam) explained(q question, e *explanation) {
 	may, place, silent := true, "", false // the policy does not state anything, so the upstream's robots.txt may decide
 	for i, at := range x.readings(q.path) {
 		if name, _, _ := strings.Cut(at.path, "?"); i == 0 && name == "/robots.txt" {
-			break // RFC 9309 section 2.2.2
+			break // robots.txt may always be fetched (RFC 9309 section 2.2.2)
 		}
 		asked.Path, asked.Usage, asked.Now = at.path, policy.Crawl, x.p.now
 		a := policytest.Decide(at.spec, asked)
