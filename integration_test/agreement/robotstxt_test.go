@@ -87,7 +87,7 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 	}
 	x.wholeFile(file, first)
 	qs = slices.DeleteFunc(slices.Clone(qs), func(q question) bool {
-		return crawlertest.NormalPath(q.path) == "/robots.txt" // robots.txt may always be fetched (RFC 9309 section 2.2.2)
+		return crawlertest.NormalPath(q.path) == "/robots.txt" // always allowed (RFC 9309 section 2.2.2)
 	})
 	theirs, err := temoto.FromString(a.body)
 	if err != nil {
