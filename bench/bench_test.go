@@ -58,7 +58,7 @@ func TestPolicies(t *testing.T) {
 		if got := len(f.Spec.Rules); got != size.Rules {
 			t.Errorf("%d rules, want %d", got, size.Rules)
 		}
-		// The rules name three audiences more than size.Crawlers: everyone, and two crawlers with exceptions.
+		// The rules name everyone, Googlebot and Bingbot in addition to the crawlers that size.Crawlers counts.
 		if got := len(named) - 3; got != size.Crawlers {
 			t.Errorf("rules name %d crawlers, want %d", got, size.Crawlers)
 		}

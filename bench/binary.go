@@ -83,7 +83,7 @@ func buildPrograms(ctx context.Context, dir string, layout int, rep *report) (ma
 	return binaries, nil
 }
 
-// layoutSummary compares a row with its base, in all layouts.
+// layoutSummary compares the CPU time of a row with the CPU time of its base, over all layouts.
 type layoutSummary struct {
 	Scenario string    `json:"scenario"`
 	Row      string    `json:"row"`
@@ -93,7 +93,8 @@ type layoutSummary struct {
 	Layouts  []float64 `json:"layouts"`
 }
 
-// sumLayouts computes the median ratio of the pairs of each layout, and then the median of all layouts.
+// sumLayouts computes the median ratio of the pairs in each layout, and the median of these medians. A ratio is a row's
+// CPU time per request divided by the CPU time of its base.
 func sumLayouts(r *row, scenario string, pairs []pair) layoutSummary {
 	s := layoutSummary{Scenario: scenario, Row: r.Name, Base: r.Base}
 	for layout := 0; ; layout++ {

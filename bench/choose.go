@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// chooseRows returns the rows that names lists, and their bases. If names is "", it returns all rows. It leaves out the
-// rows whose programs are not installed on this machine, and adds a note to the report.
+// chooseRows returns the rows listed in names, and the rows that they are compared with. If names is "", it returns all
+// rows. It leaves out the rows whose programs are not installed on this machine, and adds a note to the report.
 func chooseRows(names string, rep *report) ([]*row, error) {
 	all := allRows()
 	var wanted []string
@@ -68,7 +68,7 @@ func buildAll(ctx context.Context, o options, dir string, rep *report) (binaries
 	return binaries, nil
 }
 
-// runChain builds the command `chain` and runs it for the scenarios, with more as additional flags.
+// runChain builds the command `chain` and runs it for the scenarios. The strings in more are passed as further flags.
 func runChain(ctx context.Context, dir string, scenarios []string, more ...string) (results []workload.ChainResult, err error) {
 	binary, err := build(ctx, dir, ".", "./chain")
 	if err != nil {

@@ -172,8 +172,8 @@ func number(b []byte, base int) int {
 	return int(n)
 }
 
-// count returns the number of answers so far. If stream is true, unfinished answers count with the part of the body
-// that has arrived.
+// count returns the number of answers so far. If stream is true, it adds the received fraction of each unfinished body,
+// such as 0.5 for half of a body.
 func (l *load) count(stream bool) float64 {
 	n := 0.0
 	for _, c := range l.clients {

@@ -155,8 +155,8 @@ func compare(ctx context.Context, o options, scenarios []workload.Scenario, dir 
 	return nil
 }
 
-// prepare chooses the rows and builds their programs. binaries has one element for each part, or a single element for
-// all parts.
+// prepare chooses the rows and builds their programs. Each map in binaries has the paths of the programs. There is one
+// map for each part of the run, or a single map for all parts.
 func prepare(ctx context.Context, o options, dir string, rep *report) (rows []*row, binaries []map[string]string, err error) {
 	if !o.binary {
 		if rows, err = chooseRows(o.rows, rep); err != nil {
@@ -176,8 +176,8 @@ func prepare(ctx context.Context, o options, dir string, rep *report) (rows []*r
 	return binaryRows(), binaries, nil
 }
 
-// part starts all rows, and does one part of the measurements. It does not begin further measurements after the time
-// until.
+// part starts the programs of all rows, and does one part of the measurements. After the time until, it does not begin
+// further measurements.
 func (res *results) part(ctx context.Context, m *meter, rows []*row, scenarios []workload.Scenario, o options, part int, until time.Time, start func(*row) error) (all []*work, err error) {
 	defer func() {
 		for _, r := range rows {

@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// table returns a table in Markdown with the cells of a head and of lines.
+// table returns a table in Markdown. head has the cells of the first line, and lines has the cells of all other lines.
 func table(head []string, lines [][]string) string {
 	var b strings.Builder
 	b.WriteString("| " + strings.Join(head, " | ") + " |\n|" + strings.Repeat(" --- |", len(head)) + "\n")

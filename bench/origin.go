@@ -42,7 +42,7 @@ func startOrigin() (*origin, error) {
 	return o, nil
 }
 
-// encode returns the bytes of the answer with a body.
+// encode returns the bytes of a complete response whose body is b.
 func encode(b *workload.Body) []byte {
 	var w bytes.Buffer
 	fmt.Fprintf(&w, "HTTP/1.1 200 OK\r\nServer: origin\r\nContent-Type: %s\r\nETag: %s\r\n", b.Type, originTag)

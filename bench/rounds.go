@@ -40,8 +40,8 @@ func newResults() *results {
 	return &results{pairs: map[cell][]pair{}, solos: map[cell][]solo{}, memory: map[string][]memoryUse{}}
 }
 
-// scenario measures one scenario with rows that have been started. It measures rounds of pairs, and begins each round
-// with a different row. If alone is true, it also measures each row alone.
+// scenario measures one scenario with rows whose programs are running. In each round, it measures every row together
+// with its base, and begins with a different row. If alone is true, it also measures each row alone.
 func (res *results) scenario(ctx context.Context, m *meter, rows []*row, s *workload.Scenario, part, rounds int, alone bool, until time.Time) error {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.only != "" && r.only != s.Name })
 	warm := *m

@@ -33,7 +33,7 @@ func medianError(values []float64) float64 {
 	return ofMedian * normal * median(deviations) / math.Sqrt(float64(max(1, len(values))))
 }
 
-// each returns the result of value for each element.
+// each calls value for each element of all, and returns the results.
 func each[T any](all []T, value func(T) float64) (values []float64) {
 	for _, v := range all {
 		values = append(values, value(v))

@@ -125,7 +125,7 @@ func headOf(h http.Header, body []byte) []byte {
 }
 
 // mustDo maps each scenario to the parts of a description that a row of this module must have. If a part is missing,
-// the run fails, because its figures would be for less work.
+// the run fails, because a row that does less work cannot be compared.
 var mustDo = map[string][]string{
 	"json":        {"200", "3 headers"},
 	"page":        {"200", "3 headers", "1 meta"},

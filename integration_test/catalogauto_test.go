@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 )
 
-// A running server installs the released catalog automatically. It rejects a catalog that differs from the signed one.
-// If the program does not contain the key, the option is an error.
+// A running server installs the released catalog automatically. It rejects a catalog that was changed after it was
+// signed. In a program without the key for the signature, "catalog auto" is an error.
 func TestCatalogAuto(t *testing.T) {
 	private, public, err := catalogstore.NewKey()
 	if err != nil {

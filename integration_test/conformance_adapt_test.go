@@ -76,7 +76,7 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
-// The example is formatted like the output of caddy fmt.
+// Caddyfile.example is formatted like the output of caddy fmt.
 func TestExampleIsFormatted(t *testing.T) {
 	needsCaddy(t, "caddy fmt")
 	text, err := os.ReadFile("../Caddyfile.example")

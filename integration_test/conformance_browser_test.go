@@ -87,8 +87,8 @@ func (b browserTree) says() reading {
 	return r
 }
 
-// In the heads of awkward pages, a real browser finds the rules of the original page and of the policy. It sees no
-// other difference.
+// In the heads of awkward pages, a real browser finds the rules of the original page and of the policy. Apart from
+// these rules, it sees the same page as without the module.
 func TestBrowserReadsHeads(t *testing.T) { bothDoors(t, testBrowserReadsHeads) }
 
 func testBrowserReadsHeads(t *testing.T, d door) {

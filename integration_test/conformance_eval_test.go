@@ -86,7 +86,7 @@ func (e effect) normal() effect {
 	return e
 }
 
-// and returns the rules of e and f together, which restrict at least as much as each of them (draft-illyes-repext-03).
+// and combines the rules of e and f. The result restricts at least as much as each of them (draft-illyes-repext-03).
 func (e effect) and(f effect) effect {
 	return effect{e.words + f.words, max(e.snippet, f.snippet), max(e.video, f.video), max(e.image, f.image), max(e.expiry, f.expiry)}.normal()
 }
@@ -201,8 +201,9 @@ func params(p *httpsfv.Params) (e effect) {
 	return e
 }
 
-// readUpstream parses Robots-Tag lines of other authors. It parses a line in the syntax of X-Robots-Tag like
-// X-Robots-Tag, and skips invalid lines. sure reports whether all lines were valid.
+// readUpstream parses the Robots-Tag lines that an upstream has sent. Some upstreams write them in the syntax of
+// X-Robots-Tag, so readUpstream parses this syntax, too. It skips invalid lines. sure reports whether all lines were
+// valid.
 func readUpstream(lines []string) (r reading, sure bool) {
 	r, sure = reading{}, true
 	for _, line := range lines {

@@ -56,7 +56,7 @@ func testInterimResponses(t *testing.T, d door) {
 	}
 }
 
-// A request with "Expect: 100-continue" waits only for the upstream.
+// A request with "Expect: 100-continue" gets a final response with the policy's fields.
 func TestExpectContinue(t *testing.T) { bothDoors(t, testExpectContinue) }
 
 func testExpectContinue(t *testing.T, d door) {

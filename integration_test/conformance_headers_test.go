@@ -52,7 +52,7 @@ func conformanceUpstream(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	if i, err := strconv.Atoi(r.Header.Get("Say")); err == nil {
 		for name, lines := range upstreamSays[i].fields {
-			h[name] = slices.Concat(h[name], lines) // like a proxy
+			h[name] = slices.Concat(h[name], lines) // a proxy also adds the fields of its upstream
 		}
 	}
 	h.Set("Content-Type", r.Header.Get("Type"))
@@ -82,9 +82,9 @@ var (
 	conformanceTypes    = []string{"text/html; charset=utf-8", "application/json", "application/pdf", "image/png", "text/event-stream", "application/byte-stream"}
 )
 
-// A route is the configuration of one site, and its effect on the fields. eager holds the fields that a handler sets
-// before the upstream's fields are added. At the end, the fields in over are set, and the fields named in gone are
-// deleted.
+// A route is the configuration of one site, and its effect on the header fields. A handler sets the fields of eager
+// before the upstream's fields are added. At the end, a handler sets the fields of over, and deletes the fields whose
+// names are in gone.
 type route struct {
 	body       string
 	eager      fields
@@ -139,7 +139,7 @@ func siteName(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), " ", "-") + ".test"
 }
 
-// expected returns the header after the policy's rules are merged into it.
+// expected returns the upstream's header fields after the policy's rules are merged into them.
 func (rt route) expected(upstream fields) fields {
 	if rt.noUpstream {
 		upstream = fields{}
@@ -202,8 +202,8 @@ func testHeaderConformance(t *testing.T, d door) {
 	}
 }
 
-// headerCells combines every method with every status, or, where that would take too long, uses one method for each
-// status. It checks that the fields are correct, and that all responses have the same fields.
+// headerCells sends requests with every combination of a method and a status. Where that would take too long, it uses
+// only one method for each status. It checks that the fields are correct, and that all responses have the same fields.
 func (s *server) headerCells(t *testing.T, name string, rt route, say int, kind, path string) {
 	t.Helper()
 	statuses := rt.statuses

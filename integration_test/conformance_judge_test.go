@@ -106,8 +106,8 @@ const mostRead, mostWritten = 16 << 10, 8 << 10
 
 func size(lines []string) int { return len(strings.Join(lines, ", ")) }
 
-// judge checks the fields that a client received. They must be the combination of the earlier fields with the policy's
-// rules for the path. judge returns the problems.
+// judge checks the fields that a client received. They must combine the fields in before with the policy's rules for
+// the path. judge returns the problems.
 func judge(path string, before, got fields) (wrong []string) {
 	says := conformanceSays[path]
 	for _, name := range fieldNames {
@@ -142,8 +142,8 @@ func judge(path string, before, got fields) (wrong []string) {
 }
 
 // judgeRules compares the rules in a field with the expected rules. If exactly is false, the upstream's rules are too
-// long to be read or written completely. Then the field must have at least the policy's rules, and at most the rules of
-// both.
+// long to be read or written completely. Then the field must have at least the policy's rules, and at most the policy's
+// and the upstream's rules.
 func judgeRules(policy, was, is reading, exactly bool) string {
 	both := policy.and(was)
 	switch {

@@ -31,7 +31,7 @@ func pageOfSize(w http.ResponseWriter, r *http.Request) {
 // pageBeginnings are beginnings of pages. Some heads end, and others never end.
 var pageBeginnings = []string{"<!DOCTYPE html><html><head></head><body>", "<!DOCTYPE html><html><head><title>", "<!DOCTYPE html><!--"}
 
-// With the directive, clients that stop reading a response use at most a limited amount of additional memory.
+// With robots_policy, clients that stop reading a response use at most a limited amount of additional memory.
 func TestMemoryOfSlowClients(t *testing.T) { bothDoors(t, testMemoryOfSlowClients) }
 
 func testMemoryOfSlowClients(t *testing.T, d door) {
@@ -57,7 +57,8 @@ func testMemoryOfSlowClients(t *testing.T, d door) {
 			held[host] = s.stalled(clients, host, begin)
 		}
 		t.Logf("%s: %d KiB for each client, %d KiB without the directive", begin, held["ours.test"]/int64(clients)>>10, held["bare.test"]/int64(clients)>>10)
-		// A page's buffers hold its head, at most 64 KiB, in slices that grow.
+		// The handler holds the head of a page, at most 64 KiB. Its buffers can be larger than the head, because they
+		// grow in steps.
 		if more := (held["ours.test"] - held["bare.test"]) / int64(clients); more > 160<<10 {
 			t.Errorf("%s: %d KiB more for each client", begin, more>>10)
 		}
@@ -100,7 +101,7 @@ func (s *server) stalled(n int, host, begin string) int64 {
 	return used
 }
 
-// A page of 100 MB needs as little memory as without the directive, even if its head never ends.
+// With robots_policy, a page of 100 MB needs as little memory as without it, even if the page's head never ends.
 func TestMemoryOfHugePages(t *testing.T) { bothDoors(t, testMemoryOfHugePages) }
 
 func testMemoryOfHugePages(t *testing.T, d door) {

@@ -126,7 +126,7 @@ func testChannelsOff(t *testing.T, d door) {
 	}
 }
 
-// The directive limits the mode of blocking, whatever mode the policy file has.
+// The directive's option "enforce" limits the mode of blocking, whatever mode the policy file has.
 func TestEnforceCap(t *testing.T) { bothDoors(t, testEnforceCap) }
 
 func testEnforceCap(t *testing.T, d door) {

@@ -61,8 +61,8 @@ func handed() int64 {
 	return handedOver.Load()
 }
 
-// Unchanged responses, and the rest of a long page after its head, go directly from the file to the connection, in the
-// same way as without the directive.
+// Unchanged responses go directly from the file to the connection, in the same way as without robots_policy. So does
+// the rest of a long page after its head.
 func TestFilesAreHandedOver(t *testing.T) { bothDoors(t, testFilesAreHandedOver) }
 
 func testFilesAreHandedOver(t *testing.T, d door) {

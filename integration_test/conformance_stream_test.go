@@ -176,7 +176,8 @@ func testLongPage(t *testing.T, d door) {
 		if sum.Sum64() != want {
 			t.Errorf("%+v: the page differs from the sent page", c)
 		}
-		// The compressors and decompressors on both sides have windows of up to 8 MiB.
+		// With a content coding, memory may grow more, because each compressor and decompressor has a window of up to 8
+		// MiB.
 		if grown := int64(most) - int64(before); grown > 40<<20 && c.coding != "" || grown > 6<<20 && c.coding == "" && c.host == "plain.test" {
 			t.Errorf("%+v: memory grew by %d KiB", c, grown>>10)
 		}
@@ -273,8 +274,8 @@ func (s *server) abort(t *testing.T, host, hang string) {
 	_ = resp.Body.Close()
 }
 
-// settled returns the number of goroutines. It waits until there are at most as many as wanted or, if wanted is 0,
-// until the goroutines of closed connections are gone.
+// settled returns the number of goroutines, as soon as it is at most wanted or after one second. With 0, settled always
+// waits one second, so that the goroutines of closed connections can end.
 func settled(wanted int) int {
 	client.CloseIdleConnections()
 	for range 40 {

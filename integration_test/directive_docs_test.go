@@ -82,7 +82,7 @@ func findHandler(t *testing.T, config []byte) json.RawMessage {
 	return h
 }
 
-// TestDurationsInJSON loads durations in all forms that the page names.
+// TestDurationsInJSON loads durations in all forms that docs/reference/caddyfile.md names.
 func TestDurationsInJSON(t *testing.T) {
 	for _, d := range []string{`7200000000000`, `"90s"`, `"1h30m"`, `"2d"`, `"-1s"`} {
 		t.Run(d, func(t *testing.T) {

@@ -123,7 +123,8 @@ func TestBlocksOfThePages(t *testing.T) {
 	}
 }
 
-// notRun maps the beginnings of command blocks that the test does not run to the reasons.
+// notRun lists the command blocks that TestCommandBlocks does not run. The key is the beginning of a block, and the
+// value is the reason.
 var notRun = map[string]string{
 	"git clone ":                         "fetches the repository, which a test already has",
 	"go test ":                           "these are the tests",
@@ -264,8 +265,8 @@ func copyOf(t *testing.T, dir string) string {
 	return to
 }
 
-// runBlock runs the commands of a block in a folder, with the page's names replaced by the
-// test's names.
+// runBlock runs the commands of a block in a folder. names holds pairs: a text on the page, such as a host name, and
+// the text that replaces it in this test.
 func runBlock(t *testing.T, dir string, b shownBlock, names ...string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o700); err != nil {

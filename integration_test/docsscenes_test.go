@@ -18,7 +18,7 @@ import (
 
 const quickStart = "../docs/get-started/quick-start.md"
 
-// scenes maps the pages that have a policy, and commands that show its effect, to their blocks.
+// scenes returns the blocks of each page that has a policy and commands that show the effect of this policy.
 func scenes(t *testing.T) map[string][]shownBlock {
 	t.Helper()
 	pages := map[string][]shownBlock{}
@@ -53,7 +53,8 @@ func writePolicy(t *testing.T, dir string, blocks []shownBlock) {
 	t.Fatalf("%s shows no policy", blocks[0].page)
 }
 
-// TestHowTos serves the policy of each page, runs the commands of the page, and compares their output.
+// TestHowTos serves the policy of each page, runs the commands of the page, and compares their output with the output
+// on the page.
 func TestHowTos(t *testing.T) {
 	testkit.Slow(t)
 	if n := len(scenes(t)); n < 12 {
@@ -90,7 +91,7 @@ func TestHowTos(t *testing.T) {
 	}
 }
 
-// TestQuickStart follows the page: it runs all commands in one folder, in the order of the page.
+// TestQuickStart follows docs/get-started/quick-start.md: it runs all commands in one folder, in the order of the page.
 func TestQuickStart(t *testing.T) {
 	testkit.Slow(t)
 	dir, site := t.TempDir(), freeAddr(t)

@@ -37,7 +37,7 @@ func bothDoors(t *testing.T, test func(t *testing.T, d door)) {
 	}
 }
 
-// needsCaddy marks a test of something that only Caddy has. It reports the reason for net/http.
+// needsCaddy marks a test of something that only Caddy has. The test is skipped for net/http, and why is the reason.
 func needsCaddy(t *testing.T, why string) {
 	t.Helper()
 	doors.ran(t, caddyDoor, "")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The matcher can be used with any directive, both in its own syntax and in expressions.
+// The matcher "crawler" can be used with any directive, both in its own syntax and in expressions.
 func TestEdgeMatcher(t *testing.T) {
 	s := start(t, slicePolicy, htmlUpstream(page("")), `
 	@ai crawler category:ai-training OwnBot

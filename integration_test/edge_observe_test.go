@@ -23,7 +23,7 @@ func (s *server) counts() counts {
 	return c
 }
 
-// counted returns the increase of a counter since before.
+// counted returns how much a counter has grown since the counts in before were read.
 func (s *server) counted(before counts, line string) float64 {
 	s.t.Helper()
 	return s.counts()[line] - before[line]
@@ -126,7 +126,7 @@ func TestEdgeViolations(t *testing.T) {
 		!strings.HasSuffix(lines[0]["policy"].(string), "policy.yaml:15") {
 		t.Errorf("%v", lines)
 	}
-	// After a reload of Caddy's configuration, the server still knows which crawlers have read the file.
+	// After a reload of Caddy's configuration, the server still knows which crawlers have read robots.txt.
 	s.load(s.logged(strings.ReplaceAll(observedBody, "UPSTREAM", "127.0.0.1:1")))
 	client.CloseIdleConnections() // the server of the previous configuration closes these connections
 	s.get("/closed/", "User-Agent", "RudeBot/1.0")

@@ -20,7 +20,7 @@ const chromeAgent = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.3
 // package web-bot-auth.
 type npmSigner struct {
 	t   *testing.T
-	jwk string // private
+	jwk string // the private key
 }
 
 // newNPMSigner returns a signer. It skips the test if the package is not installed in the directory that NODE_PATH
@@ -136,8 +136,8 @@ rules:
 	}
 }
 
-// While a list of a single crawler is fresh, a request from an address on the list is recognized as a request of that
-// crawler, whatever User-Agent it has.
+// While the address list of a single crawler is fresh, a request from an address on it is recognized as a request of
+// that crawler. The User-Agent of the request does not matter.
 func TestAddressFirst(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lists are first fetched after a second")

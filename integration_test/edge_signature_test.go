@@ -135,7 +135,8 @@ func startDirectory(t *testing.T, answer http.HandlerFunc) *directory {
 
 func (s *signer) serve(w http.ResponseWriter, r *http.Request) { s.serveWith(`"more":1`)(w, r) }
 
-// serveWith serves a directory with members of a Signature Agent Card.
+// serveWith serves the key directory of the signer. card has further members of the JSON object, as in a Signature
+// Agent Card.
 func (s *signer) serveWith(card string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/.well-known/http-message-signatures-directory" {
@@ -181,7 +182,7 @@ func TestEdgeSignatures(t *testing.T) {
 	ask := func(fields []string, more ...string) int {
 		return s.get("/members/", append(append([]string{"User-Agent", "SigningBot/1.0"}, fields...), more...)...).StatusCode
 	}
-	// The first signature starts a fetch of the keys. Its request does not wait for them.
+	// The first signature starts a fetch of the keys. The request with this signature does not wait for the keys.
 	first := 0
 	eventually(t, "the signature is verified", func() bool {
 		first++

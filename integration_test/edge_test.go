@@ -122,7 +122,7 @@ func TestEdgeErrorPages(t *testing.T) {
 	}
 }
 
-// The directive limits the mode that the policy demands.
+// The directive's option "enforce" limits the mode of blocking that the policy demands.
 func TestEdgeCap(t *testing.T) {
 	for cap, want := range map[string]struct {
 		status, refused, would int
@@ -171,7 +171,7 @@ func TestEdgeLog(t *testing.T) {
 	}
 }
 
-// Access logs and other directives can use the placeholders with the results for a request.
+// Access logs and other directives can use the placeholders of robots_policy, which hold its results for a request.
 func TestEdgeFields(t *testing.T) {
 	s := startLogged(t, slicePolicy, htmlUpstream(page("")), `
 	log {

@@ -177,7 +177,7 @@ func TestEdgeWarnings(t *testing.T) {
 	}
 }
 
-// endless is a response body of 10 GB. It counts the bytes that a reader takes.
+// endless returns a handler whose response has a body of 10 GB. sent counts the sent bytes.
 func endless(sent *atomic.Int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		chunk := []byte(`{"prefixes":[` + strings.Repeat(`{"ipv4Prefix":"20.0.0.0/24"},`, 1000))
@@ -191,7 +191,7 @@ func endless(sent *atomic.Int64) http.HandlerFunc {
 	}
 }
 
-// listServer is a server for address lists on a loopback address.
+// listServer starts a server for address lists at a loopback address, and returns this address.
 func listServer(t *testing.T, addr string, h http.Handler) (string, error) {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
@@ -208,7 +208,7 @@ func listServer(t *testing.T, addr string, h http.Handler) (string, error) {
 }
 
 // The servers of address lists hang, return wrong or shortened lists, redirect to private addresses, or return HTML or
-// 10 GB. Requests are still answered, and clients of such lists are unverified.
+// 10 GB. Requests are still answered, and clients that only such a list could verify are unverified.
 func TestEdgeLists(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lists are first fetched after a second")
@@ -258,7 +258,8 @@ func TestEdgeLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The list of Anthropic is embedded in the program. Its server now returns only one prefix of it.
+	// Anthropic's address list is embedded in the program. Here, Anthropic's server returns a list with a single
+	// prefix, so the server under test must keep the embedded list.
 	_, err = listServer(t, "127.0.0.1:443", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		<-asked
 		_, _ = w.Write([]byte(`{"prefixes":[{"ipv4Prefix":"20.0.0.0/24"}]}`))
@@ -404,7 +405,7 @@ func (s *server) checkListFailures(addr string, failures int) {
 	}
 }
 
-// verificationOf returns the admin API's answer about verification.
+// verificationOf is the admin API's answer about verification.
 type verificationOf struct {
 	Lists []struct {
 		URL, Age, Error     string

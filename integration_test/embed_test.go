@@ -95,7 +95,8 @@ func reading(data []byte) {
 	_, _, _ = answer, delay, preferences
 }
 `))
-	// The page's blocks in parts need more modules than the program, so they are built in this module.
+	// Some blocks of the page are only parts of a program. They need more modules than the example program, so they are
+	// checked in this module.
 	cmd := exec.Command("go", "vet", filepath.Join(dir, "main.go"), filepath.Join(dir, "parts.go"))
 	cmd.Dir = repository
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -126,8 +126,8 @@ robots_policy {
 	} {
 		s.get(r.path, "User-Agent", agents[r.agent], "Host", r.host)
 	}
-	// Compare the counters of Prometheus first. A request is recorded when its response has ended, which can be after
-	// the client has received it.
+	// Wait for the counters of Prometheus. A request is recorded when its response has ended, which can be after the
+	// client has received it.
 	want := []string{
 		`caddy_robots_policy_requests_total{crawler="GPTBot",decision="blocked",host="one.example",identity="audit"} 1`,
 		`caddy_robots_policy_requests_total{crawler="GPTBot",decision="blocked",host="one.example",identity="unverified"} 2`,

@@ -36,9 +36,9 @@ func (s *pagesServer) here(text string) string {
 	text = strings.NewReplacer("/etc/"+s.kind, s.dir+"/etc/"+s.kind, "/etc/default", s.dir+"/etc/default", "/var/cache/", s.dir+"/",
 		"/var/log/", s.dir+"/", "/run/", s.dir+"/", "127.0.0.1:9180", s.decider, "127.0.0.1:8000", s.app,
 		"listen 80;", "listen "+s.front+";", "bind :80", "bind "+s.front, "sudo ", "").Replace(text)
-	// The default site of the distribution answers requests for other host names on the same port.
+	// The default site of the distribution answers requests for other host names, so it must listen on the same port.
 	text = regexp.MustCompile(`listen (\[::\]:)?80 default_server`).ReplaceAllString(text, "listen ${1}"+port(s.front)+" default_server")
-	// Only root can start processes as another user, and only root needs to.
+	// Remove lines such as "user", because only root can start processes as another user, and only root needs to.
 	return regexp.MustCompile(`(?m)^\s*(user|group|chroot|daemon|log /dev/log).*$`).ReplaceAllString(text, "")
 }
 
@@ -63,7 +63,7 @@ func (s *pagesServer) copyFiles(from, to string) {
 	}
 }
 
-// install runs the commands that the page shows for a server, and starts the server.
+// install runs the commands that docs/how-to/other-servers.md shows for a server, and starts the server.
 func (s *pagesServer) install(heading string) {
 	s.t.Helper()
 	page, err := os.ReadFile("../docs/how-to/other-servers.md")
@@ -110,8 +110,8 @@ func (s *pagesServer) install(heading string) {
 	otherservers.Run(s.t, "", []string{s.front}, "haproxy", "-db", "-f", etc+"/haproxy.cfg", "-f", etc+"/robots-policy.cfg")
 }
 
-// TestOtherServersAsThePagePrints installs the recipes with the commands on the page, into a copy of the distribution's
-// files. robots.txt is still served when Caddy is down, and slow pages are not cut off.
+// TestOtherServersAsThePagePrints installs the recipes with the commands in docs/how-to/other-servers.md, into a copy
+// of the distribution's files. robots.txt is still served when Caddy is down, and slow pages are not cut off.
 func TestOtherServersAsThePagePrints(t *testing.T) {
 	for kind, heading := range map[string]string{"nginx": "nginx", "haproxy": "HAProxy"} {
 		t.Run(kind, func(t *testing.T) {

@@ -77,7 +77,7 @@ func startAsker(t *testing.T, kind, status string) *asker {
 	return a
 }
 
-// get requests a page at one of the two servers.
+// get requests a page of www.example.com, or of another host in header, from the server at addr.
 func (a *asker) get(addr, path, agent string, header ...string) response {
 	a.t.Helper()
 	r, err := http.NewRequest(http.MethodGet, "http://"+addr, nil)
@@ -288,7 +288,7 @@ func TestOtherServersClose(t *testing.T) {
 	}
 }
 
-// Envoy asks with the path of the request below /decide.
+// The path in Envoy's question is /decide followed by the path of the client's request.
 func TestDecideForEnvoy(t *testing.T) {
 	s := newServer(t, t.TempDir(), strings.ReplaceAll(decidedPolicy, "STATUS", "block"), nil)
 	s.run(otherservers.Decider(s.addr, "envoy", filepath.Join(s.dir, "policy.yaml"), ""))

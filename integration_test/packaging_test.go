@@ -65,7 +65,7 @@ func TestSystemdUnit(t *testing.T) {
 	verify := func(text string) string {
 		t.Helper()
 		unit := filepath.Join(t.TempDir(), "caddy.service")
-		// The binary and the user of the unit exist only after the installation.
+		// The binary and the user of the unit exist only after the installation, so replace them.
 		text = strings.NewReplacer("/usr/local/bin/caddy", "/bin/true", "User=caddy", "User=root", "Group=caddy", "Group=root").Replace(text)
 		if err := os.WriteFile(unit, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// TestFirstPublication follows the instructions of the page on a machine whose Caddy runs as another user. The command
-// does not write anything as root, but prints the command to run instead. That command works.
+// TestFirstPublication follows docs/how-to/publish-and-undo.md on a machine whose Caddy runs as another user. The
+// command publish does not write anything as root, but prints the command to run instead. The printed command works.
 func TestFirstPublication(t *testing.T) {
 	nobody, err := user.Lookup("nobody")
 	if err != nil || os.Geteuid() != 0 {

@@ -121,8 +121,8 @@ func TestUndoCommand(t *testing.T) {
 	}
 }
 
-// If the command wrote the text to a place where no server reads it, the text is not reported as published. The message
-// says what to do.
+// If the command publish wrote the text to a place where no server reads it, the command does not report the text as
+// published. Its message says what to do.
 func TestPublishedWhereNoServerLooks(t *testing.T) {
 	s := startStored(t, "", disallowing("/a"))
 	s.write("new.yaml", disallowing("/b"))
@@ -170,8 +170,8 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 	}
 }
 
-// The command does not write files into the storage of another user, because the server could not read them. The
-// message contains the command to run.
+// The command publish does not write files into the storage of another user, because the server could not read them.
+// Its message contains the command to run instead.
 func TestPublishIntoTheStorageOfAnotherUser(t *testing.T) {
 	nobody, err := user.Lookup("nobody")
 	if err != nil || os.Geteuid() != 0 {
@@ -216,7 +216,8 @@ func TestPublishIntoTheStorageOfAnotherUser(t *testing.T) {
 	if out, code := publish(); code != 1 || !strings.Contains(out, "sudo -u nobody") {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	// The crawler catalog is in the storage, too.
+	// The command "crawlers update" writes the catalog into the storage, so it also stops if the storage belongs to
+	// another user.
 	chown("storage")
 	_, catalog, _ := runCommand(t, nil, "crawlers", "export")
 	s.write("crawlers.yaml", catalog)

@@ -19,7 +19,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// policies returns the admin API's report about the policies in use.
+// policies is the admin API's report about the policies in use.
 type policies struct {
 	Policies []struct {
 		Policy, SHA256, Since, Error, Reload string
@@ -203,7 +203,7 @@ func TestReloadMetrics(t *testing.T) {
 	eventually(t, "the gauge falls", func() bool { return s.metric("last_reload_successful", "") == 0 })
 	s.write("policy.yaml", disallowing("/b"))
 	eventually(t, "and rises", func() bool { return s.metric("last_reload_successful", "") == 1 })
-	// The counts survive a reload of the configuration.
+	// The counts of reloads survive when a configuration of Caddy is loaded.
 	if err := s.reconfigure(s.body + "\nheader X y"); err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,8 @@ func TestDashboardAndAlerts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The metrics in later exist only with an audit, a fleet or a limit on enforcement, which this test does not use.
+	// later lists metrics that exist only with an audit, a fleet or a limit on enforcement. This test does not use
+	// these.
 	later := []string{
 		"caddy_robots_policy_audit_errors", "caddy_robots_policy_audit_timestamp_seconds", "caddy_robots_policy_fleet_servers", "caddy_robots_policy_enforce_override",
 	}

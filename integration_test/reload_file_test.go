@@ -65,8 +65,8 @@ func TestReloadOfAFile(t *testing.T) {
 	}
 }
 
-// In a volume of Kubernetes, the file is a symbolic link that leads through a link to a directory. An update changes
-// this second link.
+// In a volume of Kubernetes, the policy file is a symbolic link that leads through a link to a directory. An update
+// changes this second link.
 func TestReloadOfAConfigMap(t *testing.T) {
 	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
 	put := func(version, text string) {

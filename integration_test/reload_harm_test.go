@@ -104,7 +104,7 @@ func (s *reloading) readPages(t *testing.T, console string) {
 	}
 }
 
-// wantFailing waits until an error was logged for each part.
+// wantFailing waits until an error was logged for each of the optional parts.
 func (s *reloading) wantFailing(t *testing.T, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -114,7 +114,7 @@ func (s *reloading) wantFailing(t *testing.T, parts ...string) {
 	}
 }
 
-// wantWorking waits until each part works again after its failure.
+// wantWorking waits until each of the optional parts works again after its failure.
 func (s *reloading) wantWorking(t *testing.T, parts ...string) {
 	t.Helper()
 	for _, part := range parts {

@@ -26,7 +26,7 @@ type caddyProcess struct {
 	out  bytes.Buffer
 }
 
-// newProcess prepares a Caddy with its own directory in dir, whose name is name.
+// newProcess prepares a Caddy with its files in the folder dir/name.
 func newProcess(t *testing.T, dir, name, global, body string) *caddyProcess {
 	t.Helper()
 	p := &caddyProcess{server: &server{t: t, addr: freeAddr(t), dir: filepath.Join(dir, name)}, name: name}

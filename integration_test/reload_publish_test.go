@@ -224,7 +224,7 @@ func TestKillWhilePublishing(t *testing.T) {
 			}
 			p.publish()
 			p.whole()
-			// A server still serves this version if it is killed and starts again.
+			// The server still serves the published version after it was killed and started again.
 			p.kill()
 			p.run()
 			p.whole()

@@ -50,7 +50,7 @@ func TestPolicyFromTheWeb(t *testing.T) {
 	if err := s.reconfigure(body); err != nil {
 		t.Fatal(err)
 	}
-	// The server of the previous configuration may still accept a connection.
+	// Wait, because the server of the previous configuration may still accept a connection.
 	eventually(t, "the policy from the web", func() bool { return s.disallows("/a") })
 	p.serve(disallowing("/b"))
 	eventually(t, "a new policy", func() bool { return s.disallows("/b") })
@@ -165,7 +165,7 @@ func TestWebPoliciesThatAreRefused(t *testing.T) {
 func TestPolicyFromTheStorage(t *testing.T) {
 	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
 	const body = "robots_policy storage:site/policy.yaml {\nreload 100ms\n}\nrespond hello"
-	// Until the first version of the policy exists, the directive does nothing.
+	// Until the first version of the policy exists, robots_policy does nothing.
 	if err := s.reconfigure(body); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestPolicyFromTheStorage(t *testing.T) {
 	}
 	publish(disallowing("/b"))
 	eventually(t, "what was published", func() bool { return s.disallows("/b") })
-	// A text that the command refuses to publish can still be written to the storage by hand.
+	// A text that the command publish would reject can still be written to the storage by hand.
 	s.write("storage/site/policy.yaml", "version: 1\nrulez: 1\n")
 	eventually(t, "the error is logged", func() bool { return len(s.log("policy not reloaded")) == 1 })
 	if !s.disallows("/b") || s.policies().Policies[0].Policy != "storage:site/policy.yaml" {
@@ -196,7 +196,7 @@ func TestPolicyFromTheStorage(t *testing.T) {
 	eventually(t, "what was published next", func() bool { return s.disallows("/c") })
 }
 
-// publish publishes a file of the test to its storage with the command.
+// publish runs the command publish for a file in the test's folder. code is the expected exit code.
 func (s *reloading) publish(file, key string, code int, more ...string) string {
 	s.t.Helper()
 	s.write("publish.caddyfile", "{\nstorage file_system "+filepath.Join(s.dir, "storage")+"\n}\n")
@@ -245,8 +245,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// The command lists the published versions. As long as no server has served any of them, there is no version that an
-// undo could return to.
+// The command history lists the published versions. As long as no server has served any of them, there is no version
+// that an undo could return to.
 func TestHistoryCommand(t *testing.T) {
 	t.Parallel()
 	s := notRunning(t)

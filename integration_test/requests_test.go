@@ -157,7 +157,7 @@ func TestNoVisitsOfABrowser(t *testing.T) {
 	}
 }
 
-// visitLine shortens a line of the crawler log.
+// visitLine returns a line of the crawler log as a short text, and checks the fields that it leaves out.
 func visitLine(t *testing.T, line string) string {
 	t.Helper()
 	var v struct {

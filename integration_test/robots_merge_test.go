@@ -146,7 +146,7 @@ func TestRobotsMerge(t *testing.T) {
 	}
 }
 
-// A merged file is served like any robots.txt: with an entity tag, HEAD, ranges, conditions and
+// A robots.txt with merged lines is served like any other: with an entity tag, HEAD, ranges, conditional requests and
 // gzip.
 func TestRobotsMergeIsServedLikeAnyOther(t *testing.T) {
 	s := start(t, mergePolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -228,7 +228,7 @@ func TestRobotsMergeWithAnUpstreamThatHangs(t *testing.T) {
 	}
 }
 
-// Many simultaneous requests cause only one request to the upstream.
+// Many simultaneous requests for robots.txt cause only one request to the upstream.
 func TestRobotsMergeAsksOnce(t *testing.T) {
 	var asked atomic.Int32
 	s := start(t, mergePolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// Some routes answer /robots.txt before robots_policy, or apply two robots_policy handlers to one request. When Caddy
-// has started, each such route is logged once.
+// Caddy logs one warning about a route that answers /robots.txt before robots_policy, that is never used because
+// robots_policy answers first, or that applies two robots_policy handlers to one request.
 func TestRouteWarnings(t *testing.T) {
 	const (
 		twice  = "robots_policy applies twice"
@@ -31,7 +31,7 @@ func TestRouteWarnings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startLogged(t, slicePolicy, nil, c.body)
-			// Warnings are logged before the configuration is reported as loaded.
+			// Warnings are logged before the configuration is reported as loaded, so they must be in the log now.
 			log, err := os.ReadFile(filepath.Join(s.dir, "caddy.log"))
 			if err != nil {
 				t.Fatal(err)

@@ -49,7 +49,8 @@ robots_policy {
 		t.Errorf("%s: %s", result, message)
 	}
 
-	// The command publish rejects such a policy, too. It finds the requests in the activity database or the access log.
+	// The command publish also rejects a policy that disallows such paths for Googlebot. It finds Googlebot's requests
+	// in the activity database or the access log.
 	s.write("new.yaml", open)
 	publish := func(args ...string) (string, error) {
 		args = append([]string{"robots-policy", "publish", filepath.Join(s.dir, "new.yaml"), "--to", "storage:site.yaml", "--if-replay", dir}, args...)

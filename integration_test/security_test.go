@@ -197,7 +197,7 @@ func TestNothingLeaksBetweenRequests(t *testing.T) {
 		_, _ = io.WriteString(out, "<!DOCTYPE html><html><head>"+strings.Repeat(mark, id%300))
 		switch id % 7 {
 		case 1:
-			panic(http.ErrAbortHandler) // in the head
+			panic(http.ErrAbortHandler) // the response ends in the head of the page
 		case 2:
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)

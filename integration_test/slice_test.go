@@ -160,8 +160,7 @@ rules:
 	}
 }
 
-// A crawler that also names a harmless one, or puts its token in quotation marks, is still
-// blocked.
+// A crawler whose User-Agent also names a harmless crawler, or has the token in quotation marks, is still blocked.
 func TestEdgeSeveralTokens(t *testing.T) {
 	s := start(t, "version: 1\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /premium/\n      index: /premium/\n    enforce: block\n", nil, "robots_policy POLICY\nrespond ok")
 	for _, agent := range []string{
@@ -175,7 +174,7 @@ func TestEdgeSeveralTokens(t *testing.T) {
 }
 
 // A CONNECT request with a path after the host is judged like a request for that path, because Caddy's "respond"
-// directive and many upstreams answer it in this way.
+// directive and many upstreams answer it like such a request.
 func TestEdgeConnectWithAPath(t *testing.T) {
 	s := start(t, "version: 1\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /premium/\n    enforce: block\n", nil, "robots_policy POLICY\nrespond /premium/* secret")
 	for target, want := range map[string]int{"example.com/premium/x": 403, "example.com:80/premium/x": 403, "example.com/news/x": 200, "example.com:443": 200} {

@@ -74,8 +74,8 @@ func (f *faultyFiles) Load(ctx context.Context, key string) ([]byte, error) {
 
 // TestStarts starts Caddy when the policy in the storage cannot be read, with and without a last good policy. Caddy
 // starts in all cases. Without a last good policy, robots.txt is answered with 503, pages are served, and no crawler is
-// blocked. There is an alert until the storage works. Caddy assumes that there is no policy yet only if the key does
-// not exist.
+// blocked. There is an alert until the storage works. The exception is a key that does not exist: Caddy then assumes
+// that no policy was published yet.
 func TestStarts(t *testing.T) {
 	const policy = "version: 1\nenforcement: {mode: block}\nrules:\n  - for: GPTBot\n    disallow: {crawl: /a/}\n"
 	for _, c := range []struct {
@@ -133,7 +133,7 @@ func TestStarts(t *testing.T) {
 			default:
 				s.file("storage/site/policy.yaml", policy)
 			}
-			// A hanging storage delays the command as long as the server, so both start at the same time.
+			// A hanging storage delays the command and the server for the same time, so the test starts both at once.
 			validated := caddyStarts(t, "validate", "--adapter", "caddyfile", "--config", s.written(configure(c.fault)))
 			s.run(configure(c.fault))
 

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// tenantPolicy returns a policy that disallows a path for RudeBot and limits SlowBot. It contains the number of times
-// that the file was written.
+// tenantPolicy returns a policy that disallows a path for RudeBot and limits SlowBot. It contains version in a comment,
+// so that each version is a different text.
 func tenantPolicy(path string, version int) string {
 	return fmt.Sprintf("version: 1\ncrawlers:\n  RudeBot: {}\n  SlowBot: {}\nrules:\n  - for: RudeBot\n    disallow:\n      crawl: %s\n    enforce: block\n  - for: SlowBot\n    limit: 3/h\n# %d\n", path, version)
 }
@@ -43,7 +43,7 @@ func TestHostileTenant(t *testing.T) {
 		}
 	}
 
-	// The policies of the tenants differ only in a path, and their limits are equal.
+	// The policies of both tenants have the same limit. Each tenant's limit counts only the requests for its own host.
 	for host, n := range map[string]int{"evil.example": 50, "good.example": 10} {
 		passed := 0
 		for range n {

@@ -85,7 +85,7 @@ func TestTogether(t *testing.T) {
 		})
 	}
 	time.Sleep(*together)
-	for end := time.Now().Add(time.Minute); time.Now().Before(end) && !t.Failed(); time.Sleep(100 * time.Millisecond) { // a busy machine
+	for end := time.Now().Add(time.Minute); time.Now().Before(end) && !t.Failed(); time.Sleep(100 * time.Millisecond) { // a busy machine needs more time
 		if !slices.ContainsFunc(slices.Collect(maps.Values(counts)), func(n *atomic.Int64) bool { return n.Load() == 0 }) {
 			break
 		}
@@ -197,7 +197,7 @@ func (s *togetherServer) publishInConsole(console string, version *atomic.Int64)
 		r.Header.Set("Origin", origin)
 		resp, err := s.client.Do(r)
 		if err != nil {
-			return false // a configuration is loaded
+			return false // the connection failed while a configuration was loaded
 		}
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()

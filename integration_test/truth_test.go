@@ -75,8 +75,8 @@ type truth struct {
 	news                                       int64            // requests of verified Googlebot for /news/
 }
 
-// send sends a request and adds it to the truth. version is the version of the policy in force. had has the version of
-// robots.txt that each crawler has read on each host, or -1 for none.
+// send sends a request and counts it in tr. version is the version of the policy in force. had maps a host and a
+// crawler to the version of robots.txt that the crawler has read there, or to -1 for none.
 func (tr *truth) send(s *server, version int, had map[string]int, host string, crawler int, path string) {
 	c := truthCrawlers[crawler]
 	answer := s.get(path, "Host", host, "User-Agent", c.agent, "X-Forwarded-For", c.address)
@@ -245,7 +245,7 @@ robots_policy {
 	}
 }
 
-// number parses a number on a page of the console.
+// number returns the HTML that the console shows for a number.
 func number(n int64) string {
 	if n < 1000 {
 		return strconv.FormatInt(n, 10)

@@ -44,8 +44,9 @@ func (s *saidClaims) judged(where, name string, got, want claim.Outcome, text, s
 	}
 }
 
-// outcomeOf returns the outcome of a claim that a text states. The patterns holds and fails match the sentences for a
-// true and a false claim. A text that matches neither says that the claim cannot be judged.
+// outcomeOf returns the outcome of a claim that a text states. holds is a pattern for sentences about a true claim, and
+// fails is a pattern for sentences about a false claim. A text that matches neither says that the claim cannot be
+// judged.
 func outcomeOf(text, holds, fails string) claim.Outcome {
 	switch {
 	case regexp.MustCompile(fails).MatchString(text):

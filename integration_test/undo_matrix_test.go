@@ -36,8 +36,8 @@ var matrixTexts = func() map[string]string {
 
 const matrixKey = "robots/site.yaml"
 
-// matrixServer is a running Caddy that has served older, before and mistake, in this order. never was in its storage,
-// but was not served. Search engines have sent requests while mistake was served.
+// matrixServer is a running Caddy that has served the versions "older", "before" and "mistake", in this order. The
+// version "never" was in its storage, but was not served. Search engines have sent requests while "mistake" was served.
 type matrixServer struct {
 	*reloading
 	from  string // file, storage or web
@@ -349,8 +349,8 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	if code != 1 || !strings.Contains(said, "is not in Caddy's storage, so this command cannot undo its last change. Put back the text that Caddy served before the present text (sha256 "+before[:12]+") by hand. The limit max_search_loss does not stop Caddy from loading that text.") {
 		m.t.Errorf("exit %d: %s", code, said)
 	}
-	// To a file or a web address, the admin API and the console cannot publish either. So approval and the restriction
-	// to hosts do not matter.
+	// The admin API and the console cannot publish to a file or a web address, either. This does not depend on
+	// approval, or on the hosts that a person may change.
 	for _, approval := range []int{1, 2} {
 		m.configure(approval)
 		for _, query := range []string{"undo", "version=1", ""} {

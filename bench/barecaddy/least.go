@@ -25,10 +25,9 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("least", httpcaddyfile.Before, "header")
 }
 
-// least does the least work that has the effect of a policy on the requests and pages of this benchmark, and answers
-// with the same header fields. For other requests, its answers would be wrong: it makes no decisions, looks for the
-// name of a single crawler, and treats every page like the pages of the benchmark. Its cost is the lowest possible cost
-// of a handler in Caddy's chain.
+// least is a handler that answers the requests of this benchmark as robots_policy does, with the least possible work.
+// For other requests, its answers would be wrong: it makes no decisions, looks for the name of a single crawler, and
+// treats every page like the pages of the benchmark. Its cost is the lowest possible cost of such a handler in Caddy.
 type least struct {
 	robots, packed []byte
 }

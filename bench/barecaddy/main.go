@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command barecaddy is Caddy with its standard modules, and with a handler for the row "least". The benchmark uses it
-// as the base for Caddy with robots_policy.
+// Command barecaddy is Caddy with its standard modules and the handler "least", but without robots_policy. The
+// benchmark compares it with a Caddy that contains robots_policy.
 package main
 
 import (

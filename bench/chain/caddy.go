@@ -70,7 +70,7 @@ func (*answering) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 	return nil
 }
 
-// handler is the server of one row.
+// handler is the server of one row, which is one of the compared configurations.
 type handler struct {
 	row *workload.ChainRow
 	http.Handler

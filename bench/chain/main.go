@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command chain measures handlers inside one Caddy process, without sockets. The configurations of all rows are servers
-// of one Caddy. A handler that answers from memory replaces reverse_proxy. The servers are called in turn, in short
-// batches. The command can detect differences of about 50 ns, whereas proxies under load only show differences of
-// microseconds. It does not include the costs of the kernel and the connections.
+// Command chain measures handlers inside one Caddy process, without sockets. Each compared configuration, called a row,
+// is one server of this Caddy. A handler that answers from memory replaces reverse_proxy. The servers are called in
+// turn, in short batches. The command can detect differences of about 50 ns, whereas proxies under load only show
+// differences of microseconds. It does not include the costs of the kernel and the connections.
 //
 // It prints its results as JSON. The command `bench` runs this command.
 package main

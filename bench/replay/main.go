@@ -42,7 +42,7 @@ type bench struct {
 	rows                []row
 }
 
-// row is a line of the table.
+// row is a line of the printed table of results.
 type row struct {
 	tool, log string
 	bytes     int64
@@ -87,8 +87,8 @@ func run(mb int, seed uint64, modules string, visits int) error {
 	return nil
 }
 
-// log writes a log with the given number of lines from a seed, and runs every tool on it. format is GoAccess's name of
-// the format. If combined is true, the log has the Combined format, and otherwise Caddy's.
+// log writes a log with the given number of generated lines, and measures every tool on it. format is GoAccess's name
+// for the log's format. If combined is true, the log has the Combined format, and otherwise the format of Caddy.
 func (b *bench) log(name, format string, seed uint64, lines int, combined bool) error {
 	path := filepath.Join(b.dir, name)
 	f, err := os.Create(path)

@@ -68,7 +68,8 @@ func (b *bench) nginx(seed uint64, n int) error {
 	return b.replay("nginx.log", t, "--format", "combined")
 }
 
-// send sends the traffic and returns the truth about it.
+// send sends n generated requests to nginx at addr. It returns the numbers that a report about these requests must
+// contain.
 func send(addr string, seed uint64, n int) (*truth, error) {
 	t, client := newTruth(true), &http.Client{Timeout: 10 * time.Second}
 	t.stale = true // the requests have today's date

@@ -145,8 +145,8 @@ func writeCombined(w *bufio.Writer, r *request) {
 	fmt.Fprintf(w, "%s - - [%s] \"GET %s HTTP/1.1\" 200 %d \"-\" \"%s\"\n", r.agent.address, r.at.Format("02/Jan/2006:15:04:05 -0700"), r.target, r.bytes, r.agent.ua)
 }
 
-// write writes a log of n requests, made from a seed, and returns the truth about it. If combined is true, the log has
-// the Combined format, and otherwise Caddy's.
+// write writes a log of n requests, which it generates from a seed. The returned truth counts these requests. If
+// combined is true, the log has the Combined format, and otherwise the format of Caddy.
 func write(out io.Writer, seed uint64, n int, combined bool) (*truth, error) {
 	w := bufio.NewWriterSize(out, 1<<20)
 	t := newTruth(combined)

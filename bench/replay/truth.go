@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 )
 
-// truth describes the requests of a log.
+// truth counts the requests of a generated log. A report about this log must agree with it.
 type truth struct {
 	plain bool // the log has no headers and no hosts
 	// stale is true if the built-in address lists are too old, at the time of the requests, to show that a client is an

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// acap compares the ACAP records of a file, if there are any, with the policy.
+// acap compares the ACAP records of a robots.txt, if there are any, with the policy.
 func (x *exam) acap(f *robotsFile, qs []question) error {
 	if !strings.HasPrefix(f.body, "##ACAP") {
 		return nil
@@ -72,8 +72,8 @@ func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy
 	x.differ(channel, q, fmt.Sprintf("%v %v %q", u, got.Verdict, got.Qualifiers.Strings()), fmt.Sprintf("%v %q", want.Verdict, conditions))
 }
 
-// permitting returns the places of all permissions that match a path. An answer names only one of them, but a
-// diagnostic about a limitation of ACAP may name another.
+// permitting returns the places in the policy file of all allow entries for a usage that match a path. Only one of
+// these entries decides, but a diagnostic about a limitation of ACAP may name another.
 func (x *exam) permitting(path string, u policy.Usage) (at []policy.Pos) {
 	path = pathpattern.NormalizePath(path)
 	for i := range x.p.spec.Rules {
@@ -86,8 +86,8 @@ func (x *exam) permitting(path string, u policy.Usage) (at []policy.Pos) {
 	return at
 }
 
-// limiting returns the places of the permissions that the limits of an answer come from. The limits of a wider
-// permission also apply to another permission, unless that permission is narrower in every respect.
+// limiting returns the places of the allow entries that the limits of a decision come from. There may be several,
+// because the limits of a wide allow entry also apply to other entries that are not narrower in every respect.
 func (x *exam) limiting(limits policy.Limits) (at []policy.Pos) {
 	for i := range x.p.spec.Rules {
 		for _, s := range x.p.spec.Rules[i].Statements {

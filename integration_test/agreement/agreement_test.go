@@ -121,7 +121,7 @@ func (r *run) enough() bool {
 // visitsPerPolicy is the number of questions that randomQuestions and writtenQuestions ask.
 const visitsPerPolicy = 3 * 6 * 7
 
-// policy examines the policy with a number. The policy depends only on the seed and this number.
+// policy examines one policy. The seed and number determine the policy.
 func (r *run) policy(number int) {
 	random := rand.New(rand.NewPCG(*seed, uint64(number)))
 	t := newTally()
@@ -147,7 +147,8 @@ func (r *run) policy(number int) {
 	r.tally.add(t)
 }
 
-// through examines a policy on a site, asks the given questions, and records disagreements.
+// through examines a policy on one site of the server. It asks the questions qs, and fails the test if the site and the
+// policy disagree.
 func (r *run) through(at *running, number int, t *tally, p *loaded, qs []question) {
 	at.mu.Lock()
 	defer at.mu.Unlock()

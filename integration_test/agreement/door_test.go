@@ -62,8 +62,8 @@ func (s trusting) ClientIP(r *http.Request) string {
 	return s.NetHTTP.ClientIP(r)
 }
 
-// startNetHTTP serves the sites with net/http in this process, each on its own address. It cannot serve the sites with
-// "encode".
+// startNetHTTP serves the sites with net/http in this process, each on its own address. It leaves out Caddy's directive
+// "encode", because net/http does not compress.
 func (s *server) startNetHTTP(t *testing.T, dir string) {
 	t.Helper()
 	resolve()

@@ -19,7 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// explanation is the answer of the admin API, read from its JSON, or of package site if there
+// explanation is the explanation of a question. It comes from Caddy's admin API as JSON, or from package site if there
 // is no Caddy.
 type explanation struct{ site.Explanation }
 
@@ -57,7 +57,7 @@ func (c *channel) line(name string) (string, bool) {
 	return "", false
 }
 
-// explanation returns the explanation of a question by the running server.
+// explanation asks the running server to explain its answer to a question.
 func (x *exam) explanation(q question) (*explanation, error) {
 	agent := q.agent
 	if c, known := x.p.info(q.token); known && c.RobotsOnly {
@@ -121,7 +121,7 @@ func (x *exam) explained(q question, e *explanation) {
 	may, place, silent := true, "", false // the policy does not state anything, so the upstream's robots.txt may decide
 	for i, at := range x.readings(q.path) {
 		if name, _, _ := strings.Cut(at.path, "?"); i == 0 && name == "/robots.txt" {
-			break // RFC 9309 section 2.2.2
+			break // robots.txt may always be fetched (RFC 9309 section 2.2.2)
 		}
 		asked.Path, asked.Usage, asked.Now = at.path, policy.Crawl, x.p.now
 		a := policytest.Decide(at.spec, asked)
@@ -238,8 +238,8 @@ func (x *exam) explainedPage(q question, e *explanation) {
 	}
 }
 
-// refusedBy parses explain's text about blocking. It returns "close", the status of the block, or "" if the request is
-// not blocked.
+// refusedBy parses explain's text about blocking. It returns the status of the block as text, "close" if the connection
+// is closed, or "" if the request is not blocked.
 func refusedBy(e *explanation) string {
 	summary := e.channel(site.ChannelEdge).Summary
 	if strings.Contains(summary, "connection is closed without a response") {

@@ -75,9 +75,9 @@ func clientOf(r *rand.Rand, token string) client {
 	}
 	i, named := operated[strings.ToLower(token)]
 	if !named {
-		// A client that names a crawler outside operated is never an impostor. For a real crawler, the client has the
-		// address of this machine, because otherwise the result would depend on the age of the embedded lists. The
-		// operators of made-up crawlers outside operated do not publish anything that could reveal an impostor.
+		// If operated has no entry for a crawler, the clients of this crawler are never impostors in these tests. A
+		// client of a real crawler has the address of this machine, because the result for another address would depend
+		// on the age of the embedded address lists.
 		if slices.Contains(policytest.RealTokens, token) {
 			return client{}
 		}

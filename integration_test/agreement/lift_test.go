@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// restricting maps usages to the rules of a site that an allow entry for the usage can lift
+// restricting maps a usage to robots rules of a site. An allow entry for the usage can lift these rules
 // (docs/reference/policy-file-rules.md, "over-site").
 var restricting = map[policy.Usage][]string{
 	policy.Index:          {"noindex", "unavailable_after"},

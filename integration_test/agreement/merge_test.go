@@ -63,15 +63,15 @@ func theirExtensions(r *rand.Rand, kind policytest.PatternKind) string {
 	return text + pick(r, "", "", "App-Directives: theirs;x=1\n", "App-Directives: theirs\nApp-Directives: "+strings.Trim(theirPattern(r, policytest.PlainPatterns), "*$")+" other;y\n")
 }
 
-// merged holds the lines that a merged file adds to a policy.
+// merged holds the lines that the upstream's robots.txt adds to the policy's robots.txt.
 type merged struct {
 	read                    *crawlertest.RobotsTxt // the site's own file, parsed according to RFC 9309
 	preferences, directives bool                   // the policy itself has preferences or directives
 	sitemaps                []string
 }
 
-// mergedOn returns the lines that the upstream's file adds on a site. It returns nil for a site that does not merge, or
-// whose upstream has no file.
+// mergedOn returns the lines that the upstream's robots.txt adds on a site. It returns nil if the site does not merge
+// the two files, or if the upstream has no robots.txt.
 func mergedOn(at *running, p *loaded) *merged {
 	if !at.merges || p.theirs == "" {
 		return nil
@@ -89,8 +89,8 @@ func mergedOn(at *running, p *loaded) *merged {
 	return m
 }
 
-// obeyed returns the name of the group that a crawler obeys in the site's file. It returns false if the crawler obeys
-// no group.
+// obeyed returns the name of the group that a crawler obeys in the site's own robots.txt. It returns false if the
+// crawler obeys no group.
 func (x *exam) obeyed(token string) (string, bool) {
 	info, _ := x.p.info(token)
 	for _, t := range append([]string{token}, info.Follows...) {
@@ -101,7 +101,7 @@ func (x *exam) obeyed(token string) (string, bool) {
 	return "*", !info.IgnoresStar
 }
 
-// theyAllow returns the decision of the site's file, which applies if the policy does not state anything.
+// theyAllow returns the decision of the site's own robots.txt, which applies if the policy does not state anything.
 func (x *exam) theyAllow(token, path string) bool {
 	if x.theirs == nil {
 		return true
@@ -117,7 +117,8 @@ func (x *exam) theyAllow(token, path string) bool {
 	return allowed
 }
 
-// theirLine returns the value of an extension in the site's file, or "" if there is none.
+// theirLine returns the value of a line such as Crawl-delay in the site's own robots.txt, or "" if there is none. key
+// is the name of the line in lower case.
 func (x *exam) theirLine(key, token, path string) string {
 	if x.theirs == nil {
 		return ""
@@ -133,8 +134,9 @@ func (x *exam) theirLine(key, token, path string) string {
 	return value
 }
 
-// theyRefuse reports whether the preferences in the site's file disallow a usage on all paths. They apply in addition
-// to the preferences in the policy. no is the disallowing preference.
+// theyRefuse reports whether the preferences in the site's own robots.txt disallow a usage on all paths. They apply in
+// addition to the preferences in the policy. key is the name of the line with the preferences. The parameter no is the
+// text that disallows the usage, such as "train-ai=n".
 func (x *exam) theyRefuse(key, token, no string) bool {
 	if x.theirs == nil || !x.theirs.preferences {
 		return false

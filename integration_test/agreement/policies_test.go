@@ -100,7 +100,7 @@ func (p *loaded) ruleOf(s *policy.Statement) *policy.Rule {
 	panic("a statement of no rule")
 }
 
-// decide returns the answer of package policy to the same kind of question.
+// decide returns the answer of package policy to a question. The tests compare it with the answer of naive.
 func (p *loaded) decide(q policytest.Question) policy.Decision {
 	return p.site.Policy.Decide(policy.Query{
 		Crawler: p.site.Policy.Crawler(q.Token), Identity: q.Identity, Purposes: q.Purposes, Host: q.Host, Path: q.Path, Usage: q.Usage, Now: p.now,

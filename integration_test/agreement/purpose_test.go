@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// purposes compares the User-Agent-Purpose lines of a file with the policy. It checks which lines exist. It also checks
-// that a crawler with a purpose of these lines finds the policy's decisions if no group names the crawler. A crawler
-// that a group names obeys that group, whatever its purpose.
+// purposes compares the User-Agent-Purpose lines of a robots.txt with the policy. It checks which lines exist. It also
+// checks the groups with these lines: they must state the policy's decisions for crawlers with such a purpose. A
+// crawler that has a group of its name obeys that group, whatever its purpose.
 func (x *exam) purposes(f *robotsFile, qs []question) {
 	read := crawlertest.ReadWithPurposes(f.body)
 	var lines []string
@@ -94,8 +94,8 @@ func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
 	}
 }
 
-// flattenedFor reports whether a diagnostic says that the file is stricter here. The diagnostic must name one of the
-// purposes, or the crawler if there are no purposes.
+// flattenedFor reports whether a diagnostic says that robots.txt is stricter than the policy for the question q. The
+// diagnostic must name one of the purposes, or the crawler if there are no purposes.
 func (x *exam) flattenedFor(f *robotsFile, q question, purposes []string) bool {
 	if purposes == nil {
 		return x.flattened(f, q)
@@ -105,7 +105,7 @@ func (x *exam) flattenedFor(f *robotsFile, q question, purposes []string) bool {
 	})
 }
 
-// lossAt reports whether a problem says that the file cannot express the permission of a statement.
+// lossAt reports whether a problem says that robots.txt cannot express the allow entry at a place in the policy file.
 func (x *exam) lossAt(f *robotsFile, at policy.Pos) bool {
 	return slices.ContainsFunc(f.problems, func(p policy.Problem) bool {
 		return (p.Code == "not-flattenable" || p.Code == "other-spelling") && (p.Pos == at || sumsUp(p.Message)) && (x.theirs != nil || x.linted(p.Code, p.Pos))

@@ -27,7 +27,7 @@ type question struct {
 	reader   string // the crawler that reads the answer, if it is another crawler
 }
 
-// of returns the question with another crawler that reads the answer.
+// of returns a copy of the question in which token is the crawler that reads the answer.
 func (q question) of(token string) question {
 	q.reader = token
 	return q

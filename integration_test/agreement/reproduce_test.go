@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// reproduce describes the first disagreement in found, which is about the policy with a number. It also shows the
-// smallest policy that it could find with the same disagreement.
+// reproduce describes the first disagreement in found, and how to repeat it. number is the number of the policy. The
+// text also shows the smallest policy with this disagreement that reproduce could find.
 func (r *run) reproduce(number int, at *running, p *loaded, found []disagreement) string {
 	d := found[0]
 	small, last := r.shrink(at, p, d)

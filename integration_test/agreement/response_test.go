@@ -84,7 +84,7 @@ func statusOf(a answer) int {
 	return a.status
 }
 
-// model compares the result of Decide with the naive evaluator.
+// model compares the result of Decide with the result of the naive evaluator.
 func (x *exam) model(q question) {
 	for _, u := range policy.Usages() {
 		asked := policytest.Question{Token: q.token, Identity: policytest.Identities[(x.visits+int(u))%3], Purposes: q.purposes, Host: q.host, Path: q.path, Usage: u}
@@ -92,8 +92,8 @@ func (x *exam) model(q question) {
 	}
 }
 
-// edge returns the policy's effect on a request of a client with the identity who: "" if there is none, "close", or the
-// status of the block.
+// edge returns the policy's effect on a request of a client with the identity who. It returns "" if the request is not
+// blocked, "close" if the connection is closed, and otherwise the status of the block as text.
 func (x *exam) edge(q question, who policy.Identity) string {
 	visitor := x.p.visitor(q.token)
 	if visitor == "" || x.open(q.host, crawlertest.ServedPaths(q.path)) {
@@ -186,7 +186,8 @@ func (x *exam) rightsAt(token, host, path string) crawlertest.Rights {
 	})
 }
 
-// readers returns the crawlers that read a page. A tailored page is only for the visitor.
+// readers returns the crawlers that may read a page. On a site that tailors its pages, each page is made only for the
+// crawler that requests it.
 func (x *exam) readers(q question) []string {
 	if x.at.tailored {
 		return []string{x.p.visitor(q.token)}
@@ -216,7 +217,8 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 			}
 			want := stated.And(crawlertest.EvaluateFor(theirs[field], name))
 			if field == "Robots-Tag" && x.speaks(q, token, why, a, page) {
-				// A crawler that reads Robots-Tag may ignore X-Robots-Tag.
+				// Robots-Tag must also have the rules of the upstream's X-Robots-Tag, because a crawler that reads
+				// Robots-Tag may ignore X-Robots-Tag.
 				want = want.And(crawlertest.EvaluateFor(theirs["X-Robots-Tag"], name))
 			}
 			if want != stated {
@@ -252,9 +254,9 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 	}
 }
 
-// speaks reports whether the policy adds a rule for any crawler to the Robots-Tag of a page. A tailored page is only
-// for the visitor, and a rule for the visitor may have no effect, for example max-video-preview:-1. speaks returns
-// false if the policy only lifts rules of the upstream.
+// speaks reports whether the policy adds a rule for any crawler to the Robots-Tag of a page. It returns false if the
+// policy only lifts rules of the upstream. A tailored page has rules only for the crawler visitor. Such a rule may have
+// no effect, for example max-video-preview:-1, so speaks also compares the sent rules.
 func (x *exam) speaks(q question, visitor string, why *explanation, a answer, page *page) bool {
 	if !x.at.tailored {
 		_, line := why.channel(site.ChannelHeaders).line("Robots-Tag")
@@ -306,7 +308,7 @@ func (x *exam) contentUsageHeader(q question, a answer, page *page) {
 }
 
 // noAI reports whether a page should have noai. This is the case if noai is published, and train-ai is disallowed for
-// everyone or, on a tailored page, for the visitor.
+// everyone or, on a page made for a single crawler, for this crawler.
 func (x *exam) noAI(q question) bool {
 	says := x.preferred(q, policy.TrainAI, x.p.spec.Publish.NoAI, "", "") == "n"
 	if says {
@@ -315,9 +317,9 @@ func (x *exam) noAI(q question) bool {
 	return says
 }
 
-// preferred returns the preference that a header should have for a usage. It is the preference for everyone or, in a
-// tailored response, for the visitor, combined with the upstream's preference. If the policy does not publish the
-// header, the upstream's header is sent, but can become stricter.
+// preferred returns the preference that a header should have for a usage. It combines the preference for everyone with
+// the upstream's preference. In a response made for a single crawler, it uses the preference for this crawler. If the
+// policy does not publish the header, the upstream's header is sent, but can become stricter.
 func (x *exam) preferred(q question, u policy.Usage, published policy.Switch, field, theirs string) string {
 	want := theirs
 	for _, at := range x.readings(q.path) {

@@ -89,8 +89,8 @@ func (x *exam) reservationReading(host string, at reading) string {
 	return ""
 }
 
-// servedReservation returns the value for a response. It is the strictest value of all readings of the path. A reading
-// in another letter case can only restrict.
+// servedReservation returns the value of tdm-reservation that a response must have. It is the strictest value of all
+// readings of the path. A reading that ignores letter case can only add a reservation.
 func (x *exam) servedReservation(q question) (want string) {
 	for _, at := range x.readings(q.path) {
 		if says := x.reservationReading(q.host, at); !at.anyCase || says == "1" {
@@ -127,8 +127,8 @@ func (x *exam) licenseLine(host string) string {
 // theirTDMRep is the tdmrep.json of every upstream that has a robots.txt.
 const theirTDMRep = `[{"location": "/a", "tdm-reservation": 1, "tdm-policy": "https://upstream.example/tdm"}, {"location": "/news/*.html", "tdm-reservation": "1"}, {"location": "/", "tdm-reservation": 0}]`
 
-// registers fetches the rights documents of a host, and lets their readers answer the questions. It uses only a few
-// paths of each host, because more would take too long.
+// registers fetches the rights documents of a host, and compares the answers of independent parsers with the policy. It
+// uses only a few paths of each host, because more would take too long.
 func (x *exam) registers(host string, qs []question) error {
 	var paths []string
 	for _, q := range qs {
@@ -147,8 +147,8 @@ func (x *exam) registers(host string, qs []question) error {
 	return nil
 }
 
-// document fetches a rights document with the media type kind with GET, with If-None-Match and with HEAD, and compares
-// the responses. ok is false if the host does not have the document.
+// document fetches a rights document with GET, with If-None-Match and with HEAD, and compares the responses. kind is
+// the media type of the document. ok is false if the host does not have the document.
 func (x *exam) document(q question, path, kind string) (body string, ok bool, err error) {
 	q.path, q.coding, q.http2 = path, "identity", false
 	a, err := x.at.get(q)

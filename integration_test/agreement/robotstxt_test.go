@@ -66,7 +66,7 @@ type robotsFile struct {
 	problems []policy.Problem
 }
 
-// robotsTxt fetches the robots.txt of a host, and lets the readers of robots.txt answer the questions.
+// robotsTxt fetches the robots.txt of a host, and compares the answers of independent parsers with the policy.
 func (x *exam) robotsTxt(host string, qs []question) error {
 	first := qs[0]
 	first.path = "/robots.txt"
@@ -87,7 +87,7 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 	}
 	x.wholeFile(file, first)
 	qs = slices.DeleteFunc(slices.Clone(qs), func(q question) bool {
-		return crawlertest.NormalPath(q.path) == "/robots.txt" // implied, RFC 9309 section 2.2.2
+		return crawlertest.NormalPath(q.path) == "/robots.txt" // always allowed (RFC 9309 section 2.2.2)
 	})
 	theirs, err := temoto.FromString(a.body)
 	if err != nil {
@@ -118,7 +118,8 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 	return x.acap(file, qs)
 }
 
-// rendered returns the file that should be served for a host, with the losses and problems that rendering reports.
+// rendered returns the robots.txt that should be served for a host, with the losses and problems that rendering
+// reports.
 func (x *exam) rendered(host string) *robotsFile {
 	o := robotsserve.Options{Scheme: "http"}
 	f, problems := robotsserve.Render(x.p.site.Policy, host, o)
@@ -150,9 +151,10 @@ func (x *exam) asked(q question, u policy.Usage) policytest.Question {
 	return policytest.Question{Token: q.token, Identity: policy.Verified, Host: q.host, Path: q.path, Usage: u}
 }
 
-// readsAs returns the name whose group a crawler follows in a file. It is the crawler's own token, the token of a
-// crawler whose group it follows according to its operator, or a token without a group. The result is false if the
-// crawler ignores the group of "*" and has no other group, because robots.txt does not address it.
+// readsAs returns the name whose group in robots.txt a crawler follows. It is the crawler's own token, or the token of
+// another crawler whose group it follows according to its operator. If no such token has a group, readsAs returns the
+// crawler's own token, which leads to the group of "*". The bool result is false if the crawler does not follow any
+// group.
 func (x *exam) readsAs(f *robotsFile, token string) (string, bool) {
 	info, _ := x.p.info(token)
 	for _, t := range append([]string{token}, info.Follows...) {
@@ -167,16 +169,17 @@ func (x *exam) readsAs(f *robotsFile, token string) (string, bool) {
 	return token, !info.IgnoresStar
 }
 
-// ofAnotherFamily reports whether a crawler reads the group of another operator's crawler. It then has its own group
-// only where the other group would be laxer.
+// ofAnotherFamily reports whether a crawler follows the group of another operator's crawler. In this case, robots.txt
+// names the crawler only if the other group would be laxer than the policy for the crawler.
 func (x *exam) ofAnotherFamily(token, as string) bool {
 	c, _ := x.p.info(token)
 	head, _ := x.p.info(as)
 	return !strings.EqualFold(token, as) && !strings.EqualFold(c.Operator, head.Operator)
 }
 
-// leftOut reports whether the file may omit the crawler of a question. It may if no document says that the crawler
-// reads robots.txt, and rules with "enforce: block" disallow the path for every identity of the crawler.
+// leftOut reports whether robots.txt may omit the crawler of a question. There are two conditions: no document says
+// that the crawler reads robots.txt, and rules with "enforce: block" disallow the path for every identity of the
+// crawler.
 func (x *exam) leftOut(f *robotsFile, q question) bool {
 	info, _ := x.p.info(q.token)
 	if !info.Rare || f.read.Groups[strings.ToLower(q.token)] != nil {
@@ -192,7 +195,7 @@ func (x *exam) leftOut(f *robotsFile, q question) bool {
 }
 
 // flattened reports whether rendering has reported a Loss for the crawler and path of a question, and lint has reported
-// a diagnostic about this Loss. Then the file may be stricter than the policy.
+// a diagnostic about this Loss. In this case, robots.txt may be stricter than the policy.
 func (x *exam) flattened(f *robotsFile, q question) bool {
 	as, _ := x.readsAs(f, q.token)
 	return slices.ContainsFunc(f.losses, func(l robotsserve.Loss) bool {
@@ -217,8 +220,8 @@ func sumsUp(message string) bool {
 	return strings.Contains(message, " more like this, down to line ") || strings.Contains(message, " other paths in only one spelling. ")
 }
 
-// crawl compares the results of the readers of Allow and Disallow lines with the policy. They look for the group of the
-// name that readsAs returns.
+// crawl compares what several parsers read in the Allow and Disallow lines with the policy. The parsers look for the
+// group of the name that readsAs returns.
 func (x *exam) crawl(f *robotsFile, q question, as string, theirs *temoto.RobotsData) {
 	want, path := x.mayCrawl(q), crawlertest.NormalPath(q.path)
 	judge := func(reader string, got bool) {
@@ -250,8 +253,8 @@ func (x *exam) crawl(f *robotsFile, q question, as string, theirs *temoto.Robots
 	judge("temoto/robotstxt", got)
 }
 
-// cutShort reports whether a file does not name a token, but names a shorter token that is the beginning of it. Many
-// readers then use the group of the shorter token.
+// cutShort reports whether a robots.txt does not name a token, but names a shorter token with which the token begins.
+// Many readers then use the group of the shorter token.
 func (x *exam) cutShort(f *robotsFile, token string) bool {
 	lower := strings.ToLower(token)
 	if f.read.Groups[lower] != nil {
@@ -266,7 +269,8 @@ func (x *exam) cutShort(f *robotsFile, token string) bool {
 	return false
 }
 
-// otherParsers compares the results of parsers in other languages, for the lines that these parsers support.
+// otherParsers compares the answers of parsers in other languages with the policy. It leaves out files and paths that a
+// parser does not support.
 func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 	for i := range crawlertest.Parsers {
 		parser := &crawlertest.Parsers[i]
@@ -312,7 +316,7 @@ func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 	return nil
 }
 
-// extensions compares the lines of a group other than Allow and Disallow with the policy.
+// extensions compares the lines of a group, except Allow and Disallow lines, with the policy.
 func (x *exam) extensions(f *robotsFile, q question, as string) {
 	if x.ofAnotherFamily(q.token, as) || x.leftOut(f, q) {
 		return
@@ -434,7 +438,8 @@ func (x *exam) contentUsage(f *robotsFile, lines []string, q question, asked pol
 	}
 }
 
-// purposesDiffer reports whether lint says that purposes have different extensions.
+// purposesDiffer reports whether lint says that the groups of several purposes would have different lines besides Allow
+// and Disallow.
 func (x *exam) purposesDiffer(f *robotsFile) bool {
 	return slices.ContainsFunc(f.problems, func(p policy.Problem) bool {
 		return p.Code == "purpose-groups-differ" && (x.theirs != nil || x.linted(p.Code, p.Pos))

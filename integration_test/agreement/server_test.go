@@ -48,16 +48,16 @@ type running struct {
 	name     string
 	options  string      // options of the directive robots_policy
 	before   string      // another directive of the site
-	maxMode  policy.Mode // enforce
-	tailored bool        // headers tailored
+	maxMode  policy.Mode // the mode in the option "enforce"
+	tailored bool        // the site has the option "headers tailored"
 	fields   []string    // header fields that the site sends
 	meta     string
-	names    bool // verify dns
-	merges   bool // robots_txt merge
+	names    bool // the site has the option "verify dns"
+	merges   bool // the site has the option "robots_txt merge"
 
 	server *server
 	door   door
-	site   *nethttptest.Site // nil: Caddy serves it
+	site   *nethttptest.Site // nil if Caddy serves the site
 	addr   string
 	file   string
 

@@ -46,8 +46,8 @@ func (x *exam) contentSignal(f *robotsFile, q question, as string) {
 	same(x, channel, q, membersOf(line), membersOf(strings.Join(want, ", ")))
 }
 
-// contentSignalHeader compares the header with the policy and the upstream's header. The stricter value of both
-// applies.
+// contentSignalHeader compares the Content-Signal header with the policy and the upstream's header. The stricter value
+// of the policy and the upstream applies.
 func (x *exam) contentSignalHeader(q question, a answer, page *page) {
 	const channel = "headers: Content-Signal"
 	words := map[string]string{"yes": "y", "no": "n"}
@@ -78,8 +78,8 @@ func valuesOf(lines []string) map[string]string {
 	return values
 }
 
-// siteWide returns the verdicts about a usage that occur on the site: at the paths of all patterns, and at a path that
-// only patterns for all paths match.
+// siteWide returns the policy's decisions about a usage that occur on the site. It asks about all paths that everywhere
+// returns.
 func (x *exam) siteWide(token, host string, u policy.Usage) map[policy.Verdict]bool {
 	return cached(x.p, fmt.Sprint("wide ", token, " ", host, " ", u), func() map[policy.Verdict]bool {
 		said := map[policy.Verdict]bool{}
@@ -90,7 +90,8 @@ func (x *exam) siteWide(token, host string, u policy.Usage) map[policy.Verdict]b
 	})
 }
 
-// everywhere returns paths that match the patterns of preferences, one for each way of replacing their wildcards.
+// everywhere returns paths that match the patterns of preferences, with different texts in place of "*". It also
+// returns a path that only patterns for all paths match.
 func (x *exam) everywhere() []string {
 	return cached(x.p, "everywhere", func() []string {
 		paths := []string{"/zz-nothing-else"}

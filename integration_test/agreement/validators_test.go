@@ -32,9 +32,8 @@ func (x *exam) twice(q question, a answer, page *page, why *explanation) error {
 	return nil
 }
 
-// head compares the answer to HEAD with the answer to GET. A HEAD response for a page has no
-// entity tag, and no body that shows whether the page already has all rules. It therefore has
-// the header of a changed page (metainject).
+// head compares the answer to HEAD with the answer to GET. For HEAD, the server has no body and cannot know whether the
+// page already has all rules. It therefore sends the header of a changed page, without an entity tag.
 func (x *exam) head(q question, a answer, page *page) error {
 	h, err := x.at.ask(http.MethodHead, q)
 	if err != nil {
@@ -61,7 +60,7 @@ func (x *exam) head(q question, a answer, page *page) error {
 	return nil
 }
 
-// fieldsOf returns the fields of a header in alphabetical order.
+// fieldsOf returns the header fields of an answer in alphabetical order, except the fields that the list without names.
 func fieldsOf(a answer, without []string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(a.header)) {
@@ -74,11 +73,11 @@ func fieldsOf(a answer, without []string) string {
 
 // match sends three requests with If-None-Match. The first request has the entity tag of the response, so it matches.
 // The second has a tag from another policy, so it does not match. The third has the upstream's tag, which clients have
-// if they fetched the page before it had a policy (metainject).
+// if they fetched the page before it had a policy.
 //
-// A response that is not a page always has the upstream's tag. If a page would get meta tags, the server accepts the
-// upstream's tag only from a browser that says it fetches a subresource, because such a client cannot have the
-// unchanged page.
+// A response that is not a page always has the upstream's tag. If a page at this path would get meta tags, a client
+// with this tag may have stored the page without them. The server then accepts the tag only if Sec-Fetch-Dest says that
+// the request is for a part of a page, such as an image.
 func (x *exam) match(q question, a answer, page *page, why *explanation) error {
 	tag := a.header.Get("Etag")
 	if tag == "" {
@@ -139,14 +138,14 @@ func (x *exam) unchanged(q question, a, m answer) {
 		return
 	}
 	same(x, "304: body", q, m.body, "")
-	// Caddy's encode adds Accept-Encoding to Vary.
+	// Compare only User-Agent, because Caddy's encode adds Accept-Encoding to Vary.
 	same(x, "304: Vary", q, slices.Contains(m.header["Vary"], "User-Agent"), slices.Contains(a.header["Vary"], "User-Agent"))
 	for _, name := range allFields {
 		same(x, "304: "+name, q, fmt.Sprintf("%q", m.header[name]), fmt.Sprintf("%q", a.header[name]))
 	}
 }
 
-// robotsAgain asks for robots.txt by HEAD and under conditions.
+// robotsAgain requests robots.txt with HEAD and with If-None-Match.
 func (x *exam) robotsAgain(q question, a answer) error {
 	if x.at.before == "encode" {
 		q.coding = "identity" // this test does not check the answers of Caddy's "encode"

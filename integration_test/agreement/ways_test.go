@@ -87,7 +87,7 @@ func (x *exam) tests(qs []question) {
 	}
 }
 
-// own returns the policy's robots.txt for a host, without a merged file.
+// own returns the robots.txt that the policy makes for a host, without the lines of the upstream's robots.txt.
 func (x *exam) own(host string) *robotsFile {
 	return cached(x.p, "own robots.txt of "+host, func() *robotsFile {
 		f, _ := robotsserve.Render(x.p.site.Policy, host, robotsserve.Options{})
@@ -95,8 +95,8 @@ func (x *exam) own(host string) *robotsFile {
 	})
 }
 
-// compared compares a policy without rules with the policy. For each question, a change must say that the crawler may
-// no longer crawl the path if and only if the policy disallows this.
+// compared compares a policy without rules with the policy. For each question, the result must have a change that
+// disallows the path for the crawler if and only if the policy disallows it.
 func (x *exam) compared(qs []question) error {
 	empty, ds := site.Load("empty.yaml", []byte("version: 1\n"))
 	if empty == nil {
@@ -154,8 +154,7 @@ func holdsFor(words string, who policy.Identity) bool {
 	panic("unknown identity " + words)
 }
 
-// holdsOn reports whether a host is one of a change's hosts: either listed, or covered by the hosts that no
-// rule names.
+// holdsOn reports whether a change is for a host. All hosts that no rule names are treated like a single host.
 func holdsOn(hosts []string, p *policy.Policy, host string) bool {
 	if hosts == nil {
 		return true

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// Each crawler obeys only the channels that it reads. If these are switched off, it also requests the pages that the
-// other channels disallow.
+// Each crawler obeys only the channels that it reads. If these channels are switched off, it also requests the pages
+// that the remaining channels disallow.
 func TestEachChannelIsObeyed(t *testing.T) {
 	testkit.Nightly(t)
 	staging := scene{policy: "policies/staging.yaml", host: "staging.example.com"}

@@ -115,8 +115,8 @@ func (v *visit) reads(path string) (allowed bool, why string) {
 	return allowed, ""
 }
 
-// walk returns the paths that the crawler requests if it obeys the policy. must has the paths that it has to request.
-// may also has the paths that it can request because of its peculiarities.
+// walk returns two sets of paths for a crawler that obeys the policy. The first set, must, has the paths that the
+// crawler has to request. The second set, may, also has the paths that it can request because of its peculiarities.
 func (v *visit) walk(links map[string][]string) (must, may map[string]bool) {
 	return v.reach(links, true), v.reach(links, false)
 }
@@ -232,7 +232,7 @@ func (v *visit) check(t *testing.T, links map[string][]string, peculiar map[stri
 }
 
 // count counts, by reason, the paths where the crawler behaves differently from the policy, and adds the counts to
-// peculiar. may has the paths that the crawler may request, and asked the paths that it has requested.
+// peculiar. may is the set of paths that the crawler can request, and asked is the set of paths that it has requested.
 func (v *visit) count(may, asked map[string]bool, peculiar map[string]int) {
 	for path := range may {
 		allowed := v.decide(path, policy.Crawl).Verdict != policy.Disallowed

@@ -105,7 +105,8 @@ func run(t *testing.T, in []byte, name string, args ...string) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env, cmd.Stdin, cmd.WaitDelay = environment(), bytes.NewReader(in), 5*time.Second
 	out, err := cmd.CombinedOutput()
-	// wget's exit code 8 means that the server has blocked a request. The log shows these requests.
+	// wget's exit code 8 means that the server has blocked a request. This is expected, and the access log shows which
+	// requests were blocked.
 	if err != nil && !(name == "wget" && cmd.ProcessState.ExitCode() == 8) {
 		t.Fatalf("%s %.300q: %v\n%.4000s", name, args, err, out)
 	}

@@ -140,8 +140,8 @@ func loadPolicy(t *testing.T, name, text string) *policyfile.File {
 	return f
 }
 
-// inPlaceOf returns the policy text with the name crawler in place of the name other. It also adds crawler to the
-// crawlers of the policy, with the category of other.
+// inPlaceOf returns the policy text in which the crawler's name replaces the name of another crawler. It also adds the
+// crawler to the section "crawlers" of the policy, with the category of the other crawler.
 func inPlaceOf(t *testing.T, text, other, crawler string) string {
 	t.Helper()
 	f := loadPolicy(t, other, text)

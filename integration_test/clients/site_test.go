@@ -31,7 +31,7 @@ type served struct {
 	log  string // file of the access log
 }
 
-// named returns the URL of the site with the name of a host.
+// named returns the URL of the site for requests to a host, or the URL with the site's address if host is "".
 func (s served) named(host string) string {
 	if host == "" {
 		return "http://" + s.addr
@@ -45,8 +45,8 @@ type setting struct {
 	block  string // lines of the directive's block
 }
 
-// serve runs the example site once for each setting. It returns a function that stops Caddy. Then the logs are
-// complete.
+// serve runs the example site once for each setting. The function stop stops Caddy. The access logs are complete when
+// stop has returned.
 func serve(t *testing.T, settings []setting) (sites []served, stop func()) {
 	t.Helper()
 	dir := t.TempDir()

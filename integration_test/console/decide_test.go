@@ -64,7 +64,7 @@ func TestRefuseACrawler(t *testing.T) {
 	r.sees("PerplexityBot may now crawl /premium/")
 }
 
-// waits waits until requests of a crawler for /news/ are answered with a status.
+// waits sends requests of a crawler for /news/ until the answer has a certain status.
 func (n *newsroom) waits(agent string, status int) {
 	n.t.Helper()
 	got := 0

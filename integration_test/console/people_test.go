@@ -32,7 +32,7 @@ func keyboard(t *testing.T) (*typist, *browser.Browser) {
 	return &typist{&reader{t, b}, axeCore(t)}, b
 }
 
-// signIn makes all later requests send a person's name, or no name for "".
+// signIn makes all later requests send the name of a person. If name is "", they do not send a name.
 func (y *typist) signIn(name string) {
 	headers := map[string]string{}
 	if name != "" {
@@ -100,7 +100,8 @@ func (y *typist) writes(element, text string) {
 	y.Call("Input.insertText", map[string]any{"text": text}, nil)
 }
 
-// looks saves pictures of the page on a desktop and on a phone, and checks that the page has no problems there.
+// looks saves pictures of the page on a desktop and on a phone, and checks the layout there. If axe-core is installed,
+// a long run also checks the page with it.
 func (y *typist) looks(name string) {
 	y.t.Helper()
 	for _, screen := range []struct {

@@ -137,8 +137,8 @@ func prepare(t *testing.T, text string) *newsroom {
 	return n
 }
 
-// load makes Caddy load the newsroom's configuration, with an activity database, and with more in the block of the
-// console.
+// load makes Caddy load the newsroom's configuration. activity is the line that sets the activity database, and more
+// has further lines for the block of the console.
 func (n *newsroom) load(activity, more string) {
 	n.t.Helper()
 	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)

@@ -19,8 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// forwards lists handlers that forward requests. For a forwarded target, before returns the targets that it may have
-// had before a rewrite. If before is nil, there is no rewrite.
+// forwards lists handlers that forward requests. Some of them rewrite the target first. Their function before takes a
+// forwarded target, and returns the possible targets from before the rewrite.
 var forwards = []struct {
 	name, body string
 	before     func(string) []string

@@ -65,7 +65,7 @@ func matchers() string {
 	return b.String()
 }
 
-// policyOf returns a policy that disallows a usage of the places, such as crawling or indexing.
+// policyOf returns a policy that disallows a usage, such as crawling or indexing, of the places in closed.
 func policyOf(usage, enforce string) string {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n  - for: everyone\n    disallow:\n      " + usage + ":\n")
@@ -182,7 +182,7 @@ func (f *fleet) add(name string, modes []string, bare, guarded string) {
 	f.bare, f.guarded = append(f.bare, bare), append(f.guarded, guarded)
 }
 
-// without returns the fleet without the sites that drop selects.
+// without returns a copy of the fleet that lacks the sites for which drop returns true.
 func (f *fleet) without(drop func(site) bool) *fleet {
 	g := &fleet{quic: f.quic}
 	for i, name := range f.names {

@@ -28,10 +28,11 @@ const OriginRobots = "User-agent: *\nAllow: /\n"
 
 // Bodies returns a map from the first segment of a path, such as "/pages/", to the body of the response. The key
 // "/robots.txt" has the body of that file. The bodies are made at the first call, so that they do not use the memory of
-// a measured proxy, which does not call Bodies. A process that uses more memory collects garbage less often.
+// a measured proxy, which does not call Bodies. A process that uses more memory collects garbage less often, and would
+// seem faster.
 var Bodies = sync.OnceValue(makeBodies)
 
-// packed is the key in Bodies of the compressed body, which clients that accept gzip get below "/packed/".
+// packed is the key of Bodies for the compressed page. Clients that accept gzip get this page below "/packed/".
 const packed = "/packed/ gzip"
 
 // BodyOf returns the body for a path, or nil if there is none. For "/packed/", it depends on acceptsGzip, which says

@@ -36,7 +36,7 @@ type Scenario struct {
 	// Stream is true if the bodies are so large that octets are counted instead of requests.
 	Stream bool
 	// Target is the desired CPU time per request, divided by the CPU time of the base. The base is the same program
-	// without robots_policy in its Caddyfile or, if requests are blocked, with "respond 403" in its Caddyfile. If
+	// with a Caddyfile that does not use robots_policy. For blocked requests, this Caddyfile has "respond 403". If
 	// TargetMicros is not 0, it replaces Target: it is the desired difference from the base in microseconds.
 	Target, TargetMicros float64
 }
@@ -72,8 +72,7 @@ func (s *Scenario) Requests(etag string) [][]byte {
 	return all
 }
 
-// Request returns request i of a scenario. Only the fields that Requests writes
-// are set.
+// Request returns request i of a scenario. It sets only the fields of http.Request that Requests needs.
 func (s *Scenario) Request(i int, etag string) *http.Request {
 	i %= variety
 	path := s.Path

@@ -27,8 +27,8 @@ func Recipe(t testing.TB, root, name string) string {
 	return string(text)
 }
 
-// Nginx starts nginx with the text of its http block and with snippets. It waits until nginx answers at addrs, and
-// returns its process. If nginx is not installed, the test is skipped.
+// Nginx starts nginx with the text of its http block and with the snippets of the recipe. It waits until nginx answers
+// at addrs, and returns its process. If nginx is not installed, the test is skipped.
 func Nginx(t testing.TB, root, text string, addrs ...string) *os.Process {
 	t.Helper()
 	dir := t.TempDir()
@@ -76,8 +76,8 @@ func Run(t testing.TB, log string, addrs []string, name string, args ...string) 
 	var out strings.Builder
 	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = &out, &out
-	// A worker of a killed program keeps the output open while it waits for the next request of a connection. Caddy
-	// closes idle connections only after two minutes.
+	// Do not wait for the end of the output. A worker of a killed program keeps the output open until the next request
+	// of a connection, and Caddy closes idle connections only after two minutes.
 	cmd.WaitDelay = 100 * time.Millisecond
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -125,8 +125,8 @@ func answers(addr string) bool {
 	return c.Close() == nil
 }
 
-// Decider returns a Caddyfile for a Caddy that decides for another server, such as nginx. The Caddy listens at addr,
-// and speaks the protocol style. activity is a part of the global options, or "".
+// Decider returns a Caddyfile for a Caddy that decides for another server, such as nginx. The Caddy listens at addr.
+// style is the protocol in which the other server asks. activity is a part of the global options, or "".
 func Decider(addr, style, policy, activity string) string {
 	return "{\nadmin off\npersist_config off\nauto_https off\nlog {\noutput discard\n}\n" + activity +
 		"servers {\ntrusted_proxies static 127.0.0.1/32\ntrusted_proxies_strict\n}\n}\n" +
