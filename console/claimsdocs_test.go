@@ -22,7 +22,7 @@ var updateClaims = flag.Bool("update", false, "write the table of claims in docs
 // blindSpotNames lists the blind spots that can make a claim false.
 var blindSpotNames = []string{
 	"unrecorded requests", "database rows that count the requests for several paths together", "deleted data, or an older copy of the data", "a server that is silent or down, or has not sent all rows to the fleet database",
-	"servers with different clocks", "traffic for another policy or host", "a period without traffic, or a period that starts before the first recorded request", "a search engine that has not sent any request",
+	"servers with different clocks", "recorded traffic of a policy or host that the claim is not about", "a period without traffic, or a period that starts before the first recorded request", "a search engine that has not sent any request",
 	"verified and unverified requests, counted together", "an access log without its end, in another format, or without User-Agents", "a server that treats limits, impostors or letter case differently from what the claim assumes",
 	"settings of the policy that do not change decisions", "the site's own robots.txt", "options of the Caddyfile", "a crawler whose identity cannot be proven", "outdated address lists",
 	"crawlers that follow the group of another crawler in robots.txt", "user-agent patterns that also match other crawlers", "a server whose crawler catalog differs from the one that the claim was made with", "rules that end on a date", "tests in the policy that are not run again when a rule ends on a date",
@@ -45,7 +45,7 @@ var claimMatrix = map[string]judged{
 		"deleted data, or an older copy of the data":                                          "activity/store.TestKilledIsAGap",
 		"a server that is silent or down, or has not sent all rows to the fleet database":     "activity/replay.TestSearchKeepsAgainstTheTruth",
 		"servers with different clocks":                                                       "activity/store.TestGapsOfAFleet",
-		"traffic for another policy or host":                                                  "internal/cli.TestSearchGuard",
+		"recorded traffic of a policy or host that the claim is not about":                    "internal/cli.TestSearchGuard",
 		"a period without traffic, or a period that starts before the first recorded request": "internal/cli.TestSearchGuard", "a search engine that has not sent any request": "activity/replay.TestSearchKeeps",
 		"verified and unverified requests, counted together": "activity/replay.TestSearchLossEqualsAnIndependentCount", "an access log without its end, in another format, or without User-Agents": "internal/cli.TestSearchGuard",
 		"a server that treats limits, impostors or letter case differently from what the claim assumes": "activity/replay.TestSearchLossEqualsAnIndependentCount",
