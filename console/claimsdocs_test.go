@@ -22,11 +22,11 @@ var updateClaims = flag.Bool("update", false, "write the table of claims in docs
 // blindSpotNames lists the blind spots that can make a claim false.
 var blindSpotNames = []string{
 	"unrecorded requests", "database rows that count the requests for several paths together", "deleted data, or an older copy of the data", "a server that is silent or down, or has not sent all rows to the fleet database",
-	"servers with different clocks", "traffic for another policy or host", "a period without traffic, or a period that starts before the first recorded request", "a search engine that has not sent any request",
-	"verified and unverified requests, counted together", "an access log without its end, in another format, or without User-Agents", "the server's treatment of limits, impostors and letter case",
+	"servers with different clocks", "recorded traffic of a policy or host that the claim is not about", "a period without traffic, or a period that starts before the first recorded request", "a search engine that has not sent any request",
+	"verified and unverified requests, counted together", "an access log without its end, in another format, or without User-Agents", "a server that treats limits, impostors or letter case differently from what the claim assumes",
 	"settings of the policy that do not change decisions", "the site's own robots.txt", "options of the Caddyfile", "a crawler whose identity cannot be proven", "outdated address lists",
-	"crawlers that follow the group of another crawler in robots.txt", "user-agent patterns that also match other crawlers", "another crawler catalog", "rules that end on a date", "tests in the policy that are not run again when a rule ends on a date",
-	"no previous policy for the comparison", "two rules with the same name in the records", "a robots.txt that only clients with another identity have read", "a robots.txt that the crawler has read in another form (http, https, merged)", "an evidence log that is incomplete, or was restored from a backup", "a time when the site or the server was down",
+	"crawlers that follow the group of another crawler in robots.txt", "user-agent patterns that also match other crawlers", "a server whose crawler catalog differs from the one that the claim was made with", "rules that end on a date", "tests in the policy that are not run again when a rule ends on a date",
+	"no previous policy for the comparison", "two rules with the same name in the records", "a robots.txt that only clients with the crawler's name but a different identity have read", "a robots.txt with several forms (http, https, merged), if the crawler has read only one of them", "an evidence log that is incomplete, or was restored from a backup", "a time when the site or the server was down",
 }
 
 // judged describes how the program handles each blind spot of one claim. cells maps a blind spot to the package and the
@@ -45,21 +45,21 @@ var claimMatrix = map[string]judged{
 		"deleted data, or an older copy of the data":                                          "activity/store.TestKilledIsAGap",
 		"a server that is silent or down, or has not sent all rows to the fleet database":     "activity/replay.TestSearchKeepsAgainstTheTruth",
 		"servers with different clocks":                                                       "activity/store.TestGapsOfAFleet",
-		"traffic for another policy or host":                                                  "internal/cli.TestSearchGuard",
+		"recorded traffic of a policy or host that the claim is not about":                    "internal/cli.TestSearchGuard",
 		"a period without traffic, or a period that starts before the first recorded request": "internal/cli.TestSearchGuard", "a search engine that has not sent any request": "activity/replay.TestSearchKeeps",
 		"verified and unverified requests, counted together": "activity/replay.TestSearchLossEqualsAnIndependentCount", "an access log without its end, in another format, or without User-Agents": "internal/cli.TestSearchGuard",
-		"the server's treatment of limits, impostors and letter case": "activity/replay.TestSearchLossEqualsAnIndependentCount",
-		"the site's own robots.txt":                                   "internal/cli.TestCommandsKnowTheFileBelow", "options of the Caddyfile": loads + "a command uses the options verify and merge only if you give them to the command; a running server uses those in its Caddyfile",
-		"a crawler whose identity cannot be proven": "internal/cli.TestSearchGuard", "outdated address lists": loads + "replay uses the address lists of the program, with the age that they had on the day of the request",
+		"a server that treats limits, impostors or letter case differently from what the claim assumes": "activity/replay.TestSearchLossEqualsAnIndependentCount",
+		"the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "options of the Caddyfile": loads + "a command uses the options verify and merge only if you give them to the command; a running server uses those in its Caddyfile",
+		"a crawler whose identity cannot be proven": "internal/cli.TestSearchGuard", "outdated address lists": loads + "replay uses the address lists in the program, and computes their age for the day of the request. The server may have used other lists on that day",
 		"crawlers that follow the group of another crawler in robots.txt": "activity/replay.TestSearchLossEqualsAnIndependentCount", "user-agent patterns that also match other crawlers": "activity/replay.TestSearchKeeps",
-		"another crawler catalog": "internal/cli.TestSearchGuard", "rules that end on a date": "internal/cli.TestSearchGuard", "no previous policy for the comparison": "activity/replay.TestSearchKeeps", "a time when the site or the server was down": "internal/cli.TestSearchGuard",
+		"a server whose crawler catalog differs from the one that the claim was made with": "internal/cli.TestSearchGuard", "rules that end on a date": "internal/cli.TestSearchGuard", "no previous policy for the comparison": "activity/replay.TestSearchKeeps", "a time when the site or the server was down": "internal/cli.TestSearchGuard",
 		"two rules with the same name in the records": "activity/replay.TestSearchLossEqualsAnIndependentCount",
 	}, "the claim is only about rules and requests, and not about what crawlers have read, or what was published or signed"},
-	"ready": {map[string]string{"no previous policy for the comparison": "activity/replay.TestSearchKeeps"}, "the claim cannot be judged if search-keeps cannot be judged (TestReady), and its other conditions are only about the draft"},
+	"ready": {map[string]string{"no previous policy for the comparison": "activity/replay.TestSearchKeeps"}, "if the claim search-keeps cannot be judged, this claim cannot be judged either (TestReady). All other conditions of this claim are only about the draft"},
 	"nothing-changes": {map[string]string{
-		"settings of the policy that do not change decisions": "site/compare.TestEveryKeyIsCompared", "the server's treatment of limits, impostors and letter case": "site/compare.TestEveryKeyIsCompared",
+		"settings of the policy that do not change decisions": "site/compare.TestEveryKeyIsCompared", "a server that treats limits, impostors or letter case differently from what the claim assumes": "site/compare.TestEveryKeyIsCompared",
 		"user-agent patterns that also match other crawlers": "site/compare.TestEveryKeyIsCompared", "crawlers that follow the group of another crawler in robots.txt": "site/compare.TestEveryKeyIsCompared",
-		"the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "another crawler catalog": "internal/caddyside/catalogstore.TestSearchLosesByCatalog",
+		"the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "a server whose crawler catalog differs from the one that the claim was made with": "internal/caddyside/catalogstore.TestSearchLosesByCatalog",
 	}, "the claim compares two files under one program and one Caddyfile, and does not depend on traffic, lists, clocks or servers"},
 	"no-alarm": {map[string]string{
 		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a server that is silent or down, or has not sent all rows to the fleet database": "console.TestNothingReassuresAboveAGap", "servers with different clocks": "activity/store.TestGapsOfAFleet",
@@ -74,11 +74,11 @@ var claimMatrix = map[string]judged{
 	"in-force":        {map[string]string{"a time when the site or the server was down": "activity/store.TestInForceOnlyAsRecorded", "tests in the policy that are not run again when a rule ends on a date": "source.TestDatesAreAskedAgain"}, "the claim repeats what servers recorded each minute"},
 	"none-unrecorded": {map[string]string{"deleted data, or an older copy of the data": "activity/store.TestKilledIsAGap", "unrecorded requests": "console.TestNothingReassuresAboveAGap", "a server that is silent or down, or has not sent all rows to the fleet database": "console.TestNothingReassuresAboveAGap", "servers with different clocks": "activity/store.TestGapsOfAFleet"}, "the claim is only about whether the server stored each request"},
 	"has-read": {map[string]string{
-		"a robots.txt that only clients with another identity have read": "console.TestClaimsAreOfOneIdentity", "a robots.txt that the crawler has read in another form (http, https, merged)": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests, counted together": "console.TestClaimsAreOfOneIdentity",
+		"a robots.txt that only clients with the crawler's name but a different identity have read": "console.TestClaimsAreOfOneIdentity", "a robots.txt with several forms (http, https, merged), if the crawler has read only one of them": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests, counted together": "console.TestClaimsAreOfOneIdentity",
 		"a server that is silent or down, or has not sent all rows to the fleet database": "console.TestNothingReassuresAboveAGap",
 	}, "the claim is only about the text of robots.txt, as servers sent it to crawlers"},
 	"obeyed": {map[string]string{
-		"a robots.txt that only clients with another identity have read": "console.TestClaimsAreOfOneIdentity", "a robots.txt that the crawler has read in another form (http, https, merged)": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests, counted together": "console.TestClaimsAreOfOneIdentity",
+		"a robots.txt that only clients with the crawler's name but a different identity have read": "console.TestClaimsAreOfOneIdentity", "a robots.txt with several forms (http, https, merged), if the crawler has read only one of them": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests, counted together": "console.TestClaimsAreOfOneIdentity",
 		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a server that is silent or down, or has not sent all rows to the fleet database": "console.TestNothingReassuresAboveAGap",
 		"a crawler whose identity cannot be proven": "console.TestClaimsAreOfOneIdentity",
 	}, "the claim compares each request with the text that clients with this identity had fetched before"},
@@ -87,7 +87,7 @@ var claimMatrix = map[string]judged{
 		"verified and unverified requests, counted together": "console.TestClaimsAreOfOneIdentity", "database rows that count the requests for several paths together": "console.TestClaimsAreOfOneIdentity", "unrecorded requests": "console.TestNothingReassuresAboveAGap",
 		"a server that is silent or down, or has not sent all rows to the fleet database": "console.TestNothingReassuresAboveAGap",
 	}, "the claim counts requests that servers recorded for one path, whatever the policy was"},
-	"may-crawl":        {map[string]string{"the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "the server's treatment of limits, impostors and letter case": "integration_test/agreement.TestAgreement", "a crawler whose identity cannot be proven": "site.TestMayCrawl"}, "the claim is only about one page, one client and one policy, and does not depend on traffic"},
+	"may-crawl":        {map[string]string{"the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "a server that treats limits, impostors or letter case differently from what the claim assumes": "integration_test/agreement.TestAgreement", "a crawler whose identity cannot be proven": "site.TestMayCrawl"}, "the claim is only about one page, one client and one policy, and does not depend on traffic"},
 	"tests-pass":       {map[string]string{"tests in the policy that are not run again when a rule ends on a date": "source.TestDatesAreAskedAgain", "the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "rules that end on a date": "source.TestDatesAreAskedAgain"}, "the claim is only about the tests in one file, as one version of the program runs them"},
 	"same-file":        {map[string]string{"crawlers that follow the group of another crawler in robots.txt": "internal/cli.TestDiff"}, "the claim is only about two texts, and they are read by a parser that shares no code with the program"},
 	"lists-current":    {map[string]string{"outdated address lists": "crawlers/identity.TestListsCurrent"}, "the claim is only about the lists that the server has"},
@@ -103,7 +103,7 @@ var claimMatrix = map[string]judged{
 var claimSays = map[string]string{
 	"audit-clean":          "the audit found no error",
 	"did-not-ask":          "no request for this page has the name of this crawler",
-	"evidence-excerpt":     "this excerpt of the evidence log was signed with the key of its owner, and was not changed",
+	"evidence-excerpt":     "this excerpt of the evidence log was signed, and was not changed after that",
 	"evidence-last":        "the evidence log still contains the line that was its last line when the end of the log was copied to another place",
 	"evidence-whole":       "the evidence log was not changed or damaged, and is signed",
 	"has-read":             "each crawler that reads robots.txt has read the version in force",
