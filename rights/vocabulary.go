@@ -14,17 +14,17 @@ type Vocabulary struct {
 	Key    string // key of the setting under "publish"
 	Field  string // canonical name of the header field
 	Labels []Label
-	// Crossing is "" for a vocabulary whose lines always apply to all paths. In other vocabularies, a line can have a
-	// path, and readers use the matching line with the longest path. If that line has the wrong value where two paths
-	// overlap, a problem with the code Crossing is reported.
+	// Crossing is "" for a vocabulary whose lines always apply to all paths. Otherwise lines can have paths, and
+	// readers use the matching line with the longest path. Crossing is then the code of a problem: where paths overlap,
+	// the lines cannot state the policy's decisions.
 	Crossing string
 	// Lenient means that readers accept names and words in any case, and spaces around the equals sign.
 	Lenient bool
 	// On reports whether the publish section of a policy switches the vocabulary on. Switch switches it on.
 	On     func(*policy.Publish) bool
 	Switch func(*policy.Publish)
-	// Use returns the policy's setting of how far content may be used. Use is nil if the vocabulary has no word for
-	// such a setting.
+	// Use returns the policy's value for the label "use", which states how far content may be used, such as
+	// "reference". Use is nil if the vocabulary does not have this label.
 	Use func(*policy.Publish) string
 }
 
@@ -32,7 +32,7 @@ type Vocabulary struct {
 type Label struct {
 	Name  string
 	Words []string
-	usage int // index of policy.RightsUsages, or -1 for the setting of how far content may be used
+	usage int // index of policy.RightsUsages, or -1 for the label "use"
 }
 
 // Vocabularies lists all vocabularies.
@@ -93,8 +93,8 @@ func (f *Vocabulary) Text(v Verdicts, use string) string {
 	return strings.Join(parts, ", ")
 }
 
-// Word returns the word of a label for the verdict about its usage, or "" if this verdict is Unstated. For the label of
-// the setting how far content may be used, it returns use.
+// Word returns the word of a label for the verdict about its usage, or "" if this verdict is Unstated. For the label
+// "use", it returns the argument use.
 func (l *Label) Word(v Verdicts, use string) string {
 	if l.usage < 0 {
 		return use

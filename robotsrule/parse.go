@@ -91,7 +91,7 @@ func nextElement(s string) (e element, rest string) {
 	return e, strings.TrimPrefix(value[most:], ",")
 }
 
-// elementOf parses a member without commas that contains no date. text must be clean.
+// elementOf parses a member without commas that contains no date. text must be a result of the function clean.
 func elementOf(text string) element {
 	text = strings.TrimLeft(text, " :=")
 	i := strings.IndexAny(text, ":=")
