@@ -15,8 +15,8 @@ type Explanation struct {
 	// Agent is the name of the crawler's group: the product token of the crawler or of a crawler that it follows,
 	// "purpose:NAME", or "*". Agent is "" if the crawler does not obey any group.
 	Agent string
-	// Lines apply to the path: first the deciding Allow or Disallow, then Crawl-delay, then the lines of
-	// channels.
+	// Lines lists the lines that apply to the path: first the deciding Allow or Disallow, then Crawl-delay, then the
+	// lines of channels.
 	Lines []Line
 	// AsSent is the deciding line for readers that compare URLs as sent, such as Google's. It is nil if they decide
 	// like all other readers. Its text is empty if no line matches for them.

@@ -40,7 +40,8 @@ func (g *grouping) report(severity policy.Severity, code string, at policy.Pos, 
 	g.problems = append(g.problems, policy.NewProblem(severity, code, at, format, args...))
 }
 
-// maxRoom limits the groups of a policy, in bytes. A file of that size is far too large.
+// maxRoom is the maximum total size of the groups of a file, in bytes. It limits the work for a file that is far larger
+// than crawlers read.
 const maxRoom = 4 * robotstxt.MaxSize
 
 // collect makes a group for each class of crawlers. Classes with equal lines share a group.
@@ -135,12 +136,13 @@ func (g *grouping) crawlLines(all []stated, apart bool, value func(pathpattern.P
 	return lines, losses
 }
 
-// assemble returns the lines of the group with the index of in the verdicts: first the lines of the policy, then the
-// lines of the merged file. If only the merged file has Allow or Disallow lines, its lines come first.
+// assemble returns the lines of one group: first the lines of the policy, then the lines of the merged file. The
+// argument of is the index of the group in line.verdicts. If only the merged file has Allow or Disallow lines, its
+// lines come first.
 func (g *grouping) assemble(lines []*line, of int, purpose string, c *policy.Class, alike ...*policy.Class) []Line {
 	var ours, theirs, also []Line
-	// there holds the texts of the lines added so far, because two statements about two spellings of a path can result
-	// in the same line.
+	// The map there holds the texts of the lines added so far, because two statements about two spellings of a path can
+	// result in the same line.
 	there := map[string]bool{}
 	for i := range lines {
 		for _, l := range lines[i].printed(of) {

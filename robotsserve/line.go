@@ -201,7 +201,8 @@ func covers(by, texts []string) bool {
 	})
 }
 
-// printed returns the lines of one group.
+// printed returns l as Allow or Disallow lines of one group, one line for each spelling of the path. group is an index
+// of l.verdicts.
 func (l *line) printed(group int) []Line {
 	v, key, texts := &l.verdicts[group], "Allow", l.allows
 	switch {
