@@ -280,8 +280,8 @@ func (g *group) extensions() []Line {
 	return slices.DeleteFunc(slices.Clone(g.lines), func(l Line) bool { return l.key == "allow" || l.key == "disallow" || l.Text == allowAll })
 }
 
-// leave removes crawlers that need not be named from each group that also names other crawlers. It counts the
-// removed crawlers of each group.
+// leave removes names from groups that name several crawlers: the names of the crawlers that robots.txt need not name
+// (see needsNoName). It counts the removed names of each group.
 func (g *grouping) leave(all []*crawler, named map[string]*group) {
 	names := map[*group]bool{}
 	for _, info := range all {

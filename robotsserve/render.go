@@ -293,7 +293,8 @@ func (d *drawing) etag(v varying) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12]) + `"`
 }
 
-// hidden reports whether neither a search engine nor an unlisted client may both crawl and index any page of a host.
+// hidden reports whether search engines cannot find any page of a host, so that its sitemaps are useless. It returns
+// true if no search engine and no unlisted client may both crawl and index a page.
 func hidden(p *policy.Policy, host string) bool {
 	classes := p.PublicClasses(host)
 	return !slices.ContainsFunc(classes, func(c policy.Class) bool {

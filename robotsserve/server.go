@@ -124,8 +124,9 @@ func Hosts(p *policy.Policy) []policy.Host {
 const maxTooLarge = 2
 
 // Check renders the robots.txt of one host for each set of hosts with the same rules. It returns all problems, each
-// once. It stops after a few files that are too large. If rendering all files would take too long, it renders the
-// files with the most rules, and reports that it left out others. The server sends the rendered files.
+// once. It stops after a few files that are too large. If rendering all files would take too long, it renders the files
+// with the most rules, and reports that it left out others. Later, the server sends these files without rendering them
+// again.
 func (s *Server) Check() []policy.Problem {
 	problems, _ := s.check()
 	return problems

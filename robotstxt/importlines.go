@@ -69,8 +69,9 @@ func (im *importer) delay(r *policy.Rule, g *Group) {
 	}
 }
 
-// path splits the text of an extension into a path, which may be "", and a value. The value is a Structured Field, which
-// may start with "*", too. For example, "*app;x" is the name of an application, not a path.
+// path splits the text of an extension into a path, which may be "", and a value. A text that starts with "*" may have
+// no path, because the value is a Structured Field, which can also start with "*". For example, in "*app;x", "*app" is
+// the name of an application.
 func (l line) path() (path, value string) {
 	_, err := httpsfv.UnmarshalList([]string{l.value})
 	if strings.HasPrefix(l.value, "/") || strings.HasPrefix(l.value, "*") && (err != nil || l.key != "app-directives") {
@@ -145,8 +146,8 @@ const maxCanceled, maxCanceling = 20_000, 1 << 20
 
 // cancelDirectives changes a rule so that its directives replace others, as in robots.txt (draft-nottingham-plan-b,
 // Applying Application Directives). The directives of a path replace the directives of shorter paths, and the group of
-// the rule replaces the group of "*". An entry with only an application's name cancels the directives for it. It reports
-// whether that is possible with few enough entries. Otherwise, it does not change the rule.
+// the rule replaces the group of "*". An entry with only an application's name cancels the directives for it. If too
+// many entries would be needed, cancelDirectives does not change the rule, and returns false.
 func (im *importer) cancelDirectives(r *policy.Rule) bool {
 	type place struct {
 		pattern pathpattern.Pattern

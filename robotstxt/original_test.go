@@ -27,7 +27,7 @@ type originalRule struct {
 	encoded bool // true if the pattern as written has a "%"
 }
 
-// readOriginal parses a file. instead maps line numbers to lines that replace the lines of the file.
+// readOriginal parses a file. If the map instead has the number of a line, it replaces the line with the map's text.
 func readOriginal(data []byte, instead map[int]string) *original {
 	o := &original{groups: map[string][]originalRule{}, named: map[string]int{}, whole: map[string]bool{}, unsure: map[string]bool{}}
 	var to []string

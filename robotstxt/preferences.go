@@ -143,7 +143,8 @@ func (s *preferences) text(v *vocabulary) string {
 	return strings.TrimSpace(s.path + " " + strings.Join(texts, ", "))
 }
 
-// derived makes lines from lines of the file. It contains the number that equal lines have in line.same.
+// derived makes lines from lines of the file. It maps the text of each new line to the number line.same, so that equal
+// lines have the same number.
 type derived map[string]int
 
 func (d derived) line(of line, s *preferences) line {

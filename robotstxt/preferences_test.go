@@ -65,7 +65,8 @@ func TestImportAndMergeReadPreferencesAlike(t *testing.T) {
 	}
 }
 
-// usageOf returns the usage that a current name in a line with a key means.
+// usageOf returns the usage that a preference such as "ai-train" means in lines with the given key. It fails the test
+// if the lines cannot have this preference.
 func usageOf(t *testing.T, key, name string) string {
 	t.Helper()
 	if key == "content-usage" && slices.Contains([]string{"train-ai", "ai-use", "search"}, name) {
