@@ -285,8 +285,9 @@ func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, err
 	return chosen[0].Current(), chosen[0], nil
 }
 
-// violationsSince is the default period of violations. A response has at most maxViolations rows. It also has the total
-// number of rows, and the value of the parameter "skip" for the next request.
+// violationsSince is the default of the parameter "since": violations of the last seven days are listed. A response has
+// at most maxViolations rows. It also has the total number of rows, and the value of the parameter "skip" for the next
+// request.
 const (
 	violationsSince = 7 * 24 * time.Hour
 	maxViolations   = 1000

@@ -109,7 +109,7 @@ func (l *Label) Word(v Verdicts, use string) string {
 	return ""
 }
 
-// contradictions lists the values of use that contradict a verdict.
+// contradictions lists the values of the label "use" that contradict a verdict.
 var contradictions = []struct {
 	use     string
 	usage   int // index of policy.RightsUsages
@@ -121,7 +121,7 @@ var contradictions = []struct {
 	{"immediate", 2, policy.Allowed, "content may not be stored (a search index has to store it)"},
 }
 
-// CheckUse reports the decisions of a view that contradict the setting of how far content may be used.
+// CheckUse reports the decisions of a view that contradict the policy's value for the label "use".
 func (f *Vocabulary) CheckUse(publish *policy.Publish, v *View) (problems []policy.Problem) {
 	use := f.UseOf(publish)
 	if use == "" {

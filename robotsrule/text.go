@@ -30,7 +30,7 @@ type layout struct {
 	zone, named bool
 }
 
-// layouts maps the beginning of a date to its possible forms.
+// layouts maps the result of the function beginning for a date to the possible forms of the date.
 var layouts = func() map[int][]layout {
 	all := map[int][]layout{}
 	add := func(form string, zone, named bool) {

@@ -31,8 +31,8 @@ type grouping struct {
 	losses   []Loss
 	problems []policy.Problem
 
-	// mixed is the hint about Disallow lines whose spellings are not all printed. asWritten is the hint about Allow lines
-	// with only one spelling.
+	// mixed is the hint about Disallow lines that are not printed in all spellings of their paths. asWritten is the
+	// hint about Allow lines, which are printed in only one spelling.
 	mixed, asWritten spelledHint
 }
 

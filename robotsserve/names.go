@@ -239,8 +239,8 @@ func (o *nameOrder) split(all []*group) (parts []*group) {
 	return parts
 }
 
-// A refused is the share of paths that the server blocks, among the paths that a unit's group disallows and the group
-// of "*" does not disallow.
+// refused tells how many of the paths that a unit's group disallows, but not the group of "*", are blocked by the
+// server.
 type refused int
 
 const (

@@ -81,7 +81,7 @@ func (l *layout) render(host string, o Options) (*File, []policy.Problem) {
 	return d.file(l.p, v, append(problems, more...))
 }
 
-// drawBelow is like draw, but merges the file Below of the options.
+// drawBelow is like draw, but also merges o.Below, the site's own file.
 func (l *layout) drawBelow(host string, o Options) (*drawing, []policy.Problem) {
 	if o.Below == nil {
 		return l.draw(host, nil, maxRoom)

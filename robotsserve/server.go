@@ -163,7 +163,8 @@ func (s *Server) check() (problems []policy.Problem, rendered int) {
 	return problems, rendered
 }
 
-// differentHosts lists one host for each different file. The hosts with the most statements come first.
+// differentHosts lists one host for each different file. The host with the longest sitemap lines comes first, then the
+// hosts with the most statements, because their files are the most likely to be too large.
 func differentHosts(p *policy.Policy) (hosts []policy.Host) {
 	size := map[policy.Host]int{}
 	rules := p.Spec().Rules

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// license imports the first valid License line. The lines for the whole file come first.
+// license imports the first valid License line. The lines for the whole file are imported before the lines of groups.
 func (im *importer) license(l line, ofGroup bool) {
 	switch {
 	case im.spec.Publish.License == l.value:
@@ -81,8 +81,8 @@ func (l line) path() (path, value string) {
 	return "", l.value
 }
 
-// extension imports a line that extends RFC 9309. In a robots.txt, only the line with the longest matching path applies.
-// In a policy, all matching entries apply together.
+// extension imports a line that extends RFC 9309. In a robots.txt, only the line with the longest matching path
+// applies. In a policy, all matching entries apply together, so cancelDirectives changes the rule afterwards.
 func (im *importer) extension(r *policy.Rule, l line) {
 	if l.key == "license" {
 		im.license(l, r.For[0].Kind != policy.ForEveryoneElse || len(im.f.Groups) > 1)

@@ -177,8 +177,8 @@ func (f *File) linesOfGroups() (all [][]line) {
 	return all
 }
 
-// withLines returns a copy of the file in which the lines of each group that are not about crawling are replaced. Groups
-// with equal lines share the result.
+// withLines returns a copy of the file. In each group, it replaces the lines that are not about crawling with the
+// result of the function replace. Groups with equal lines share the result.
 func (f *File) withLines(replace func(lines []line) []line) *File {
 	replaced := map[string][]line{}
 	return f.withGroups(func(g *Group) *Group {
