@@ -17,8 +17,8 @@ import (
 
 var acapUsages = slices.DeleteFunc(policy.Usages(), func(u policy.Usage) bool { return u.IsRight() })
 
-// reportedACAP returns the code of the problem that is reported for a statement because the records disallow what it
-// allows, or "".
+// reportedACAP returns the code of the problem that reports a statement whose allowed paths the records disallow, or
+// "".
 func reportedACAP(problems []policy.Problem, s *policy.Statement) string {
 	for _, p := range problems {
 		if strings.HasPrefix(p.Code, "acap-") && p.Pos == s.Pos {
