@@ -17,8 +17,7 @@ import (
 
 var acapUsages = slices.DeleteFunc(policy.Usages(), func(u policy.Usage) bool { return u.IsRight() })
 
-// reportedACAP returns the code of the problem that reports a statement whose allowed paths the records disallow, or
-// "".
+// reportedACAP returns the code of the ACAP problem about a statement, or "" if there is none.
 func reportedACAP(problems []policy.Problem, s *policy.Statement) string {
 	for _, p := range problems {
 		if strings.HasPrefix(p.Code, "acap-") && p.Pos == s.Pos {

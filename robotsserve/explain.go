@@ -28,8 +28,8 @@ type Explanation struct {
 // Explain returns the lines of the file that apply to a query's crawler and path.
 func (f *File) Explain(p *policy.Policy, q policy.Query) Explanation { return f.drawn.explain(p, q) }
 
-// Explain returns the lines that apply to a query's crawler and path in the robots.txt of its host. It does not include
-// a merged file.
+// Explain returns the lines that apply to a query's crawler and path in the robots.txt of its host. It ignores the
+// site's own file, even if it is merged.
 func (s *Server) Explain(q policy.Query) Explanation {
 	site := s.site(q.Host)
 	site.content(s, q.Host, "")

@@ -24,7 +24,7 @@ type grouping struct {
 	due      map[string]*group // the group that each crawler in a rule should obey; the key is the token in lower case
 	nameless map[string]bool   // crawlers that groups need not name; the key is the token in lower case
 	left     map[string]bool   // crawlers that a group's comment counts without naming them; the key is the token in lower case
-	below    *robotstxt.File   // the merged file, whose lines are the policy's fallback, or nil
+	below    *robotstxt.File   // the site's own file, whose lines are the policy's fallback, or nil
 	room     int               // the maximum size of all groups in bytes
 	budget   *solve.Budget
 	shut     int // number of crawlers whose groups had no room
@@ -136,9 +136,9 @@ func (g *grouping) crawlLines(all []stated, apart bool, value func(pathpattern.P
 	return lines, losses
 }
 
-// assemble returns the lines of one group: first the lines of the policy, then the lines of the merged file. The
-// argument of is the index of the group in line.verdicts. If only the merged file has Allow or Disallow lines, its
-// lines come first.
+// assemble returns the lines of one group: first the lines of the policy, then the lines of the site's own file, which
+// is merged. The argument of is the index of the group in line.verdicts. If only the site's file has Allow or Disallow
+// lines, its lines come first.
 func (g *grouping) assemble(lines []*line, of int, purpose string, c *policy.Class, alike ...*policy.Class) []Line {
 	var ours, theirs, also []Line
 	// The map there holds the texts of the lines added so far, because two statements about two spellings of a path can
@@ -197,8 +197,8 @@ func (g *grouping) assemble(lines []*line, of int, purpose string, c *policy.Cla
 	return append([]Line{{Text: theirsComment}}, theirs...)
 }
 
-// extensionBelow returns a line of a merged file that is not about crawling. The result has no key if the path of the
-// line cannot be compared.
+// extensionBelow converts a line of the site's own file that is not about crawling. The result has no key if the path
+// of the line cannot be compared.
 func extensionBelow(e robotstxt.Extension) Line {
 	l := Line{Text: e.Text, Below: e.Number, pattern: pathpattern.All}
 	name, value, _ := strings.Cut(e.Text, ": ")
@@ -269,14 +269,14 @@ type Line struct {
 	Rule      *policy.Rule // nil if no rule states the line
 	Statement *policy.Statement
 	Pos       policy.Pos
-	Below     int // the number of the line in a merged file, if the line is not about crawling; otherwise 0
+	Below     int // the number of the line in the site's own file, if the line is not about crawling; otherwise 0
 
 	key     string
 	pattern pathpattern.Pattern
 	raw     pathpattern.Pattern // the path of an Allow or Disallow line, as written
 }
 
-// isBelow reports whether the line comes from a merged file.
+// isBelow reports whether the line comes from the site's own file.
 func (l *Line) isBelow() bool { return l.Rule != nil && l.Rule.Fallback }
 
 // allowAll is the rule of a group that disallows nothing. A group needs a rule, because Google's parser joins a

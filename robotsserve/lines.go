@@ -20,7 +20,7 @@ type stated struct {
 	applied *policy.Applied // nil for the deciding statement of a verdict
 }
 
-// isBelow reports whether the statement comes from a merged file.
+// isBelow reports whether the statement comes from the site's own file, which is merged.
 func (s stated) isBelow() bool { return s.rule != nil && s.rule.Fallback }
 
 // verdict is the decision about some paths for the crawlers of a group.

@@ -128,7 +128,8 @@ func addSitemaps(other *robotstxt.File, d *drawing, v *varying, host string, o O
 	return problems
 }
 
-// These comments precede the lines of the merged file, and the lines of the policy that follow them.
+// These comments precede the lines of the site's own file in the merged file, and the lines of the policy that follow
+// them.
 const (
 	theirsComment = "# from the robots.txt of the site"
 	oursComment   = "# from the policy"
@@ -226,7 +227,7 @@ func (g *grouping) refusedBy(classes []*policy.Class) map[string][]string {
 	return refused
 }
 
-// obeyedBelow returns the group of a merged file that a class obeys, or nil.
+// obeyedBelow returns the group of the site's own file that a class obeys, or nil.
 func (g *grouping) obeyedBelow(c *policy.Class) *robotstxt.Group {
 	switch {
 	case g.below == nil:

@@ -305,7 +305,7 @@ func (g *group) leftComment() string {
 	return fmt.Sprintf("# and %d rarer crawlers, which the policy blocks", g.left)
 }
 
-// tokenSet finds tokens that are part of other tokens. A merged file can have thousands of tokens of any length.
+// tokenSet finds tokens that are part of other tokens. A site's own file can have thousands of tokens of any length.
 type tokenSet struct {
 	all     map[string]bool
 	heads   map[string]bool // the first headLen bytes of each token, or all bytes of a shorter token

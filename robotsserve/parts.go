@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// writerOf writes the records of a channel.
+// writerOf writes the records of a channel, such as the ACAP records.
 type writerOf struct {
 	*channels.Records
 	channels.RecordWriter

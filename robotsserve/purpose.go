@@ -120,7 +120,7 @@ func (g *grouping) agree(all []purpose) {
 }
 
 // makeStrict replaces the lines of a channel by one line for all paths. This line also disallows the usages in refused,
-// which the merged file disallows for all paths.
+// which the site's own file disallows for all paths.
 func (p *purpose) makeStrict(f *channels.Group, c *rights.Client, refused map[string][]string) {
 	var others, strict []Line
 	var first *Line

@@ -124,7 +124,7 @@ func largestRule(p *policy.Policy) (pos policy.Pos) {
 type drawing struct {
 	first      []byte            // the start of the file
 	license    string            // the line that names a license, or ""
-	theirs     string            // comments of the merged file, or ""
+	theirs     string            // comments of the site's own file, or ""
 	head, tail []byte            // the groups, and the part after the sitemaps
 	documents  []document        // documents that the file names
 	hidden     bool              // search engines cannot find any page, so there are no sitemaps
