@@ -148,8 +148,9 @@ func (m *MatchCrawler) withOwnTokens(logger *zap.Logger) (*crawlers.Catalog, err
 	return c.Merge(rows...)
 }
 
-// likelyMeant returns the word that the author of an unknown token probably meant, or "". Without this check, the
-// matcher would silently ignore a misspelled identity, and a category without "category:" would never match.
+// likelyMeant returns the word that the author of an unknown token probably meant, or "". Provision rejects such a
+// token. Otherwise the matcher would silently ignore a misspelled identity, and a category without "category:" would
+// never match.
 func likelyMeant(word string) string {
 	if kind := strings.ToLower(word); crawlers.Category(kind).Valid() {
 		return "category:" + kind

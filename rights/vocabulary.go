@@ -15,8 +15,8 @@ type Vocabulary struct {
 	Field  string // canonical name of the header field
 	Labels []Label
 	// Crossing is "" for a vocabulary whose lines always apply to all paths. Otherwise lines can have paths, and
-	// readers use the matching line with the longest path. Crossing is then the code of a problem: where paths overlap,
-	// the lines cannot state the policy's decisions.
+	// readers use the matching line with the longest path. Crossing is then the code of the problem to report if the
+	// lines cannot state the policy's decisions where paths overlap.
 	Crossing string
 	// Lenient means that readers accept names and words in any case, and spaces around the equals sign.
 	Lenient bool
@@ -61,8 +61,8 @@ var ContentSignal = Vocabulary{
 
 var yn, yesNo = []string{"y", "n"}, []string{"yes", "no"}
 
-// UseOf returns how far content may be used according to a policy's settings for the vocabulary, or "" if they do
-// not state it.
+// UseOf returns the policy's value for the label "use" of the vocabulary, or "" if the policy does not publish such a
+// value.
 func (f *Vocabulary) UseOf(p *policy.Publish) string {
 	if f.Use == nil || !f.On(p) {
 		return ""
@@ -70,7 +70,7 @@ func (f *Vocabulary) UseOf(p *policy.Publish) string {
 	return f.Use(p)
 }
 
-// StatesUse reports whether a policy states in any vocabulary how far content may be used.
+// StatesUse reports whether a policy publishes a value for the label "use" in any vocabulary.
 func StatesUse(p *policy.Publish) bool {
 	return slices.ContainsFunc(Vocabularies[:], func(f *Vocabulary) bool { return f.UseOf(p) != "" })
 }
@@ -82,7 +82,7 @@ func (f *Vocabulary) LineKey() string { return strings.ToLower(f.Field) }
 func (f *Vocabulary) No() string { return f.Labels[0].Words[1] }
 
 // Text returns the value of the line for verdicts, such as "train-ai=n, search=y", or "" if the line would be empty.
-// use tells how far content may be used; it may be "".
+// use is the value of the label "use", or "".
 func (f *Vocabulary) Text(v Verdicts, use string) string {
 	var parts []string
 	for _, l := range f.Labels {

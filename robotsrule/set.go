@@ -27,8 +27,8 @@ type Set struct {
 	other   string          // permissive and unknown words, sorted, without duplicates, separated by newlines
 }
 
-// Restrictive rules without a value, in the order of writing. noindex is not among them, because indexifembedded
-// weakens it.
+// Restrictive rules without a value, in the order in which they are written. noindex is not among them, because
+// indexifembedded weakens it.
 const (
 	nofollow uint16 = 1 << iota
 	nosnippet
@@ -51,7 +51,7 @@ const (
 	noindexPlain
 )
 
-// The rules that limit a size, in the order of writing.
+// The rules that limit a size, in the order in which they are written.
 const (
 	snippet = iota
 	image

@@ -30,7 +30,7 @@ type layout struct {
 	zone, named bool
 }
 
-// layouts maps the result of the function beginning for a date to the possible forms of the date.
+// layouts maps the results of the function beginning to the possible forms of dates.
 var layouts = func() map[int][]layout {
 	all := map[int][]layout{}
 	add := func(form string, zone, named bool) {

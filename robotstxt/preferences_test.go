@@ -92,7 +92,7 @@ func extensionsOf(g *Group) (texts []string) {
 }
 
 // Two Disallow lines may have one pattern but different lengths, and the length decides whether an Allow line wins. So
-// the groups are not equal.
+// groups with such lines are not equal.
 func TestGroupsWithOtherLengthsAreNotEqual(t *testing.T) {
 	t.Parallel()
 	p := below(t, "User-agent: Googlebot\nDisallow: *print\nAllow: /shop/\n\nUser-agent: Bingbot\nDisallow: /*print\nAllow: /shop/\n").Policy
