@@ -31,7 +31,7 @@ type grouping struct {
 	losses   []Loss
 	problems []policy.Problem
 
-	// mixed is the hint about Disallow lines that are not printed in all spellings of their paths. asWritten is the
+	// mixed is the hint about Disallow lines if robots.txt does not list all spellings of their paths. asWritten is the
 	// hint about Allow lines, which are printed in only one spelling.
 	mixed, asWritten spelledHint
 }

@@ -224,11 +224,11 @@ func (l *line) printed(group int) []Line {
 	return lines
 }
 
-// maxCounted limits the number of reserved octets that are counted in a pattern, because each of them triples the
-// number of spellings.
+// maxCounted is the maximum number of reserved octets to count in a pattern, because each of them triples the number of
+// spellings.
 const maxCounted = 12
 
-// countSpellings collects hints about the Disallow lines that are not printed in all spellings of their paths.
+// countSpellings collects hints about the Disallow lines if robots.txt does not list all spellings of their paths.
 func (g *grouping) countSpellings(lines []*line) {
 	for i := range lines {
 		l := lines[i]
