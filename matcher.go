@@ -52,7 +52,7 @@ type MatchCrawler struct {
 
 	catalog    *crawlers.Catalog
 	recognizer *crawlers.Recognizer
-	wanted     []bool // by index in the catalog
+	wanted     []bool // the crawlers to match, by index in the catalog
 	unknown    bool   // matches automated clients that are not in the catalog
 	identities *crawlers.Identities
 	verifier   *identity.Verifier // nil if only the User-Agent matters

@@ -236,7 +236,7 @@ func smallRule(line int, audience string, statements ...string) policy.Rule {
 		if len(words) > 2 {
 			s.Qualifiers = &policy.Qualifiers{}
 			if err := s.Qualifiers.SetQualifier(s.Usage, policy.QualifierTimeLimit, words[2]); err != nil {
-				panic(err) // of a text of the tests
+				panic(err) // a test has an invalid time limit
 			}
 		}
 		r.Statements = append(r.Statements, s)

@@ -65,7 +65,7 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 			e.AsSent = &Line{}
 		}
 	} else if by != nil && asSent != nil {
-		longest["disallow"] = asSent // unlike by, asSent also matches for readers that compare URLs as sent
+		longest["disallow"] = asSent // unlike the line by, asSent also matches for readers that compare URLs as sent
 	}
 	keys := append(make([]string, 0, 8), "disallow", keyCrawlDelay)
 	for _, ch := range channels.Groups() {

@@ -21,7 +21,7 @@ type line struct {
 	allows    []string // texts after Allow
 	disallows []string // texts after Disallow
 	low, high int      // lengths in bytes of the shortest and the longest of these texts and of pattern
-	guard     bool     // the line prevents a misreading by Google's parser; see guards
+	guard     bool     // the line prevents a misreading by Google's parser; see lining.guards
 	starred   int      // number of bytes that star added
 }
 

@@ -26,7 +26,7 @@ func (s stated) isBelow() bool { return s.rule != nil && s.rule.Fallback }
 // verdict is the decision about some paths for the crawlers of a group.
 type verdict struct {
 	stated      // the deciding statement; zero if no statement decides
-	client int  // the number of the kind of clients that the verdict is about
+	client int  // for a usage token, the index of the rights.Client that the verdict is about
 	closes bool // the paths are disallowed
 	silent bool // the group needs no line, because a wider line has the same effect
 	own    bool // the policy states the verdict; in the group of a purpose: a rule for this purpose disallows the paths

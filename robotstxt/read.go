@@ -40,7 +40,7 @@ type reader struct {
 	started bool           // a line that is not a comment was read
 	pending []string       // comments that belong to the next line
 	header  []string       // comments above the first line
-	texts   map[string]int // see same
+	texts   map[string]int // the first line with each text; see reader.same
 	sum     hash.Hash      // see File.Sum
 
 	text       string // the current line without its comment
