@@ -145,7 +145,7 @@ func (*adminAPI) verification(w http.ResponseWriter, _ *http.Request) error {
 	return respondJSON(w, http.StatusOK, identity.CurrentStatus())
 }
 
-// mergeNote is added to a robots.txt that is shown without the upstream's lines.
+// mergeNote is the comment that the admin API puts before a robots.txt without the lines of the upstream's robots.txt.
 const mergeNote = "robots_txt merge: the upstream's robots.txt is not known yet, because the upstream has not answered a request for it since Caddy started. Its lines will be added for crawlers and paths that the policy does not mention"
 
 func isError(p policy.Problem) bool { return p.Severity == policy.Error }
@@ -238,7 +238,8 @@ func chosenDocuments(r *http.Request) ([]*source.Document, error) {
 	return chosenAmong(r, policies.Pool.Documents())
 }
 
-// chosenAmong returns the document that a request names, or all documents if the request names none.
+// chosenAmong returns the document whose name is the request's parameter "policy", or all documents if the parameter is
+// missing.
 func chosenAmong(r *http.Request, all []*source.Document) ([]*source.Document, error) {
 	name := r.URL.Query().Get("policy")
 	if name == "" {
@@ -250,13 +251,14 @@ func chosenAmong(r *http.Request, all []*source.Document) ([]*source.Document, e
 	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; the policies in use are: %s", name, namesOf(all)))
 }
 
-// served is a policy in use. Upstream returns a function that finds the robots.txt of the upstream, which the site may
-// merge into its own robots.txt.
+// served is a document, or the per-host policies of a handler. Upstream returns a function that finds the robots.txt of
+// the upstream, which the site may merge into its own robots.txt.
 type served interface {
 	Upstream() site.Below
 }
 
-// chosenSnapshot returns the policy that a request is about, with the version for the given host.
+// chosenSnapshot returns the version in force of the policy that a request names. If each host has its own policy, it
+// is the version of the given host's policy.
 func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, error) {
 	for _, h := range policies.Pool.AllHosts() {
 		if h.Name() != r.URL.Query().Get("policy") {
@@ -283,8 +285,9 @@ func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, err
 	return chosen[0].Current(), chosen[0], nil
 }
 
-// violationsSince is the default period of violations. A response has at most maxViolations rows. It also has the total
-// number of rows, and the value of the parameter "skip" for the next request.
+// violationsSince is the default of the parameter "since": violations of the last seven days are listed. A response has
+// at most maxViolations rows. It also has the total number of rows, and the value of the parameter "skip" for the next
+// request.
 const (
 	violationsSince = 7 * 24 * time.Hour
 	maxViolations   = 1000

@@ -97,7 +97,6 @@ func writableDocument(r *http.Request) (*source.Document, error) {
 // maxName and maxNote limit the length of the author's name and of the note, in bytes.
 const maxName, maxNote = 100, 300
 
-// requestedChange returns the change that a request asks for.
 func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err error) {
 	q := r.URL.Query()
 	by := strings.Join(strings.Fields(q.Get("author")), " ")

@@ -113,7 +113,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// subdirective parses one line of the block.
+// subdirective parses one line in the block of the directive.
 func (h *Handler) subdirective(name string, args []string) (err error) {
 	switch name {
 	case "enforce":

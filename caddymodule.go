@@ -56,8 +56,8 @@ type Handler struct {
 	// `{http.request.host.labels.N}` stands for one label of the host, counted from the right.
 	Policy string `json:"policy,omitempty"`
 
-	// The policy of hosts without their own file. Without a default, requests for such hosts pass as if this
-	// handler did not exist.
+	// If `policy` names a file for each host: the policy of hosts without such a file. Without a default, requests for
+	// these hosts pass as if this handler did not exist.
 	Default string `json:"default,omitempty"`
 
 	// The strictest action against a crawler that the policy disallows: `off`, `log` or `block`. The policy may

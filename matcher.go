@@ -52,7 +52,7 @@ type MatchCrawler struct {
 
 	catalog    *crawlers.Catalog
 	recognizer *crawlers.Recognizer
-	wanted     []bool // by index in the catalog
+	wanted     []bool // the crawlers to match, by index in the catalog
 	unknown    bool   // matches automated clients that are not in the catalog
 	identities *crawlers.Identities
 	verifier   *identity.Verifier // nil if only the User-Agent matters
@@ -148,8 +148,9 @@ func (m *MatchCrawler) withOwnTokens(logger *zap.Logger) (*crawlers.Catalog, err
 	return c.Merge(rows...)
 }
 
-// likelyMeant returns the word that the author of an unknown token probably meant, or "". Without this check, the
-// matcher would silently ignore a misspelled identity, and a category without "category:" would never match.
+// likelyMeant returns the word that the author of an unknown token probably meant, or "". Provision rejects such a
+// token. Otherwise the matcher would silently ignore a misspelled identity, and a category without "category:" would
+// never match.
 func likelyMeant(word string) string {
 	if kind := strings.ToLower(word); crawlers.Category(kind).Valid() {
 		return "category:" + kind

@@ -40,7 +40,8 @@ func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier)
 	}
 }
 
-// signerIn returns the first signer that a rule is for, or "" if no rule is for a signer.
+// signerIn returns the first signer that a rule is for, such as "signed:browserbase.com", or "" if no rule is for a
+// signer.
 func signerIn(rules []policy.Rule) string {
 	for i := range rules {
 		for _, a := range rules[i].For {

@@ -38,8 +38,8 @@ func override(m policy.Mode) (n int) {
 	return n
 }
 
-// metrics is a global variable, because Caddy creates new handlers and matchers for each configuration and does not
-// connect them.
+// metrics is a global variable, so that counters continue after a reload. For each configuration, Caddy creates new
+// handlers, which do not know the handlers of the previous configuration.
 var metrics = handler.NewMetrics()
 
 // collectors returns the metrics of the handlers, and the metrics of packages that do not register them themselves.

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Client represents the crawlers of one class whose requests name a certain purpose, or no purpose. Its methods
-// return the policy's decisions about rights for them.
+// Client represents crawlers that a policy treats alike: they belong to one class, and their requests name the same
+// purpose, or none. Its methods return the policy's decisions about rights for these crawlers.
 type Client struct {
 	Policy  *policy.Policy
 	Class   *policy.Class
@@ -37,7 +37,8 @@ func (c *Client) At(u policy.Usage, at pathpattern.Pattern) policy.Decision {
 	return c.Policy.DecideAt(q, at)
 }
 
-// Statements lists the policy's statements about a usage, followed by its statements about Other.
+// Statements lists the policy's statements about a usage, followed by its statements about policy.Other. These apply
+// where the policy has no statement about the usage.
 func (c *Client) Statements(u policy.Usage) []policy.Applied {
 	all := append(c.Policy.Statements(c.Class, u, c.Purpose), c.Policy.Statements(c.Class, policy.Other, c.Purpose)...)
 	return slices.DeleteFunc(all, func(a policy.Applied) bool { return !a.Rule.Identity.MetBy(c.query.Identity) })

@@ -27,7 +27,7 @@ func (f *Vocabulary) Lines(c *Client) ([]policy.Line, []policy.Problem) {
 // usage that is disallowed on any path.
 func (f *Vocabulary) StrictLine(c *Client) string { return f.Text(c.strictest().Restrictions(), "") }
 
-// everywhere returns a line that applies to all paths.
+// everywhere returns the line with this text for all paths.
 func (f *Vocabulary) everywhere(c *Client, text string) policy.Line {
 	l := policy.NewLine(f.Field, pathpattern.All, text)
 	if all := c.all(); len(all) > 0 {

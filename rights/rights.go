@@ -4,9 +4,9 @@
 // them. It deals with three usages of the AIPREF vocabulary: train-ai, ai-use and search.
 //
 // A Client has the decisions about one crawler, for channels that can address single crawlers, such as robots.txt with
-// its groups. A View has the decisions for channels that address everyone, such as documents, usage tokens and control
-// tokens. These channels cannot exempt a crawler. So a View disallows a usage if the policy disallows it for any
-// crawler, purpose or identity.
+// its groups. A View has the decisions for channels that address everyone, such as rights documents and usage tokens,
+// which are names in robots.txt for a usage instead of a crawler. These channels cannot exempt a crawler. So a View
+// disallows a usage if the policy disallows it for any crawler, purpose or identity.
 package rights
 
 import (
@@ -35,10 +35,10 @@ func NewDocument(body []byte, mediaType string) *Document {
 	return &Document{Body: body, ETag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, Type: mediaType}
 }
 
-// SiteDocument is a document that the site itself serves for a channel.
+// SiteDocument is a document of the site itself, such as its own tdmrep.json, to merge with the policy's document.
 type SiteDocument interface {
-	// MergeInto returns the combination of the policy's document ours and the site's document. Each restriction of either
-	// document is kept. exact is false if the result is stricter than necessary.
+	// MergeInto combines the site's document with the policy's document, which is the argument ours. Each restriction
+	// of either document is kept. exact is false if the result is stricter than necessary.
 	MergeInto(ours *Document) (both *Document, exact bool)
 }
 
@@ -136,7 +136,7 @@ func (p Preferences) Alike(q Preferences) bool {
 // severity ranks verdicts from the least to the most strict.
 var severity = [...]int{policy.Allowed: 0, policy.Unstated: 1, policy.Disallowed: 2}
 
-// Decide returns the decisions about the path of a query.
+// Decide returns the policy's decisions about a query, one for each usage of policy.RightsUsages. It ignores q.Usage.
 func Decide(p *policy.Policy, q policy.Query) (all Preferences) {
 	for i, u := range policyUsages {
 		q.Usage = u

@@ -101,8 +101,9 @@ func keyOf(p *policy.Policy, c *policy.Class, purpose string) string {
 
 var policyUsages = func() []policy.Usage { u := policy.RightsUsages(); return u[:] }()
 
-// Answer holds the strictest decision about each usage. If the strictest verdict is the same for several clients,
-// Decisions has the decision about the first of them.
+// Answer holds the strictest decision about each usage of policy.RightsUsages. Clients has the indexes in View.clients
+// of the clients that these decisions are about. If several clients have the same strictest verdict, the first of them
+// is used.
 type Answer struct {
 	Decisions Preferences
 	Clients   [3]int
@@ -194,8 +195,9 @@ func (v *View) strictest() (all Preferences) {
 }
 
 // Exceptions lists the decisions because of which the view is stricter than the policy for some crawlers, purposes or
-// identities. These are the allow entries that exempt them from a disallow entry for everyone, and otherwise the
-// disallow entries that are not for them. The decisions are sorted by their place in the policy file.
+// identities. If an allow entry exempts them from a disallow entry for everyone, Exceptions lists the allow entry. If
+// the disallow entry is only for others, Exceptions lists the disallow entry. The decisions are sorted by their place
+// in the policy file.
 func (v *View) Exceptions() (all []policy.Decision) {
 	seen := map[*policy.Statement]bool{}
 	add := func(d policy.Decision) {

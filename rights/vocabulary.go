@@ -14,17 +14,17 @@ type Vocabulary struct {
 	Key    string // key of the setting under "publish"
 	Field  string // canonical name of the header field
 	Labels []Label
-	// Crossing is "" for a vocabulary whose lines always apply to all paths. In other vocabularies, a line can have a
-	// path, and readers use the matching line with the longest path. If that line has the wrong value where two paths
-	// overlap, a problem with the code Crossing is reported.
+	// Crossing is "" for a vocabulary whose lines always apply to all paths. Otherwise lines can have paths, and
+	// readers use the matching line with the longest path. Crossing is then the code of the problem to report if the
+	// lines cannot state the policy's decisions where paths overlap.
 	Crossing string
 	// Lenient means that readers accept names and words in any case, and spaces around the equals sign.
 	Lenient bool
 	// On reports whether the publish section of a policy switches the vocabulary on. Switch switches it on.
 	On     func(*policy.Publish) bool
 	Switch func(*policy.Publish)
-	// Use returns the policy's setting of how far content may be used. Use is nil if the vocabulary has no word for
-	// such a setting.
+	// Use returns the policy's value for the label "use", which states how far content may be used, such as
+	// "reference". Use is nil if the vocabulary does not have this label.
 	Use func(*policy.Publish) string
 }
 
@@ -32,7 +32,7 @@ type Vocabulary struct {
 type Label struct {
 	Name  string
 	Words []string
-	usage int // index of policy.RightsUsages, or -1 for the setting of how far content may be used
+	usage int // index of policy.RightsUsages, or -1 for the label "use"
 }
 
 // Vocabularies lists all vocabularies.
@@ -61,8 +61,8 @@ var ContentSignal = Vocabulary{
 
 var yn, yesNo = []string{"y", "n"}, []string{"yes", "no"}
 
-// UseOf returns how far content may be used according to a policy's settings for the vocabulary, or "" if they do
-// not state it.
+// UseOf returns the policy's value for the label "use" of the vocabulary, or "" if the policy does not publish such a
+// value.
 func (f *Vocabulary) UseOf(p *policy.Publish) string {
 	if f.Use == nil || !f.On(p) {
 		return ""
@@ -70,7 +70,7 @@ func (f *Vocabulary) UseOf(p *policy.Publish) string {
 	return f.Use(p)
 }
 
-// StatesUse reports whether a policy states in any vocabulary how far content may be used.
+// StatesUse reports whether a policy publishes a value for the label "use" in any vocabulary.
 func StatesUse(p *policy.Publish) bool {
 	return slices.ContainsFunc(Vocabularies[:], func(f *Vocabulary) bool { return f.UseOf(p) != "" })
 }
@@ -82,7 +82,7 @@ func (f *Vocabulary) LineKey() string { return strings.ToLower(f.Field) }
 func (f *Vocabulary) No() string { return f.Labels[0].Words[1] }
 
 // Text returns the value of the line for verdicts, such as "train-ai=n, search=y", or "" if the line would be empty.
-// use tells how far content may be used; it may be "".
+// use is the value of the label "use", or "".
 func (f *Vocabulary) Text(v Verdicts, use string) string {
 	var parts []string
 	for _, l := range f.Labels {
@@ -93,8 +93,8 @@ func (f *Vocabulary) Text(v Verdicts, use string) string {
 	return strings.Join(parts, ", ")
 }
 
-// Word returns the word of a label for the verdict about its usage, or "" if this verdict is Unstated. For the label of
-// the setting how far content may be used, it returns use.
+// Word returns the word of a label for the verdict about its usage, or "" if this verdict is Unstated. For the label
+// "use", it returns the argument use.
 func (l *Label) Word(v Verdicts, use string) string {
 	if l.usage < 0 {
 		return use
@@ -109,7 +109,7 @@ func (l *Label) Word(v Verdicts, use string) string {
 	return ""
 }
 
-// contradictions lists the values of use that contradict a verdict.
+// contradictions lists the values of the label "use" that contradict a verdict.
 var contradictions = []struct {
 	use     string
 	usage   int // index of policy.RightsUsages
@@ -121,7 +121,7 @@ var contradictions = []struct {
 	{"immediate", 2, policy.Allowed, "content may not be stored (a search index has to store it)"},
 }
 
-// CheckUse reports the decisions of a view that contradict the setting of how far content may be used.
+// CheckUse reports the decisions of a view that contradict the policy's value for the label "use".
 func (f *Vocabulary) CheckUse(publish *policy.Publish, v *View) (problems []policy.Problem) {
 	use := f.UseOf(publish)
 	if use == "" {

@@ -172,7 +172,7 @@ func paramElement(name string, v any) element {
 	return e
 }
 
-// paramWord returns the word for an unknown parameter.
+// paramWord returns an unknown parameter as text, which is how a Set stores unknown rules.
 func paramWord(name string, v any) string {
 	switch x := v.(type) {
 	case bool:

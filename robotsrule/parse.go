@@ -91,7 +91,7 @@ func nextElement(s string) (e element, rest string) {
 	return e, strings.TrimPrefix(value[most:], ",")
 }
 
-// elementOf parses a member without commas that contains no date. text must be clean.
+// elementOf parses a member without commas that contains no date. text must be a result of the function clean.
 func elementOf(text string) element {
 	text = strings.TrimLeft(text, " :=")
 	i := strings.IndexAny(text, ":=")
@@ -170,7 +170,8 @@ func (s *Set) embedded() {
 	}
 }
 
-// addSize adds the rule in e if it limits a size. It returns false if it does not, or if its value cannot be read.
+// addSize adds the rule in e if it limits a size. It returns false if the rule does not limit a size, or if the value
+// cannot be read.
 func (s *Set) addSize(e element) bool {
 	i := slices.Index(sizeNames[:], e.name)
 	if i < 0 {

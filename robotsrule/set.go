@@ -27,8 +27,8 @@ type Set struct {
 	other   string          // permissive and unknown words, sorted, without duplicates, separated by newlines
 }
 
-// Restrictive rules without a value, in the order of writing. noindex is not among them, because indexifembedded
-// weakens it.
+// Restrictive rules without a value, in the order in which they are written. noindex is not among them, because
+// indexifembedded weakens it.
 const (
 	nofollow uint16 = 1 << iota
 	nosnippet
@@ -51,7 +51,7 @@ const (
 	noindexPlain
 )
 
-// The rules that limit a size, in the order of writing.
+// The rules that limit a size, in the order in which they are written.
 const (
 	snippet = iota
 	image
@@ -224,8 +224,8 @@ func (s Set) hasValue(name string) bool {
 	return i >= 0 && s.sizes[i] != limitUnsaid || name == "unavailable_after" && s.expires != 0
 }
 
-// UnavailableAfter returns the last second, in UTC, at which the page may be shown. ok is false if there is no
-// limit.
+// UnavailableAfter returns the last second, in UTC, at which the page may be shown. The second result is false if there
+// is no limit.
 func (s Set) UnavailableAfter() (time.Time, bool) {
 	if s.expires == 0 {
 		return time.Time{}, false
@@ -267,9 +267,9 @@ var others = []string{
 	"archive", "cache", "imageindex", "noai", "noimageai", "nositelinkssearchbox", "noyaca", "noydir", "odp", "snippet", "translate",
 }
 
-// IsRule reports whether name is the name of a rule. It accepts rules that engines document, the names in others, and
-// all names that begin with max-. The case of name does not matter. In X-Robots-Tag, IsRule distinguishes a rule with
-// a value ("unavailable_after: …") from a user agent ("examplebot: …").
+// IsRule reports whether name is the name of a rule. It accepts rules that engines document, the names in the variable
+// others, and all names that begin with max-. The case of name does not matter. In X-Robots-Tag, IsRule distinguishes a
+// rule with a value ("unavailable_after: …") from a user agent ("examplebot: …").
 func IsRule(name string) bool {
 	name = ascii.Lower(name)
 	return takesValue(name) || slices.Contains(others, name) ||

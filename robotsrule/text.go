@@ -22,7 +22,7 @@ var zones = map[string]int{
 
 var weekday = regexp.MustCompile(`^(?:SUN|MON|TUES?|WED(?:NES)?|THU(?:RS)?|FRI|SAT(?:UR)?)(?:DAY)?[., ]+`)
 
-// monthFirst matches "Dec. 26, 2026" without its commas and full stops.
+// monthFirst matches the beginning of a date such as "DEC. 26, 2026", whose full stop and comma are then removed.
 var monthFirst = regexp.MustCompile(`^([A-Z]{3,9})\.? ([0-9]{1,2}),`)
 
 type layout struct {
@@ -30,7 +30,7 @@ type layout struct {
 	zone, named bool
 }
 
-// layouts maps the beginning of a date to its possible forms.
+// layouts maps the results of the function beginning to the possible forms of dates.
 var layouts = func() map[int][]layout {
 	all := map[int][]layout{}
 	add := func(form string, zone, named bool) {

@@ -139,8 +139,8 @@ func smallFaults(t *testing.T, spec *policy.Spec, usages []policy.Usage, paths [
 	return all
 }
 
-// smaller removes parts of a policy as long as still returns true for the remaining policy. The tests use it to show
-// the smallest policy with the same fault.
+// smaller removes parts of a policy as long as the function still returns true for the remaining policy. The tests use
+// it to show the smallest policy with the same fault.
 func smaller(spec *policy.Spec, still func(*policy.Spec) bool) *policy.Spec {
 	for again := true; again; {
 		again = false
@@ -217,8 +217,8 @@ func TestACAPOfSmallPolicies(t *testing.T) {
 				}
 			}
 			t.Log(counts)
-			// Some reports are only needed for ties that a third rule decides, or for paths that are longer than the
-			// tested ones.
+			// A few false reports are accepted. These reports are necessary for paths that are longer than the tested
+			// ones, or if a third rule decides between two others.
 			if counts["reported"] == 0 || counts[notSo]*4 > counts["reported"] && *policies >= 400 {
 				t.Errorf("%d problems are reported, and %d of them are false reports", counts["reported"], counts[notSo])
 			}
@@ -236,7 +236,7 @@ func smallRule(line int, audience string, statements ...string) policy.Rule {
 		if len(words) > 2 {
 			s.Qualifiers = &policy.Qualifiers{}
 			if err := s.Qualifiers.SetQualifier(s.Usage, policy.QualifierTimeLimit, words[2]); err != nil {
-				panic(err) // of a text of the tests
+				panic(err) // a test has an invalid time limit
 			}
 		}
 		r.Statements = append(r.Statements, s)
@@ -292,9 +292,9 @@ func TestACAPOfConflictsOfThree(t *testing.T) {
 	}
 }
 
-// A permission that crosses a prohibition must not open paths of the prohibition in two special cases. In the first,
-// ACAP considers the permission narrower than every pattern for the paths that both match. In the second, no more
-// fields can be added, and another prohibition of the path is only for one purpose.
+// An allow entry must not allow paths of a disallow entry whose pattern it crosses. This is difficult in two cases. In
+// the first, ACAP considers the allow entry narrower than every pattern for the paths that both match. In the second,
+// the policy has so many statements that the records cannot list such paths.
 func TestACAPProhibitionsHold(t *testing.T) {
 	bounded := smallRule(10, "everyone")
 	for i := range 120 {

@@ -17,8 +17,7 @@ import (
 
 var acapUsages = slices.DeleteFunc(policy.Usages(), func(u policy.Usage) bool { return u.IsRight() })
 
-// reportedACAP reports whether a problem says that the records disallow what a
-// statement allows.
+// reportedACAP returns the code of the ACAP problem about a statement, or "" if there is none.
 func reportedACAP(problems []policy.Problem, s *policy.Statement) string {
 	for _, p := range problems {
 		if strings.HasPrefix(p.Code, "acap-") && p.Pos == s.Pos {
@@ -168,7 +167,7 @@ func TestACAPCrossingInManyWays(t *testing.T) {
 
 // A permission overrides each of two prohibitions on the paths where only one of them applies. On the paths where both
 // apply, no pattern is narrower than both, so the records cannot express the permission, and this is reported. It is
-// not reported if such a pattern exists, or if the policy does not need it.
+// not reported if such a pattern exists, or if no path matches both prohibitions.
 func TestACAPSeveralProhibitions(t *testing.T) {
 	rule := func(allow bool, patterns ...string) (r policy.Rule) {
 		r.For = []policy.Audience{{}}

@@ -56,7 +56,7 @@ func (m *lining) repeats(s stated, p pathpattern.Pattern, closing, opening *solv
 	var overlapping []int // indexes of the permissions that overlap p; nil until they are needed
 	return slices.ContainsFunc(closing.Covering(p), func(i int) bool {
 		return m.given[i] != p && slices.ContainsFunc(standing[m.given[i]], func(wider stated) bool {
-			understood := wider.Pattern.IsAll() || usual && (wider.Pattern.IsPlain() || !p.IsPlain()) // see replaces
+			understood := wider.Pattern.IsAll() || usual && (wider.Pattern.IsPlain() || !p.IsPlain()) // see line.replaces
 			if !understood || !s.isBelow() && wider.isBelow() {
 				return false
 			}

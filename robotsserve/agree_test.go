@@ -143,7 +143,8 @@ func repattern(pattern func(r *rand.Rand) string) func(*rand.Rand, *policy.Spec)
 			for j := range s.Rules[i].Statements {
 				s.Rules[i].Statements[j].Pattern = pathpattern.MustParse(pattern(r))
 			}
-			// In a policy file, a rule cannot both allow and disallow the same path.
+			// In a policy file, a rule cannot both allow and disallow the same path, so only the first entry for a path
+			// is kept.
 			s.Rules[i].Statements = slices.DeleteFunc(s.Rules[i].Statements, func(st policy.Statement) bool {
 				said := seen[st.Pattern.String()]
 				seen[st.Pattern.String()] = true

@@ -123,8 +123,9 @@ func TestNamesThatAreCutAlike(t *testing.T) {
 	}
 }
 
-// The catalog also has crawlers whose names Google's parser reads as one name. If the site's file has a group for one of
-// them, this group disallows what the policy disallows for another, but it does not get the lines of the group of "*".
+// The site's file has a group for a crawler, and Google's parser reads the name of another crawler as the same name. So
+// the group also disallows what the policy disallows for the other crawler. It does not get the lines of the group of
+// "*".
 func TestNamesOfTheCatalogThatAreCutAlike(t *testing.T) {
 	p := compile(t, &policy.Spec{
 		Crawlers: []policy.Crawler{{Token: "Yahoo Link Preview", Category: "preview"}, {Token: "Yahoo Ad monitoring", Category: "ads"}},

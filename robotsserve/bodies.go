@@ -20,9 +20,10 @@ type groupBody struct {
 
 var shut = groupBody{lines: []Line{{Text: "Disallow: /"}}, key: "Disallow: /\n"}
 
-// bodies returns the group body of each unit, in the order of units. It computes the most important bodies first. If
-// the room for groups is used up, the remaining units get a body that disallows everything. With a merged file, the
-// remaining units also get such a body if the computation would take too long.
+// bodies returns the group body of each unit, which is a set of crawlers with the same rules. The bodies are in the
+// order of units, but the most important ones are computed first. If the groups become larger than g.room, the
+// remaining units get a body that disallows everything. If the site's own file is merged, they also get such a body if
+// the computation would take too long.
 func (g *grouping) bodies(units []unit) []groupBody {
 	made := make([]groupBody, len(units))
 	cache := map[string]groupBody{} // in a large policy many classes share lines

@@ -45,7 +45,8 @@ func TestCrossingRulesCostNoMoreThanTheirPairs(t *testing.T) {
 	}
 }
 
-// If the budget is used up, the file has all Disallow lines and no Allow lines, and a Loss reports this.
+// If the budget of computing steps is used up, the file has all Disallow lines and no Allow lines, and a Loss reports
+// this.
 func TestSpentBudget(t *testing.T) {
 	p := compile(t, crossingSpec(20, "everyone"))
 	spent := solve.NewBudget()

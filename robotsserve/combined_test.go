@@ -12,8 +12,8 @@ import (
 )
 
 // Everything is disallowed for purpose a, and allowed for purpose b. A crawler that has only purpose b may fetch
-// /admin/, because its group has no Disallow line for this path. Its group has no Allow line either, and the warning
-// names the rules of the other purpose as the reason.
+// /admin/, because its group has no Disallow line for this path. The group also has no Allow line, because crawlers
+// with both purposes combine the groups. A warning gives this reason.
 func TestPurposeBesideAnotherThatIsDisallowedEverything(t *testing.T) {
 	crawl := func(path string, allow bool) policy.Statement {
 		return policy.Statement{Usage: policy.Crawl, Pattern: pathpattern.MustParse(path), Allow: allow}

@@ -15,8 +15,8 @@ type Explanation struct {
 	// Agent is the name of the crawler's group: the product token of the crawler or of a crawler that it follows,
 	// "purpose:NAME", or "*". Agent is "" if the crawler does not obey any group.
 	Agent string
-	// Lines apply to the path: first the deciding Allow or Disallow, then Crawl-delay, then the lines of
-	// channels.
+	// Lines lists the lines that apply to the path: first the deciding Allow or Disallow, then Crawl-delay, then the
+	// lines of channels.
 	Lines []Line
 	// AsSent is the deciding line for readers that compare URLs as sent, such as Google's. It is nil if they decide
 	// like all other readers. Its text is empty if no line matches for them.
@@ -28,8 +28,8 @@ type Explanation struct {
 // Explain returns the lines of the file that apply to a query's crawler and path.
 func (f *File) Explain(p *policy.Policy, q policy.Query) Explanation { return f.drawn.explain(p, q) }
 
-// Explain returns the lines that apply to a query's crawler and path in the robots.txt of its host. It does not include
-// a merged file.
+// Explain returns the lines that apply to a query's crawler and path in the robots.txt of its host. It ignores the
+// site's own file, even if it is merged.
 func (s *Server) Explain(q policy.Query) Explanation {
 	site := s.site(q.Host)
 	site.content(s, q.Host, "")
@@ -65,7 +65,7 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 			e.AsSent = &Line{}
 		}
 	} else if by != nil && asSent != nil {
-		longest["disallow"] = asSent // unlike by, asSent also matches for readers that compare URLs as sent
+		longest["disallow"] = asSent // unlike the line by, asSent also matches for readers that compare URLs as sent
 	}
 	keys := append(make([]string, 0, 8), "disallow", keyCrawlDelay)
 	for _, ch := range channels.Groups() {

@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// The robots.txt of a policy with five intentions is short enough for people to read, even if its categories have many
-// crawlers. The golden files show the result.
+// The robots.txt of a policy with five intentions, such as "no training", is short enough for people to read, even if
+// its categories have many crawlers. The golden files show the result.
 func TestFiveIntentionsAreShort(t *testing.T) {
 	data, err := os.ReadFile("testdata/five-intentions.yaml")
 	if err != nil {

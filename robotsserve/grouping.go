@@ -24,15 +24,15 @@ type grouping struct {
 	due      map[string]*group // the group that each crawler in a rule should obey; the key is the token in lower case
 	nameless map[string]bool   // crawlers that groups need not name; the key is the token in lower case
 	left     map[string]bool   // crawlers that a group's comment counts without naming them; the key is the token in lower case
-	below    *robotstxt.File   // the merged file, whose lines are the policy's fallback, or nil
+	below    *robotstxt.File   // the site's own file, whose lines are the policy's fallback, or nil
 	room     int               // the maximum size of all groups in bytes
 	budget   *solve.Budget
 	shut     int // number of crawlers whose groups had no room
 	losses   []Loss
 	problems []policy.Problem
 
-	// mixed is the hint about Disallow lines whose spellings are not all printed. asWritten is the hint about Allow lines
-	// with only one spelling.
+	// mixed is the hint about Disallow lines if robots.txt does not list all spellings of their paths. asWritten is the
+	// hint about Allow lines, which are printed in only one spelling.
 	mixed, asWritten spelledHint
 }
 
@@ -40,7 +40,8 @@ func (g *grouping) report(severity policy.Severity, code string, at policy.Pos, 
 	g.problems = append(g.problems, policy.NewProblem(severity, code, at, format, args...))
 }
 
-// maxRoom limits the groups of a policy, in bytes. A file of that size is far too large.
+// maxRoom is the maximum total size of the groups of a file, in bytes. It limits the work for a file that is far larger
+// than crawlers read.
 const maxRoom = 4 * robotstxt.MaxSize
 
 // collect makes a group for each class of crawlers. Classes with equal lines share a group.
@@ -135,12 +136,13 @@ func (g *grouping) crawlLines(all []stated, apart bool, value func(pathpattern.P
 	return lines, losses
 }
 
-// assemble returns the lines of the group with the index of in the verdicts: first the lines of the policy, then the
-// lines of the merged file. If only the merged file has Allow or Disallow lines, its lines come first.
+// assemble returns the lines of one group: first the lines of the policy, then the lines of the site's own file, which
+// is merged. The argument of is the index of the group in line.verdicts. If only the site's file has Allow or Disallow
+// lines, its lines come first.
 func (g *grouping) assemble(lines []*line, of int, purpose string, c *policy.Class, alike ...*policy.Class) []Line {
 	var ours, theirs, also []Line
-	// there holds the texts of the lines added so far, because two statements about two spellings of a path can result
-	// in the same line.
+	// The map there holds the texts of the lines added so far, because two statements about two spellings of a path can
+	// result in the same line.
 	there := map[string]bool{}
 	for i := range lines {
 		for _, l := range lines[i].printed(of) {
@@ -195,8 +197,8 @@ func (g *grouping) assemble(lines []*line, of int, purpose string, c *policy.Cla
 	return append([]Line{{Text: theirsComment}}, theirs...)
 }
 
-// extensionBelow returns a line of a merged file that is not about crawling. The result has no key if the path of the
-// line cannot be compared.
+// extensionBelow converts a line of the site's own file that is not about crawling. The result has no key if the path
+// of the line cannot be compared.
 func extensionBelow(e robotstxt.Extension) Line {
 	l := Line{Text: e.Text, Below: e.Number, pattern: pathpattern.All}
 	name, value, _ := strings.Cut(e.Text, ": ")
@@ -267,14 +269,14 @@ type Line struct {
 	Rule      *policy.Rule // nil if no rule states the line
 	Statement *policy.Statement
 	Pos       policy.Pos
-	Below     int // the number of the line in a merged file, if the line is not about crawling; otherwise 0
+	Below     int // the number of the line in the site's own file, if the line is not about crawling; otherwise 0
 
 	key     string
 	pattern pathpattern.Pattern
 	raw     pathpattern.Pattern // the path of an Allow or Disallow line, as written
 }
 
-// isBelow reports whether the line comes from a merged file.
+// isBelow reports whether the line comes from the site's own file.
 func (l *Line) isBelow() bool { return l.Rule != nil && l.Rule.Fallback }
 
 // allowAll is the rule of a group that disallows nothing. A group needs a rule, because Google's parser joins a

@@ -21,7 +21,7 @@ type line struct {
 	allows    []string // texts after Allow
 	disallows []string // texts after Disallow
 	low, high int      // lengths in bytes of the shortest and the longest of these texts and of pattern
-	guard     bool     // the line prevents a misreading by Google's parser; see guards
+	guard     bool     // the line prevents a misreading by Google's parser; see lining.guards
 	starred   int      // number of bytes that star added
 }
 
@@ -180,14 +180,14 @@ func (l *line) beats(m *line) bool {
 	})
 }
 
-// isBelow reports whether a statement of a merged file decides about the line.
+// isBelow reports whether a statement of the site's own file decides about the line.
 func (l *line) isBelow() bool {
 	return slices.ContainsFunc(l.verdicts, func(v verdict) bool { return v.isBelow() })
 }
 
 // replaces reports whether m can be left out next to l. Every reader that understands m must understand l, and l must
-// also match the unusual spellings of m for readers that do not normalize URLs. A line of a merged file cannot replace
-// a line of the policy.
+// also match the unusual spellings of m for readers that do not normalize URLs. A line of the site's own file cannot
+// replace a line of the policy.
 func (l *line) replaces(m *line) bool {
 	if !l.pattern.IsPlain() && m.pattern.IsPlain() || l.isBelow() && !m.isBelow() {
 		return false
@@ -201,7 +201,8 @@ func covers(by, texts []string) bool {
 	})
 }
 
-// printed returns the lines of one group.
+// printed returns l as Allow or Disallow lines of one group, one line for each spelling of the path. group is an index
+// of l.verdicts.
 func (l *line) printed(group int) []Line {
 	v, key, texts := &l.verdicts[group], "Allow", l.allows
 	switch {
@@ -223,10 +224,11 @@ func (l *line) printed(group int) []Line {
 	return lines
 }
 
-// maxCounted is the maximum number of reserved octets in a pattern whose spellings are counted.
+// maxCounted is the maximum number of reserved octets to count in a pattern, because each of them triples the number of
+// spellings.
 const maxCounted = 12
 
-// countSpellings notes the Disallow lines whose spellings are not all printed.
+// countSpellings collects hints about the Disallow lines if robots.txt does not list all spellings of their paths.
 func (g *grouping) countSpellings(lines []*line) {
 	for i := range lines {
 		l := lines[i]

@@ -20,13 +20,13 @@ type stated struct {
 	applied *policy.Applied // nil for the deciding statement of a verdict
 }
 
-// isBelow reports whether the statement comes from a merged file.
+// isBelow reports whether the statement comes from the site's own file, which is merged.
 func (s stated) isBelow() bool { return s.rule != nil && s.rule.Fallback }
 
 // verdict is the decision about some paths for the crawlers of a group.
 type verdict struct {
 	stated      // the deciding statement; zero if no statement decides
-	client int  // the number of the kind of clients that the verdict is about
+	client int  // for a usage token, the index of the rights.Client that the verdict is about
 	closes bool // the paths are disallowed
 	silent bool // the group needs no line, because a wider line has the same effect
 	own    bool // the policy states the verdict; in the group of a purpose: a rule for this purpose disallows the paths
@@ -217,7 +217,7 @@ func (m *lining) solve(patterns []pathpattern.Pattern) ([]solve.Cell[*line], boo
 	}).Cells(patterns)
 }
 
-// at returns the line of a pattern. If m.lines does not have a line for the pattern, at makes one.
+// at returns the line of a pattern. If m.lines does not have a line for the pattern, it makes one.
 func (m *lining) at(p pathpattern.Pattern) *line {
 	if l := m.lines[p]; l != nil {
 		return l
@@ -229,10 +229,10 @@ func (m *lining) at(p pathpattern.Pattern) *line {
 	return l
 }
 
-// matters returns a function that reports whether a statement with the pattern given can change the verdict of a cell.
-// A permission can change the verdict if it overrides at least one standing prohibition, because other permissions may
-// override the rest. A prohibition can change the verdict unless a permission for all paths of the cell overrides the
-// prohibition.
+// matters returns a function that reports whether a statement can change the verdict of a cell. The argument of the
+// function is the statement's pattern. A prohibition is standing, and can change the verdict, unless a permission for
+// all paths of the cell overrides it. A permission can change the verdict if it overrides at least one standing
+// prohibition, because other permissions may override the rest.
 func (m *lining) matters(c *solve.Cell[*line]) func(given pathpattern.Pattern) bool {
 	verdicts, p := c.Value.verdicts, c.Value.pattern
 	permissions := sync.OnceValue(func() []stated { return m.covering(p, true) })

@@ -92,8 +92,9 @@ func (m *lining) loseClosed(lines []*line) {
 }
 
 // loseSpellings adds a Loss for each place where readers that compare URLs as sent find more paths disallowed than the
-// policy disallows. This affects other spellings of an Allow, or of the paths that the Allow opens. Some of these
-// readers also treat a literal "$" in a Disallow as the end of the path.
+// policy disallows. Such a reader finds a path disallowed if it has another spelling than the printed Allow line, or if
+// a Disallow is printed in a spelling that is longer than the Allow. Some of these readers also treat a literal "$" in
+// a Disallow as the end of the path.
 func (m *lining) loseSpellings(lines []*line) {
 	var opens solve.Set
 	for i, l := range lines {

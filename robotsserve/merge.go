@@ -128,7 +128,8 @@ func addSitemaps(other *robotstxt.File, d *drawing, v *varying, host string, o O
 	return problems
 }
 
-// These comments precede the lines of the merged file, and the lines of the policy that follow them.
+// These comments precede the lines of the site's own file in the merged file, and the lines of the policy that follow
+// them.
 const (
 	theirsComment = "# from the robots.txt of the site"
 	oursComment   = "# from the policy"
@@ -175,8 +176,8 @@ func (g *grouping) units(classes []policy.Class) (units []unit) {
 	return units
 }
 
-// others returns the classes, except own, of the policy's crawlers whose names Google's parser reads like the name of
-// info. It returns nil if the site's own file has no group for info. own is the class of info.
+// others returns the classes of the policy's crawlers whose names Google's parser reads like the name of info. It omits
+// own, which is the class of info. It returns nil if the site's own file has no group for info.
 func (g *grouping) others(alike map[string][]*policy.Class, info *crawler, own *policy.Class) (others []*policy.Class) {
 	if alike == nil || g.below.Group(info.Token) == nil {
 		return nil
@@ -189,9 +190,10 @@ func (g *grouping) others(alike map[string][]*policy.Class, info *crawler, own *
 	return others
 }
 
-// alike returns the classes of the policy's crawlers by the names that Google's parser reads, in a merged file. It
-// reads "sistrix" in "SISTRIX Crawler", and combines the groups of both names. So if the site's own file has a group for
-// the shorter name, this group must not allow what the policy disallows for any crawler with such a name.
+// alike maps each name that Google's parser reads to the classes of the policy's crawlers with this name. It returns
+// nil if no file is merged. Google's parser reads "sistrix" in "SISTRIX Crawler", and combines the groups of both
+// names. So if the site's own file has a group for the shorter name, this group must not allow what the policy
+// disallows for any crawler with such a name.
 func (g *grouping) alike(classes []policy.Class) map[string][]*policy.Class {
 	if g.below == nil {
 		return nil
@@ -209,8 +211,8 @@ func (g *grouping) alike(classes []policy.Class) map[string][]*policy.Class {
 
 func readAs(c *crawler) string { return crawlers.ReadAs(c.lower) }
 
-// refusedBy returns the usages that the policy disallows on any path for at least one of the classes. The key is the
-// key of the lines that name the usages.
+// refusedBy returns the usages that the policy disallows on any path for at least one of the classes. The keys of the
+// result are the keys of robots.txt lines that name usages, such as "content-usage".
 func (g *grouping) refusedBy(classes []*policy.Class) map[string][]string {
 	refused := map[string][]string{}
 	for _, f := range rights.Vocabularies {
@@ -225,7 +227,7 @@ func (g *grouping) refusedBy(classes []*policy.Class) map[string][]string {
 	return refused
 }
 
-// obeyedBelow returns the group of a merged file that a class obeys, or nil.
+// obeyedBelow returns the group of the site's own file that a class obeys, or nil.
 func (g *grouping) obeyedBelow(c *policy.Class) *robotstxt.Group {
 	switch {
 	case g.below == nil:
@@ -236,9 +238,9 @@ func (g *grouping) obeyedBelow(c *policy.Class) *robotstxt.Group {
 	return g.below.Obeyed(g.p.CrawlerInfo(c.Crawlers[0]))
 }
 
-// refuse adds the usages in refused, which must not be allowed anywhere, to each line of preferences in ours. The keys
-// of refused are keys of lines. It has to change every line, because the line with the longest path replaces all
-// others. For each key of refused for which ours has no line for all paths, it returns a new line for all paths.
+// refuse changes the lines of preferences in ours, such as Content-Usage lines, so that they disallow the usages in
+// refused. The keys of refused are keys of lines. Every line has to change, because the line with the longest path
+// replaces all others. If ours has no line for all paths with one of these keys, refuse returns such a line.
 func refuse(ours []Line, refused map[string][]string) (more []Line) {
 	for _, f := range rights.Vocabularies {
 		key, no := f.LineKey(), "="+f.No()
@@ -267,8 +269,9 @@ func refuse(ours []Line, refused map[string][]string) (more []Line) {
 	return more
 }
 
-// withRefused returns the list members, in which the preferences called names are replaced or added as disallowed. no
-// is the ending of a disallowing preference, such as "=n".
+// withRefused returns a list of preferences, such as "train-ai=n, search=y". It contains the preferences of the list
+// members, but disallows all preferences whose names are in names. no is the ending of a disallowing preference, such
+// as "=n".
 func withRefused(members string, names []string, no string) string {
 	var all []string
 	for m := range strings.SplitSeq(members, ", ") {

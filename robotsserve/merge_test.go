@@ -138,7 +138,7 @@ func checkPreferences(t *testing.T, p *policy.Policy, other string, merged []byt
 	}
 	old, now := rfc9309.Parse([]byte(strings.Join(whole, "\n")), nil), rfc9309.Parse(merged, nil)
 	for _, d := range rfc9309.Compare(old, now, crawlers).Differences {
-		// A crawler that ignores "*" gets no group only because of preferences.
+		// A crawler that ignores "*" does not get a group that would only have preferences.
 		obeys := slices.ContainsFunc(d.Crawlers, func(token string) bool { return !p.CrawlerInfo(p.Crawler(token)).IgnoresStar })
 		if d.Usage != "" && d.Laxer() && obeys {
 			t.Fatalf("%v may use %s for %s: %+v\nmerged\n%s\ntheirs\n%s", d.Crawlers, d.Path, d.Usage, d, merged, other)
@@ -361,7 +361,7 @@ func TestMergeURLInDisallow(t *testing.T) {
 	}
 }
 
-// The policy names a sitemap by its path. In a merged file, the sitemap has the name of each requested host.
+// The policy names a sitemap by its path. In the merged file, the URL of the sitemap contains the requested host.
 func TestMergeForEachHost(t *testing.T) {
 	s := NewServer(compile(t, &policy.Spec{Sitemaps: []policy.Sitemaps{{Addresses: []string{"/s.xml"}}}}), ServeOptions{})
 	other := robotstxt.Parse([]byte("User-agent: *\nDisallow: /x\n"))

@@ -151,8 +151,8 @@ func TestMergeInTheBackground(t *testing.T) {
 	})
 }
 
-// A panic while merging affects only that file. Many small merged files are cached, and large ones up to a limit in
-// bytes.
+// A panic while merging affects only the file being merged. Many small merged files are cached, and large ones up to a
+// limit in bytes.
 func TestMergedFilesAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ size, files, merges, most int }{

@@ -51,8 +51,8 @@ func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 	check(string(slices.Concat(c.identity.parts...)), notes)
 }
 
-// Some parts of the file depend on the host. There is always room for the policy's license line, but the policy's own
-// sitemaps are left out if the site's rules need the room.
+// The policy's license line and sitemaps contain the requested host, so they are added after merging. There is always
+// room for the license line, but the policy's sitemaps are left out if the site's rules need the room.
 func TestMergeLeavesRoomForThePolicy(t *testing.T) {
 	training := []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{{Usage: policy.TrainAI, Pattern: pathpattern.All}}}}
 	var maps []string

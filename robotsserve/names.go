@@ -239,8 +239,8 @@ func (o *nameOrder) split(all []*group) (parts []*group) {
 	return parts
 }
 
-// A refused is the share of paths that the server blocks, among the paths that a unit's group disallows and the group
-// of "*" does not disallow.
+// refused tells how many of the paths that a unit's group disallows, but not the group of "*", are blocked by the
+// server.
 type refused int
 
 const (
@@ -280,8 +280,8 @@ func (g *group) extensions() []Line {
 	return slices.DeleteFunc(slices.Clone(g.lines), func(l Line) bool { return l.key == "allow" || l.key == "disallow" || l.Text == allowAll })
 }
 
-// leave removes crawlers that need not be named from each group that also names other crawlers. It counts the
-// removed crawlers of each group.
+// leave removes names from groups that name several crawlers: the names of the crawlers that robots.txt need not name
+// (see needsNoName). It counts the removed names of each group.
 func (g *grouping) leave(all []*crawler, named map[string]*group) {
 	names := map[*group]bool{}
 	for _, info := range all {
@@ -305,7 +305,7 @@ func (g *group) leftComment() string {
 	return fmt.Sprintf("# and %d rarer crawlers, which the policy blocks", g.left)
 }
 
-// tokenSet finds tokens that are part of other tokens. A merged file can have thousands of tokens of any length.
+// tokenSet finds tokens that are part of other tokens. A site's own file can have thousands of tokens of any length.
 type tokenSet struct {
 	all     map[string]bool
 	heads   map[string]bool // the first headLen bytes of each token, or all bytes of a shorter token

@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// writerOf writes the records of a channel.
+// writerOf writes the records of a channel, such as the ACAP records.
 type writerOf struct {
 	*channels.Records
 	channels.RecordWriter
@@ -42,10 +42,10 @@ func (l *layout) write(host string) (all []recordsOf, problems []policy.Problem)
 	return all, problems
 }
 
-// document is a document that a line of robots.txt names.
+// document is a document that a line of robots.txt names, such as an RSL license.
 type document struct{ field, path string }
 
-// documents lists the documents that the file of a host names.
+// documents lists the documents that the robots.txt of a host names.
 func documents(p *policy.Policy, host string) (all []document) {
 	for _, ch := range channels.Documents() {
 		if path := ch.File.Path(&p.Spec().Publish); path != "" && ch.File.Field != "" {

@@ -74,8 +74,8 @@ func (g *grouping) combined(purposes []purpose) (all []stated, value func(pathpa
 }
 
 // agree handles purposes whose lines of a channel differ. If crawlers combine such groups, the line with the longest
-// path would replace a shorter one of another purpose that disallows more. So agree replaces the lines by strict ones,
-// in channels that have strict lines.
+// path would replace a shorter one of another purpose that disallows more. So agree replaces the lines of each purpose
+// by one strict line for all paths (see makeStrict), if the channel has such lines.
 func (g *grouping) agree(all []purpose) {
 	differ := func(key string) bool {
 		says := func(p *purpose) string {
@@ -120,7 +120,7 @@ func (g *grouping) agree(all []purpose) {
 }
 
 // makeStrict replaces the lines of a channel by one line for all paths. This line also disallows the usages in refused,
-// which the merged file disallows for all paths.
+// which the site's own file disallows for all paths.
 func (p *purpose) makeStrict(f *channels.Group, c *rights.Client, refused map[string][]string) {
 	var others, strict []Line
 	var first *Line

@@ -81,7 +81,7 @@ func (l *layout) render(host string, o Options) (*File, []policy.Problem) {
 	return d.file(l.p, v, append(problems, more...))
 }
 
-// drawBelow is like draw, but merges the file Below of the options.
+// drawBelow is like draw, but also merges o.Below, the site's own file.
 func (l *layout) drawBelow(host string, o Options) (*drawing, []policy.Problem) {
 	if o.Below == nil {
 		return l.draw(host, nil, maxRoom)
@@ -124,7 +124,7 @@ func largestRule(p *policy.Policy) (pos policy.Pos) {
 type drawing struct {
 	first      []byte            // the start of the file
 	license    string            // the line that names a license, or ""
-	theirs     string            // comments of the merged file, or ""
+	theirs     string            // comments of the site's own file, or ""
 	head, tail []byte            // the groups, and the part after the sitemaps
 	documents  []document        // documents that the file names
 	hidden     bool              // search engines cannot find any page, so there are no sitemaps
@@ -293,7 +293,8 @@ func (d *drawing) etag(v varying) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12]) + `"`
 }
 
-// hidden reports whether neither a search engine nor an unlisted client may both crawl and index any page of a host.
+// hidden reports whether search engines cannot find any page of a host, so that its sitemaps are useless. It returns
+// true if no search engine and no unlisted client may both crawl and index a page.
 func hidden(p *policy.Policy, host string) bool {
 	classes := p.PublicClasses(host)
 	return !slices.ContainsFunc(classes, func(c policy.Class) bool {

@@ -124,8 +124,9 @@ func Hosts(p *policy.Policy) []policy.Host {
 const maxTooLarge = 2
 
 // Check renders the robots.txt of one host for each set of hosts with the same rules. It returns all problems, each
-// once. It stops after a few files that are too large. If rendering all files would take too long, it renders the
-// files with the most rules, and reports that it left out others. The server sends the rendered files.
+// once. It stops after a few files that are too large. If rendering all files would take too long, it renders the files
+// with the most rules, and reports that it left out others. Later, the server sends these files without rendering them
+// again.
 func (s *Server) Check() []policy.Problem {
 	problems, _ := s.check()
 	return problems
@@ -162,7 +163,8 @@ func (s *Server) check() (problems []policy.Problem, rendered int) {
 	return problems, rendered
 }
 
-// differentHosts lists one host for each different file. The hosts with the most statements come first.
+// differentHosts lists one host for each different file. The host with the longest sitemap lines comes first, then the
+// hosts with the most statements, because their files are the most likely to be too large.
 func differentHosts(p *policy.Policy) (hosts []policy.Host) {
 	size := map[policy.Host]int{}
 	rules := p.Spec().Rules

@@ -185,7 +185,7 @@ func TestServeConditionsAndRanges(t *testing.T) {
 		if got := body(t, r); r.StatusCode != 200 || got != all {
 			t.Errorf("If-Range of another file: %v", r.Status)
 		}
-		// If-Match comes first (RFC 9110 section 13.2.2).
+		// A server evaluates If-Match before If-None-Match (RFC 9110 section 13.2.2).
 		r = get(t, s, http.MethodGet, "www.example.com", "Accept-Encoding", encoding, "If-None-Match", tag, "If-Match", `"x"`)
 		if r.StatusCode != 412 {
 			t.Errorf("If-Match of another file, If-None-Match of this one: %v", r.Status)

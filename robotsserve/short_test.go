@@ -90,8 +90,8 @@ func TestShortGroups(t *testing.T) {
 	}
 }
 
-// A short file may be laxer than the policy only if the policy blocks the crawler, whatever its identity. The short
-// file allows all paths that the complete file allows.
+// A short file leaves out crawlers that the server blocks. It may be laxer than the policy only if the policy blocks
+// the crawler, whatever its identity. If it disallows a path that the complete file allows, a Loss must report this.
 func TestShortGroupsAreNeverLaxer(t *testing.T) {
 	t.Parallel()
 	const perPolicy = 60

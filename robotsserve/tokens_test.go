@@ -16,8 +16,8 @@ import (
 )
 
 // The group of a control token disallows the paths that the policy disallows for crawling or for training. If the
-// policy does not state anything about crawling a path, the merged file decides. The group of a usage token disallows
-// the paths that the policy disallows for at least one client.
+// policy does not state anything about crawling a path, the site's own file decides. The group of a usage token
+// disallows the paths that the policy disallows for at least one client.
 func TestTokenGroupsAgreeWithDecide(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 31))
 	n := tally{}

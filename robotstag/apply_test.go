@@ -301,7 +301,6 @@ func TestUnknownRuleIsNoUserAgent(t *testing.T) {
 	}
 }
 
-// contentUsageField is the name of the first field with preferences.
 var contentUsageField = rights.ContentUsage.Field
 
 // preferences returns preferences for the field Content-Usage. The three letters stand for train-ai, ai-use and search.

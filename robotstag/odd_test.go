@@ -29,8 +29,8 @@ func oddPolicies(t *testing.T) (all []*Values) {
 	return all
 }
 
-// checkOdd checks merged, the result of merging ours with theirs, an upstream's field. If one of the readers finds a
-// restriction in ours or theirs, it must find the restriction in merged.
+// checkOdd checks the lines merged, which are the result of merging the policy's lines ours with the upstream's lines
+// theirs. If one of the readers finds a restriction in ours or theirs, it must also find it in merged.
 func checkOdd(t *testing.T, readers []crawlertest.Reader, theirs, ours, merged []string) {
 	t.Helper()
 	for _, agent := range []string{"stranger", "googlebot"} {

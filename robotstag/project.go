@@ -44,9 +44,10 @@ func Disallows(rules robotsrule.Set, u policy.Usage) bool {
 	return ok && word.Beyond(rules.WithoutEmbedding()).IsEmpty()
 }
 
-// Members returns the policy's rules about a host and path for each audience, everyone first. until is the time of
-// the next change of these rules, or zero. The crawler and usage of q are ignored. The other members have only the
-// rules that everyone's member lacks. Tokens that a page cannot name are left out.
+// Members returns the policy's rules about a host and path for each audience, everyone first. until is the time of the
+// next change of these rules, or zero. The crawler and usage of q are ignored. The other members have only the rules
+// that everyone's member lacks. Crawlers that headers and meta tags cannot name are left out (see
+// policy.Crawler.ReadsPages).
 func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Time) {
 	q.Crawler = 0
 	everyone, until := Rules(p, q)
@@ -88,8 +89,8 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 }
 
 // OfOne returns the rules that the member for one crawler must have in addition to the rules for everyone. It leaves
-// out words that belong to the vocabularies of other channels, because the readers of these words only look at the
-// rules for everyone.
+// out the words of other channels, such as noai, because the readers of these words only look at the rules for
+// everyone.
 func OfOne(rules, everyone robotsrule.Set) robotsrule.Set {
 	return rules.Without(channels.Words().Has).Beyond(everyone)
 }
@@ -134,7 +135,7 @@ func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Tim
 	return sources, until
 }
 
-// stated returns the reasons that Sources returns, except for operators' own controls.
+// stated returns the reasons that Sources returns, except for those with a policy.Control.
 func stated(p *policy.Policy, q policy.Query) (sources []Source, until time.Time) {
 	for _, q.Identity = range p.Identities() {
 		for _, u := range policy.Usages() {

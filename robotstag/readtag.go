@@ -224,7 +224,7 @@ func readList(text string) ([]Member, reading) {
 		case httpsfv.Token:
 			m, how = readToken(strings.ToLower(string(value)), rules)
 		case string:
-			// A product token of RFC 9309 may not be a Token of RFC 8941, but a String.
+			// A product token that is not a valid Token of RFC 8941 is written as a String.
 			m, _ = readToken(strings.ToLower(value), rules)
 		default:
 			return nil, guessed

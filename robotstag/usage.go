@@ -22,7 +22,7 @@ type Usage struct {
 	Publish *policy.Publish // nil if no vocabulary is published
 }
 
-// IsEmpty reports whether u has neither preferences nor a setting that says how far content may be used.
+// IsEmpty reports whether u has neither preferences nor a value for the label "use" (see rights.Vocabulary).
 func (u *Usage) IsEmpty() bool {
 	return !u.Stated() && (u.Publish == nil || !rights.StatesUse(u.Publish))
 }
@@ -82,8 +82,8 @@ func (f preferenceField) read(lines []string) (upstreamUsage, []Problem) {
 		if err == nil && len(texts) == len(whole.Names()) {
 			return p
 		}
-		// Reading each member of texts is necessary in two cases: the line is malformed, or a key occurs twice and the
-		// parsed Dictionary has only its last value.
+		// The members are read separately in two cases: the line is malformed, or a key occurs twice and the parsed
+		// Dictionary has only its last value.
 		least := unstated
 		if err != nil {
 			least = laxest + 1

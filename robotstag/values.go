@@ -93,7 +93,7 @@ func Build(members []Member, usage Usage, now time.Time) (*Values, []Problem) {
 	return v, problems
 }
 
-// Send reports whether a response gets a field that the upstream did not send.
+// Send reports whether v has at least one header field.
 func (v *Values) Send() bool {
 	return v != nil && (v.RobotsTag != nil || v.XRobotsTag != nil || slices.ContainsFunc(v.Preferences[:], func(lines []string) bool { return lines != nil }))
 }

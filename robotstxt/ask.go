@@ -90,7 +90,7 @@ func (a *Agent) Allowed(url string) bool { return a.Ask(url).Allowed }
 // for it.
 func (a *Agent) CrawlDelay() time.Duration { return a.delay }
 
-// extension finds the lines that have a key and whose path matches a URL. It returns the values of the lines with the
+// extension finds the lines with the given key whose path matches a URL. It returns the values of the lines with the
 // longest path, or "" if no line matches.
 func (a *Agent) extension(key, url string) string {
 	path := comparable(pathOf(url), false)

@@ -33,7 +33,8 @@ func (f *File) Below(p *policy.Policy) *Below {
 // the policy.
 func (b *Below) Notes() []Note { return b.File.LeftOut(StatedBy(b.Policy)) }
 
-// BelowClosed is like Below, but uses a shorter file without Allow lines.
+// BelowClosed is like Below, but for a file that is too large to be merged completely. It uses a shorter file without
+// Allow lines.
 func (f *File) BelowClosed(p *policy.Policy) *Below {
 	closing, left := f.closing()
 	below := closing.over(p)
@@ -75,7 +76,7 @@ func (f *File) importerFor(p *policy.Policy) *importer {
 	return im
 }
 
-// withGroups returns a copy of the file in which each group is replaced.
+// withGroups returns a copy of the file that has the result of the function replace for each group.
 func (f *File) withGroups(replace func(*Group) *Group) *File {
 	c := *f
 	c.Groups, c.byName = nil, map[string]*Group{}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package robotstxt reads the robots.txt files of other authors, with their mistakes. It finds the group that a
-// crawler obeys, merges a file with a policy's (see robotsserve.Merge), and imports a file as a policy.
+// Package robotstxt reads the robots.txt files of other authors, with their mistakes. It finds the group that a crawler
+// obeys, prepares a file for merging with a policy (see robotsserve.Merge), and imports a file as a policy.
 package robotstxt
 
 import (
@@ -90,7 +90,7 @@ type line struct {
 	written    string       // the line as its author wrote it
 }
 
-// text returns a line for a note.
+// text returns the line as its author wrote it, for a note.
 func (l line) text() string { return cmp.Or(l.written, l.key+": "+l.value) }
 
 // delay is a Crawl-delay line.

@@ -223,8 +223,8 @@ func position(line int) policy.Pos {
 	return policy.Pos{Line: line, Column: 1}
 }
 
-// noteSpellings adds a note about each Disallow whose path the robots.txt of a policy contains in several spellings. For
-// some crawlers, the Disallow in the original file matches only the spelling that is in the file.
+// noteSpellings adds a note about each Disallow line that becomes several lines in the robots.txt of a policy, one for
+// each spelling of its path. For some crawlers, the original line matches only one of these spellings.
 func (f *File) noteSpellings() {
 	said := map[int]bool{}
 	for _, g := range f.Groups {

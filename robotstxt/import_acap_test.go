@@ -31,8 +31,8 @@ type naiveField struct {
 	any            bool // true if the field comes from a record for any crawler
 }
 
-// naiveRecords parses the lines of a file. A record must not be for "*" and for named crawlers (section 2.3.1). If a
-// record is, its permissions do not apply to the named crawlers.
+// naiveRecords parses the lines of a file. A record must not be for both "*" and named crawlers (section 2.3.1). If a
+// record breaks this rule, its permissions do not apply to the named crawlers.
 func naiveRecords(text string) (of func(crawler string) []naiveField) {
 	var records []*naiveRecord
 	open := false
@@ -83,7 +83,7 @@ func naiveExpression(pattern string) *regexp.Regexp {
 	return regexp.MustCompile("^" + expression)
 }
 
-// narrower reports whether the pattern of f is narrower than the pattern of than (ACAP 1.0 section 2.4.5).
+// narrower reports whether the pattern of f is narrower than the pattern of another field (ACAP 1.0 section 2.4.5).
 func (f *naiveField) narrower(than *naiveField) bool {
 	a, b := f.pattern, than.pattern
 	for i := 0; ; i++ {

@@ -143,8 +143,8 @@ func (r *rendering) byProtego(agent, path string) bool {
 	return (&crawlertest.RobotsTxt{Groups: map[string][]crawlertest.RobotsLine{"*": lines}}).Allowed("*", path)
 }
 
-// checkReader compares the answers of a parser with the decisions of the policies. ask returns the parser's answers for
-// the asks of a rendering. parser describes an external parser, and is nil for a parser written in Go.
+// checkReader compares the answers of a parser with the decisions of the policies. ask returns the parser's answers to
+// the questions in rendering.asks. parser describes an external parser, and is nil for a parser written in Go.
 func checkReader(t *testing.T, files []*rendering, ask func(*rendering) ([]bool, error), parser *crawlertest.Parser) {
 	counts := map[string]int{}
 	google := parser != nil && parser.Name == "Google"

@@ -132,7 +132,8 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 }
 
 // fields adds the permissions and prohibitions of a record to the policy. In a record for "*", fields about crawling
-// apply to everyone else, and to the crawlers of im.permitted.
+// become rules for everyone-else, and for the crawlers of im.permitted, because the groups of these crawlers allow
+// crawling.
 func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 	crawls := policy.Rule{Pos: r.Pos, For: slices.Clone(r.For), UsagePurposes: r.UsagePurposes}
 	for i, a := range crawls.For {

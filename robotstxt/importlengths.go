@@ -207,8 +207,8 @@ func deciding(rules []Rule) (patterns []pathpattern.Pattern, decides func(pathpa
 	}
 }
 
-// ofCells returns a rule for each cell. The order of a cell is less than written if the file has a line with its pattern.
-// ofCells returns nil if a path is too long for a policy file.
+// ofCells returns a rule for each cell. If the order of a cell is less than the argument written, the file has a line
+// with the cell's pattern. ofCells returns nil if a path is too long for a policy file.
 func (im *importer) ofCells(cells []solve.Cell[bool], written int, decides func(pathpattern.Pattern) *Rule) (all []Rule) {
 	closed := map[pathpattern.Pattern]bool{}
 	for _, c := range cells {

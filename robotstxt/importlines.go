@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// license imports the first valid License line. The lines for the whole file come first.
+// license imports the first valid License line. The lines for the whole file are imported before the lines of groups.
 func (im *importer) license(l line, ofGroup bool) {
 	switch {
 	case im.spec.Publish.License == l.value:
@@ -69,8 +69,9 @@ func (im *importer) delay(r *policy.Rule, g *Group) {
 	}
 }
 
-// path splits the text of an extension into a path, which may be "", and a value. The value is a Structured Field, which
-// may start with "*", too. For example, "*app;x" is the name of an application, not a path.
+// path splits the text of an extension into a path, which may be "", and a value. A text that starts with "*" may have
+// no path, because the value is a Structured Field, which can also start with "*". For example, in "*app;x", "*app" is
+// the name of an application.
 func (l line) path() (path, value string) {
 	_, err := httpsfv.UnmarshalList([]string{l.value})
 	if strings.HasPrefix(l.value, "/") || strings.HasPrefix(l.value, "*") && (err != nil || l.key != "app-directives") {
@@ -80,8 +81,8 @@ func (l line) path() (path, value string) {
 	return "", l.value
 }
 
-// extension imports a line that extends RFC 9309. In a robots.txt, only the line with the longest matching path applies.
-// In a policy, all matching entries apply together.
+// extension imports a line that extends RFC 9309. In a robots.txt, only the line with the longest matching path
+// applies. In a policy, all matching entries apply together, so cancelDirectives changes the rule afterwards.
 func (im *importer) extension(r *policy.Rule, l line) {
 	if l.key == "license" {
 		im.license(l, r.For[0].Kind != policy.ForEveryoneElse || len(im.f.Groups) > 1)
@@ -145,8 +146,8 @@ const maxCanceled, maxCanceling = 20_000, 1 << 20
 
 // cancelDirectives changes a rule so that its directives replace others, as in robots.txt (draft-nottingham-plan-b,
 // Applying Application Directives). The directives of a path replace the directives of shorter paths, and the group of
-// the rule replaces the group of "*". An entry with only an application's name cancels the directives for it. It reports
-// whether that is possible with few enough entries. Otherwise, it does not change the rule.
+// the rule replaces the group of "*". An entry with only an application's name cancels the directives for it. If too
+// many entries would be needed, cancelDirectives does not change the rule, and returns false.
 func (im *importer) cancelDirectives(r *policy.Rule) bool {
 	type place struct {
 		pattern pathpattern.Pattern

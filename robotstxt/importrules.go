@@ -225,7 +225,7 @@ func (im *importer) commentRule(gs []*Group, r *policy.Rule) {
 
 const maxPath = 2048
 
-// beginnings shortens or leaves out the paths that are too long for a policy file; see fit.
+// beginnings shortens or leaves out the paths that are too long for a policy file (see importer.fit).
 func (im *importer) beginnings(rules []Rule) (all []Rule) {
 	for _, r := range rules {
 		p, ok := im.fit(r.number, r.Allow, r.Pattern)

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// keys holds the keys that have to be written in full, unlike the keys in prefixes. Google's parser reads none of
-// them. Parsers such as Scrapy's also read a space instead of a hyphen.
+// keys maps spellings to keys that Google's parser does not read. A line must have exactly this spelling, whereas the
+// spellings in the variable prefixes may be followed by other characters. Parsers such as Scrapy's also read a space
+// instead of a hyphen.
 var keys = map[string]string{
 	"crawl-delay": "crawl-delay", "crawl delay": "crawl-delay", "crawldelay": "crawl-delay",
 	"content-signal": "content-signal", "content-usage": "content-usage",

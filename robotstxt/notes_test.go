@@ -28,7 +28,8 @@ func TestGrouped(t *testing.T) {
 	}
 }
 
-// The rule for a crawler whose name means several crawlers in a policy is only for that crawler.
+// A crawler can have a name that stands for several crawlers in a policy, such as "everyone". The rule for this name
+// applies only to this crawler.
 func TestNamesOfSeveralCrawlers(t *testing.T) {
 	im, err := robotstxt.Import([]byte("User-agent: everyone\nDisallow: /a\n\nUser-agent: everyone-else\nDisallow: /b\n"), nil)
 	if err != nil {

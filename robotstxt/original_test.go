@@ -27,7 +27,7 @@ type originalRule struct {
 	encoded bool // true if the pattern as written has a "%"
 }
 
-// readOriginal parses a file. instead maps line numbers to lines that replace the lines of the file.
+// readOriginal parses a file. If the map instead has the number of a line, it replaces the line with the map's text.
 func readOriginal(data []byte, instead map[int]string) *original {
 	o := &original{groups: map[string][]originalRule{}, named: map[string]int{}, whole: map[string]bool{}, unsure: map[string]bool{}}
 	var to []string
@@ -70,8 +70,8 @@ func readOriginal(data []byte, instead map[int]string) *original {
 				}
 			}
 		case "crawl-delay", "request-rate", "visit-time", "noindex", "content-usage", "content-signal", "app-directives":
-			// These lines belong to a group, but a line with an unknown key does not end a block of User-agent lines
-			// (RFC 9309 section 2.2.4).
+			// A line with an unknown key does not end a block of User-agent lines (RFC 9309 section 2.2.4). But these
+			// lines belong to a group, so they may end the block.
 			for _, name := range to {
 				o.unsure[name] = o.unsure[name] || !ruled
 			}

@@ -12,7 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Import and Merge keep the lines for the whole file. Merge also keeps lines of a group.
+// Import and Merge keep the lines that apply to the whole file, such as Clean-param. Merge also keeps lines of groups,
+// such as Request-rate.
 func TestOtherLinesAreKept(t *testing.T) {
 	const file = "Clean-param: top\nUser-agent: *\nDisallow: /a/\nRequest-rate: 1/5\nclean-param: ref&sid /articles/ # sessions\nHost: www.example.com\n\n" +
 		"User-agent: Bingbot\nDisallow: /b/\nClean-param: ref&sid /articles/\nVisit-time: 0400-0845\n"

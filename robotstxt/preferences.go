@@ -143,7 +143,8 @@ func (s *preferences) text(v *vocabulary) string {
 	return strings.TrimSpace(s.path + " " + strings.Join(texts, ", "))
 }
 
-// derived makes lines from lines of the file. It contains the number that equal lines have in line.same.
+// derived makes lines from lines of the file. It maps the text of each new line to the number line.same, so that equal
+// lines have the same number.
 type derived map[string]int
 
 func (d derived) line(of line, s *preferences) line {
@@ -176,8 +177,8 @@ func (f *File) linesOfGroups() (all [][]line) {
 	return all
 }
 
-// withLines returns a copy of the file in which the lines of each group that are not about crawling are replaced. Groups
-// with equal lines share the result.
+// withLines returns a copy of the file. In each group, it replaces the lines that are not about crawling with the
+// result of the function replace. Groups with equal lines share the result.
 func (f *File) withLines(replace func(lines []line) []line) *File {
 	replaced := map[string][]line{}
 	return f.withGroups(func(g *Group) *Group {

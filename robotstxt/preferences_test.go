@@ -65,7 +65,8 @@ func TestImportAndMergeReadPreferencesAlike(t *testing.T) {
 	}
 }
 
-// usageOf returns the usage that a current name in a line with a key means.
+// usageOf returns the usage that a preference such as "ai-train" means in lines with the given key. It fails the test
+// if the lines cannot have this preference.
 func usageOf(t *testing.T, key, name string) string {
 	t.Helper()
 	if key == "content-usage" && slices.Contains([]string{"train-ai", "ai-use", "search"}, name) {
@@ -91,7 +92,7 @@ func extensionsOf(g *Group) (texts []string) {
 }
 
 // Two Disallow lines may have one pattern but different lengths, and the length decides whether an Allow line wins. So
-// the groups are not equal.
+// groups with such lines are not equal.
 func TestGroupsWithOtherLengthsAreNotEqual(t *testing.T) {
 	t.Parallel()
 	p := below(t, "User-agent: Googlebot\nDisallow: *print\nAllow: /shop/\n\nUser-agent: Bingbot\nDisallow: /*print\nAllow: /shop/\n").Policy

@@ -40,7 +40,7 @@ type reader struct {
 	started bool           // a line that is not a comment was read
 	pending []string       // comments that belong to the next line
 	header  []string       // comments above the first line
-	texts   map[string]int // see same
+	texts   map[string]int // the first line with each text; see reader.same
 	sum     hash.Hash      // see File.Sum
 
 	text       string // the current line without its comment
@@ -122,8 +122,8 @@ func (r *reader) read(text string) {
 	}
 }
 
-// above keeps a line with preferences above the first group. Each group gets these lines, so their number and length are
-// limited. From the lines beyond the limits, above keeps only the usages that they disallow, for the whole site.
+// above keeps a line with preferences above the first group. Each group gets these lines, so their number and length
+// are limited. From the lines beyond the limits, it keeps only the usages that they disallow, for the whole site.
 func (r *reader) above(key, value string) {
 	f, l := r.file, r.newLine(key, value)
 	if len(f.top) < maxTop && len(key+": "+value) <= maxTopLine {
@@ -208,7 +208,7 @@ func (r *reader) sitemap(value string) {
 	r.file.sitemaps = append(r.file.sitemaps, value)
 }
 
-// base stands for the address of the file.
+// base stands for the address of the file, whose host is not known. It turns a relative URL of a sitemap into a path.
 var base = &url.URL{Scheme: "https", Host: "host", Path: "/robots.txt"}
 
 func (r *reader) agent(key, value string) {

@@ -9,10 +9,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Told returns two copies of a policy's Spec with lines that a merge takes over from the file. It adds the lines that are
-// not about crawling, such as preferences and sitemaps, and converts them in the same way as Import. In settings, the
-// preferences are missing, because they are not settings of the policy. The copies are only for comparisons with other
-// policies, because a server publishes these lines only in robots.txt. For the notes about the lines, see Below.
+// Told returns two copies of a policy's Spec with lines that a merge takes over from the file. It adds the lines that
+// are not about crawling, such as preferences and sitemaps, and converts them in the same way as Import. The copy
+// settings does not have the preferences, because they are not settings of the policy. The copies are only for
+// comparisons with other policies, because a server publishes these lines only in robots.txt. For the notes about the
+// lines, see Below.
 func (f *File) Told(p *policy.Policy) (told, settings *policy.Spec) {
 	spec := *p.Spec()
 	im := f.importerFor(p)

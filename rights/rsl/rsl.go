@@ -89,9 +89,9 @@ func New(v *rights.View, r *policy.Rights) (d *rights.Document, exact bool) {
 	return rights.NewDocument([]byte(xml.Header+string(body)+"\n"), MediaType), exact
 }
 
-// licenses returns the free license and the licenses for offers. In RSL, a license that permits some usages implicitly
-// prohibits all others. A license that only prohibits some usages does not restrict the others. Therefore licenses
-// writes prohibitions only if it does not permit or offer any usage.
+// licenses returns a license without payment, and a license for each offer whose usage is disallowed. In RSL, a license
+// that permits some usages implicitly prohibits all others. A license that only prohibits some usages does not restrict
+// the others. Therefore a license with only prohibitions is returned only if no usage is permitted or offered.
 func licenses(verdicts rights.Verdicts, offers []policy.Offer) (all []license) {
 	var permitted, prohibited []string
 	var offered []policy.Offer

@@ -41,7 +41,7 @@ const (
 
 func (r Reservation) String() string { return [...]string{"", "0", "1"}[r] }
 
-// Declaration is a declaration about one path or page.
+// Declaration states whether the rights in the content of a path or page are reserved, and where the TDM policy is.
 type Declaration struct {
 	Reservation Reservation
 	Policy      string // the URL of a TDM policy, or ""; only used with Reserved
