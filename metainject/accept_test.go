@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The handler is asked for a page in a coding that can be edited in place. The rest of the request does not change, and
-// after the response the client's Accept-Encoding is restored.
+// Request changes Accept-Encoding so that the handler prefers gzip and deflate, which can be edited in place, to br and
+// zstd. Close restores the client's Accept-Encoding.
 func TestNarrowedCodings(t *testing.T) {
 	const html = "text/html,application/xhtml+xml,*/*;q=0.8"
 	for _, c := range []struct{ method, accept, codings, want string }{

@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// A page is changed even if its first zstd block is longer than MaxHead, for example because the page contains
-// pictures.
+// A page is changed even if its first zstd block is longer than Options.MaxHead. Blocks are long if the page can hardly
+// be compressed, for example because it embeds pictures.
 func TestLongZstdBlock(t *testing.T) {
 	text := []byte("<!DOCTYPE html><html><head></head><body>")
 	random := rand.NewChaCha8([32]byte{})

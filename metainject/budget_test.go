@@ -123,7 +123,7 @@ func TestRecodingMemory(t *testing.T) {
 
 // Heads that arrive slowly use no more memory than headsBudget, even if there are many. When the budget is used up, the
 // part of a page that has arrived is changed and sent at once, and the rest is sent unchanged. The response has no
-// entity tag, because the tag would be the one of the completely changed page.
+// entity tag, because the tag would identify the completely changed page.
 func TestHeadsMemory(t *testing.T) {
 	testkit.Nightly(t)
 	set := testSet(t, "robots=noindex")
@@ -358,7 +358,7 @@ func TestSmallBombs(t *testing.T) {
 				}
 			}
 			t.Logf("%d bytes; at most %d MiB, %d MiB reserved; %d MiB held for slow clients; %d of %d changed", len(tt.raw), (most-before)>>20, reserved>>20, held>>20, changed, requests)
-			// The measured memory also includes garbage before it is collected.
+			// The heap in use may exceed the budget, because it includes garbage that is not collected yet.
 			if reserved > recodingBudget || held > recodingBudget || most-before > 2*recodingBudget {
 				t.Errorf("the budget of %d MiB is exceeded", recodingBudget>>20)
 			}

@@ -249,7 +249,7 @@ func TestCodedStreaming(t *testing.T) {
 	for _, c := range testCodings {
 		head, rest := "<!DOCTYPE html><head><title>a</title></head>", "<body>"+strings.Repeat("more text ", 50)
 		raw := c.pack([]byte(head+rest), 6, len(head))
-		first := len(c.pack([]byte(head), 6, len(head))) // with an end mark, which is a few bytes longer than the flush
+		first := len(c.pack([]byte(head), 6, len(head))) // includes an end mark, which raw does not have after the head
 		r := newRecorder()
 		r.header.Set("Content-Type", "text/html")
 		r.header.Set("Content-Encoding", c.name)
@@ -371,8 +371,8 @@ func checkCoded(t *testing.T, choice []byte, seed uint64, broken bool) {
 		return
 	}
 	if !bytes.Equal(got, sent) && err == nil {
-		// If the damaged input cannot be unpacked, it must not be possible to unpack the output. Otherwise the output
-		// may unpack only to the changed text of the damaged page.
+		// If the damaged input cannot be unpacked, the output must not be unpackable. If the input can be unpacked
+		// despite the damage, unpacking the output must give the changed text of the input.
 		text, uerr := c.unpack(got)
 		in, serr := c.unpack(sent)
 		if serr != nil && serr.Error() == "brotli: excessive input" {

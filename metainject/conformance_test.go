@@ -28,7 +28,7 @@ func (c *hookCount) OnHeader(status int, h http.Header) {
 
 const testSuffix = "-rp1f"
 
-// serve runs handler behind Wrap on a real server, and returns the response that a client gets.
+// serve starts a real server that runs handler behind Wrap.
 func serve(t testing.TB, o Options, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	return serveOptions(t, func() Options { return o }, handler)
@@ -285,7 +285,6 @@ func TestConditionalRequests(t *testing.T) {
 		seen = r.Header
 		w.Header().Set("Etag", `"e"`)
 		w.Header().Set("Content-Type", "text/html")
-		// http.ServeContent sends both dates with a 304 or a 206.
 		http.ServeContent(w, r, "", testTime, bytes.NewReader(page))
 	})
 	changed, _, _ := rewriteHead(page, set, Merge, false, false, nil)

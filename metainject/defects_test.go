@@ -27,7 +27,7 @@ func TestTemplatesAreSkipped(t *testing.T) {
 		head := "<!DOCTYPE html><head><template>" + content + "</template><title>t</title>"
 		inEveryCoding(t, o, "text/html", head+`<meta name=robots content="nosnippet"></head><body>x`, head+`<meta name=robots content="noindex, nosnippet"></head><body>x`)
 	}
-	// Parsers disagree about how a template with one of these contents continues, or have to build a tree to know it.
+	// Parsers disagree about where a template with one of these contents ends, or must build a tree to find its end.
 	// So the scan treats the start of the template as the end of the head.
 	for _, content := range []string{
 		"<plaintext>", "<svg><template></template></svg>", "<svg><![CDATA[</template>]]></svg>", "<svg><style>a<b></style></svg>", "<svg><title/></svg>", "<select><textarea></select>",

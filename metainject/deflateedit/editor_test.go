@@ -156,7 +156,8 @@ func edit(dst io.Writer, f Format, header int, stream, text []byte, edits []Edit
 	return z.Close()
 }
 
-// peek calls Peek with growing parts of a stream that has arrived in part. It reads at least the header.
+// peek calls Peek with longer and longer beginnings of stream, and returns the text so far. It may stop at a random
+// place after the header.
 func peek(t testing.TB, z *Editor, stream, text []byte, rnd *rand.Rand) []byte {
 	t.Helper()
 	var got []byte

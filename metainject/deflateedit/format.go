@@ -13,11 +13,11 @@
 //   - The checksum. CRC-32 and Adler-32 are linear. The Editor can therefore compute the difference from the
 //     changed beginning and the length of the unchanged rest (sumChange).
 //
-// Everything else is copied bit by bit. For example, "<head><title>…" gets "<meta>" at offset 6; the first match
-// reaches back across the edit, the second does not:
+// Everything else is copied bit by bit. In this example, "<meta>" is inserted at offset 6 of "<head><title>…". A match
+// is written as match(LENGTH, DISTANCE). The first match copies text from before the edit, the second does not:
 //
-//	old   '<' 'h' 'e' 'a' 'd' '>' '<' 't' … match(4, 60) … match(9, 40000-32768)
-//	new   '<' 'h' 'e' 'a' 'd' '>' '<' 'm' 'e' 't' 'a' '>' '<' 't' … match(4, 66) …
+//	old   '<' 'h' 'e' 'a' 'd' '>' '<' 't' … match(4, 60) … match(9, 20)
+//	new   '<' 'h' 'e' 'a' 'd' '>' '<' 'm' 'e' 't' 'a' '>' '<' 't' … match(4, 66) … match(9, 20)
 //
 // If a block's codes lack a symbol, such as a literal '"', the block is ended early. The next tokens are written as
 // a block with the fixed codes, and the old block's header is repeated for the rest. A block that ends early must
@@ -55,8 +55,9 @@ const (
 	Zlib               // RFC 1950
 )
 
-// parseHeader recognizes the container at the start of b and returns the size of its header. ok is false if it
-// needs more bytes. n is negative if b is not such a stream.
+// parseHeader recognizes the container at the start of b and returns the size n of its header. gzip tells whether the
+// container must be gzip. ok is false if parseHeader needs more bytes. n is negative if the Editor cannot read the
+// container.
 func parseHeader(b []byte, gzip bool) (f Format, n int, ok bool) {
 	if !gzip {
 		if len(b) < 2 {
@@ -189,7 +190,7 @@ func appendToken(text []byte, t token) []byte {
 }
 
 // A sumChange describes how the edits change the checksum of the text. It is computed from the edited beginning alone,
-// because both checksums are linear.
+// because CRC-32 and Adler-32 are linear.
 type sumChange struct {
 	crc            uint32 // XOR of the CRC-32 of the old and of the new beginning
 	a, b           uint32 // differences of the two halves of Adler-32
