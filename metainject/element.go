@@ -58,9 +58,9 @@ type prepared struct {
 	html, xhtml string
 }
 
-// NewSet prepares elements in the given order, and joins elements of the same name. It leaves out elements without
-// rules. It also leaves out names that cannot be a product token because they are longer than 64 bytes, or contain
-// white space, a control character or a colon.
+// NewSet prepares elements in the given order, and joins the rules of elements with the same name. It leaves out
+// elements that have neither rules nor content. It also leaves out elements whose name cannot be a product token,
+// because it is empty, longer than 64 bytes, or contains white space, a control character or a colon.
 //
 // tokens lists the product tokens, in lower case, of crawlers that obey meta tags with their names. It may be nil.
 // NewSet keeps the map, so the caller must not change it. A page's meta tags are recognized if their name is in

@@ -94,8 +94,9 @@ func eachETag(list string, f func(tag string)) bool {
 // match: the handler's ranges belong to the unchanged page. If a mark was removed from If-Match, Range is removed,
 // which a server may do (RFC 9110 section 14.2).
 //
-// Request also removes unmarked tags and dates. They may be older than the policy, and the handler would
-// confirm them with a 304. Request keeps them if the browser says that the request is not for a document.
+// Request also removes unmarked tags from If-None-Match, and the date in If-Modified-Since. They may be older than
+// the policy, and the handler would confirm them with a 304. Request keeps them if the browser says that the request
+// is not for a document.
 //
 // Request asks for gzip rather than zstd or br (see narrowCodings). It copies the header only if a condition
 // changes.

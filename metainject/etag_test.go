@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A condition on an entity tag of this package applies to every method.
+// For every method, the handler sees If-Match with its own entity tag, without the mark that this package adds.
 func TestIfMatchOnAnyMethod(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH"} {
 		req := httptest.NewRequest(method, "/", nil)

@@ -262,7 +262,8 @@ func (d *inflater) dynamic() event {
 	return gotBlock
 }
 
-// codeLengths reads the lengths of both codes, which are coded with d.lit.
+// codeLengths reads into l the lengths of the block's two codes: of literals and lengths, and of distances. d.lit must
+// hold the code in which these lengths are written.
 func (d *inflater) codeLengths(l []uint8) event {
 	for i := 0; i < len(l); {
 		d.need(15 + 7)

@@ -16,7 +16,7 @@ import (
 )
 
 // A streamMaker writes valid deflate streams that no compressor would write. They have all kinds of blocks, codes of
-// the maximum length, codes that lack symbols or have unused symbols, and length 258 in both forms.
+// the maximum length, codes that lack symbols or have unused symbols, and both valid symbols for length 258.
 type streamMaker struct {
 	rnd    *rand.Rand
 	out    bitString
@@ -112,7 +112,7 @@ func (m *streamMaker) fixed(final uint64, toks []token) {
 	m.symbols(symbolsOf(m.rnd, toks), fixedLitLen, fixedDistLen)
 }
 
-// A coded is a token as symbols. Length 258 has two possible symbols.
+// A coded holds the symbols of a token and their extra bits. For a match of length 258, either of two symbols is valid.
 type coded struct {
 	size, lit, dist   int
 	litMore, distMore uint64
@@ -165,7 +165,7 @@ func (m *streamMaker) dynamic(final uint64, toks []token) {
 	}
 	lit, dist = m.codeLengths(lit, 257), m.codeLengths(dist, 1)
 	lengths := slices.Concat(lit, dist)
-	// The code of code lengths: 13 codes of 4 bits and 6 of 5.
+	// The code lengths are themselves Huffman-coded. This code has 13 symbols of 4 bits and 6 symbols of 5 bits.
 	var l [19]uint8
 	var codes [19]uint16
 	for i := range l {

@@ -106,8 +106,8 @@ func (d *inflater) symbol(hold uint64, left uint) (took uint, t token, ev event)
 	return took + n + x, match(length, int(distBase[sym])+int(hold>>n&(1<<x-1))), gotSome
 }
 
-// short returns the reason why no code was found although left bits are available. If left is enough for the longest
-// code, the stream is corrupt. Otherwise, more input is needed.
+// short returns the reason why the available bits do not begin with a valid code. left is the number of these bits. If
+// they are enough for the longest code, the stream is corrupt. If not, more input is needed.
 func short(left uint) event {
 	if left < 15 {
 		return needMore
@@ -168,7 +168,7 @@ func (d *inflater) skipTabled(r bitReader, text, back, limit int64) (bitReader, 
 		hold |= binary.LittleEndian.Uint64(src[pos:]) << (left & 63)
 		pos += int((63 - left) >> 3)
 		left |= 56
-		// All 64 bits are valid: enough for a literal, a match and the next lookup of up to 11 bits.
+		// All 64 bits of hold are valid, which is enough for a literal, a match and a lookup of up to 11 bits.
 		if e&isLiteral != 0 {
 			hold >>= e & 63
 			left -= e.all()

@@ -61,7 +61,7 @@ func pageLike(size int, seed uint64) []byte {
 	return b.Bytes()
 }
 
-// texts returns texts with few matches, with many matches, and with long matches.
+// texts holds texts with few matches, with many matches, and with long matches.
 var texts = [][]byte{
 	pageLike(50<<10, 1), pageLike(90<<10, 9),
 	bytes.Repeat([]byte("abcdefgh"), 12<<10),
