@@ -54,7 +54,8 @@ func inEveryCoding(t *testing.T, o Options, kind, page, want string) {
 	}
 }
 
-// verifications are meta tags with names of crawlers that services use to verify the ownership of sites.
+// verifications are meta tags with which site owners prove their ownership to a service. Some of them have the name of
+// a crawler, but contain no rules.
 const verifications = `<meta name="google-site-verification" content="Xy_9-none,all"><meta name="sentry" content="environment=production">` +
 	`<meta name="mastodon" content="@a@b.example"><meta name="whatsapp" content="all"><meta name=feedly content="x">` +
 	`<meta name="googlebot" content="Xy_9-noneall"><meta name="robots" content="ACAP allow-index">`

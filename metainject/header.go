@@ -18,7 +18,7 @@ type verdict uint8
 const (
 	notOurs verdict = iota
 	ours
-	toSniff // the response has no Content-Type, so the first bytes of the body decide
+	toSniff // the response has no Content-Type, so the first bytes of the body show whether it is a page
 )
 
 // pageKind is the kind of page that a media type indicates.

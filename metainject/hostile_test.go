@@ -113,8 +113,7 @@ func gzipped(parts ...string) (b []byte) {
 	return out.Bytes()
 }
 
-// sendPacked sends a body in a coding, in chunks of n bytes, with the media type kind. It returns the body of the
-// response.
+// sendPacked sends raw in chunks of n bytes, and returns the recorded response. kind is the media type.
 func sendPacked(t *testing.T, coding, kind string, raw []byte, n int) *recorder {
 	t.Helper()
 	return sendWith(t, Options{Set: testSet(t, "robots=noindex"), ETagSuffix: testSuffix}, coding, kind, raw, n)
@@ -139,8 +138,8 @@ func sendWith(t *testing.T, o Options, coding, kind string, raw []byte, n int) *
 	return r
 }
 
-// A gzip page with several members is changed if the first member contains the complete head. Otherwise, not all
-// clients find the same bytes in the head.
+// A gzip page with several members is changed if the first member contains the complete head. The other pages are sent
+// unchanged, because a later member could declare their encoding, and some clients do not read later members.
 func TestGzipMembers(t *testing.T) {
 	const e = `<meta name="robots" content="noindex">`
 	for _, tt := range []struct {

@@ -121,7 +121,8 @@ func (s *Scanner) prescan(b []byte, eof bool) bool {
 	return true
 }
 
-// declares stores the encoding that a meta tag outside the head declares.
+// declares stores the encoding that a meta tag outside the head declares. It returns false if browsers do not know the
+// encoding, or the tag does not declare one.
 func (s *Scanner) declares(b []byte, m *metaAttributes) bool {
 	v := m.values(b)
 	label, ok := m.label(&v)

@@ -78,8 +78,8 @@ func (m *metaAttributes) set(slot, at, end int) {
 	}
 }
 
-// walkAny does the same as walk. It follows the tokenizer's states from "before attribute name" to "after attribute
-// value (quoted)".
+// walkAny does the same as walk for attributes in any form. It follows the HTML standard's tokenizer, from the state
+// "before attribute name" to the state "after attribute value (quoted)".
 func walkAny(b []byte, i int, m *metaAttributes) (end int, ok bool) {
 	from := i
 	for {

@@ -157,7 +157,7 @@ func (s *Scanner) scriptLess(b []byte, eof bool) (wait bool) {
 	switch s.state {
 	case stateScript:
 		if a = s.wordAhead(b, "<!--", eof); a == yes {
-			// The two hyphens may also belong to "-->".
+			// Skip only "<!". The two hyphens may also be the start of "-->", as in "<!-->".
 			s.pos, s.state = s.pos+2, stateScriptEscaped
 			return false
 		}
@@ -181,8 +181,8 @@ func (s *Scanner) noscriptEnds(b []byte) {
 	}
 }
 
-// onlyMetadata reports whether the content of a noscript element may be in a head. If it is not
-// certain, it returns false, which is safe.
+// onlyMetadata reports whether the content of a noscript element may be in a head. In an unclear case, onlyMetadata
+// returns false, which is safe.
 func onlyMetadata(b []byte) bool {
 	for i := 0; i < len(b); {
 		c := b[i]
@@ -213,7 +213,7 @@ func onlyMetadata(b []byte) bool {
 		// All other tags belong to the body.
 		//exhaustive:ignore
 		switch lookupTag(name) {
-		case tagMeta, tagBase: // void elements; base would end the head, but pages do not have it in noscript
+		case tagMeta, tagBase: // void elements
 			i = end
 		case tagStyle:
 			n := bytes.Index(b[end:], []byte("</style>"))
