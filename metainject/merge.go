@@ -260,7 +260,7 @@ func combine(have robotsrule.Set, content string, element *prepared, denied robo
 	}
 	if all := want.Union(denied); permits(content, have, all) || want.Has("indexifembedded") && all.PlainNoindex() {
 		if !want.Has("indexifembedded") {
-			all = all.WithoutEmbedding() // the page's elements for everyone may have a noindex without indexifembedded
+			all = all.WithoutEmbedding() // the page may have a noindex for everyone, which indexifembedded would weaken
 		}
 		return all, false
 	}

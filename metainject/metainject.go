@@ -19,13 +19,13 @@
 //
 // # What changes
 //
-// The package adds one meta element per audience at the beginning of the page's head. It adds them after the
-// element that declares the encoding if the page is AMP, or if that element would otherwise move beyond the first
-// 1,024 bytes.
+// The package adds one meta element for each audience, which is everyone or one crawler, at the beginning of the page's
+// head. It adds them after the element that declares the encoding if the page is AMP, or if that element would
+// otherwise move beyond the first 1,024 bytes, where browsers look for it.
 //
 // Robots elements that the page already has are combined with the policy's. In mode Merge the most restrictive
-// rules apply, except for restrictions that the set lifts. In mode Replace the policy's rules replace the page's.
-// The first element for an audience is changed in place, and the others are removed.
+// rules apply, except for the restrictions that the set removes (lift, in NewSet). In mode Replace the policy's rules
+// replace the page's. The first element for an audience is changed in place, and the others are removed.
 //
 // # Which elements
 //
@@ -91,7 +91,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// yandex is the name of a meta tag that the engine documents. No crawler has this product token
+// yandex is the name of a meta tag that the search engine Yandex documents. No crawler has this product token
 // (https://yandex.com/support/webmaster/controlling-robot/meta-robots.html).
 const yandex = "yandex"
 

@@ -27,8 +27,8 @@ func contentsFor(t *testing.T, page []byte, agent string) (contents []string) {
 	return contents
 }
 
-// checkOddMeta changes a page, and reads the result with three readers. No restriction that a reader found in the page
-// or in the policy's elements may be lost.
+// checkOddMeta changes a page, and reads the result with parsers that understand invalid rules in different ways. No
+// restriction that one of them found in the page or in the policy's elements may be lost.
 func checkOddMeta(t *testing.T, page string, set *Set, date string) {
 	t.Helper()
 	out, _, _ := rewriteHead([]byte(page), set, Merge, false, false, nil)

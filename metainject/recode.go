@@ -28,7 +28,8 @@ const (
 	headsBudget    = 64 << 20
 	// editorCost is the memory that the editor of a page in gzip or deflate takes.
 	editorCost = 64 << 10
-	// maxPacked and maxText limit the length of zstd and br pages. Longer pages are not changed.
+	// maxPacked and maxText limit the lengths of a compressed and an unpacked page in zstd or br. Longer pages are not
+	// changed.
 	maxPacked = 2 << 20
 	maxText   = 16 << 20
 	// The unpacked text may have bombBase bytes, plus bombRatio bytes for each byte of the body. Ordinary pages stay
@@ -203,10 +204,10 @@ func (p *page) grow() bool {
 	return true
 }
 
-// narrowed returns the window for unpacking a body, or 0 if raw is not a compressed body. The window is the memory for
-// repeated text, and a single byte of the body declares its size (RFC 7932 section 9.1, RFC 8878 section 3.1.1.1). A
-// text whose length has at most need bits unpacks to the same bytes with a smaller window. at is the index of the byte,
-// and narrow is the value that declares this smaller window, or the present value if the declared window is not larger.
+// narrowed returns the size of the window for unpacking a body, or 0 if raw is not a compressed body. The window is the
+// memory for repeated text. raw[at] declares its size (RFC 7932 section 9.1, RFC 8878 section 3.1.1.1). The caller
+// can store narrow in raw[at] to declare a smaller window that is still large enough for a text of up to 1<<need bytes.
+// If the window is not larger than needed, narrow is the present value of raw[at].
 func narrowed(c coding, raw []byte, need int) (at int, narrow byte, window int) {
 	first := raw[0]
 	if c == brotliCoding {

@@ -34,7 +34,8 @@ func testSet(t testing.TB, elements ...string) *Set {
 }
 
 // rewriteHead changes a complete page in memory. If xml is true, the page is XHTML. If fragments is true, it also
-// changes a page that may be a part of a page. cut returns the sizes of the chunks; if it is nil, there is one chunk.
+// changes HTML that may be only a part of a page. cut returns the sizes of the chunks. If cut is nil, there is only one
+// chunk.
 func rewriteHead(page []byte, set *Set, mode Mode, xml, fragments bool, cut func() int) ([]byte, []edit, *headscan.Scanner) {
 	var s headscan.Scanner
 	s.Reset(set, xml)

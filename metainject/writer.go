@@ -57,7 +57,7 @@ const (
 	phaseHeld               // the handler set the header, which waits until the head is known
 	phasePass               // the header was sent, and the body is not changed
 	phaseCoded              // the header was sent, and the body goes through the page's editor
-	phaseDrop               // HEAD: the header was sent, and net/http must not count the body
+	phaseDrop               // HEAD: the header was sent, and the body is dropped, so that it sets no Content-Length
 	phaseOver
 )
 
@@ -178,8 +178,8 @@ func (rw *ResponseWriter) WriteHeader(status int) {
 	}
 }
 
-// commit sends the header. page means that the body may have been changed. changed means that it was changed, by
-// delta bytes.
+// commit sends the header. page means that the body may have been changed. changed means that the body was changed.
+// delta is the number of bytes that this change adds.
 func (rw *ResponseWriter) commit(delta int, page, changed bool) {
 	h := rw.w.Header()
 	var later http.Header

@@ -238,7 +238,7 @@ func (s *Scanner) attributes(b []byte) bool {
 	return true
 }
 
-// openQuote returns the quote that the value of an attribute at the end of the text lacks, or 0.
+// openQuote returns the closing quote that is missing in attribute, or 0.
 func openQuote(attribute []byte) byte {
 	_, value, _ := bytes.Cut(attribute[min(1, len(attribute)):], []byte("="))
 	value = bytes.TrimLeft(value, " \t\n\f\r")
