@@ -26,7 +26,7 @@ type Element struct {
 	// Content is the text of the attribute content. If Content is empty, Rules determine this text.
 	Content string
 	// Combine receives the content of the page's elements of the same name, joined by commas, and returns the new
-	// content. If Combine is nil, Content replaces the page's content.
+	// content. If Combine is nil, or in mode Replace, Content replaces the page's content.
 	Combine func(theirs string) string
 	// Silent means that the element is combined with the page's elements of the same name, but is not added to a page
 	// that has none.
@@ -39,13 +39,13 @@ type Set struct {
 	tokens   map[string]struct{}
 	lift     robotsrule.Lift // restrictions to remove from a page's elements
 	everyone robotsrule.Set
-	robots   bool   // at least one element is for everyone
+	robots   bool   // at least one element has rules
 	html     []byte // all elements as HTML
 	xhtml    []byte
 	mark     string // identifies the elements within entity tags
-	// plain is this set without indexifembedded. It is used for pages in which another element has a noindex without
-	// indexifembedded. Crawlers combine all elements of a page, so this noindex would apply in any case. plain is nil
-	// if no element for everyone has indexifembedded.
+	// plain is this set without indexifembedded. It is used for pages in which an element for one crawler has a noindex
+	// without indexifembedded. Crawlers combine all elements of a page, so this noindex would apply in any case. plain
+	// is nil if no element for everyone has indexifembedded.
 	plain *Set
 	// combinations caches the results of combined, to save time. It grows with the number of different contents in the
 	// site's pages, up to maxCombinations.

@@ -21,7 +21,7 @@ const (
 	// Merge combines the page's rules with the policy's rules. If two rules differ, the more restrictive one applies.
 	Merge Mode = iota
 	// Replace replaces the page's elements with the policy's elements, and removes the page's elements for other
-	// audiences. If the policy has no element for everyone on the page, Replace is the same as Merge.
+	// audiences. If the policy has no robots rules for the page, Replace is the same as Merge.
 	Replace
 	// Off does not change any page.
 	Off
@@ -36,7 +36,7 @@ func editsOf(es []edit, s *headscan.Scanner, set *Set, mode Mode, fragments bool
 		return es
 	}
 	if mode == Replace && set != nil && !set.robots {
-		mode = Merge // without an element for everyone, see Replace
+		mode = Merge // the policy has no robots rules for the page, see Replace
 	}
 	if len(set.html) == 0 && len(s.Metas()) == 0 {
 		return es

@@ -45,7 +45,7 @@ type Scanner struct {
 	nameEnd int
 	attrAt  int // in an incomplete tag, the start of the last attribute
 
-	quote byte // the quote that the value of the last attribute of an incomplete tag still lacks, or 0
+	quote byte // in an incomplete tag, the closing quote that is missing in the last attribute, or 0
 
 	Done    bool // the end of the head has been found
 	HeadAt  int  // start of the head's content, or -1 if it has not been found
