@@ -53,8 +53,8 @@ var (
 
 // huffman is one canonical code. To decode it, huffman looks up short codes in a table, and reads long ones bit by bit.
 type huffman struct {
-	// table is indexed by the next bits of the stream. An element is 0 for longer codes, invalid codes and the end
-	// of a block.
+	// table is indexed by the next tableBits bits of the stream. An element is 0 for longer codes, invalid codes and
+	// the end of a block.
 	table  [1 << tableBits]entry
 	count  [16]uint16
 	symbol [288]uint16

@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// Names of elements and attributes as integers. The lowest byte of an integer is the first letter. The masks have the
-// bit that is set in lower-case letters but not in upper-case letters.
+// Names of elements and attributes as integers. The lowest byte of an integer is the first letter. In each byte of
+// capitals, the bit is set that distinguishes a lower-case letter from the upper-case letter.
 const (
 	wordMeta     = 'm' | 'e'<<8 | 't'<<16 | 'a'<<24
 	wordLink     = 'l' | 'i'<<8 | 'n'<<16 | 'k'<<24

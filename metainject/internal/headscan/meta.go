@@ -166,7 +166,7 @@ func (s *Scanner) meta(b []byte, m *metaAttributes) {
 	if !s.names.Speaks(f.Audience, f.Content) {
 		return
 	}
-	if declares && !m.attrs[attrCharset].given { // the attribute content declares the encoding and has no rules
+	if declares && !m.attrs[attrCharset].given { // content declares the encoding, so it cannot hold the new rules
 		f.Named = false
 		if end := bytes.IndexAny(label, "; \t\r\n\f\"'"); end >= 0 {
 			label = label[:end]
