@@ -127,7 +127,7 @@ var tdmRep = Channel{
 			Path: tdmrep.Path, Type: tdmrep.MediaType, IsLikely: tdmrep.IsLikely,
 			Parse: func(data []byte) (rights.SiteDocument, []string, error) {
 				f, notes, err := tdmrep.Parse(data)
-				if err != nil { // readers also cannot use an invalid document
+				if err != nil { // ignore an invalid document, because its readers cannot use it
 					return &tdmrep.File{}, nil, err
 				}
 				return f, notes, nil

@@ -80,7 +80,7 @@ type checker struct {
 	strict, long           bool   // the values of the flags
 	against, merge, config string // the values of the flags
 
-	names   []string // the list in against
+	names   []string // the names in the list that --against names
 	below   *robotstxt.File
 	methods []identity.Methods
 	out     io.Writer

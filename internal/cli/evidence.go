@@ -171,7 +171,7 @@ func quoted(note string) string {
 	return " (“" + english.OneLine(note) + "”)"
 }
 
-// inLog returns a phrase that names the log with an entry. dir is empty if there is only one log.
+// inLog returns a phrase that names the directory of an entry's log. dir is empty if there is only one log.
 func inLog(dir string) string {
 	if dir == "" {
 		return ""

@@ -27,7 +27,7 @@ import (
 type searchGuard struct {
 	traffic string   // the directory of an activity database, or access logs; if empty, the policies are compared
 	most    int64    // maximum number of requests in the traffic that search engines may lose
-	accept  []string // the names of accepted gaps
+	accept  []string // the names of gaps in the traffic that the user accepts (see claim.Gap)
 	yes     bool
 	merge   string     // a file or URL with the site's own robots.txt
 	below   site.Below // returns the site's own robots.txt; nil if that file is not merged

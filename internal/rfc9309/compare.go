@@ -13,8 +13,8 @@ import (
 type Comparison struct {
 	Crawlers    int          // number of crawlers in the questions
 	Questions   int          // number of pairs of a crawler and a path
-	Preferences int          // number of questions about the preference that a crawler reads about a usage of a path
-	Differ      int          // number of these pairs and preferences for which the two files have different answers
+	Preferences int          // number of triples of a crawler, a path and a usage whose preference was asked
+	Differ      int          // number of these pairs and triples for which the two files have different answers
 	Differences []Difference // in the order of the first file's lines
 	Complete    bool         // false if some questions were not asked
 }

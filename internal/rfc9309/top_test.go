@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Thousands of names may share thousands of preferences, but do not copy them. Of the preferences that follow a
-// User-agent line without rules between them, only those below a name's own line apply to this name.
+// Thousands of User-agent lines, with preferences between and after them, form one group of names. Only the preferences
+// below a name's own line apply to this name. The names share these preferences without copies, to save memory.
 func TestPreferencesOfManyNames(t *testing.T) {
 	var b strings.Builder
 	for i := range 3000 {

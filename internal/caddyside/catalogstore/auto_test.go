@@ -104,7 +104,7 @@ rules:
 		t.Fatal(err)
 	}
 	before := catalog(t, today.AddDate(0, 0, -1).Format(time.DateOnly), "FirstNewBot")
-	if today.AddDate(0, 0, -1).Format(time.DateOnly) <= embedded.AsOf() { // the date of the test is the date of the new catalog
+	if today.AddDate(0, 0, -1).Format(time.DateOnly) <= embedded.AsOf() { // so that before is in use, not embedded
 		before = catalog(t, embedded.AsOf(), "FirstNewBot")
 		date = today.AddDate(0, 0, 1).Format(time.DateOnly)
 		good = released(date)

@@ -115,7 +115,7 @@ func TestKeysOfServersThatAreGone(t *testing.T) {
 	if err := x.write(ctx, f); err != nil {
 		t.Fatal(err)
 	}
-	other := idle(t) // this server has counted all servers as running, and does not delete keys itself
+	other := idle(t) // another server, which must notice at the end that a key was deleted
 	for node := range names {
 		other.peers[node] = &peer{seen: true}
 	}

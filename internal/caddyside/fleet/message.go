@@ -21,7 +21,7 @@ const (
 	maxReadings   = 2000
 	maxUnverified = 200
 	maxMessage    = 4 << 20 // maximum size as JSON, in bytes
-	maxOlder      = 32      // versions that this server does not serve, but whose texts crawlers read on other servers
+	maxOlder      = 32      // number of versions that crawlers read on other servers, but this server does not serve
 )
 
 // message is the value that a server writes to its key. Sequence changes with each message. So other servers can see

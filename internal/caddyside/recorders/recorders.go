@@ -89,7 +89,8 @@ type dropped struct{}
 var droppedDesc = prometheus.NewDesc("caddy_robots_policy_records_lost_total",
 	"Requests that a recorder, such as activity or evidence, did not record because it failed or its queue was full. For the evidence log, also events that were left out because the crawler had used its daily quota.", []string{"recorder"}, nil)
 
-// The metric is a time stamp, because a counter would be reset by a restart, and restarts are among the problems.
+// The metric is the time of the last problem, and not a counter. A restart would reset a counter, but one of the
+// problems is that the server was killed and restarted.
 var troubleDesc = prometheus.NewDesc("caddy_robots_policy_evidence_error_timestamp_seconds",
 	"When the evidence log last had a problem, in Unix seconds, by reason: write, clock, file, signature, killed, damaged or timestamp. 0 if it has had no such problem since it was opened.", []string{"reason"}, nil)
 

@@ -146,7 +146,7 @@ type Description struct {
 type placed struct {
 	Description
 	hosts       []string // the hosts that the innermost matcher names, or "" for every host
-	paths       []string // examples of the paths
+	paths       []string // the paths that the matchers name
 	takesRobots bool     // a path matcher names /robots.txt
 }
 

@@ -49,7 +49,7 @@ func AskBoth(old, now *Input, host string) *Questions {
 	}
 	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	parse := func(in *Input) *rfc9309.File {
-		// rfc9309 truncates any other name in the same way as Google's parser
+		// rfc9309 truncates a name that is not in the catalog, in the same way as Google's parser.
 		return rfc9309.Parse(in.RobotsTxt(host), func(name string) bool {
 			_, known := catalog.Lookup(name)
 			return known
@@ -196,8 +196,9 @@ func (l *SearchLoss) What() string {
 	return l.Path
 }
 
-// SearchLosses returns what search engines lose. It omits paths that the old file already disallows in another spelling,
-// because a rendered robots.txt lists several spellings of a disallowed path; but see slashEscaped.
+// SearchLosses returns what search engines lose. It omits paths that the old file already disallows in another
+// spelling, because a rendered robots.txt lists several spellings of a disallowed path. It does not omit a path with
+// "/" in its query whose other spelling has %2F (see slashEscaped).
 func (q *Questions) SearchLosses() (losses []SearchLoss) {
 	for i := range q.Differences {
 		d := q.Differences[i]

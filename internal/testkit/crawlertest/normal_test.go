@@ -32,7 +32,7 @@ func TestServedPaths(t *testing.T) {
 }
 
 // TestServedPathsAreTheReadings compares pathpattern.Readings with ServedPaths for random targets. Both return the
-// paths that servers may serve for a target, but ServedPaths shares no code with the module.
+// paths that servers may serve for a target, but ServedPaths shares no code with pathpattern.
 func TestServedPathsAreTheReadings(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	parts := []string{"/", "/", "a", "..", ".", ";", "%2f", "%2F", "%5c", `\`, "%3B", "@", "%40", "%2e", "*", "%", "%25", "?", "%3f", "b=", "\u00e9", "#", ":"}

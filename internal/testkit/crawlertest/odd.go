@@ -198,8 +198,8 @@ func readDate(text string) (int64, bool) {
 }
 
 // UsageReaders read which usages Content-Usage disallows. The first reader parses a Dictionary of RFC 8941, and ignores
-// the whole field if it is invalid. The second one splits the text at each delimiter, and the third one only looks at
-// the first letter after each label.
+// the whole field if it is invalid. The second one splits the text at each delimiter, and the third one only looks for
+// the name of a usage, followed by "n" or "no".
 var UsageReaders = []struct {
 	Name string
 	Read func(lines []string) map[string]bool

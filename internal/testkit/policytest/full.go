@@ -29,7 +29,7 @@ const (
 
 var patternKinds = []PatternKind{AnyPatterns, PlainPatterns, PlainPatterns, EncodedPatterns, SitePatterns, SitePatterns, TiedPatterns}
 
-// RealTokens lists the crawlers of the built-in catalog that policies made by Full name.
+// RealTokens lists crawlers of the built-in catalog. The rules of a policy that Full makes are for some of them.
 var RealTokens = []string{"Googlebot", "Bingbot", "GPTBot", "CCBot", "Google-Extended", "Applebot", "Applebot-Extended", "Bytespider", "AhrefsBot"}
 
 // Full makes a random policy with all parts that a policy file can have. Its effect does not depend on the current
@@ -207,8 +207,8 @@ func finish(r *rand.Rand, spec *policy.Spec) {
 	finishRights(spec)
 }
 
-// AddLifts adds some permissions for everyone that lift the site's own restrictions. Like finishRights, it derives its
-// random numbers from the rest of the policy.
+// AddLifts adds some permissions with OverSite for everyone. Like finishRights, it derives its random numbers from the
+// rest of the policy.
 func AddLifts(kind PatternKind, spec *policy.Spec) {
 	h := fnv.New64a()
 	fmt.Fprint(h, kind, spec.Publish, spec.Rights.Offers)

@@ -104,7 +104,7 @@ func left(spec *policy.Spec, q Question, text func(host string) string) map[stri
 	return rest
 }
 
-// shown lists the kinds of loss (see effect.Loss) if a page disallows a usage.
+// shown lists, for each usage, the kinds of loss (see effect.Loss) that disallowing the usage causes.
 var shown = map[policy.Usage][]string{
 	policy.Index: {"index"}, policy.Follow: {"follow"}, policy.Preserve: {"copy"}, policy.PresentLink: {"link"}, policy.PresentSnippet: {"snippet"},
 	policy.PresentThumbnail: {"preview", "video"}, policy.PresentCurrentCopy: {"copy"}, policy.PresentOldCopy: {"copy"}, policy.PresentOldSnippet: {"copy"},

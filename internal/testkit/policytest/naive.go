@@ -111,8 +111,8 @@ func opens(a, d matching) bool {
 	return overrides(a, d)
 }
 
-// overrides reports whether permission a overrides prohibition d, because a is at least as narrow as d in audience,
-// host, usage and path. Some kinds of audiences are exceptions.
+// overrides reports whether permission a overrides prohibition d. Usually, a must be at least as narrow as d in
+// audience, host, usage and path. For some pairs of audiences, a overrides d on every path, or never does.
 func overrides(a, d matching) bool {
 	if a.host > d.host || a.usage > d.usage {
 		return false
