@@ -154,8 +154,8 @@ func AppDirective(spec *policy.Spec, q Question, app string) (best *policy.AppDi
 	return best
 }
 
-// EngineRules returns the robots control rules (policy.EngineRule) that apply to a question. It leaves out a rule if a narrower rule
-// of the same name sets it aside.
+// EngineRules returns the robots control rules (policy.EngineRule) that apply to a question. It leaves out a rule if a
+// narrower rule of the same name sets it aside.
 func EngineRules(spec *policy.Spec, q Question) (hold []*policy.EngineRule) {
 	path := crawlertest.NormalPath(q.Path)
 	type match struct {
