@@ -121,7 +121,8 @@ func (rw *ResponseWriter) send(b []byte) (n int, err error) {
 	return n, rw.flushed(nil)
 }
 
-// checkHead calls Options.LongHead if the head is longer than the buffer.
+// checkHead calls Options.LongHead if full is true and the head has not ended. full means that the writer holds MaxHead
+// bytes of text or of the stream.
 func (rw *ResponseWriter) checkHead(full bool) {
 	if full && rw.o.LongHead != nil && !rw.page.scan.BehindHead() && !rw.page.scan.Foreign {
 		rw.o.LongHead(rw.r)

@@ -371,7 +371,7 @@ func checkCoded(t *testing.T, choice []byte, seed uint64, broken bool) {
 		return
 	}
 	if !bytes.Equal(got, sent) && err == nil {
-		// If the damaged input cannot be unpacked, the output must not be unpackable. If the input can be unpacked
+		// If unpacking the damaged input fails, unpacking the output must fail, too. If the input can be unpacked
 		// despite the damage, unpacking the output must give the changed text of the input.
 		text, uerr := c.unpack(got)
 		in, serr := c.unpack(sent)

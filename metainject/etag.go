@@ -225,8 +225,8 @@ func (s *signatures) each(f func(label, field string)) {
 	}
 }
 
-// drop removes the signatures that cover a changed field. If the body was edited, it also drops digests in
-// trailers.
+// drop removes the signatures that cover a changed field. If the body was edited, it also removes the signatures that
+// cover a digest, even one in a trailer.
 func (s *signatures) drop(h http.Header, edited bool) {
 	if s == nil {
 		return

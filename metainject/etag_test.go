@@ -75,8 +75,8 @@ func TestTagsTrackThePage(t *testing.T) {
 			t.Errorf("Accept %q, nothing changed: %d, ETag %s", accept, res.StatusCode, res.Header.Get("Etag"))
 		}
 	}
-	// Before, the policy had no elements for the page, so a client's copy has the handler's own validators. The copy is
-	// only confirmed if the browser says that it does not request a page, but for example an image.
+	// A client made its copy before the policy had elements for the page, so the copy has the handler's own validators.
+	// The copy is only confirmed if the browser says that it does not request a page, but for example an image.
 	for dest, want := range map[string]int{"": 200, "document": 200, "empty": 200, "image": 304} {
 		for _, accept := range []string{"text/html,*/*", "*/*", "", "text/plain"} {
 			for _, old := range [][2]string{{"If-None-Match", `"e"`}, {"If-Modified-Since", testTime.Format(http.TimeFormat)}} {

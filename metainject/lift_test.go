@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Only the restrictions that a set lifts are removed from the elements of a page, for all audiences.
+// A set removes only the restrictions in its lift, from the elements for every audience.
 func TestLiftedElements(t *testing.T) {
 	t.Parallel()
 	index := robotsrule.LiftIndex

@@ -85,9 +85,8 @@ func (m *merger) all() []byte {
 	return m.set.html
 }
 
-// insertAt returns the position for n new bytes. Normally this is the start of the head. In an AMP
-// page, or if n bytes would push the declaration of the encoding too far back, the position is after that
-// declaration.
+// insertAt returns the position for n new bytes. Normally this is the start of the head. In an AMP page, or if n bytes
+// would push the declaration of the encoding beyond the first 1,024 bytes, the position is after that declaration.
 func (m *merger) insertAt(es []edit, n int) int {
 	if m.Charset == "" && (m.pushes(es, n) || m.AMP && m.CharsetEnd > 0 && m.inHead(m.CharsetEnd)) {
 		return m.CharsetEnd
@@ -213,7 +212,8 @@ func (m *merger) rest(f *headscan.Meta, text string) []byte {
 	return []byte(`<meta charset="` + html.EscapeString(f.Charset) + end + text)
 }
 
-// contents joins the rules of all elements for one audience. first is the index of the first of these elements.
+// contents joins the rules of all elements for one audience, and returns the number of these elements. first is the
+// index of the first of them.
 func (m *merger) contents(first int) (content string, count int) {
 	metas := m.Metas()
 	var joined strings.Builder

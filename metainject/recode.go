@@ -125,8 +125,8 @@ func (rw *ResponseWriter) sendWhole() error {
 // page is unpacked and packed, and never while the page waits for a client.
 var unpacking = make(chan struct{}, min(maxUnpacking, runtime.GOMAXPROCS(0)))
 
-// recode returns the bytes to send for a held page. It also reports whether the head may be longer than the buffer.
-// It releases all memory except these bytes and small buffers.
+// recode returns the bytes to send for a held page. full reports whether the text has at least MaxHead bytes, so that
+// the head may be longer. recode releases all memory except the returned bytes and small buffers.
 func (rw *ResponseWriter) recode() (out []byte, full bool) {
 	p := rw.page
 	out = p.raw
@@ -172,7 +172,7 @@ func (p *page) unpack() bool {
 	}
 	u := unpackers[p.coding].Get().(unpacker)
 	var err error
-	if d, ok := u.(*zstd.Decoder); ok { // another frame may need a larger window
+	if d, ok := u.(*zstd.Decoder); ok { // a later frame must not use a larger window than the reserved one
 		err = d.ResetWithOptions(bytes.NewReader(p.raw), zstd.WithDecoderMaxWindow(uint64(window)))
 	} else {
 		err = u.Reset(bytes.NewReader(p.raw))

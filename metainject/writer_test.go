@@ -336,7 +336,7 @@ func checkWriter(t *testing.T, choice []byte, seed uint64) {
 	set := testSet(t, testSets[seed%4]...)
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	bound := 1 + rnd.IntN(200)
-	decided := rnd.IntN(2) == 0 // a flush does not wait for a declaration of the encoding
+	decided := rnd.IntN(2) == 0 // if true, the encoding is known, so a flush does not wait for its declaration
 	want := boundedRewrite(page, set, bound, decided)
 	r := newRecorder()
 	r.header.Set("Content-Type", "text/html")

@@ -61,7 +61,7 @@ type metaAttributes struct {
 	exact bool // names are case-sensitive, as in XML
 }
 
-// slot returns the index of the attribute with a name in attrNames, or -1 if the attribute is irrelevant.
+// slot returns the index of name in attrNames, or -1 if the attribute is irrelevant.
 func (m *metaAttributes) slot(name []byte) int {
 	for i, lower := range attrNames {
 		if ascii.EqualFold(name, lower) && (!m.exact || string(name) == lower) {
