@@ -281,8 +281,8 @@ func (w *writer) requests(c *policy.Class, everyone bool) (lines []recordLine) {
 	return lines
 }
 
-// compare orders fields. Fields for all purposes come first. Otherwise fields have the order of their statements in the
-// policy.
+// compare orders fields by their conditions, so that the fields for all purposes come first. Fields with the same
+// condition have the order of their statements in the policy.
 func (w *writer) compare(a, b *field) int {
 	return cmp.Or(strings.Compare(a.condition, b.condition), cmp.Compare(w.at(a), w.at(b)), cmp.Compare(a.usage, b.usage),
 		strings.Compare(a.pattern.String(), b.pattern.String()))

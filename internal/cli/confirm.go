@@ -118,7 +118,8 @@ func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) 
 		switch {
 		case err != nil:
 			return s.unreachable(address, err)
-		case status.SHA256 == sum && (status.Error == "" || reloaded): // otherwise the server has not noticed yet that its text was published again
+		// An error before the reload can be about another version that was published in the meantime.
+		case status.SHA256 == sum && (status.Error == "" || reloaded):
 			return nil
 		case reloaded && status.Error != "":
 			return fmt.Errorf("the server at %s did not load the version: %s", address, status.Error)

@@ -50,8 +50,8 @@ func (g *searchGuard) read(cmd *cobra.Command, s *storage, key string) error {
 	return nil
 }
 
-// check determines what search engines would lose. It replays the traffic of the last seven days, or compares the
-// policies.
+// check returns an error if search engines would lose too much, and the user does not accept this. To find out what
+// they would lose, it replays the traffic of the last seven days, or compares the policies.
 func (p *publication) check(ctx context.Context, cmd *cobra.Command) error {
 	g := &p.guard
 	switch {
@@ -74,7 +74,7 @@ func (p *publication) check(ctx context.Context, cmd *cobra.Command) error {
 	return g.ask(cmd, "not published. To publish the policy anyway, add --yes; to judge the losses from real traffic, add --if-replay")
 }
 
-// judgeSearch judges the claim that search engines lose no more than max_search_loss allows.
+// judgeSearch judges the claim that search engines lose no more than --max-search-loss allows.
 func (p *publication) judgeSearch(ctx context.Context) (claim.Claim, error) {
 	g := &p.guard
 	switch {

@@ -144,8 +144,8 @@ func (r *Raw) Robots() (*robotstxt.File, error) {
 	return f, nil
 }
 
-// ReadFile reads a policy file, or the standard input if name is "-". Its errors are for readers who are not
-// engineers. ReadFile returns an error if the file is too large.
+// ReadFile reads a policy file, or the standard input if name is "-". It reads at most maxRead bytes. Its errors are
+// for readers who are not engineers.
 func ReadFile(name string, stdin io.Reader) ([]byte, error) {
 	return readFile(name, stdin, "site-policy.yaml")
 }

@@ -165,7 +165,7 @@ func (d *demo) record(v activity.Request) {
 	d.visits++
 }
 
-// size returns the size of a page. Most pages have about 40 kB.
+// size returns a random size of a page. The median is about 30 kB.
 func (d *demo) size() int64 { return int64(math.Exp(10.3 + 0.6*d.rnd.NormFloat64())) }
 
 // path returns a random path for a request. A few pages receive most of the requests.
