@@ -97,7 +97,8 @@ func (p *Part[T]) Changed() {
 	}
 }
 
-// Close closes the part. It does not wait for a part that hangs.
+// Close closes the part. It does not wait for a part that is still being opened. If closing takes longer than the
+// constant closing, Close returns an error.
 func (p *Part[T]) Close() error {
 	p.stop()
 	p.Remove()

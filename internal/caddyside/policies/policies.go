@@ -72,8 +72,8 @@ func announce(end <-chan struct{}) {
 	}
 }
 
-// Open opens the policies of a handler. It replaces global placeholders in their names. If a policy has an error,
-// the configuration is not loaded.
+// Open opens the policies of a handler. It replaces global placeholders in their names. If Open returns an error, Caddy
+// does not load the configuration. When the server starts, a saved last good version replaces a policy with an error.
 func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 	app, err := ctx.App("events")
 	if err != nil {
