@@ -143,8 +143,8 @@ const inNoHost = " \"%';<>^`{|}"
 
 var hostAndRest = regexp.MustCompile(`^[/\\]{2,}((?:[^/\\#]*@)?)([^/\\#]*)(.*)$`)
 
-// afterHost removes a host from the beginning of a path. The host ends before the first byte that is in ends. If the
-// path does not begin with a host, afterHost returns the path unchanged.
+// afterHost removes a host from the beginning of a path. The host ends before the first byte that is in ends. If there
+// is no such byte, or the path does not begin with a host, afterHost returns the path unchanged.
 func afterHost(path, ends string) string {
 	m := hostAndRest.FindStringSubmatch(path)
 	if m == nil {
