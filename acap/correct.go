@@ -88,8 +88,8 @@ type reading struct {
 	quals   string
 }
 
-// read returns the reading at a place for readers with a purpose, or without one. It treats the claims in more as part of
-// the record.
+// read returns the reading at a place for readers with a purpose, or without one. It treats the claims in more as part
+// of the record.
 func (s *fieldSolver) read(p *place, purpose string, more ...*claim) (r reading) {
 	r.claims = more
 	for _, i := range s.covering(&s.claimsAt, p.folded) {
@@ -129,8 +129,8 @@ func beats(p, q pathpattern.Pattern) bool {
 	return rank(a) > rank(b)
 }
 
-// rank returns a greater number for a narrower pattern. rest is the end of the pattern, from the first byte that differs
-// from the other pattern.
+// rank returns a greater number for a narrower pattern. rest is the end of the pattern, from the first byte that
+// differs from the other pattern.
 func rank(rest string) int {
 	switch {
 	case rest == "":
@@ -227,8 +227,8 @@ func (s *fieldSolver) purposesOf(condition string) []string {
 }
 
 // repair changes the claims if readers with a purpose do not come to the policy's decision about a place. It adds a
-// claim about the place. If that does not suffice, it withdraws the permissions that permit too much. It returns the new
-// reading.
+// claim about the place. If that does not suffice, it withdraws the permissions that permit too much. It returns the
+// new reading.
 func (s *fieldSolver) repair(p *place, want *answer, purpose string) reading {
 	got := s.read(p, purpose)
 	if got.agrees(want, s.usage) {

@@ -84,9 +84,9 @@ func appliesTo(condition, purpose string) bool {
 	return false
 }
 
-// fieldSolver computes which claims about one usage a record must contain. For readers that follow section 2.4.5 of ACAP, the claims
-// must have the same meaning as the policy. According to this section, the claim with the narrowest scope decides. A
-// usage is prohibited if no claim is the narrowest.
+// fieldSolver computes which claims about one usage a record must contain. For readers that follow section 2.4.5 of
+// ACAP, the claims must have the same meaning as the policy. According to this section, the claim with the narrowest
+// scope decides. A usage is prohibited if no claim is the narrowest.
 //
 //	everyone:  disallow index /*/drafts/     ACAP-disallow-index: /*/drafts/
 //	everyone:  allow index /news/         →  ACAP-allow-index: /news/

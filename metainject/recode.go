@@ -19,8 +19,9 @@ import (
 // recodingBudget, further such pages are sent unchanged. They are rare, because the handler is asked for gzip
 // (narrowCodings).
 //
-// For other pages only the head is held. heads counts these bytes. When it reaches headsBudget, no further bytes are held.
-// A page whose head has not arrived completely is then sent at once, and only the part that has arrived is changed.
+// For other pages only the head is held. heads counts these bytes. When it reaches headsBudget, no further bytes are
+// held. A page whose head has not arrived completely is then sent at once, and only the part that has arrived is
+// changed.
 var recoding, heads atomic.Int64
 
 const (

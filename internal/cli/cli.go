@@ -35,8 +35,8 @@ type exitError int
 
 func (exitError) Error() string { return "see the output above" }
 
-// Run is the function that runs a subcommand. If it returns a failure, the exit code is 1. An exitError has its own exit
-// code. All other errors have the exit code 2.
+// Run is the function that runs a subcommand. If it returns a failure, the exit code is 1. An exitError has its own
+// exit code. All other errors have the exit code 2.
 type Run func(cmd *cobra.Command, args []string) error
 
 var subcommands = []func() *cobra.Command{

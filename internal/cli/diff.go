@@ -184,8 +184,8 @@ func reportDifference(cmd *cobra.Command, d *difference, asJSON bool, fail []str
 type difference struct {
 	*compare.Diff
 
-	// Questions is the result of a second comparison, which uses an independent parser of robots.txt. It is set if one of
-	// the two files is a robots.txt, because the first comparison then compares only a conversion of this file.
+	// Questions is the result of a second comparison, which uses an independent parser of robots.txt. It is set if one
+	// of the two files is a robots.txt, because the first comparison then compares only a conversion of this file.
 	Questions *policyinput.Questions `json:"questions,omitempty"`
 
 	// Noted is true if notes on standard error say which lines of a robots.txt no policy can express, or how lines were

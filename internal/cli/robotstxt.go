@@ -153,8 +153,8 @@ type robotsAnswer struct {
 	OtherSpellingLine int    `json:"other_spelling_line,omitempty"`
 }
 
-// explainRobots decides from a robots.txt, in the same way as Google's parser, whether a crawler may fetch a URL. It
-// returns an error if crawlers cannot read the file.
+// explainRobots decides from a robots.txt whether a crawler may fetch a URL. It reads the lines like Google's parser,
+// but compares paths in normal form (see robotstxt.Agent.Ask). It returns an error if crawlers cannot read the file.
 func explainRobots(raw *policyinput.Raw, agent string, u *url.URL) (*robotsAnswer, error) {
 	f := robotstxt.Parse(raw.Data)
 	if err := f.Unreadable(); err != nil {

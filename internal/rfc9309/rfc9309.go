@@ -71,8 +71,8 @@ type Crawler struct {
 	IgnoresStar bool     // the crawler is documented not to obey the group of "*"
 }
 
-// Parse reads a file. If the function whole returns true for a name in a User-agent line, Parse uses the name unchanged.
-// Otherwise, it uses only the product token at the start of the name. whole may be nil.
+// Parse reads a file. If the function whole returns true for a name in a User-agent line, Parse uses the name
+// unchanged. Otherwise, it uses only the product token at the start of the name. whole may be nil.
 func Parse(data []byte, whole func(name string) bool) *File {
 	for _, c := range []byte("\xef\xbb\xbf") { // Google's parser also skips an incomplete byte order mark
 		rest, ok := bytes.CutPrefix(data, []byte{c})

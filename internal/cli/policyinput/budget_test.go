@@ -86,8 +86,8 @@ func hostile() map[string]string {
 	return files
 }
 
-// Importing a robots.txt needs little memory and time, regardless of its content. If a file is too large to compare, the
-// result does not claim that the file and its policy have the same meaning.
+// Importing a robots.txt needs little memory and time, regardless of its content. If a file is too large to compare,
+// the result does not claim that the file and its policy have the same meaning.
 func TestImportBudget(t *testing.T) {
 	testkit.Nightly(t)
 	converted := 0
@@ -113,8 +113,8 @@ func TestImportBudget(t *testing.T) {
 	}
 }
 
-// Comparing two files needs little memory and time: at most as much as two imports and one comparison. If the files were
-// not compared completely, the result does not claim that they are equal.
+// Comparing two files needs little memory and time: at most as much as two imports and one comparison. If the files
+// were not compared completely, the result does not claim that they are equal.
 func TestDiffBudget(t *testing.T) {
 	testkit.Nightly(t)
 	dir := t.TempDir()

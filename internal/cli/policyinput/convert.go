@@ -66,7 +66,8 @@ func Convert(name string, data []byte) (*Converted, error) {
 	return c, nil
 }
 
-// preferenceNotes returns notes about preferences that the policy applies to more crawlers than the original robots.txt.
+// preferenceNotes returns notes about preferences that the policy applies to more crawlers than the original
+// robots.txt.
 func (c *Converted) preferenceNotes() (notes []robotstxt.Note) {
 	if !c.Imported.HasPreferences() {
 		return nil
@@ -95,8 +96,8 @@ type statement struct {
 	policy.Statement
 }
 
-// guards lists safety checks of policy files. A rule can state that it intends what such a check warns about. A robots.txt
-// cannot state this, so the conversion adds it to the rules.
+// guards lists safety checks of policy files. A rule can state that it intends what such a check warns about. A
+// robots.txt cannot state this, so the conversion adds it to the rules.
 var guards = []string{"disallows-search", "site-not-indexed"}
 
 // maxRounds limits how often the text is rewritten to avoid warnings. maxSettled limits the total number of statements
@@ -206,8 +207,9 @@ func (c *Converted) drop(idle []statement) bool {
 	return false
 }
 
-// at returns the rule at a position of the text, as an index in the imported Spec, and the statement at this position. The
-// index is -1 if the position has no rule. The lookup works because the loaded file has the same rules in the same order.
+// at returns the rule at a position of the text, as an index in the imported Spec, and the statement at this position.
+// The index is -1 if the position has no rule. The lookup works because the loaded file has the same rules in the same
+// order.
 func (c *Converted) at(pos policy.Pos) (int, *policy.Statement) {
 	rules := c.File.Spec.Rules
 	found := -1

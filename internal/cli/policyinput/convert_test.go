@@ -391,8 +391,8 @@ func TestConvertIsAFixedPoint(t *testing.T) {
 	t.Logf("%d of %d files converted", converted, len(files))
 }
 
-// Notes about several lines with the same problem are combined in one note, which lists the line numbers in the original
-// file.
+// Notes about several lines with the same problem are combined in one note, which lists the line numbers in the
+// original file.
 func TestConvertGroupsNotes(t *testing.T) {
 	c := mustConvert(t, []byte("User-agent: *\nDisallow: *a$\nDisallow: *b$\nDisallow: /x\nAllow: /a$\nAllow: /b$\n"))
 	notes := robotstxt.Grouped(c.Notes)

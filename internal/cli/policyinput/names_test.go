@@ -94,8 +94,8 @@ func TestOneReaderOfNames(t *testing.T) {
 	}
 }
 
-// Google's parser cuts several names of the catalog to the same name, such as "Yahoo". Even so, it finds the same answers
-// in a robots.txt and in the robots.txt of the resulting policy.
+// Google's parser cuts several names of the catalog to the same name, such as "Yahoo". Even so, it finds the same
+// answers in a robots.txt and in the robots.txt of the resulting policy.
 func TestImportKeepsNamesThatAreCutAlike(t *testing.T) {
 	t.Parallel()
 	const star = "User-agent: *\nDisallow: /all/\n"

@@ -36,8 +36,8 @@ func gzipped(s string) string {
 	return b.String()
 }
 
-// When a robots.txt is fetched, the result depends on the status and the content of the response, as described in RFC 9309
-// section 2.3.1.
+// When a robots.txt is fetched, the result depends on the status and the content of the response, as described in RFC
+// 9309 section 2.3.1.
 func TestReadFromServer(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()

@@ -17,8 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Questions holds the result of comparing two robots.txt files. Package rfc9309, an independent parser, answers the same
-// questions about crawlers and paths for both files.
+// Questions holds the result of comparing two robots.txt files. Package rfc9309, an independent parser, answers the
+// same questions about crawlers and paths for both files.
 type Questions struct {
 	*rfc9309.Comparison
 

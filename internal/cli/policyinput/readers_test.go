@@ -102,9 +102,9 @@ func generatedRobots(r *rand.Rand) []byte {
 
 var tokenOnly = regexp.MustCompile(`^[A-Za-z_-]+$`)
 
-// Each robots.txt is converted to a policy, and the policy is rendered as a robots.txt again. Independent parsers must find
-// the same answers in both files, or the comparison or a note must report the difference. The parsers are rfc9309 and, if
-// the variable GOOGLE_ROBOTSTXT names a checkout, Google's C++ parser.
+// Each robots.txt is converted to a policy, and the policy is rendered as a robots.txt again. Independent parsers must
+// find the same answers in both files, or the comparison or a note must report the difference. The parsers are rfc9309
+// and, if the variable GOOGLE_ROBOTSTXT names a checkout, Google's C++ parser.
 func TestImportedFilesReadTheSame(t *testing.T) {
 	t.Parallel()
 	files := robotsFiles(t)

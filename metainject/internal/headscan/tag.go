@@ -213,8 +213,8 @@ func (s *Scanner) endTagNamed() {
 	}
 }
 
-// attributes continues the search for the end of an incomplete tag. The end is a '>' outside of quotes, so the attributes
-// are only read again if another '>' has arrived, and no quote is open.
+// attributes continues the search for the end of an incomplete tag. The end is a '>' outside of quotes, so the
+// attributes are only read again if another '>' has arrived, and no quote is open.
 func (s *Scanner) attributes(b []byte) bool {
 	arrived := b[s.pos:]
 	s.pos = len(b)
