@@ -238,8 +238,8 @@ func (p *parser) resource(f *Field, spec string) bool {
 	return true
 }
 
-// late reports whether a name is defined below the first record, or below a definition that uses it (section 2.7). A
-// permission that uses the name does not permit anything.
+// late reports whether a name is defined on a line below the start of the first record, which section 2.7 forbids. A
+// permission that uses such a name does not permit anything.
 func (p *parser) late(line int, name string) bool {
 	if line < p.records {
 		return false

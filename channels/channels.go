@@ -31,7 +31,7 @@ type Channel struct {
 	// Carries reports whether a policy publishes its decisions about a usage of policy.RightsUsages in the channel.
 	// If Carries is nil, the channel does not publish such decisions.
 	Carries func(*policy.Publish, policy.Usage) bool
-	// Switch switches the channel on or off when the policy's author reserves rights. It is nil if the channel
+	// Switch switches the channel on, for example because the policy's author reserves rights. It is nil if the channel
 	// cannot reserve rights.
 	Switch func(*policy.Publish)
 	// Where describes where readers find the reservation, for channels with Switch.
@@ -95,7 +95,7 @@ type Records struct {
 
 // RecordWriter writes the records of a policy.
 type RecordWriter interface {
-	// Write returns the records of a host, or nil if there is none.
+	// Write returns the records of a host, or nil if there are none.
 	Write(host string) ([]policy.Line, []policy.Problem)
 }
 
@@ -176,7 +176,7 @@ func At(p *policy.Publish, path string) *Channel {
 	return nil
 }
 
-// Only returns the channel with ACAP records. No other channel can express license requests, references to other
+// Only returns the channel with ACAP records. No other channel can express action requests, references to other
 // records, purposes, the usage "other", or qualifiers that have no robots rule of search engines.
 func Only() *Channel { return &records }
 

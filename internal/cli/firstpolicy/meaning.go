@@ -19,7 +19,8 @@ import (
 // place is a host and a path. The table that shows the meaning of a policy has a column for each place.
 type place struct{ host, path string }
 
-// places returns the columns of the table: the home page, the paths that crawlers may not read, and the staging hosts.
+// places returns the columns of the table: the home page, at most two of the paths that crawlers may not read, and at
+// most two of the staging hosts.
 func (a Answers) places() []place {
 	host := a.siteHost()
 	all := append(make([]place, 0, 5), place{host, "/"})
@@ -51,8 +52,9 @@ var tableRows = []struct {
 	{"unlisted clients may read", "", "", policy.Crawl},
 }
 
-// WriteMeaning writes a table with the decisions of a policy about kinds of crawlers at several places of the site. It
-// also writes which defaults were replaced by an existing robots.txt.
+// WriteMeaning writes a table with the decisions of a policy about kinds of crawlers at several places of the site.
+// Below the table, it writes which AI search engines may read the site, and which controls of operators the policy
+// uses. If an existing robots.txt keeps AI training allowed, it also writes how to disallow it.
 func (b *Built) WriteMeaning(w io.Writer, now time.Time) error {
 	a, s := b.answers, b.Site
 	places := a.places()
@@ -93,8 +95,7 @@ func (b *Built) WriteMeaning(w io.Writer, now time.Time) error {
 
 // meaning returns the text of a table cell. It answers q for all crawlers of the category kind or, if kind is "", for
 // the crawler with the token. The text is "yes", "no", "no (403)" if the crawlers are blocked, or a text such as "3 of
-// 8" if only some of the crawlers may do so. For a usage that is neither allowed nor disallowed, it returns "not
-// stated".
+// 8" if only some of the crawlers may do so. If AI training is neither allowed nor disallowed, it returns "not stated".
 func meaning(s *site.Site, kind crawlers.Category, token string, q policy.Query) string {
 	ids := []policy.CrawlerID{s.Policy.Crawler(token)}
 	if kind != "" {

@@ -46,8 +46,8 @@ var (
 	ruleLine   = regexp.MustCompile(`(?im)^(?:dis)?allow:[ \t]*(\S*)`)
 )
 
-// UnderstandsPath reports whether a parser claims to read a path according to RFC 9309. It returns false for paths
-// with percent-encoding or an empty query, because parsers read them in different ways.
+// UnderstandsPath reports whether a parser claims to read a path according to RFC 9309. It returns false for paths with
+// unusual characters, such as "%", or an empty query, because parsers read them in different ways.
 func (p *Parser) UnderstandsPath(path string) bool {
 	return plainPaths.MatchString(path) && !strings.HasSuffix(path, "?") &&
 		(!p.Authority || !strings.HasPrefix(path, "//")) && (!p.Resolves || !strings.Contains(path, "/."))
