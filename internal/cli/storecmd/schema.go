@@ -75,7 +75,7 @@ the right to SELECT. This command needs the rights to CREATE, ALTER and DROP.`
 	return cmd
 }
 
-// apply runs statements in ClickHouse. It prints each statement that it has run.
+// apply runs statements in ClickHouse. It prints the beginning of each statement that it has run.
 func apply(ctx context.Context, out io.Writer, address string, statements []string) error {
 	c, err := clickhouse.Parse(address)
 	if err != nil {
