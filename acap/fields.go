@@ -107,7 +107,7 @@ type fieldSolver struct {
 	places     []*place
 	placesAt   solve.Set // the folded patterns of places, by index
 	known      map[pathpattern.Pattern]*place
-	crossed    map[[2]pathpattern.Pattern]bool // pairs of patterns for which cross was called, with its result
+	crossed    map[[2]pathpattern.Pattern]bool // the results of cross, by pair of patterns
 	losses     map[loss][]pathpattern.Pattern  // the reported places
 	notReady   map[*policy.Qualifiers]bool     // qualifiers that some place needs, but that are not ready for use
 	wild       int                             // the work of one lookup in a set, in steps of the budget

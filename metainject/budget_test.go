@@ -358,7 +358,7 @@ func TestSmallBombs(t *testing.T) {
 				}
 			}
 			t.Logf("%d bytes; at most %d MiB, %d MiB reserved; %d MiB held for slow clients; %d of %d changed", len(tt.raw), (most-before)>>20, reserved>>20, held>>20, changed, requests)
-			// The heap in use may exceed the budget, because it includes garbage that is not collected yet.
+			// The heap in use may exceed the budget, because it includes uncollected garbage.
 			if reserved > recodingBudget || held > recodingBudget || most-before > 2*recodingBudget {
 				t.Errorf("the budget of %d MiB is exceeded", recodingBudget>>20)
 			}

@@ -54,7 +54,7 @@ func inEveryCoding(t *testing.T, o Options, kind, page, want string) {
 	}
 }
 
-// verifications are meta tags with which site owners prove their ownership to a service. Some of them have the name of
+// verifications are meta tags that site owners use to prove their ownership to a service. Some of them have the name of
 // a crawler, but contain no rules.
 const verifications = `<meta name="google-site-verification" content="Xy_9-none,all"><meta name="sentry" content="environment=production">` +
 	`<meta name="mastodon" content="@a@b.example"><meta name="whatsapp" content="all"><meta name=feedly content="x">` +

@@ -118,7 +118,7 @@ func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) 
 		switch {
 		case err != nil:
 			return s.unreachable(address, err)
-		// An error before the reload can be about another version that was published in the meantime.
+		// An error before the reload can be about another version, published in the meantime.
 		case status.SHA256 == sum && (status.Error == "" || reloaded):
 			return nil
 		case reloaded && status.Error != "":
