@@ -299,8 +299,8 @@ func TestPublishThroughTheAdminAPI(t *testing.T) {
 		{"another version", "POST", "replaces=" + strings.Repeat("0", 64), next, nil, 409, "another version was published in the meantime"},
 		{"nothing to undo", "POST", "undo", "", nil, 409, "there is nothing to undo"},
 		{"a bad version", "POST", "version=x", "", nil, 400, "invalid version"},
-		{"no undo", "POST", "undo=no", "", nil, 400, "set either undo without a value or version=N"},
-		{"an undo and a version", "POST", "undo&version=1", "", nil, 400, "set either undo"},
+		{"no undo", "POST", "undo=no", "", nil, 400, "set only one of the parameters undo and version; undo has no value, and version has a number, as in version=3"},
+		{"an undo and a version", "POST", "undo&version=1", "", nil, 400, "set only one of the parameters undo"},
 		{"an undo and a policy", "POST", "undo", next, nil, 400, "cannot be combined with a policy in the body"},
 		{"a long note", "POST", "note=" + strings.Repeat("x", 400), next, nil, 400, "note"},
 	} {
