@@ -26,7 +26,7 @@ func readFor(p *parser, n *yaml.Node, r *ruleReader) {
 		}
 		key := policy.Audience{Kind: a.Kind, Name: strings.ToLower(a.Name)}
 		if seen[key] {
-			p.report(posOf(n), "listed-twice", "", "%s is already in this list; delete it here", quote(text))
+			p.report(posOf(n), "listed-twice", "", "%s is already in this list; delete this entry", quote(text))
 			return
 		}
 		seen[key] = true

@@ -48,7 +48,7 @@ func (l *linter) hidden(rule int, at policy.Pos, pattern pathpattern.Pattern, wo
 			if d.Statement.Pattern.IsAll() && len(d.Rule.Hosts) > 0 {
 				fix = noindexInstead
 			}
-			l.report("hidden-noindex", at, fmt.Sprintf("crawl is also disallowed for these pages (line %d). So search engines never fetch the pages, do not see that they may not index them, and may list their addresses; %s",
+			l.report("hidden-noindex", at, fmt.Sprintf("crawl is also disallowed for these pages (line %d). So search engines never fetch the pages, and never see that indexing is disallowed. They may still list the addresses of the pages; %s",
 				d.Statement.Pos.Line, fix))
 			return
 		}
