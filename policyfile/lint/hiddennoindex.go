@@ -44,7 +44,7 @@ func (l *linter) hidden(rule int, at policy.Pos, pattern pathpattern.Pattern, wo
 			if d.Verdict != policy.Disallowed || d.Statement == nil || !d.Statement.Pattern.Covers(pattern) || shutsOut(d) || l.namesOnPurpose(d.Rule, id) {
 				continue
 			}
-			fix := "delete crawl from that line to keep the pages out of search results, or delete " + word + " here"
+			fix := "delete the entry for crawl to keep the pages out of search results, or delete " + word + " here"
 			if d.Statement.Pattern.IsAll() && len(d.Rule.Hosts) > 0 {
 				fix = noindexInstead
 			}
