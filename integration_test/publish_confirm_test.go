@@ -145,7 +145,7 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 	socket := filepath.Join(s.dir, "admin.sock")
 	for _, c := range []struct{ config, address, says string }{
 		{"admin off", "", `no server could be asked, because the configuration has "admin off"; when the server has loaded the policy, its log has the line "policy reloaded"`},
-		{"", freeAddr(t), "if the admin API of the server has another address, add --address, such as localhost:2019 or unix//run/caddy/admin.sock"},
+		{"", freeAddr(t), "if the admin API of the server has another address, give it with --address, such as localhost:2019 or unix//run/caddy/admin.sock"},
 		{"", "unix/" + socket, "run the command as a user who may use the socket of the admin API"},
 		{"admin unix/" + socket, "", "run the command as a user who may use the socket of the admin API"},
 	} {
