@@ -72,7 +72,7 @@ var newcomers = []struct {
 		"Keep drafts secret from search engines.",
 		"  - for: everyone\n    disallow: {crawl: /drafts/, index: /drafts/}\n",
 		[]string{"everyone may not index /drafts/", "everyone may crawl /drafts/"},
-		"delete crawl from that line to keep the pages out of search results",
+		"delete the entry for crawl to keep the pages out of search results",
 		"  - for: everyone\n    disallow: {index: /drafts/}\n",
 	},
 	{

@@ -80,7 +80,7 @@ func readCrawlers(p *parser, n *yaml.Node, _ *policy.Spec) {
 	before := p.errors
 	p.eachPair(n, "crawlers", func(key, value *yaml.Node) {
 		if !crawlers.IsListedName(key.Value) {
-			p.report(posOf(key), "bad-crawler", "", "invalid name %s: the name of a crawler in robots.txt has only letters, hyphens and underscores", quote(key.Value))
+			p.report(posOf(key), "bad-crawler", "", "invalid name %s: the name of a crawler in robots.txt has only the letters A to Z (also in lower case), hyphens and underscores", quote(key.Value))
 			return
 		}
 		r := &crawlerRow{Row: crawlers.Row{Token: key.Value}}

@@ -261,7 +261,7 @@ func (d *difference) WriteText(w io.Writer) error {
 		return d.Diff.WriteText(w)
 	case d.contradicted():
 		kinds := english.List(d.kinds(), "and")
-		conclusion = strings.ToUpper(kinds[:1]) + kinds[1:] + " change. The comparison of the policies does not find this. But a second, independent parser of robots.txt finds it, because it reads the files themselves, not a conversion to a policy."
+		conclusion = strings.ToUpper(kinds[:1]) + kinds[1:] + " change. The comparison of the policies does not find these changes. But a second, independent parser of robots.txt finds them, because it reads the robots.txt files themselves, and not policies converted from them."
 	case len(d.Changes) == 0 && !q.Complete:
 		conclusion = "The comparison of the policies finds no changed decisions. But the files are too large to compare completely with a second, independent parser of robots.txt."
 	case d.NothingChanges().Holds() && (d.Noted || q.Differ > 0) && q.Same().Holds():

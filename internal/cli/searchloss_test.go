@@ -137,7 +137,7 @@ func TestSearchGuard(t *testing.T) {
 		{"verified otherwise", verified, 0, in, bogus, "; or accept the gap verified-otherwise"},
 		{"options of traffic without any", "", 3, in, in, "--max-search-loss needs --if-replay"},
 		{"hosts, and a log without them", verified, 0, in, "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "3 requests of Googlebot without a host in the log; name the host with --host; or accept the gap unlogged-hosts"},
-		{"a log of another host", elsewhere, 0, in, in + "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "the log has no request for www.example.com, but search engines may lose something on this host; add the log of this host; or accept the gap unlogged-hosts"},
+		{"a log of another host", elsewhere, 0, in, in + "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "the log has no request for www.example.com, so it does not show how many requests search engines may lose on this host; add the log of this host; or accept the gap unlogged-hosts"},
 		{"a log of the host", elsewhere, 0, in, in + "  - for: everyone\n    hosts: b.example\n    disallow: {crawl: /shop/}\n", ""},
 		{"behind a proxy", proxied, 0, in, out, "Googlebot: 3 requests of 1 path blocked"},
 		{"a clock that is ahead", ahead, 3, in, out, "; or accept the gap future-traffic"},
