@@ -298,7 +298,7 @@ func (p *parser) pin(n *yaml.Node, _, text string) bool {
 		return p.refuse(n, "bad-value", "", "invalid catalog %s: must be a date such as 2026-11-24", quote(text))
 	}
 	if text != p.base.AsOf() {
-		p.report(posOf(n), "another-catalog", "", `the crawler catalog in use does not have the date %s, so crawlers may have other names or categories. Compare the catalogs with "diff --catalog", and write here the date that the command "crawlers" prints`, text)
+		p.report(posOf(n), "another-catalog", "", `this policy was written for the crawler catalog of %s, but another catalog is in use, where crawlers may have other names or categories. Compare the catalogs with "diff --catalog", and write here the date that the command "crawlers" prints`, text)
 	}
 	return true
 }
