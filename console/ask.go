@@ -177,7 +177,7 @@ func (v *view) explain(q site.Question) *answered {
 	case a.May().Outcome() == claim.CannotBeJudged:
 		a.Verdict, a.Headline = "unstated", a.Sentences()
 	case refused && a.MayCrawl:
-		a.Verdict, a.Headline = "blocked", "The policy allows it, but the server blocks this client."
+		a.Verdict, a.Headline = "blocked", "The policy allows it, but the server blocks this client because of its identity."
 	case refused:
 		a.Verdict, a.Headline = "blocked", "No, and the server blocks it."
 	case a.MayCrawl && a.MayNotIndex != nil:
