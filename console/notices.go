@@ -280,8 +280,8 @@ var withoutPart = map[string][2]string{
 	"evidence":        {"Evidence cannot be written at the moment", ", but new requests are missing from the evidence log"},
 	"fleet_database":  {"This server's records do not reach the fleet database", ", and the records will be sent later"},
 	"fleet":           {"The servers of the fleet cannot tell each other which crawlers have read robots.txt", ", but violations of a robots.txt that a crawler read from another server may not be recognized"},
-	"catalog":         {"The catalog of crawlers in the storage is not in use", ", with the previous catalog"},
-	"catalog_release": {"The newest released catalog of crawlers is not used", ", with the previous catalog"},
+	"catalog":         {"The crawler catalog in Caddy's storage is not in use", ", with the previous catalog"},
+	"catalog_release": {"The newest released crawler catalog is not in use", ", with the previous catalog"},
 	"console":         {"The console cannot listen at its address", ""},
 }
 

@@ -212,7 +212,7 @@ func (p *parser) signers() {
 				continue
 			}
 			if r.Identity != policy.DemandAny {
-				p.report(p.sources[i].Audiences[j], "bad-audience", "", "the signature of %s is always checked, so this rule cannot have the key \"identity\"; put signed:HOST in a separate rule", quote(a.Name))
+				p.report(p.sources[i].Audiences[j], "bad-audience", "", "a request matches %s only if its signature is valid, so this rule cannot have the key \"identity\"; put signed:HOST in a separate rule", quote(a.Name))
 			}
 			if row := p.catalog.SignerRow(a.Name); !slices.ContainsFunc(rows, func(r crawlers.Row) bool { return r.Token == row.Token }) {
 				if rows = append(rows, row); len(rows) == maxSigners+1 {

@@ -57,7 +57,7 @@ var ruleFields = fields[*ruleReader]{
 		func(w *printer, r *ruleReader) {
 			w.plainIf(r.rule.Enforce != policy.ModeUnset, "enforce", r.rule.Enforce.String())
 		}),
-	key("intended", "the safety checks that this rule may fail, such as [blocks-search]; write true if the rule fails only one",
+	key("intended", "the safety checks that this rule fails intentionally, such as [blocks-search]; write true if the rule fails only one check",
 		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.SafetyChecks()...))}}, readIntended, printIntended),
 	subMap("requests", "requests to the crawler, such as to delete all copies of a page. They are published only with action-requests: on, because ACAP 1.0 says that they are not ready for use",
 		requestFields, func(r *ruleReader) *ruleReader { return r }),
