@@ -147,7 +147,7 @@ func readIdentity(p *parser, n *yaml.Node, r *ruleReader) {
 func readPurposes(p *parser, n *yaml.Node, r *ruleReader) {
 	p.texts(n, "usage-purposes", func(n *yaml.Node, text string) {
 		if !purposeWord.MatchString(text) && !purposeAddress.MatchString(text) {
-			p.report(posOf(n), "bad-value", "", "invalid purpose %s: write a letter, then letters, digits, hyphens, underscores and dots, or an address; \"*\" stands for any characters", quote(text))
+			p.report(posOf(n), "bad-value", "", "invalid purpose %s: write a letter, then letters, digits, hyphens, underscores and dots, or write a web address; \"*\" stands for any characters", quote(text))
 			return
 		}
 		r.rule.UsagePurposes = append(r.rule.UsagePurposes, text)
