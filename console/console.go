@@ -83,7 +83,7 @@ func (c *Console) Provision(ctx caddy.Context) error {
 		case roles[name] > viewer && !c.Write:
 			return fmt.Errorf("the role %s needs the option \"write\", because without it the console is read-only", name)
 		case len(people) == 0:
-			return fmt.Errorf("the role %s has no names; add the names with which people sign in, or * for everyone", name)
+			return fmt.Errorf("the role %s has no names; add the names that people sign in with, or * for everyone", name)
 		}
 	}
 	// The option must be a single placeholder. With other text next to the placeholder, the name would not be empty for
