@@ -194,7 +194,7 @@ var newcomers = []struct {
 		"Nobody but Google may read the archive.",
 		"  - for: everyone\n    disallow: {crawl: /archive/}\n    except: Googlebot\n",
 		[]string{"Bingbot may not crawl /archive/", "Googlebot may crawl /archive/"},
-		`write "{for: Googlebot, allow: {crawl: /}}" under "rules", with the path that is disallowed`,
+		`write "{for: Googlebot, allow: {crawl: /}}" under "rules", with the disallowed path instead of /`,
 		"  - for: everyone\n    disallow: {crawl: /archive/}\n  - {for: Googlebot, allow: {crawl: /archive/}}\n",
 	},
 	{

@@ -132,7 +132,7 @@ func (r *reader) above(key, value string) {
 		f.top = append(f.top, l)
 		return
 	}
-	r.note("%q is above the first User-agent line, where crawlers do not read it. There are many such lines or it is long, so import and merge add only the usages that it disallows, for the whole site", r.text)
+	r.note("%q is above the first User-agent line, where crawlers do not read it. Because this line is long, or there are many such lines, import and merge copy only the usages that it disallows, for the whole site", r.text)
 	left := &preferences{}
 	for _, m := range l.says.members {
 		disallowed := func(l line) bool {
@@ -236,7 +236,7 @@ func (r *reader) line(key, value string) {
 	if f.lines += len(r.groups); f.lines > maxLines {
 		if !f.TooLong {
 			f.TooLong = true
-			r.note("the groups of the file have too many lines and crawlers. This line and the following ones are not read, and everything is disallowed for those crawlers")
+			r.note("the groups of the file have too many lines and crawlers. Import and merge leave out this line and the following ones, and disallow everything for the crawlers that these lines are for")
 		}
 		if !r.shut {
 			r.shut = true

@@ -77,10 +77,9 @@ are each a policy file, a robots.txt, the URL of one, or - for the standard inpu
 you give the URL of a site, the command reads the robots.txt of the site.
 
 A robots.txt is read in the same way as by Google's crawlers, and converted to a policy.
-To check the conversion, the command also compares both files with a second, independent
-parser of robots.txt. It asks about each crawler and path that at least one of the files
-contains, and about similar paths. For each pair, it checks whether both files allow the
-path, or both disallow it.
+To check the conversion, a second, independent parser of robots.txt also compares both
+files. For each crawler and each path in one of the files, and for similar paths, this
+parser checks whether both files allow the path, or both disallow it.
 
 With --catalog, the command shows how another catalog of crawlers changes the decisions
 of a policy.
