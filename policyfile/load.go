@@ -156,7 +156,7 @@ var fileFields = fields[*policy.Spec]{
 		namedShape("a path or a list of paths", nameShape, oneOrMore(pathShape)), readSets, printSets),
 	key("usages", "names for usages with conditions (qualifiers), and for several usages together; only allow entries may use these names",
 		usagesShape, readUsages, printUsages),
-	key("crawlers", "crawlers that are not in the built-in catalog, or whose data in the catalog you want to change; each key is the name of a crawler in robots.txt (its product token)",
+	key("crawlers", "crawlers that are missing in the built-in catalog, or whose data you want to change. Each key is the name of a crawler in robots.txt (its product token)",
 		namedShape("the crawler", tokenShape, rowShape()), readCrawlers, printCrawlers),
 	key("rules", "the rules: what each crawler may do with which paths",
 		shape{"type": "array", "items": mapShape(ruleFields), "minItems": 1}, readRules, printRules),

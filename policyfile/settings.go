@@ -134,7 +134,7 @@ var publishFields = fields[*policy.Publish]{
 		func(b *policy.Publish) *policy.Switch { return &b.NoAI }, "on", "off"),
 	switchKey("tdmrep", "TDMRep, which tells programs where text and data mining is reserved: /.well-known/tdmrep.json, headers and meta tags",
 		func(b *policy.Publish) *policy.Switch { return &b.TDMRep }, "on", "off"),
-	key("rsl", "a document with the licenses that follow from the rules (RSL), and the lines and headers that name this document: off, on for /license.xml, or another path; the default is off",
+	key("rsl", "a document with the licenses that follow from the rules (RSL), and the lines and headers that name this document. The value is on (for /license.xml), a path, or off, which is the default",
 		textShape("off, on or a path", `^(off|on|/.*)$`), readRSL, printRSL),
 	key("license", "the address of an RSL license that you write yourself, or off", textShape("an address or off", `^(off$|https?://)`),
 		readLicense, func(w *printer, b *policy.Publish) { w.text("license", b.License) }),

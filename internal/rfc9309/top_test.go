@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Thousands of names may share thousands of preferences, but do not copy them. Of the preferences that follow a
-// User-agent line without rules between them, only those below a name's own line apply to this name.
+// Thousands of names may share thousands of preferences, but do not copy them. If no rule separates the User-agent lines
+// of these names, a name has only the preferences below its own line.
 func TestPreferencesOfManyNames(t *testing.T) {
 	var b strings.Builder
 	for i := range 3000 {
