@@ -101,8 +101,12 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 	return &File{Name: p.file, Spec: p.spec, Policy: engine.Policy, Catalog: p.catalog, Effect: engine, lines: p.lines}
 }
 
-// maxScopes limits the pairs of an audience and a host that rules name, because each pair takes memory.
-const maxScopes = 1_000_000
+// maxScopes limits the pairs of an audience and a host that rules name, because each pair takes memory. An audience
+// alone takes as much as audienceScopes pairs.
+const (
+	maxScopes      = 600_000
+	audienceScopes = 12
+)
 
 // checkScopes reports rules that name too many pairs. That is an error or, for a previously accepted text, a warning.
 func (p *parser) checkScopes(accepted bool) {
@@ -118,8 +122,8 @@ func (p *parser) checkScopes(accepted bool) {
 			continue
 		}
 		seen[key] = true
-		if pairs += len(r.For) * max(1, len(r.Hosts)); pairs > maxScopes {
-			p.report(r.Pos, code, "", "the rules up to this one name too many combinations of crawlers and hosts; use categories of crawlers and wildcards for hosts instead of listing each%s", more)
+		if pairs += len(r.For) * max(audienceScopes, len(r.Hosts)); pairs > maxScopes {
+			p.report(r.Pos, code, "", "the rules up to this one name too many crawlers, or too many combinations of crawlers and hosts; use categories of crawlers and wildcards for hosts instead of listing each%s", more)
 			return
 		}
 	}
