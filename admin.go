@@ -306,7 +306,7 @@ func violations(w http.ResponseWriter, r *http.Request) error {
 	if word := r.URL.Query().Get("skip"); word != "" {
 		var err error
 		if skip, err = strconv.Atoi(word); err != nil || skip < 0 {
-			return apiError(http.StatusBadRequest, fmt.Errorf("invalid skip %q: must be a number of rows, such as the value of next on the previous page", word))
+			return apiError(http.StatusBadRequest, fmt.Errorf("invalid skip %q: must be a number of rows, such as the value of \"next\" in the previous answer", word))
 		}
 	}
 	stored := recorders.RunningStore()

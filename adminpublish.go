@@ -112,7 +112,7 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 		c.Accept = append(c.Accept, strings.Split(names, ",")...)
 	}
 	if undo := q.Get("undo"); undo != "" && undo != "yes" || q.Has("undo") && q.Has("version") {
-		return c, apiError(http.StatusBadRequest, errors.New("set either undo without a value or version=N"))
+		return c, apiError(http.StatusBadRequest, errors.New("set only one of the parameters undo and version; undo has no value, and version has a number, as in version=3"))
 	}
 	if !q.Has("undo") && !q.Has("version") {
 		text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, policyfile.MaxSize))

@@ -377,7 +377,7 @@ func (s *fieldSolver) lost(by *policy.Statement, purpose string, place pathpatte
 	s.losses[loss] = append(s.losses[loss], place)
 	code, why := "acap-undecidable", "ACAP crawlers cannot tell which of the matching patterns is the narrowest, so they treat these paths as disallowed"
 	if purpose != "" {
-		code, why = "acap-purpose", "ACAP cannot express what the entry for one usage purpose and the entry for all purposes together mean for these paths"
+		code, why = "acap-purpose", "For these paths, the policy has an entry for one usage purpose and an entry for all purposes, and ACAP cannot express this combination"
 	}
 	s.warn(by, code, fmt.Sprintf("the ACAP records disallow %s for paths that match %q, although the entry for %q allows it. %s. To avoid this, change one of the patterns",
 		s.usage, place, by.Pattern, why))

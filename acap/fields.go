@@ -137,7 +137,7 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 			return nil
 		}
 		w.problem(policy.NewProblem(policy.Error, "acap-cross", s.statements[0].Statement.Pos,
-			"too many paths with * or usage-purposes overlap here for ACAP records to express which entry wins; write fewer of them, or write \"acap: off\" under publish"))
+			"ACAP records cannot express which entry applies, because too many entries with * in the path or with usage-purposes overlap here. Write fewer of them, or write \"acap: off\" under publish"))
 		return nil
 	}
 	for _, c := range s.claims {

@@ -101,7 +101,7 @@ func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agen
 			continue
 		}
 		if l.code == "meta-lost" {
-			fix = "look for a CDN or proxy that rewrites pages, and for compression that the server cannot read"
+			fix = "look for a CDN or proxy that rewrites pages, and for an upstream that compresses pages in a way that the server cannot read"
 		}
 		a.add(finding(l.code, p.url.String(), as.crawlerName(), l.what+", which the policy asks for", fix))
 	}

@@ -33,7 +33,7 @@ func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 	if records := slices.DeleteFunc(missing, func(l string) bool { return !isRecord(l) }); len(records) > 0 {
 		return finding("robots-rewritten", at, "", fmt.Sprintf("robots.txt lacks %s", countLines(records)), fix), false
 	}
-	f := finding("robots-changed", at, "", fmt.Sprintf("robots.txt differs from what the policy publishes, but has the same meaning for crawling. It also has %s", countLines(added)), "")
+	f := finding("robots-changed", at, "", fmt.Sprintf("robots.txt differs from what the policy publishes, but has the same meaning for crawling. The policy does not publish %s", countLines(added)), "")
 	if len(added) == 0 {
 		f.Message = "robots.txt lacks comments of the policy, but has the same meaning"
 	}

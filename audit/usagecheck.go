@@ -33,7 +33,7 @@ func (a *auditor) checkUsage(p *page, r *response, s said) {
 		for key, v := range u {
 			for _, f := range s.usage {
 				if h := f.says[key]; h != "" && h != v {
-					disagree(key, fmt.Sprintf("the %s header says %s=%s and line %d of robots.txt says %s", f.name, key, h, l.number, shorten(l.key+": "+l.value)))
+					disagree(key, fmt.Sprintf("the %s header says %s=%s, but line %d of robots.txt says %s", f.name, key, h, l.number, shorten(l.key+": "+l.value)))
 				}
 			}
 		}

@@ -123,7 +123,7 @@ type sight struct {
 	self, machine time.Duration
 }
 
-// enough is the smallest number of answers from which a ratio is computed.
+// enough is the smallest number of answers that a ratio needs.
 const enough = 4
 
 // fewest returns the number of answers that the slowest row has sent between before and l.

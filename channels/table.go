@@ -78,7 +78,7 @@ var contentSignal = vocabulary(&rights.ContentSignal, Channel{
 })
 
 var contentUsage = vocabulary(&rights.ContentUsage, Channel{
-	Document: "draft-ietf-aipref-vocab-08 and -attach-05, August and September 2026", Readers: "no crawler documents it",
+	Document: "draft-ietf-aipref-vocab-08 and -attach-05, August and September 2026", Readers: "no crawler documents that it does",
 })
 
 // vocabulary returns the channel of a vocabulary. It copies c and sets the fields that depend on the vocabulary.

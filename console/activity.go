@@ -154,7 +154,7 @@ func (a *Activity) Provision(caddy.Context) error {
 		return errors.New("activity needs a directory")
 	}
 	if a.RowsPerHour < 0 || a.Hours < 0 || a.Days < 0 || a.MaxBytes < 0 || a.MaxSearchLoss != nil && *a.MaxSearchLoss < 0 {
-		return errors.New("invalid limits of activity: must not be negative")
+		return errors.New("invalid activity: rows_per_hour, hours, days, max_bytes and max_search_loss must not be negative")
 	}
 	if err := a.ClickHouse.check(); err != nil {
 		return err

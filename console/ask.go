@@ -125,7 +125,7 @@ func (v *view) askLead(host string) string {
 		text += ", and disallowed for " + english.List(closed, "and")
 	}
 	if unknown > 0 {
-		text += ". For " + plural(unknown, "of them", "of them") + " this is not known yet, because Caddy has not yet read the site's own robots.txt, which applies where the policy has no rule"
+		text += ". For " + plural(unknown, "crawler", "crawlers") + ", this is not known yet: where the policy has no rule, the site's own robots.txt applies, and Caddy has not read it yet"
 	}
 	return text + ". Ask about another crawler or page."
 }
@@ -177,7 +177,7 @@ func (v *view) explain(q site.Question) *answered {
 	case a.May().Outcome() == claim.CannotBeJudged:
 		a.Verdict, a.Headline = "unstated", a.Sentences()
 	case refused && a.MayCrawl:
-		a.Verdict, a.Headline = "blocked", "The policy allows it, but the server blocks this client."
+		a.Verdict, a.Headline = "blocked", "The policy allows it, but the server blocks this client because of its identity."
 	case refused:
 		a.Verdict, a.Headline = "blocked", "No, and the server blocks it."
 	case a.MayCrawl && a.MayNotIndex != nil:

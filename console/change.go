@@ -320,7 +320,7 @@ func changesInWords(d *compare.Diff) (all []changeLine) {
 	rank := map[string]int{"search": -3, "loss": -2, "gain": -1}
 	slices.SortStableFunc(all, func(a, b changeLine) int { return rank[a.Effect] - rank[b.Effect] })
 	if d.Empty() && !d.RobotsTxt && d.Complete {
-		return []changeLine{{"", "no decision changes: both texts give the same decisions for every crawler and usage, on every host and path that they name"}}
+		return []changeLine{{"", "no decision changes: the draft and the version in force decide the same for every crawler and usage, on every host and path that they name"}}
 	}
 	for _, text := range d.Words()[len(d.Changes):] {
 		all = append(all, changeLine{"", text})

@@ -186,7 +186,7 @@ var noneUnrecorded = claim.Register("none-unrecorded", func(s recordedSubject) c
 	f := claim.Finding{Unjudged: "The totals of the last 24 hours may be incomplete"}
 	switch {
 	case s.Recorders == 0:
-		f.Fails, f.Text = true, "Nothing is recorded, because no recorder, such as activity, is switched on in robots_policy"
+		f.Fails, f.Text = true, "Nothing is recorded, because robots_policy has no option that records requests, such as “activity”"
 	case missed > 0:
 		f.Fails, f.Text = true, plural(missed, "request was", "requests were")+" not recorded by "+english.List(s.Missing, "and")+" since the recorders were opened"
 	default:

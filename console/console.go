@@ -83,7 +83,7 @@ func (c *Console) Provision(ctx caddy.Context) error {
 		case roles[name] > viewer && !c.Write:
 			return fmt.Errorf("the role %s needs the option \"write\", because without it the console is read-only", name)
 		case len(people) == 0:
-			return fmt.Errorf("the role %s has no names; add the names of people, spelled as in the sign-in, or *", name)
+			return fmt.Errorf("the role %s has no names; add the names that people sign in with, or * for everyone", name)
 		}
 	}
 	// The option must be a single placeholder. With other text next to the placeholder, the name would not be empty for
@@ -141,7 +141,7 @@ func (c *Console) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				c.Roles[role] = append(c.Roles[role], d.RemainingArgs()...)
 			}
 			if c.Roles == nil {
-				return d.Err("roles takes a block with viewer, editor and publisher")
+				return d.Err("roles takes a block with lines such as: editor alice bob")
 			}
 			return nil
 		}),

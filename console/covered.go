@@ -61,7 +61,7 @@ func (v *view) missing(from, to time.Time) (text string) {
 		return " It is not known which requests are missing here: " + firstLine(err.Error()) + "."
 	}
 	for _, g := range c.Gaps {
-		text += " Missing: " + g.What + "."
+		text += " Gap in the numbers: " + g.What + "."
 	}
 	return text
 }

@@ -171,7 +171,7 @@ func (v *view) mayWords(name string) string {
 		text += "only " + english.Some(said[true], 4)
 	}
 	if len(parts) == maxProbes {
-		text += ". The policy has too many path patterns to check all of them"
+		text += ". There may be exceptions, because the policy has too many path patterns to check all of them"
 	}
 	return text + ". "
 }

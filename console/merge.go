@@ -42,7 +42,7 @@ func (v *view) overtake(d *changeData) {
 	}
 	text, clashes, ok := textdiff.Merge(d.baseText, d.Text, theirs, v.r.PostFormValue)
 	if !ok {
-		d.Problem = "The texts are too long to combine the changes. Start again from the version in force."
+		d.Problem = "The policy is too long to combine your change with the other change. Start again from the version in force."
 		return
 	}
 	if slices.ContainsFunc(clashes, func(c textdiff.Clash) bool { return c.Choice == "" }) {

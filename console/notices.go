@@ -91,7 +91,7 @@ func (v *view) policyNotices() (all []notice) {
 				name = ""
 			}
 			all = append(all, notice{
-				Screen: "health", Heading: "There is no policy yet", Text: "No policy was ever loaded from " + cmp.Or(name, "a file or a key") + ", so robots_policy has no effect on sites that use this source: no robots.txt, no headers, no blocks.",
+				Screen: "health", Heading: "There is no policy yet", Text: "Caddy has never loaded a policy from " + cmp.Or(name, "one of its sources") + ", so robots_policy has no effect on sites that use this source: no robots.txt, no headers, no blocks.",
 				Actions: []action{{"Answer a few questions", v.Link("change", "policy", name)}},
 			})
 		}
@@ -254,13 +254,13 @@ func (v *view) listNotices() (all []notice) {
 		since = s.Lists[i].ErrorSince
 	}
 	if len(stale) > 0 {
-		effect := "no crawler is blocked because of this"
+		effect := "No crawler is blocked because of this"
 		if v.Running != nil && slices.ContainsFunc(v.Running.Spec().Rules, func(r policy.Rule) bool { return r.Identity == policy.DemandVerified }) {
-			effect = "crawlers that only such a list can verify will be unverified when the list is too old, and rules with “identity: verified” will then not apply to them"
+			effect = "When a list is too old, crawlers that only this list can verify become unverified, and rules with “identity: verified” no longer apply to them"
 		}
 		all = append(all, notice{
 			Screen: "health", Since: since, Heading: plural(len(stale), "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
-			Text:    english.Some(stale, 2) + ": the last good version stays in use, and " + effect + ". With “verify lists” in robots_policy, these lists are fetched every day. If the option is set, check whether this server can reach these URLs.",
+			Text:    english.Some(stale, 2) + ": the last good version stays in use. " + effect + ". With “verify lists” in robots_policy, Caddy fetches these lists every day. If you have set this option, check whether this server can reach these URLs.",
 			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}},
 		})
 	}
@@ -279,9 +279,9 @@ var withoutPart = map[string][2]string{
 	"activity":        {"Requests cannot be stored at the moment", ", but new requests are missing on these pages"},
 	"evidence":        {"Evidence cannot be written at the moment", ", but new requests are missing from the evidence log"},
 	"fleet_database":  {"This server's records do not reach the fleet database", ", and the records will be sent later"},
-	"fleet":           {"The servers of the fleet cannot tell each other what crawlers have read", ", but violations of a robots.txt that a crawler read from another server may not be recognized"},
-	"catalog":         {"The catalog of crawlers in the storage is not in use", ", with the previous catalog"},
-	"catalog_release": {"The newest released catalog of crawlers is not used", ", with the previous catalog"},
+	"fleet":           {"The servers of the fleet cannot tell each other which crawlers have read robots.txt", ", but violations of a robots.txt that a crawler read from another server may not be recognized"},
+	"catalog":         {"The crawler catalog in Caddy's storage is not in use", ", with the previous catalog"},
+	"catalog_release": {"The newest released crawler catalog is not in use", ", with the previous catalog"},
 	"console":         {"The console cannot listen at its address", ""},
 }
 
@@ -326,7 +326,7 @@ func (v *view) recorderNotices() (all []notice) {
 		}
 		all = append(all, notice{
 			Screen: "health", Heading: "The recorder " + name + " has missed " + plural(dropped, "request", "requests"),
-			Text:    "These requests came faster than they could be written, or while the recorder did not work. Or a crawler had used up its space in the evidence log for that day. This did not slow down the site. Caddy's log gives the reason.",
+			Text:    "These requests came faster than they could be written, or while the recorder did not work. Or a crawler had used up its daily space in the evidence log. This did not slow down the site. Caddy's log gives the reason.",
 			Actions: []action{{"See how many each recorder missed", v.Link("health", "#", "rec")}},
 		})
 	})
@@ -361,7 +361,7 @@ func (v *view) recorderNotices() (all []notice) {
 		}
 		all = append(all, notice{
 			Alert: true, Screen: "health", Since: f.Since, Heading: heading,
-			Text: "The sites are served as before" + lost + ", and Caddy tries again. The reason: " + firstLine(f.Err.Error()),
+			Text: "The sites are served as before" + lost + ". Caddy tries again. The reason: " + firstLine(f.Err.Error()),
 		})
 	}
 	return all

@@ -121,7 +121,7 @@ func (v *view) readOnly(d *changeData) string {
 // outsideWords returns the message for a draft that changes decisions about hosts that are not in may. On the pages of
 // a site, only decisions about the hosts in may can be changed.
 func outsideWords(may []string) string {
-	return "the draft changes rules for hosts other than " + english.Some(may, 3) + ". Name the hosts in each rule that changes, or add `hosts *` to the directive robots_policy_console."
+	return "the draft changes rules for hosts other than " + english.Some(may, 3) + ". Limit each changed rule to " + english.Some(may, 3) + " with the key `hosts`, or add `hosts *` to the directive robots_policy_console."
 }
 
 // readySubject holds the data that [ready] judges.

@@ -250,7 +250,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		doubtStore()
 	}
 	if errors.Is(err, context.DeadlineExceeded) && status == http.StatusInternalServerError {
-		status, err = http.StatusServiceUnavailable, errors.New("computing the page takes too long; choose a shorter period or a single host, or leave the path out")
+		status, err = http.StatusServiceUnavailable, errors.New("computing the page takes too long; choose a shorter period or a single host, or leave “Path begins with” empty")
 	}
 	w.Header().Del("Content-Disposition") // this header is only for a download, and the response is an error
 	text := []byte(err.Error())

@@ -5,10 +5,12 @@ package crawlers
 import (
 	"slices"
 	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// commonBrowsers holds one User-Agent for each of the most common browsers.
-var commonBrowsers = []string{
+// commonBrowsers holds one User-Agent, in lower case, for each of the most common browsers.
+var commonBrowsers = lower(
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0",
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:127.0) Gecko/20100101 Firefox/127.0",
 	"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Safari/605.1.15",
@@ -19,14 +21,24 @@ var commonBrowsers = []string{
 	"Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
 	"Mozilla/5.0 (compatible; MSIE 10.0; Windows NT 6.2; Trident/6.0; .NET CLR 3.5)",
 	"Opera/9.80 (Windows NT 6.1; WOW64) Presto/2.12.388 Version/12.18",
+)
+
+func lower(texts ...string) []string {
+	for i, t := range texts {
+		texts[i] = ascii.Lower(t)
+	}
+	return texts
 }
 
 // NamesBrowser reports whether one of the most common browsers has the given token in its User-Agent. If a crawler's
 // pattern contained such a token, people would be recognized as this crawler.
 func NamesBrowser(token string) bool {
-	r := NewRecognizer([]Pattern{{Token: token}})
+	part := strings.TrimSuffix(ascii.Lower(token), "*")
 	return slices.ContainsFunc(commonBrowsers, func(ua string) bool {
-		_, ok := r.Recognize(ua)
+		if !strings.Contains(ua, part) {
+			return false // for nearly all tokens, this saves the making of a Recognizer
+		}
+		_, ok := NewRecognizer([]Pattern{{Token: token}}).Recognize(ua)
 		return ok
 	})
 }

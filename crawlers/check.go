@@ -92,7 +92,7 @@ func checkFacts(c *Crawler, add func(field string, err error)) {
 	}
 	for _, p := range c.Purposes {
 		if !purposeForm.MatchString(p) {
-			add("purposes", fmt.Errorf("contains %q; a purpose must be a letter, followed by letters, digits, hyphens, underscores and dots", p))
+			add("purposes", fmt.Errorf("contains %q; a purpose must begin with a letter, and can only have letters, digits, hyphens, underscores and dots", p))
 		}
 	}
 	for _, u := range c.Verification.AddressLists {

@@ -81,7 +81,7 @@ func (c *Catalog) checkControls() (errs []error) {
 	for _, x := range c.controls {
 		for _, token := range x.Crawlers {
 			if _, ok := c.Lookup(token); !ok {
-				errs = append(errs, fmt.Errorf("controls: the crawler %s, which a control of %s names, is not in the catalog", token, x.Operator))
+				errs = append(errs, fmt.Errorf("controls: the crawler %s, named in a control of %s, is not in the catalog", token, x.Operator))
 			}
 		}
 		if row, ok := c.Lookup(x.Value); x.Kind == ControlToken && (!ok || !row.RobotsOnly) {

@@ -74,7 +74,7 @@ func TestCatalogUpdate(t *testing.T) {
 		t.Errorf("%d %s", code, errOut)
 	}
 	s.write("future.yaml", dated("2999-01-01"))
-	if code, _, errOut := crawlersCommand("update", "--allow-loss", filepath.Join(s.dir, "future.yaml")); code != 1 || !strings.Contains(errOut, "the date of the catalog, as-of 2999-01-01, is after today") {
+	if code, _, errOut := crawlersCommand("update", "--allow-loss", filepath.Join(s.dir, "future.yaml")); code != 1 || !strings.Contains(errOut, "the date of the catalog (as-of: 2999-01-01) is after today") {
 		t.Errorf("%d %s", code, errOut)
 	}
 	if code, out, _ := crawlersCommand("update", web.URL, "--dry-run"); code != 0 || !strings.Contains(out, "1 added, 0 removed\ndry run") {
@@ -110,7 +110,7 @@ func TestCatalogUpdate(t *testing.T) {
 		t.Errorf("status %d after a damaged catalog: %+v", r.StatusCode, now)
 	}
 	expect("a damaged one", "storage:robots_policy/crawlers.yaml", 403)
-	if len(s.log("an optional part does not work")) != 1 {
+	if len(s.log("an optional part of robots_policy does not work")) != 1 {
 		t.Error("the damaged catalog was not logged exactly once")
 	}
 	if err := os.Remove(filepath.Join(s.dir, "storage/robots_policy/crawlers.yaml")); err != nil {

@@ -200,7 +200,7 @@ func startOne(t *testing.T, c startCase, usual time.Duration) time.Duration {
 		return func() bool { return strings.Contains(p.get("/metrics").body, failing+n+"\n") }
 	}
 	if c.cause != "" {
-		eventually(t, "the error is logged", func() bool { return strings.Contains(out.String(), "an optional part does not work") })
+		eventually(t, "the error is logged", func() bool { return strings.Contains(out.String(), "an optional part of robots_policy does not work") })
 	}
 	if c.cause != "" && !c.heals {
 		eventually(t, failing+"1", state("1"))
@@ -229,7 +229,7 @@ func (c *startCase) checkLog(t *testing.T, log string) {
 	var found []string
 	for line := range strings.Lines(log) {
 		var fields struct{ Level, Msg, Error string }
-		if json.Unmarshal([]byte(line), &fields) == nil && fields.Level == "error" && strings.HasPrefix(fields.Msg, "an optional part does not work") {
+		if json.Unmarshal([]byte(line), &fields) == nil && fields.Level == "error" && strings.HasPrefix(fields.Msg, "an optional part of robots_policy does not work") {
 			found = append(found, fields.Error)
 		}
 	}

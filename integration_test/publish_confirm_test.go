@@ -145,7 +145,7 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 	socket := filepath.Join(s.dir, "admin.sock")
 	for _, c := range []struct{ config, address, says string }{
 		{"admin off", "", `no server could be asked, because the configuration has "admin off"; when the server has loaded the policy, its log has the line "policy reloaded"`},
-		{"", freeAddr(t), "if the admin API of the server has another address, add --address, such as localhost:2019 or unix//run/caddy/admin.sock"},
+		{"", freeAddr(t), "if the admin API of the server has another address, give it with --address, such as localhost:2019 or unix//run/caddy/admin.sock"},
 		{"", "unix/" + socket, "run the command as a user who may use the socket of the admin API"},
 		{"admin unix/" + socket, "", "run the command as a user who may use the socket of the admin API"},
 	} {
@@ -300,8 +300,8 @@ func TestPublishThroughTheAdminAPI(t *testing.T) {
 		{"another version", "POST", "replaces=" + strings.Repeat("0", 64), next, nil, 409, "another version was published in the meantime"},
 		{"nothing to undo", "POST", "undo", "", nil, 409, "there is nothing to undo"},
 		{"a bad version", "POST", "version=x", "", nil, 400, "invalid version"},
-		{"no undo", "POST", "undo=no", "", nil, 400, "set either undo without a value or version=N"},
-		{"an undo and a version", "POST", "undo&version=1", "", nil, 400, "set either undo"},
+		{"no undo", "POST", "undo=no", "", nil, 400, "set only one of the parameters undo and version; undo has no value, and version has a number, as in version=3"},
+		{"an undo and a version", "POST", "undo&version=1", "", nil, 400, "set only one of the parameters undo"},
 		{"an undo and a policy", "POST", "undo", next, nil, 400, "cannot be combined with a policy in the body"},
 		{"a long note", "POST", "note=" + strings.Repeat("x", 400), next, nil, 400, "note"},
 	} {

@@ -108,7 +108,7 @@ func (s *reloading) readPages(t *testing.T, console string) {
 func (s *reloading) wantFailing(t *testing.T, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
-		if !s.logged("an optional part does not work", part) {
+		if !s.logged("an optional part of robots_policy does not work", part) {
 			t.Errorf("no logged error says that %s does not work", part)
 		}
 	}
@@ -118,7 +118,7 @@ func (s *reloading) wantFailing(t *testing.T, parts ...string) {
 func (s *reloading) wantWorking(t *testing.T, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
-		if !s.logged("an optional part works again", part) {
+		if !s.logged("an optional part of robots_policy works again", part) {
 			t.Errorf("%s does not work again", part)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // robots_policy answers first, or that applies two robots_policy handlers to one request.
 func TestRouteWarnings(t *testing.T) {
 	const (
-		twice  = "robots_policy applies twice"
+		twice  = "two robots_policy directives apply"
 		before = "another handler answers /robots.txt before robots_policy"
 		after  = "another route for /robots.txt is never used"
 	)

@@ -39,7 +39,7 @@ robots_policy {
 		crawlers, err := r.Crawlers(t.Context())
 		return err == nil && len(crawlers) == 1
 	})
-	if result, message := s.reloadWith(shut); result != "rejected" || !strings.Contains(message, "Googlebot: 3 requests of 1 path blocked by line 6 (Googlebot)") {
+	if result, message := s.reloadWith(shut); result != "rejected" || !strings.Contains(message, "Googlebot: 3 requests for 1 path blocked by line 6 (Googlebot)") {
 		t.Errorf("%s: %s", result, message)
 	}
 	if s.get("/news/1", "User-Agent", "Googlebot").StatusCode != 200 {
@@ -61,7 +61,7 @@ robots_policy {
 		t.Errorf("%v\n%s", err, out)
 	}
 	s.write("new.yaml", shut)
-	if out, err := publish(); err == nil || !strings.Contains(out, "Googlebot: 3 requests of 1 path blocked") || !strings.Contains(out, "not published") {
+	if out, err := publish(); err == nil || !strings.Contains(out, "Googlebot: 3 requests for 1 path blocked") || !strings.Contains(out, "not published") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if out, err := publish("--max-search-loss", "3"); err == nil || !strings.Contains(out, "written to ") {

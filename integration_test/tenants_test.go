@@ -43,7 +43,7 @@ func TestHostileTenant(t *testing.T) {
 		}
 	}
 
-	// The policies of both tenants have the same limit. Each tenant's limit counts only the requests for its own host.
+	// The policies of both tenants have the same limit. A tenant's limit applies only to the requests for its own host.
 	for host, n := range map[string]int{"evil.example": 50, "good.example": 10} {
 		passed := 0
 		for range n {

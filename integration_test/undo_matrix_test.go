@@ -346,7 +346,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 		before = source.SumOf(matrixTexts["older"])
 	}
 	said, code := caddyExits(m.t, "robots-policy", "publish", "--undo", "--to", name, "--address", m.admin)
-	if code != 1 || !strings.Contains(said, "is not in Caddy's storage, so this command cannot undo its last change. Put back the text that Caddy served before the present text (sha256 "+before[:12]+") by hand. The limit max_search_loss does not stop Caddy from loading that text.") {
+	if code != 1 || !strings.Contains(said, "is not in Caddy's storage, so this command cannot undo its last change. Restore this text by hand: the text that Caddy served before the present text (sha256 "+before[:12]+"). The limit max_search_loss does not stop Caddy from loading the restored text.") {
 		m.t.Errorf("exit %d: %s", code, said)
 	}
 	// The admin API and the console cannot publish to a file or a web address, either. This does not depend on

@@ -33,7 +33,7 @@ type advice struct {
 
 // advices has an entry for each message that suggests to delete something because that does not change any decision.
 var advices = []advice{
-	{"changes-nothing", regexp.MustCompile(`delete it`), removeAt},
+	{"changes-nothing", regexp.MustCompile(`delete this entry`), removeAt},
 	{"listed-twice", regexp.MustCompile(`delete (?:this entry|it here)`), removeAt},
 	{"tie", regexp.MustCompile(`Delete the disallow entry in line (\d+), which has no effect`), removeAt},
 	{"empty-rule", regexp.MustCompile(`or delete it`), removeRuleAt},

@@ -26,7 +26,7 @@ func readFor(p *parser, n *yaml.Node, r *ruleReader) {
 		}
 		key := policy.Audience{Kind: a.Kind, Name: strings.ToLower(a.Name)}
 		if seen[key] {
-			p.report(posOf(n), "listed-twice", "", "%s is already in this list; delete it here", quote(text))
+			p.report(posOf(n), "listed-twice", "", "%s is already in this list; delete this entry", quote(text))
 			return
 		}
 		seen[key] = true
@@ -132,7 +132,7 @@ func (p *parser) otherToken(n *yaml.Node, text string) bool {
 		if name, except := strings.CutPrefix(text, "!"); except && crawlers.ValidToken(strings.TrimSpace(name)) {
 			return p.refuse(n, "bad-audience", "", "invalid name %s: to allow a crawler, write another rule: %s", quote(text), ownRule(strings.TrimSpace(name)))
 		}
-		return p.refuse(n, "bad-audience", "", "invalid name %s: the name of a crawler in robots.txt has only letters, hyphens and underscores", quote(text))
+		return p.refuse(n, "bad-audience", "", "invalid name %s: the name of a crawler in robots.txt has only the letters A to Z (also in lower case), hyphens and underscores", quote(text))
 	}
 	return true
 }

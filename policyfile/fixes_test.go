@@ -91,7 +91,7 @@ sitemaps: /sitemap.xml`,
     disallow: {crawl: /a/}
   - for: GPTBot
     disallow: {crawl: /a/b/}`,
-		"changes-nothing", "delete it", "  - for: GPTBot\n    disallow: {crawl: /a/b/}", "", "",
+		"changes-nothing", "delete this entry", "  - for: GPTBot\n    disallow: {crawl: /a/b/}", "", "",
 	},
 	{
 		"delete one of two opposites", `

@@ -101,8 +101,12 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 	return &File{Name: p.file, Spec: p.spec, Policy: engine.Policy, Catalog: p.catalog, Effect: engine, lines: p.lines}
 }
 
-// maxScopes limits the pairs of an audience and a host that rules name, because each pair takes memory.
-const maxScopes = 1_000_000
+// maxScopes limits the pairs of an audience and a host that rules name, because each pair takes memory. An audience
+// alone takes as much as audienceScopes pairs.
+const (
+	maxScopes      = 600_000
+	audienceScopes = 12
+)
 
 // checkScopes reports rules that name too many pairs. That is an error or, for a previously accepted text, a warning.
 func (p *parser) checkScopes(accepted bool) {
@@ -118,8 +122,8 @@ func (p *parser) checkScopes(accepted bool) {
 			continue
 		}
 		seen[key] = true
-		if pairs += len(r.For) * max(1, len(r.Hosts)); pairs > maxScopes {
-			p.report(r.Pos, code, "", "the rules up to this one name too many combinations of crawlers and hosts; use categories of crawlers and wildcards for hosts instead of listing each%s", more)
+		if pairs += len(r.For) * max(audienceScopes, len(r.Hosts)); pairs > maxScopes {
+			p.report(r.Pos, code, "", "the rules up to this one name too many crawlers, or too many combinations of crawlers and hosts; use categories of crawlers and wildcards for hosts instead of listing each%s", more)
 			return
 		}
 	}
@@ -154,9 +158,9 @@ var fileFields = fields[*policy.Spec]{
 		shape{"anyOf": []any{sitemapsShape, namedShape("addresses by host", hostKeyShape, sitemapsShape)}}, readSitemaps, printSitemaps),
 	key("resources", "names for sets of paths; rules can use a name wherever they can have a path",
 		namedShape("a path or a list of paths", nameShape, oneOrMore(pathShape)), readSets, printSets),
-	key("usages", "names for usages with qualifiers, and for several usages together; only allow entries may use these names",
+	key("usages", "names for usages with conditions (qualifiers), and for several usages together; only allow entries may use these names",
 		usagesShape, readUsages, printUsages),
-	key("crawlers", "crawlers that are not in the built-in catalog, or whose data in the catalog you want to change; each key is a product token",
+	key("crawlers", "crawlers that are missing in the built-in catalog, or whose data you want to change. Each key is the name of a crawler in robots.txt (its product token)",
 		namedShape("the crawler", tokenShape, rowShape()), readCrawlers, printCrawlers),
 	key("rules", "the rules: what each crawler may do with which paths",
 		shape{"type": "array", "items": mapShape(ruleFields), "minItems": 1}, readRules, printRules),
@@ -212,7 +216,7 @@ func (p *parser) signers() {
 				continue
 			}
 			if r.Identity != policy.DemandAny {
-				p.report(p.sources[i].Audiences[j], "bad-audience", "", "the signature of %s is always checked, so this rule cannot have the key \"identity\"; put signed:HOST in a separate rule", quote(a.Name))
+				p.report(p.sources[i].Audiences[j], "bad-audience", "", "a request matches %s only if its signature is valid, so this rule cannot have the key \"identity\"; put signed:HOST in a separate rule", quote(a.Name))
 			}
 			if row := p.catalog.SignerRow(a.Name); !slices.ContainsFunc(rows, func(r crawlers.Row) bool { return r.Token == row.Token }) {
 				if rows = append(rows, row); len(rows) == maxSigners+1 {
@@ -298,7 +302,7 @@ func (p *parser) pin(n *yaml.Node, _, text string) bool {
 		return p.refuse(n, "bad-value", "", "invalid catalog %s: must be a date such as 2026-11-24", quote(text))
 	}
 	if text != p.base.AsOf() {
-		p.report(posOf(n), "another-catalog", "", `the crawler catalog in use does not have the date %s, so crawlers may have other names or categories. Compare the catalogs with "diff --catalog", and write here the date that the command "crawlers" prints`, text)
+		p.report(posOf(n), "another-catalog", "", `this policy was written for the crawler catalog of %s, but another catalog is in use, where crawlers may have other names or categories. Compare the catalogs with "diff --catalog", and write here the date that the command "crawlers" prints`, text)
 	}
 	return true
 }

@@ -72,7 +72,7 @@ var newcomers = []struct {
 		"Keep drafts secret from search engines.",
 		"  - for: everyone\n    disallow: {crawl: /drafts/, index: /drafts/}\n",
 		[]string{"everyone may not index /drafts/", "everyone may crawl /drafts/"},
-		"delete crawl from that line to keep the pages out of search results",
+		"delete the entry for crawl to keep the pages out of search results",
 		"  - for: everyone\n    disallow: {index: /drafts/}\n",
 	},
 	{
@@ -194,7 +194,7 @@ var newcomers = []struct {
 		"Nobody but Google may read the archive.",
 		"  - for: everyone\n    disallow: {crawl: /archive/}\n    except: Googlebot\n",
 		[]string{"Bingbot may not crawl /archive/", "Googlebot may crawl /archive/"},
-		`write "{for: Googlebot, allow: {crawl: /}}" under "rules", with the path that is disallowed`,
+		`write "{for: Googlebot, allow: {crawl: /}}" under "rules", with the disallowed path instead of /`,
 		"  - for: everyone\n    disallow: {crawl: /archive/}\n  - {for: Googlebot, allow: {crawl: /archive/}}\n",
 	},
 	{

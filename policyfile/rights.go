@@ -85,7 +85,7 @@ var rightsFields = fields[*policy.Rights]{
 	textKey("contact", "the address for license requests: a web address or mailto:NAME@EXAMPLE.COM",
 		textShape("an address that starts with https:// or mailto:", `^(https?://|mailto:)`), (*parser).contact,
 		func(r *policy.Rights) *string { return &r.Contact }),
-	textKey("terms", "the address of a page with the terms", webShape, (*parser).webAddress,
+	textKey("terms", "the address of a page with the terms of the license", webShape, (*parser).webAddress,
 		func(r *policy.Rights) *string { return &r.Terms }),
 	textKey("tdm-policy", "the address of your policy for text and data mining (TDM); Caddy publishes it with each reservation in TDMRep", webShape, (*parser).webAddress,
 		func(r *policy.Rights) *string { return &r.TDMPolicy }),

@@ -40,7 +40,7 @@ var rowFields = fields[*crawlerRow]{
 		func(r *crawlerRow) *[]string { return &r.Follows }),
 	boolKey("ignores-star", "true if the crawler ignores the rules for everyone in robots.txt",
 		func(r *crawlerRow) **bool { return &r.IgnoresStar }),
-	boolKey("reads-meta", "true if the operator documents that the crawler reads robots meta tags with its name",
+	boolKey("reads-meta", "true if the operator documents that the crawler reads meta tags with the name of the crawler instead of robots",
 		func(r *crawlerRow) **bool { return &r.ReadsMeta }),
 	listKey("purposes", "the purpose tokens of the crawler, which robots.txt names in User-Agent-Purpose lines", textShape("a purpose", `^[A-Za-z0-9_-]+$`),
 		func(r *crawlerRow) *[]string { return &r.Purposes }),
@@ -80,7 +80,7 @@ func readCrawlers(p *parser, n *yaml.Node, _ *policy.Spec) {
 	before := p.errors
 	p.eachPair(n, "crawlers", func(key, value *yaml.Node) {
 		if !crawlers.IsListedName(key.Value) {
-			p.report(posOf(key), "bad-crawler", "", "invalid name %s: the name of a crawler in robots.txt has only letters, hyphens and underscores", quote(key.Value))
+			p.report(posOf(key), "bad-crawler", "", "invalid name %s: the name of a crawler in robots.txt has only the letters A to Z (also in lower case), hyphens and underscores", quote(key.Value))
 			return
 		}
 		r := &crawlerRow{Row: crawlers.Row{Token: key.Value}}

@@ -57,7 +57,7 @@ var ruleFields = fields[*ruleReader]{
 		func(w *printer, r *ruleReader) {
 			w.plainIf(r.rule.Enforce != policy.ModeUnset, "enforce", r.rule.Enforce.String())
 		}),
-	key("intended", "the safety checks that this rule may fail, such as [blocks-search]; write true if the rule fails only one",
+	key("intended", "the safety checks that this rule fails intentionally, such as [blocks-search]; write true if the rule fails only one check",
 		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.SafetyChecks()...))}}, readIntended, printIntended),
 	subMap("requests", "requests to the crawler, such as to delete all copies of a page. They are published only with action-requests: on, because ACAP 1.0 says that they are not ready for use",
 		requestFields, func(r *ruleReader) *ruleReader { return r }),
@@ -147,7 +147,7 @@ func readIdentity(p *parser, n *yaml.Node, r *ruleReader) {
 func readPurposes(p *parser, n *yaml.Node, r *ruleReader) {
 	p.texts(n, "usage-purposes", func(n *yaml.Node, text string) {
 		if !purposeWord.MatchString(text) && !purposeAddress.MatchString(text) {
-			p.report(posOf(n), "bad-value", "", "invalid purpose %s: write a letter, then letters, digits, hyphens, underscores and dots, or an address; \"*\" stands for any characters", quote(text))
+			p.report(posOf(n), "bad-value", "", "invalid purpose %s: write a letter, then letters, digits, hyphens, underscores and dots, or write a web address; \"*\" stands for any characters", quote(text))
 			return
 		}
 		r.rule.UsagePurposes = append(r.rule.UsagePurposes, text)

@@ -166,10 +166,10 @@ func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
 		usage, standard := policy.ParseUsage(text)
 		switch {
 		case standard && usage.IsRight():
-			p.report(posOf(n), "bad-usage", "", "a named usage cannot contain %s; write it in the rule itself", quote(text))
+			p.report(posOf(n), "bad-usage", "", "a combination under \"usages\" cannot contain %s; write it in the rule itself", quote(text))
 			return
 		case standard && usage == policy.Other:
-			p.report(posOf(n), "bad-usage", "", `"other" can only be disallowed, and a named usage can only be allowed; leave "other" out`)
+			p.report(posOf(n), "bad-usage", "", `"other" can only be disallowed, and a name under "usages" can only be allowed; leave "other" out`)
 			return
 		case standard:
 			parts = []policy.UsagePart{{Usage: usage}}

@@ -287,7 +287,7 @@ func namesIn(value *yaml.Node) string {
 
 // ownRule returns the advice to exempt crawlers from a rule by writing another rule for them.
 func ownRule(names string) string {
-	return writeInstead("{for: "+names+", allow: {crawl: /}}", " under \"rules\", with the path that is disallowed")
+	return writeInstead("{for: "+names+", allow: {crawl: /}}", " under \"rules\", with the disallowed path instead of /")
 }
 
 // pathsIn returns the paths in a value, in the spelling of the file. If the value contains anything else, pathsIn

@@ -294,7 +294,7 @@ func TestACAPOfConflictsOfThree(t *testing.T) {
 
 // An allow entry must not allow paths of a disallow entry whose pattern it crosses. This is difficult in two cases. In
 // the first, ACAP considers the allow entry narrower than every pattern for the paths that both match. In the second,
-// the policy has so many statements that the records cannot list such paths.
+// the policy has too many statements for records that list such paths.
 func TestACAPProhibitionsHold(t *testing.T) {
 	bounded := smallRule(10, "everyone")
 	for i := range 120 {

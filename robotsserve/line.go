@@ -249,7 +249,7 @@ func (g *grouping) countSpellings(lines []*line) {
 					all *= 3
 				}
 				return policy.NewProblem(policy.Hint, "other-spelling", l.deciding(true).pos(),
-					"robots.txt has %d of %d spellings of %q%s. Crawlers that compare URLs as they are written may fetch a spelling that mixes plain and encoded characters, but the server blocks every spelling. To prevent this, disallow the shorter path before the first of these characters",
+					"robots.txt has %d of %d spellings of %q%s. Crawlers that compare URLs as they are written may fetch a spelling that mixes plain and encoded characters, but the server blocks every spelling. To prevent this, disallow the shorter path before the first character that can be encoded",
 					len(l.disallows), all, l.spelled.Written, others)
 			})
 		}

@@ -71,7 +71,7 @@ func TestLicenseOfTheOnlyGroup(t *testing.T) {
 // If a merge copies only a part of a line, the note does not say that the line is left out.
 func TestMergeNotesPartsOfLines(t *testing.T) {
 	for value, want := range map[string]string{
-		"search=yes, ai-train=no": "only a part of",
+		"search=yes, ai-train=no": "only the part of",
 		"search=yes":              "leaves out",
 	} {
 		f := robotstxt.Parse([]byte("User-agent: *\nContent-Signal: " + value + "\n"))

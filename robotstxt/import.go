@@ -185,7 +185,7 @@ func (im *importer) dropNames() {
 			}
 			return true
 		case name != g.Name:
-			im.f.note(g.number, "in a policy, %q means several crawlers, so the rule for the one crawler with this name must be written with %s", g.Name, name)
+			im.f.note(g.number, "in a policy, %q means several crawlers, so import writes the name of the one crawler in this group as %s", g.Name, name)
 		}
 		return false
 	})

@@ -123,7 +123,7 @@ func (im *importer) withStars(rules []Rule, inexact bool) []Rule {
 // noteLeftOut adds a note about an Allow that is left out, because in the policy it would win over a Disallow that wins
 // in the file.
 func (im *importer) noteLeftOut(allow *Rule) {
-	im.f.note(allow.number, "import and merge leave out %q, because a policy does not measure the lengths of paths as robots.txt does. In a policy, the line would also allow paths that this group disallows. "+
+	im.f.note(allow.number, "import and merge leave out %q, because a policy and robots.txt measure the lengths of paths differently. In a policy, the line would also allow paths that this group disallows. "+
 		"Add an allow entry to the policy for the paths that you mean", "Allow: "+allow.text())
 }
 

@@ -152,7 +152,7 @@ func (l line) noteLeftOut(f *File, stated Stated, why string) {
 	case len(copied) == 0:
 		f.note(l.number, "the merge leaves out %q: %s", l.text(), why)
 	case !all: // otherwise a comment in the merged file reports the line
-		f.note(l.number, "only a part of %q is copied, because it disallows %s: %s", l.text(), english.List(copied, "and"), why)
+		f.note(l.number, "the merge copies only the part of %q that disallows %s: %s", l.text(), english.List(copied, "and"), why)
 	}
 }
 

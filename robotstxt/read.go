@@ -41,6 +41,7 @@ type reader struct {
 	pending []string       // comments that belong to the next line
 	header  []string       // comments above the first line
 	texts   map[string]int // the first line with each text; see reader.same
+	delays  map[int]bool   // the Crawl-delay lines that have a note
 	sum     hash.Hash      // see File.Sum
 
 	text       string // the current line without its comment
@@ -48,7 +49,7 @@ type reader struct {
 }
 
 func read(data []byte) *File {
-	r := reader{file: &File{byName: map[string]*Group{}, comments: map[int]string{}}, texts: map[string]int{}, sum: sha256.New()}
+	r := reader{file: &File{byName: map[string]*Group{}, comments: map[int]string{}}, texts: map[string]int{}, delays: map[int]bool{}, sum: sha256.New()}
 	f := r.file
 	decoded := acap.Decode(data)
 	if !bytes.HasSuffix(data, decoded) {
@@ -131,7 +132,7 @@ func (r *reader) above(key, value string) {
 		f.top = append(f.top, l)
 		return
 	}
-	r.note("%q is above the first User-agent line, where crawlers do not read it. There are many such lines or it is long, so import and merge add only the usages that it disallows, for the whole site", r.text)
+	r.note("%q is above the first User-agent line, where crawlers do not read it. Because this line is long, or there are many such lines, import and merge copy only the usages that it disallows, for the whole site", r.text)
 	left := &preferences{}
 	for _, m := range l.says.members {
 		disallowed := func(l line) bool {
@@ -235,7 +236,7 @@ func (r *reader) line(key, value string) {
 	if f.lines += len(r.groups); f.lines > maxLines {
 		if !f.TooLong {
 			f.TooLong = true
-			r.note("the groups of the file have too many lines and crawlers. This line and the following ones are not read, and everything is disallowed for those crawlers")
+			r.note("the groups of the file have too many lines and crawlers. Import and merge leave out this line and the following ones, and disallow everything for the crawlers that these lines are for")
 		}
 		if !r.shut {
 			r.shut = true
@@ -281,21 +282,23 @@ func secondsOf(value string) float64 {
 // delay sets a group's crawl-delay, unless the group already has a better one: a longer delay, or one whose key is
 // written correctly, because more crawlers read it.
 func (r *reader) delay(g *Group, wait delay) {
-	left, why := g.delay, "has a longer delay for the same crawler"
+	left, why := g.delay, "has a longer delay for the same crawlers"
 	better := left.seconds > wait.seconds
 	if left.value != "" && left.misspelled != wait.misspelled {
-		better, why = wait.misspelled, "has a delay for the same crawler that more crawlers read, because its key is written correctly"
+		better, why = wait.misspelled, "has a delay for the same crawlers that more crawlers read, because its key is written correctly"
 	}
 	if better {
 		wait, left = left, wait
 	}
 	g.delay = wait
-	switch {
-	case left.value == "" || left.same == wait.same:
-	case left.implausible():
+	if left.value == "" || left.same == wait.same || r.delays[left.number] {
+		return
+	}
+	r.delays[left.number] = true // a line can be for thousands of groups
+	if left.implausible() {
 		r.file.note(left.number, implausibleDelay, left.value)
-	default:
-		r.file.note(left.number, "import and merge leave out this crawl-delay of %s, because line %d "+why, g.Name, wait.number)
+	} else {
+		r.file.note(left.number, "import and merge leave out this crawl-delay for crawlers such as %s, because line %d "+why, g.Name, wait.number)
 	}
 }
 

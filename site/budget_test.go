@@ -17,19 +17,22 @@ func TestPolicyBudget(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loads large policies")
 	}
-	fill := func(format string) string {
+	repeat := func(size int, format string) string {
 		var b strings.Builder
-		for i := 0; b.Len() < policyfile.MaxSize-1000; i++ {
+		for i := 0; b.Len() < size; i++ {
 			fmt.Fprintf(&b, format, i)
 		}
 		return b.String()
 	}
+	fill := func(format string) string { return repeat(policyfile.MaxSize-1000, format) }
 	const head = "version: 1\nrules:\n"
 	for name, text := range map[string]string{
 		"paths":          head + "  - for: everyone\n    disallow:\n      crawl:\n" + fill("        - /p%d/\n"),
 		"wildcards":      head + "  - for: everyone\n    disallow:\n      crawl:\n" + fill("        - /*%d*a\n"),
 		"rules":          head + fill("  - for: GPTBot\n    disallow: {crawl: /p%d/}\n"),
 		"audiences":      head + "  - for: [" + fill("Bot%d, ") + "GPTBot]\n    disallow: {crawl: /}\n",
+		"some audiences": head + "  - for: [" + repeat(480_000, "Bot%d, ") + "GPTBot]\n    disallow: {crawl: /}\n",
+		"pairs":          head + "  - for: [" + repeat(8000, "Bot%d, ") + "GPTBot]\n    hosts: [" + repeat(7000, "h%d.example, ") + "x.example]\n    disallow: {crawl: /}\n",
 		"hosts":          head + "  - for: everyone\n    hosts: [" + fill("h%d.example, ") + "x.example]\n    disallow: {crawl: /}\n",
 		"expectations":   "version: 1\nrules: []\nexpect:\n" + fill("  - GPTBot may crawl /p%d/\n"),
 		"nested":         head + strings.Repeat("[", policyfile.MaxSize/2),

@@ -379,7 +379,7 @@ func (s *Site) explainEdge(q policy.Query, t *Target, named []Client) Channel {
 		}
 	case policy.ModeOff, policy.ModeUnset:
 		c.Summary = "the request passes although the policy disallows it, because enforce is off for this rule"
-		c.Differs = []string{"robots.txt asks the crawler not to fetch the page, and the server does not enforce this"}
+		c.Differs = []string{"crawlers that do not obey robots.txt can fetch the page"}
 	}
 	return c
 }

@@ -134,7 +134,7 @@ func (s *Site) headerDiffers(q policy.Query, sent robotsrule.Set) (differs []str
 		q.Usage = u
 		d := s.Policy.Decide(q)
 		for _, lost := range robotstag.Lost(u, d) {
-			differs = append(differs, fmt.Sprintf("headers and meta tags cannot express the %s of %s (%s)", lost, u, s.Place(d.Statement.Pos)))
+			differs = append(differs, fmt.Sprintf("headers and meta tags cannot express %s for %s (%s)", lost, u, s.Place(d.Statement.Pos)))
 		}
 	}
 	return differs

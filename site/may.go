@@ -28,7 +28,7 @@ var mayCrawl = claim.Register("may-crawl", func(s maySubject) claim.Finding {
 	}
 	switch {
 	case e.MayCrawl && e.Blocked():
-		f.Fails, f.Text = true, "The rules allow it to crawl "+e.URL+", but the server blocks this client"
+		f.Fails, f.Text = true, "The rules allow it to crawl "+e.URL+", but the server blocks this client because of its identity"
 	case e.MayCrawl && e.MayNotIndex != nil:
 		f.Text = "It may crawl " + e.URL + ", but not index it: " + e.MayNotIndex.String()
 	case e.MayCrawl && e.Reason == nil && e.merged:

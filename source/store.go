@@ -268,7 +268,7 @@ func WebAddress(name string) (*url.URL, error) {
 	case u.Host == "":
 		return nil, fmt.Errorf("%q does not name a server", name)
 	case u.User != nil:
-		return nil, errors.New("the address contains a password, which logs and the admin API would show")
+		return nil, errors.New("the policy's address contains a user name or a password, which logs and the admin API would show; remove it")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		return nil, fmt.Errorf("%q is not https, so anyone on the network path could change the policy", name)
 	}

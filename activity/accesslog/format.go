@@ -38,7 +38,7 @@ func ParseFormat(name string) (Parser, error) {
 	case strings.Contains(name, "%"):
 		return compile(name, fromApache(name))
 	}
-	return nil, fmt.Errorf(`invalid format %q: must be json, common, combined, vhost_combined, alb, or a log_format of nginx, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`, name)
+	return nil, fmt.Errorf(`invalid format %q: must be json, common, combined, vhost_combined, alb, a LogFormat of Apache, or a log_format of nginx, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`, name)
 }
 
 // fromApache converts a LogFormat of Apache to nginx's syntax.
@@ -111,11 +111,11 @@ func compile(name, format string) (*textFormat, error) {
 		return nil, fmt.Errorf("invalid format %q: a $ must be followed by the name of a variable, such as $host or ${host}", name)
 	}
 	if !seen[timestamp] {
-		return nil, fmt.Errorf("invalid format %q: it lacks the time ($time_local)", name)
+		return nil, fmt.Errorf("invalid format %q: it lacks the time ($time_local in nginx, %%t in Apache)", name)
 	}
 	t.silent = !seen[userAgent]
 	if !seen[requestLine] && !seen[target] {
-		return nil, fmt.Errorf(`invalid format %q: it lacks the request ("$request")`, name)
+		return nil, fmt.Errorf(`invalid format %q: it lacks the request ("$request" in nginx, "%%r" in Apache)`, name)
 	}
 	return t, nil
 }

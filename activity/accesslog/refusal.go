@@ -46,7 +46,7 @@ var strange = []struct {
 	{regexp.MustCompile(`^\{\s*$`), "each JSON object is spread over several lines; write: jq -c . FILE | caddy robots-policy replay POLICY -"},
 	{regexp.MustCompile(`^\d{4}/\d\d/\d\d [0-9:]+ \[\w+\] \d+#`), "this is an error log of nginx; give the access log instead"},
 	{regexp.MustCompile(`^\[\w{3} \w{3} \d\d [0-9:.]+ \d{4}\] \[`), "this is an error log of Apache; give the access log instead"},
-	{regexp.MustCompile(`haproxy\[\d+\]:`), "HAProxy's usual log has no User-Agent; add it with capture request header User-Agent, and describe the lines with --format"},
+	{regexp.MustCompile(`haproxy\[\d+\]:`), "HAProxy's usual log has no User-Agent; add it with HAProxy's directive \"capture request header User-Agent len 200\", and describe the lines with --format"},
 	{regexp.MustCompile(`^\s*<`), "this is a web page or XML, not an access log"},
 	{regexp.MustCompile(`^\w+:[^\t]*\t\w+:`), "this is LTSV, which is not supported; describe the lines with --format, as in --format 'time:$time_local\thost:$remote_addr\treq:$request\tua:$http_user_agent'"},
 }

@@ -186,7 +186,7 @@ func readExcerpt(text []byte) (head Excerpt, problem string) {
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
 	h := excerptLine{}
 	if err := json.Unmarshal(first, &h); err != nil || h.Excerpt == nil {
-		return head, "its first line must describe the log that the excerpt is from"
+		return head, "its first line does not describe the log that the excerpt is from"
 	}
 	head = *h.Excerpt
 	var before Event
@@ -195,7 +195,7 @@ func readExcerpt(text []byte) (head Excerpt, problem string) {
 		line = bytes.TrimSuffix(line, []byte("\n"))
 		var e Event
 		if err := json.Unmarshal(line, &e); err != nil || e.Seq <= before.Seq || e.Seq == before.Seq+1 && n > 0 && e.Prev != hash {
-			return head, fmt.Sprintf("line %d does not follow the line before it", n+2)
+			return head, fmt.Sprintf("line %d is not an event, or its number or its hash of the previous line is wrong", n+2)
 		}
 		before, hash = e, hashOf(line)
 		n++

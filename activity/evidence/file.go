@@ -92,7 +92,7 @@ func (l *Log) resume() (found []*Event, err error) {
 		case signature.File != fileName(day) || signature.Hash != signedAs:
 			why = "does not match its signature"
 		case signature.Seq != last.Seq:
-			why = fmt.Sprintf("is signed up to event %d and ends with event %d", signature.Seq, last.Seq)
+			why = fmt.Sprintf("is signed up to event %d, but ends with event %d", signature.Seq, last.Seq)
 		default:
 			return found, nil
 		}

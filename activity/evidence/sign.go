@@ -100,7 +100,7 @@ func ReadPublicKey(name string) (ed25519.PublicKey, error) {
 		public, _ := key.Public().(ed25519.PublicKey)
 		return public, nil
 	default:
-		return nil, errors.Join(err, errors.New(name+" has no Ed25519 key: give the public key of the log's owner; openssl pkey -in KEY -pubout writes it from the private key"))
+		return nil, errors.Join(err, errors.New(name+" does not contain an Ed25519 key: give the public key of the log's owner. The owner can make it from the private key with: openssl pkey -in KEY -pubout"))
 	}
 }
 

@@ -156,7 +156,7 @@ func (c *checking) event(file string, e *Event, hash string) {
 	if c.Events == 0 {
 		c.First, c.first = e.Time, e.Seq
 		if e.Seq == 1 && e.Prev != "" {
-			c.problem("%s: the first event refers to an earlier event", file)
+			c.problem("%s: event 1 refers to an earlier event, which cannot exist: a line was changed or removed", file)
 		}
 	} else if e.Seq != c.seq+1 || e.Prev != c.prev {
 		c.problem("%s: event %d does not follow event %d: a line was changed, removed or added", file, e.Seq, c.seq)

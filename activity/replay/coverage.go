@@ -105,7 +105,7 @@ func (t *tally) missingHosts(o *Options) (gaps []claim.Gap) {
 		if f.Host != "" && !missing[f.Host] && !logged(f.Host) {
 			missing[f.Host] = true
 			gaps = append(gaps, claim.Gap{
-				Name: gapHosts, Host: string(f.Host), What: "the log has no request for " + string(f.Host) + ", but search engines may lose something on this host",
+				Name: gapHosts, Host: string(f.Host), What: "the log has no request for " + string(f.Host) + ", so it does not show how many requests search engines may lose on this host",
 				Close: "add the log of this host",
 			})
 		}

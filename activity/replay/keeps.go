@@ -139,7 +139,7 @@ func (s *KeepsSubject) ofTraffic(f *claim.Finding, traffic *SearchLoss, covered 
 // details lists the losses of each search engine, with the line to add to the policy if a loss is intended.
 func (s *SearchLoss) details() (lines []string) {
 	for _, c := range s.Crawlers {
-		line := fmt.Sprintf("%s: %s of %s %s", c.Crawler, plural(c.Requests, "request"), plural(int64(c.Paths), "path"), c.Loss)
+		line := fmt.Sprintf("%s: %s for %s %s", c.Crawler, plural(c.Requests, "request"), plural(int64(c.Paths), "path"), c.Loss)
 		if len(c.Rules) > 0 {
 			line += " by " + strings.Join(c.Rules, ", ")
 		}

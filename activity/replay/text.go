@@ -28,7 +28,7 @@ func (r *Report) WriteText(w io.Writer, color bool) error {
 		t.line("gap: %s", g)
 	}
 	if len(r.Coverage.Gaps) > 0 {
-		t.line("The numbers below do not include this missing data. The exit code is 3 unless --accept names each gap.")
+		t.line("Because of these gaps, the numbers below may be wrong. The exit code is 3 unless --accept names each gap.")
 	}
 	for _, n := range r.NotReplayed {
 		t.line("note: %s %s", english.Number(n.Requests), n.What)

@@ -137,7 +137,7 @@ func prepare(ctx context.Context, db *sql.DB, name string) error {
 	case version == schemaVersion:
 		return nil
 	case version > schemaVersion:
-		return fmt.Errorf("%s has format %d of a newer version of this program, and this version reads format %d. Open it with the newer version, or move its directory away to begin a new one", name, version, schemaVersion)
+		return fmt.Errorf("%s has format %d, which a newer version of this program writes, but this version reads format %d. Use the newer version, or move the directory of the database away, and Caddy begins a new database", name, version, schemaVersion)
 	case version > 0:
 		return fmt.Errorf("%s has format %d, which is too old: move its directory away, and Caddy begins a new database", name, version)
 	}

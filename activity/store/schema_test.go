@@ -16,7 +16,7 @@ import (
 func TestStoreOfAnotherFormat(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[int]string{
-		schemaVersion + 1: fmt.Sprintf("has format %d of a newer version of this program, and this version reads format %d. Open it with the newer version, or move its directory away", schemaVersion+1, schemaVersion),
+		schemaVersion + 1: fmt.Sprintf("has format %d, which a newer version of this program writes, but this version reads format %d. Use the newer version, or move the directory of the database away", schemaVersion+1, schemaVersion),
 		schemaVersion - 1: fmt.Sprintf("has format %d, which is too old: move its directory away", schemaVersion-1),
 	} {
 		dir := t.TempDir()

@@ -67,4 +67,4 @@ func (m Methods) askable(facts crawlers.Verification) (_ crawlers.Verification, 
 }
 
 // NoImpostors is the message to users for the case that DetectsImpostors returns false.
-const NoImpostors = `impostors are not detected: the embedded address lists identify impostors only while they are at most 7 days old; add "verify lists dns"`
+const NoImpostors = `impostors are not detected: the embedded address lists identify impostors only while the lists are at most 7 days old; add "verify lists dns"`

@@ -43,9 +43,9 @@ func newListDesc(name, help string) *prometheus.Desc {
 
 // These metrics have a label "list", whose value is the URL of an address list.
 var (
-	descListTime    = newListDesc("address_list_timestamp_seconds", "When the address list was fetched, in Unix seconds. For a list in the program, when it was collected.")
-	descListEntries = newListDesc("address_list_entries", "Number of address ranges in the list.")
-	descListFailing = newListDesc("address_list_failing", "1 if the last fetch of the list failed, otherwise 0. While it is 1, Caddy uses an older list, or no list.")
+	descListTime    = newListDesc("address_list_timestamp_seconds", "When the address list was fetched, in Unix seconds. For a list embedded in the program: when it was collected.")
+	descListEntries = newListDesc("address_list_entries", "Number of address ranges in the address list.")
+	descListFailing = newListDesc("address_list_failing", "1 if the last fetch of the address list failed, otherwise 0. While it is 1, Caddy uses an older list, or no list.")
 	descSnapshot    = prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", "embedded_address_lists_timestamp_seconds"),
 		"When the address lists in the program were collected, in Unix seconds.", nil, nil)
 )

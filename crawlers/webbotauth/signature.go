@@ -146,7 +146,7 @@ func (m *message) agentOf(label string, list httpsfv.InnerList) (string, error) 
 		name, _ := key.(string)
 		item, ok := member(m.agents, name).(httpsfv.Item)
 		if !ok {
-			return "", errors.New("the signature covers signature-agent, but without a parameter key that names a member of the field Signature-Agent")
+			return "", errors.New("the signature covers signature-agent, but without the parameter \"key\", which must name a member of the field Signature-Agent")
 		}
 		if name == label {
 			return identifier(item)
@@ -198,7 +198,7 @@ func identifier(agent httpsfv.Item) (string, error) {
 	for _, name := range agent.Params.Names() {
 		how, _ := agent.Params.Get(name)
 		if name != "type" || how != httpsfv.Token("directory") && how != httpsfv.Token("jwks_uri") && how != httpsfv.Token("cimd") {
-			return "", fmt.Errorf("a signature-agent member has the parameter %s=%v; the only parameter may be type=directory, jwks_uri or cimd", name, how)
+			return "", fmt.Errorf("a signature-agent member has the parameter %s=%v; it can only have the parameter type, with the value directory, jwks_uri or cimd", name, how)
 		}
 	}
 	value, ok := agent.Value.(string)

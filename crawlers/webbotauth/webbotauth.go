@@ -124,7 +124,7 @@ var (
 	errReplayed    = errors.New("the nonce has been used before")
 	errExpired     = errors.New("the signature has expired")
 	errNoKey       = errors.New("the directory has no such key")
-	errOther       = errors.New("the request refers to another key directory than expected")
+	errOther       = errors.New("the request does not refer to the expected key directory")
 	errUnavailable = errors.New("the key directory is not available")
 	errForgotten   = errors.New("too many nonces are in use, so it cannot be checked whether this nonce has been used before")
 )

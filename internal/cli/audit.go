@@ -49,8 +49,8 @@ robots.txt and the headers and meta tags of these pages tell crawlers.
 The audit obeys the rules for ` + audit.OwnToken + ` in robots.txt, and sends one request
 a second with this name. With --as, it also sends requests with the names of crawlers. If
 the server verifies crawlers, it treats the audit as an impostor and blocks these requests,
-and the audit reports a warning. The audit connects to a private address only if the URL
-itself has that address or localhost as its host.
+and the audit reports a warning. The audit connects to a private IP address only if the
+host in URL is that address or localhost.
 
 The exit code is 0 if the audit finds no error, 1 if it finds one, and 2 if the audit
 cannot run. It is 3 if there is no error, but a page could not be read.`

@@ -63,7 +63,7 @@ input. If you give the URL of a site, the command reads the robots.txt of the si
 
 The exit code is 1 if a file has errors. With --strict, it is also 1 if a file has warnings.`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and what crawlers may do, as JSON")
-	cmd.Flags().BoolVar(&long, "explain", false, "print a longer summary: all groups of hosts that have different rules, and up to 50 paths after each label such as \"may not crawl\"")
+	cmd.Flags().BoolVar(&long, "explain", false, "print a longer summary: each group of hosts that have the same rules, and up to 50 paths for each label such as \"may not crawl\"")
 	cmd.Flags().StringVar(&against, "against", "", "show which crawlers in this `FILE` may crawl the site's front page; the FILE is a JSON or YAML list, or has one User-Agent per line")
 	cmd.Flags().StringVar(&field, "field", "", "with --against, if the entries of the list have several fields: the field with the User-Agents or names. A dot leads to a field inside another, as in instances.accepted")
 	mergeFlag(cmd, &merge)

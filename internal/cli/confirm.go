@@ -144,7 +144,7 @@ func (s *storage) unreachable(address string, err error) error {
 	if _, ok := errors.AsType[notUsedError](err); ok {
 		return fmt.Errorf("the server at %s: %w", address, err)
 	}
-	hint := "if the admin API of the server has another address, add --address, such as localhost:2019 or unix//run/caddy/admin.sock"
+	hint := "if the admin API of the server has another address, give it with --address, such as localhost:2019 or unix//run/caddy/admin.sock"
 	switch {
 	case strings.HasPrefix(address, "unix/"):
 		hint = "run the command as a user who may use the socket of the admin API"

@@ -100,7 +100,7 @@ func crawlersExportCommand() *cobra.Command {
 		}))
 	cmd.Flags().StringVar(&key, "sign", "", "sign the catalog with the private key in this `FILE`, for servers with the option \"catalog auto\"")
 	cmd.Flags().StringVar(&newKey, "new-key", "", "write a new private key for --sign to this `FILE`, and print the public key instead of the catalog")
-	cmd.Flags().BoolVar(&addresses, "addresses", false, "fetch the address lists that operators publish, and print them instead of the catalog, in the format of crawlers/verify/snapshot.txt")
+	cmd.Flags().BoolVar(&addresses, "addresses", false, "fetch the address lists that operators publish, and print them instead of the catalog, in the format of the program's source file crawlers/verify/snapshot.txt")
 	return cmd
 }
 

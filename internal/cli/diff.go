@@ -77,10 +77,9 @@ are each a policy file, a robots.txt, the URL of one, or - for the standard inpu
 you give the URL of a site, the command reads the robots.txt of the site.
 
 A robots.txt is read in the same way as by Google's crawlers, and converted to a policy.
-To check the conversion, the command also compares both files with a second, independent
-parser of robots.txt. It asks about each crawler and path that at least one of the files
-contains, and about similar paths. For each pair, it checks whether both files allow the
-path, or both disallow it.
+To check the conversion, a second, independent parser of robots.txt also compares both
+files. For each crawler and each path in one of the files, and for similar paths, this
+parser checks whether both files allow the path, or both disallow it.
 
 With --catalog, the command shows how another catalog of crawlers changes the decisions
 of a policy.
@@ -261,7 +260,7 @@ func (d *difference) WriteText(w io.Writer) error {
 		return d.Diff.WriteText(w)
 	case d.contradicted():
 		kinds := english.List(d.kinds(), "and")
-		conclusion = strings.ToUpper(kinds[:1]) + kinds[1:] + " change. The comparison of the policies does not find this. But a second, independent parser of robots.txt finds it, because it reads the files themselves, not a conversion to a policy."
+		conclusion = strings.ToUpper(kinds[:1]) + kinds[1:] + " change. The comparison of the policies does not find these changes. But a second, independent parser of robots.txt finds them, because it reads the robots.txt files themselves, and not policies converted from them."
 	case len(d.Changes) == 0 && !q.Complete:
 		conclusion = "The comparison of the policies finds no changed decisions. But the files are too large to compare completely with a second, independent parser of robots.txt."
 	case d.NothingChanges().Holds() && (d.Noted || q.Differ > 0) && q.Same().Holds():

@@ -59,15 +59,15 @@ func importCommand() *cobra.Command {
 	cmd.Long = `
 Reads a robots.txt in the same way as Google's crawlers, and prints a policy file that has
 the same meaning for every crawler. The command reports lines that it leaves out, and
-changes that it finds. The policy keeps the comments, and has tests that check what search
-engines may crawl.
+lines whose meaning is different in the policy. The policy keeps the comments, and has
+tests that check what search engines may crawl.
 
 At the end, an independent parser compares this robots.txt with the robots.txt that the
 policy produces. For many pairs of a crawler and a path, it asks whether each file lets the
 crawler fetch the path. It also compares the preferences about AI and search in both files.
-The command prints how many answers differ, and the lines that cause this. It counts
-separately the answers that differ for one spelling of a path, such as /a%3Ab, but not for
-another spelling of it, such as /a:b.
+The command prints how many answers differ, and the lines that cause the differences. If
+the answers differ for one spelling of a path, such as /a%3Ab, but not for another, such as
+/a:b, the command counts the difference separately.
 
 A robots.txt without lines lets crawlers fetch everything, so it becomes a policy without
 rules.

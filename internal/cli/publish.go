@@ -268,7 +268,7 @@ func (p *publication) undoElsewhere(cmd *cobra.Command, name string) error {
 			which += fmt.Sprintf(" (sha256 %.12s)", status.Before)
 		}
 	}
-	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s is not in Caddy's storage, so this command cannot undo its last change. Put back %s by hand. The limit max_search_loss does not stop Caddy from loading that text.\n", name, which)
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s is not in Caddy's storage, so this command cannot undo its last change. Restore this text by hand: %s. The limit max_search_loss does not stop Caddy from loading the restored text.\n", name, which)
 	return errors.New("nothing was written")
 }
 

@@ -39,8 +39,8 @@ verified crawlers or search engines. With --against, it compares NEW with OLD, w
 a policy file, a robots.txt, or the URL of one.
 
 Logs may be compressed with gzip or zstd, and have these formats:
-  - Caddy's JSON or console format, also behind the prefixes of journald, docker,
-    compose and Kubernetes
+  - Caddy's JSON or console format, also with the prefix that journald, docker,
+    compose or Kubernetes writes before each line
   - the Combined and Common formats, and nginx's JSON
   - Traefik, Cloudflare Logpush, AWS ALB, CloudFront and IIS
 Give files, globs in quotes, or - for the standard input. A log may have lines

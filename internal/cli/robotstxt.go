@@ -203,9 +203,9 @@ func (e *robotsAnswer) writeText(w io.Writer) error {
 	switch {
 	case e.OtherSpelling == "":
 	case e.Allowed:
-		fmt.Fprintf(&b, "  but line %d disallows %s, which is the same path in another spelling; a policy disallows both spellings\n", e.OtherSpellingLine, e.OtherSpelling)
+		fmt.Fprintf(&b, "  but line %d disallows %s, which is the same path in another spelling; a policy file made from this robots.txt disallows both spellings\n", e.OtherSpellingLine, e.OtherSpelling)
 	default:
-		fmt.Fprintf(&b, "  but the crawler may fetch %s, which is the same path in another spelling; a policy disallows both spellings\n", e.OtherSpelling)
+		fmt.Fprintf(&b, "  but the crawler may fetch %s, which is the same path in another spelling; a policy file made from this robots.txt disallows both spellings\n", e.OtherSpelling)
 	}
 	if e.AsSent != nil && *e.AsSent {
 		fmt.Fprintln(&b, "  but crawlers that compare URLs exactly as they are written, such as those that use Google's parser, may fetch it, because no line has the same spelling as this URL")

@@ -65,8 +65,8 @@ func TestExplainMentionsOtherSpellings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"/wiki/Talk%3AX": "may fetch https://www.example.com/wiki/Talk%3AX.\n  because no line in the group of * matches this URL\n  but line 2 disallows /wiki/Talk:X, which is the same path in another spelling; a policy disallows both spellings\n",
-		"/a%3Ab":         "may not fetch https://www.example.com/a%3Ab.\n  because " + file + ":3, in the group of *, is \"Disallow: /a%3Ab\"\n  but the crawler may fetch /a:b, which is the same path in another spelling; a policy disallows both spellings\n",
+		"/wiki/Talk%3AX": "may fetch https://www.example.com/wiki/Talk%3AX.\n  because no line in the group of * matches this URL\n  but line 2 disallows /wiki/Talk:X, which is the same path in another spelling; a policy file made from this robots.txt disallows both spellings\n",
+		"/a%3Ab":         "may not fetch https://www.example.com/a%3Ab.\n  because " + file + ":3, in the group of *, is \"Disallow: /a%3Ab\"\n  but the crawler may fetch /a:b, which is the same path in another spelling; a policy file made from this robots.txt disallows both spellings\n",
 	} {
 		out, _, err := execute(explainCommand(), "", file, "--agent", "GPTBot", "https://www.example.com"+path)
 		if err != nil || out != "GPTBot "+want {

@@ -70,8 +70,9 @@ func setCommand() *cobra.Command {
 			return nil
 		}))
 	cmd.Long = `
-Shows the lines of the policy file that change, and the effect on crawlers. --write
-changes the file. Comments, order and layout stay as they are.
+Adds a decision to a policy file. Without --write, the command does not change the file. It
+only shows the lines that would change, and the effect on crawlers. Comments, order and
+layout stay as they are.
 
 WHO is everyone, the name of a crawler, category:NAME or operator:NAME. The decisions:
   allow PATH      WHO may crawl PATH
@@ -80,7 +81,7 @@ WHO is everyone, the name of a crawler, category:NAME or operator:NAME. The deci
   slow RATE       WHO may make requests at this rate, such as 60/m; "slow none" removes
                   the limit
   snippet N       WHO may show N characters of a page in search results
-  ask USAGE PATH  WHO is asked not to use PATH in this way, as in: ask train-ai /news/
+  ask USAGE PATH  WHO is asked not to use PATH for USAGE, as in: ask train-ai /news/
 Without a PATH, the decision is for the whole site.
 
 If search engines would lose something, --write changes the file only with --yes. Without

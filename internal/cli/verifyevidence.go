@@ -175,9 +175,9 @@ func verifyEvidenceCommand() *cobra.Command {
 			return exitOf(result.Whole...)
 		}))
 	cmd.Long = `
-Checks the chain of hashes of an evidence log, the published texts, and the signatures.
-With --key, the log must be signed with that key. Use a copy of the public key that you
-did not get from the server.
+Checks an evidence log: the hashes that link its lines, the published texts that it
+contains, and its signatures. With --key, the log must be signed with that key. Use a copy
+of the public key that you did not get from the server.
 
 An older copy of a log also passes this check. To detect that someone has replaced a log
 with an older copy, use --last with a signature or time stamps that you store in another

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Thousands of User-agent lines, with preferences between and after them, form one group of names. Only the preferences
-// below a name's own line apply to this name. The names share these preferences without copies, to save memory.
+// Thousands of names share thousands of preferences without copies, to save memory. If no rule separates the User-agent
+// lines of these names, a name has only the preferences below its own line.
 func TestPreferencesOfManyNames(t *testing.T) {
 	var b strings.Builder
 	for i := range 3000 {

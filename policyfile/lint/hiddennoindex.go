@@ -44,11 +44,11 @@ func (l *linter) hidden(rule int, at policy.Pos, pattern pathpattern.Pattern, wo
 			if d.Verdict != policy.Disallowed || d.Statement == nil || !d.Statement.Pattern.Covers(pattern) || shutsOut(d) || l.namesOnPurpose(d.Rule, id) {
 				continue
 			}
-			fix := "delete crawl from that line to keep the pages out of search results, or delete " + word + " here"
+			fix := "delete the entry for crawl to keep the pages out of search results, or delete " + word + " here"
 			if d.Statement.Pattern.IsAll() && len(d.Rule.Hosts) > 0 {
 				fix = noindexInstead
 			}
-			l.report("hidden-noindex", at, fmt.Sprintf("crawl is also disallowed for these pages (line %d). So search engines never fetch the pages, do not see that they may not index them, and may list their addresses; %s",
+			l.report("hidden-noindex", at, fmt.Sprintf("crawl is also disallowed for these pages (line %d). So search engines never fetch the pages, and never see that indexing is disallowed. They may still list the addresses of the pages; %s",
 				d.Statement.Pos.Line, fix))
 			return
 		}

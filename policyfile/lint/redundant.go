@@ -38,7 +38,7 @@ func (l *linter) redundant() {
 		if t.s.Usage != s.Usage {
 			what = t.s.Usage.String() + " of " + what
 		}
-		l.report("changes-nothing", s.Pos, fmt.Sprintf("%s has no effect here: line %d already %s %s for %s; delete it here", quote(s.Pattern.String()), t.s.Pos.Line, verdict, what, audienceText(&l.rules[t.rule])))
+		l.report("changes-nothing", s.Pos, fmt.Sprintf("%s has no effect here: line %d already %s %s for %s; delete this entry", quote(s.Pattern.String()), t.s.Pos.Line, verdict, what, audienceText(&l.rules[t.rule])))
 		if len(l.problems) > n {
 			first[rule] = n
 		}
@@ -311,7 +311,7 @@ func (l *linter) onlyDisallowed() {
 			if !slices.ContainsFunc(l.sampleCrawlers(r), func(id policy.CrawlerID) bool {
 				return l.decide(id, l.reach[rule].hosts[0], e.s.Pattern.Example(), policy.Crawl).Statement != e.s
 			}) {
-				l.report("only-disallowed", s.Pos, fmt.Sprintf(`%s may not crawl the rest of %s either, which line %d disallows for everyone-else. To allow the rest, add "allow: {crawl: %s}" here`,
+				l.report("only-disallowed", s.Pos, fmt.Sprintf(`%s may not crawl the rest of %s either: line %d disallows it for everyone-else, which includes crawlers whose rules allow nothing. To allow the rest, add "allow: {crawl: %s}" here`,
 					audienceText(r), readable(e.s.Pattern), e.s.Pos.Line, AsWritten(e.s.Pattern.String())))
 				return
 			}

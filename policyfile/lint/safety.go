@@ -120,7 +120,7 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 		return f, true
 	case len(shut) == 0:
 		f.guard = effect.SafetyBlocks
-		f.message = fmt.Sprintf(`this blocks every page%s for %s, so %s: these crawlers cannot be verified, so a rule with "identity: verified" never applies to them`,
+		f.message = fmt.Sprintf(`this blocks every page%s for %s, because they cannot be verified, and a rule with "identity: verified" never applies to them. So %s`,
 			where, l.someTokens(unverifiable), l.harm(unverifiable))
 		f.fix = `allow crawl for them in a rule without "identity: verified"`
 	case mode == policy.ModeBlock:

@@ -158,7 +158,7 @@ func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 	case best != nil && len(best.Unmet) > 0:
 		return nil, errors.New(best.Unmet[0].String())
 	}
-	return nil, errors.New("this command cannot edit a file with this layout; write the rule by hand")
+	return nil, errors.New("a file with this layout cannot be edited automatically; write the rule by hand")
 }
 
 // UnknownCrawlers returns, as errors, the new diagnostics about names that no crawler has. A file may name such

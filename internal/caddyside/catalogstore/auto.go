@@ -90,7 +90,7 @@ func Effects(before, after *crawlers.Catalog, running []*source.Snapshot) (effec
 	for _, s := range running {
 		name := s.Site.File.Name
 		if pin := s.Site.File.Spec.Catalog; pin != "" && pin != after.AsOf() {
-			problems = append(problems, fmt.Errorf("%s requires the catalog of %s. Write \"catalog: %s\" in this policy, or delete that line; %s", name, pin, after.AsOf(), byHand))
+			problems = append(problems, fmt.Errorf("%s requires the catalog of %s. Write \"catalog: %s\" in this policy, or delete the key catalog; %s", name, pin, after.AsOf(), byHand))
 			continue
 		}
 		d, err := Compare(name, []byte(s.Text), before, after)

@@ -19,7 +19,7 @@ func CheckDate(c *crawlers.Catalog, now time.Time) error {
 	if c.AsOf() <= latestDate(now) {
 		return nil
 	}
-	return fmt.Errorf("the date of the catalog, as-of %s, is after today, %s; write the day on which the catalog was made", c.AsOf(), now.UTC().Format(time.DateOnly))
+	return fmt.Errorf("the date of the catalog (as-of: %s) is after today (%s); write the day on which the catalog was made", c.AsOf(), now.UTC().Format(time.DateOnly))
 }
 
 // latestDate returns today's date in the time zone in which the day begins first.
@@ -30,7 +30,7 @@ func latestDate(now time.Time) string { return now.UTC().AddDate(0, 0, 1).Format
 // If the date of the previous catalog is in the future, the new catalog is always treated as newer.
 func Guard(before, after *crawlers.Catalog, now time.Time) (problems []error) {
 	if after.AsOf() < before.AsOf() && CheckDate(before, now) == nil {
-		problems = append(problems, fmt.Errorf("the catalog, as-of %s, is older than the catalog in use, %s; get a newer one", after.AsOf(), before.AsOf()))
+		problems = append(problems, fmt.Errorf("the catalog (as-of: %s) is older than the catalog in use (%s); get a newer one", after.AsOf(), before.AsOf()))
 	}
 	var lost []string
 	for _, c := range before.OfCategory(crawlers.CategorySearch) {

@@ -78,7 +78,7 @@ func (x *exchange) heard(node string, m *message) (silent int) {
 		p.message, p.seen, p.silent = *m, true, 0
 	default:
 		if p.silent++; p.silent == missingAfter && p.seen {
-			caddy.Log().Named("robots_policy.fleet").Warn("a server of the fleet has not written a message to Caddy's storage for three intervals", zap.String("name", node))
+			caddy.Log().Named("robots_policy.fleet").Warn("a server of the fleet has not written a message to Caddy's storage for three intervals of the option \"fleet\"", zap.String("name", node))
 		}
 	}
 	return p.silent

@@ -81,9 +81,9 @@ func (s *State) Report(err error) {
 	}
 	switch {
 	case err != nil && (before == nil || before == errSlow && err != errSlow): //nolint:errorlint // errSlow is never wrapped
-		s.logger().Error("an optional part does not work; Caddy serves the sites without it, and tries again to start it", zap.String("part", s.name), zap.Error(err))
+		s.logger().Error("an optional part of robots_policy does not work; Caddy serves the sites without it, and tries again to start it", zap.String("part", s.name), zap.Error(err))
 	case err == nil && before != nil:
-		s.logger().Info("an optional part works again", zap.String("part", s.name))
+		s.logger().Info("an optional part of robots_policy works again", zap.String("part", s.name))
 	}
 }
 
@@ -124,7 +124,7 @@ var Metric prometheus.Collector = collector{}
 type collector struct{}
 
 var desc = prometheus.NewDesc("caddy_robots_policy_part_failing",
-	"1 if an optional part does not work, so Caddy serves the sites without it. The optional parts are activity, catalog, catalog_release, fleet_database, console, evidence and fleet.", []string{"part"}, nil)
+	"1 if an optional part of robots_policy does not work, so Caddy serves the sites without it. The optional parts are activity, catalog, catalog_release, fleet_database, console, evidence and fleet.", []string{"part"}, nil)
 
 func (collector) Describe(ch chan<- *prometheus.Desc) { ch <- desc }
 

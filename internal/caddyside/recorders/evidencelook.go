@@ -113,7 +113,7 @@ func (e *Evidence) compareCopy(c *evidence.Check) (end claim.Claim) {
 		}
 	}
 	if err != nil {
-		caddy.Log().Named("robots_policy.evidence").Error("the last line of the evidence log cannot be compared with the copy in Caddy's storage", zap.String("copy", e.Copy), zap.Error(err))
+		caddy.Log().Named("robots_policy.evidence").Error("the last line of the evidence log cannot be compared with its copy in Caddy's storage, or cannot be copied there", zap.String("copy", e.Copy), zap.Error(err))
 	}
 	if end.Outcome() == claim.Fails {
 		caddy.Log().Named("robots_policy.evidence").Error("the evidence log does not contain the line that was last copied to Caddy's storage", zap.String("copy", e.Copy), zap.String("problem", end.Text()))

@@ -234,7 +234,7 @@ func trustsProxies(s *caddyhttp.Server) bool {
 const (
 	nobody   = "robots_policy_decide answers only trusted proxies, but none is configured, so every server that asks it gets status 403. List the addresses of these servers in trusted_proxies, under servers in the global options"
 	forged   = "trusted_proxies is set without trusted_proxies_strict. If a proxy appends to X-Forwarded-For, a client can send Googlebot's address in it and be verified as Googlebot. Add trusted_proxies_strict"
-	twice    = "robots_policy applies twice to one request: the first answers robots.txt, and both add headers and meta tags. Remove one, or give them matchers that exclude each other"
+	twice    = "two robots_policy directives apply to the same request: the first one answers robots.txt, and both add headers and meta tags. Remove one of them, or give them matchers that exclude each other"
 	executed = "templates runs before robots_policy, so {{…}} in a comment or address of robots.txt would be executed as a template; put robots_policy before templates"
 	after    = "another route for /robots.txt is never used, because robots_policy answers first; remove that route, or set robots_txt to merge or off"
 )

@@ -96,7 +96,7 @@ func (a *Answers) questions(term *Terminal) (all []question) {
 			case len(words) == 1 && !strings.EqualFold(s, "yes") && !strings.EqualFold(s, "y"):
 				return a.SetFrom(words[0], term.Open)
 			}
-			return fmt.Errorf("%q is not the location of a robots.txt: write a file, a URL or a host name, such as www.example.com, or none", s)
+			return fmt.Errorf("%q is not the location of a robots.txt: write a file, a URL or a host name, such as www.example.com, or the word none", s)
 		},
 	})
 	for t := range Topics {

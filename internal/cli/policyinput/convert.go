@@ -52,7 +52,7 @@ func Convert(name string, data []byte) (*Converted, error) {
 	}
 	for _, d := range warnings {
 		if line, ok := c.line(d.Pos); ok && d.Severity == policy.Warning {
-			c.Notes = append(c.Notes, robotstxt.Note{Line: line, Message: "the policy that import makes from this file has a warning (with lines of the policy): " + d.Message, Wrong: true, Cause: d.Code})
+			c.Notes = append(c.Notes, robotstxt.Note{Line: line, Message: "the policy that import makes from this file has a warning (line numbers in the warning are those in the policy): " + d.Message, Wrong: true, Cause: d.Code})
 		}
 	}
 	for _, p := range c.File.Effect.Robots.Check() {

@@ -91,9 +91,9 @@ shows them in the console. You can run the demo in any folder, even while anothe
 runs, because it uses free ports and has its own admin API and storage.
 
 If you give DIR, the command does not make the folder. It writes only the requests, to the
-directory DIR, which must be empty.
-Use this to try the console on your own server. DIR is then the directory after "activity" in
-its Caddyfile, and --policy is the server's policy file.`
+directory DIR, which must be empty. In this way, you can try the console on your own server.
+DIR is then the directory after "activity" in the server's Caddyfile, and --policy is the
+server's policy file.`
 	cmd.Example = `  caddy robots-policy demo
   caddy robots-policy demo /var/lib/caddy/activity --policy /etc/caddy/site-policy.yaml`
 	cmd.Flags().StringVar(&file, "policy", "", "the policy file to apply to the requests (default: the demo's own policy)")
