@@ -51,7 +51,7 @@ func TestCharsetInTheBody(t *testing.T) {
 	}
 }
 
-// Output before the doctype, such as a PHP warning, gives the same page in one chunk and in many.
+// If a page has output before the doctype, such as a PHP warning, the result is the same for one chunk and for many.
 func TestOutputBeforeTheDoctype(t *testing.T) {
 	o := Options{Set: testSet(t, "robots=noindex")}
 	page := "<br />\n<b>Warning</b>: x in <b>/a.php</b> on line <b>3</b><br />\n<!DOCTYPE html><html><head><title>t</title></head><body>y"

@@ -30,7 +30,7 @@ const (
 	xhtmlPage
 )
 
-// consider decides whether the final header must be held until the body's head is known.
+// consider decides whether the response's header must wait until the head of the page is known.
 func (rw *ResponseWriter) consider() {
 	h := rw.w.Header()
 	if rw.status == http.StatusNotModified {

@@ -30,7 +30,7 @@ type recorder struct {
 	status  []int
 	body    bytes.Buffer
 	flushes int
-	from    int // calls of ReadFrom
+	from    int // number of calls of ReadFrom
 	fail    error
 }
 

@@ -110,8 +110,8 @@ func (h *huffman) build(lengths []uint8, entries []entry, loose bool) bool {
 	return true
 }
 
-// fixedHuffman returns the fixed codes (RFC 1951 section 3.2.6). They are built only once, because a block that
-// uses them may be as short as ten bits.
+// fixedHuffman returns the fixed codes (RFC 1951 section 3.2.6). They are built only once, because building them takes
+// much longer than reading a short block that uses them.
 var fixedHuffman = sync.OnceValues(func() (lit, dist *huffman) {
 	lit, dist = new(huffman), new(huffman)
 	lit.build(fixedLitLen, litEntries[:], false)
