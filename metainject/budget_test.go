@@ -255,7 +255,7 @@ func TestWorkOfABomb(t *testing.T) {
 	}
 }
 
-// blockedWriter is a client that does not read anything until the channel is closed.
+// blockedWriter is a client that does not read anything until the test closes the channel.
 type blockedWriter struct {
 	*recorder
 	until   <-chan struct{}

@@ -117,7 +117,7 @@ func growth(es []edit, end int) (n int) {
 	return n
 }
 
-// merge combines all elements for each audience into one.
+// merge combines all elements for each audience into one. It adds the edits for this to es.
 func (m *merger) merge(es []edit, behindCharset bool) []edit {
 	metas := m.Metas()
 	for i := range metas {

@@ -72,7 +72,7 @@ func TestSearchGuard(t *testing.T) {
 	}
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	for range 2 { // the second half will be cut off
+	for range 2 { // the second copy is not complete in short.log.gz
 		_, _ = z.Write(text)
 		_ = z.Flush()
 	}

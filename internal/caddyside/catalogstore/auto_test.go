@@ -104,7 +104,7 @@ rules:
 		t.Fatal(err)
 	}
 	before := catalog(t, today.AddDate(0, 0, -1).Format(time.DateOnly), "FirstNewBot")
-	if today.AddDate(0, 0, -1).Format(time.DateOnly) <= embedded.AsOf() { // so that before is in use, not embedded
+	if today.AddDate(0, 0, -1).Format(time.DateOnly) <= embedded.AsOf() { // embedded would be in use instead
 		before = catalog(t, embedded.AsOf(), "FirstNewBot")
 		date = today.AddDate(0, 0, 1).Format(time.DateOnly)
 		good = released(date)

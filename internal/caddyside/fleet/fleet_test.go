@@ -198,7 +198,7 @@ func TestStorageThatHangs(t *testing.T) {
 	f := &Fleet{Node: "a", storage: h, Interval: caddy.Duration(time.Second)}
 	x := newExchange(func() *Fleet { return f })
 	<-h.asked
-	x.count() // like reading a metric
+	x.count() // as a read of the metric does
 	began := time.Now()
 	x.close(f)
 	if took := time.Since(began); took > 2*lastWrite {

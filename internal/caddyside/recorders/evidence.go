@@ -54,7 +54,7 @@ type Evidence struct {
 	lost evidence.Omissions                        // events left out while the log was not open
 	stop chan struct{}                             // closed to end the watch
 
-	storage certmagic.Storage // storage with copyKey
+	storage certmagic.Storage // the storage that contains copyKey
 	copyKey string            // key for the copy of the last line; "" if there is no copy
 }
 

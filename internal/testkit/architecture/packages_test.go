@@ -212,7 +212,7 @@ func TestRootLinksNoDatabase(t *testing.T) {
 // cmd/caddy.
 func TestCommandHasTheSameModules(t *testing.T) {
 	g := readImports(t)
-	shared := slices.Concat(g["integration_test/internal/caddytest"], g["."]) // this package imports the root package
+	shared := slices.Concat(g["integration_test/internal/caddytest"], g["."]) // caddytest imports the root package
 	for _, i := range g["cmd/caddy"] {
 		first, _, _ := strings.Cut(i, "/")
 		standard := g[i] == nil && !strings.Contains(first, ".")

@@ -40,7 +40,7 @@ type matching struct {
 	statement *policy.Statement
 	order     int // the statement's place in the file
 	audience  policy.Audience
-	closeness int // see closeness
+	closeness int // byToken and so on
 	host      int
 	usage     int
 	permits   bool // an allow whose date has not passed
