@@ -11,7 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// If the new policy no longer decides about a path, the site's own robots.txt decides. Each host has its own file.
+// If the new policy no longer decides about a path, the site's own robots.txt decides. Therefore the losses depend on
+// the robots.txt of each host.
 func TestLossesOverTheFilesOfSites(t *testing.T) {
 	t.Parallel()
 	const silent = "  - for: GPTBot\n    disallow: {train-ai: /}\n"
@@ -24,7 +25,7 @@ func TestLossesOverTheFilesOfSites(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		old, new string
-		below    map[string]string // the name of each host's file; "" is the key for all other hosts. Hosts without a name have an unknown file
+		below    map[string]string // the robots.txt of each host, by its key in files; "" stands for all other hosts. Other robots.txt files are not known
 		lost     string            // a part of the text about the losses
 		unread   string            // a part of the text about unknown files
 	}{

@@ -283,8 +283,8 @@ func (c *comparison) sentOf(kind string, requests bool) (n int) {
 	return n
 }
 
-// closedAlready reports whether a subject does not really lose anything, because the old policy already disallowed the
-// paths for it.
+// closedAlready reports whether a subject that is not in the loss r is left out of the exceptions from r. This is so if
+// the new policy disallows the paths for the subject, because the old policy must have disallowed them already.
 func (c *comparison) closedAlready(r *record, s *subject) bool {
 	if r.effect != Loss || r.now != disallowed {
 		return false

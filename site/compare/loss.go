@@ -46,7 +46,7 @@ type Found struct {
 	Path    pathpattern.Pattern
 }
 
-// maxLossQueries limits the number of pages in the questions of an asker to both sites.
+// maxLossQueries limits the number of pages that an asker compares on both sites.
 const maxLossQueries = 100_000
 
 // Sites returns the changes when the site old is replaced with the site now. These are the changed decisions, each
