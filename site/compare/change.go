@@ -283,8 +283,8 @@ func (c *comparison) sentOf(kind string, requests bool) (n int) {
 	return n
 }
 
-// closedAlready reports whether a subject that is not in the loss r is left out of the exceptions from r. This is so if
-// the new policy disallows the paths for the subject, because the old policy must have disallowed them already.
+// closedAlready reports whether the new policy disallows the paths of the loss r for s, a subject without this loss.
+// The old policy must have disallowed the paths for s already, so s is not an exception from the loss.
 func (c *comparison) closedAlready(r *record, s *subject) bool {
 	if r.effect != Loss || r.now != disallowed {
 		return false

@@ -193,8 +193,8 @@ func (a *asker) indirect(changes []Change) (all []Change) {
 }
 
 // changesBehind lists the changes that do not name a search engine, but affect a crawler that the search engine depends
-// on. It may be that only the new policy recognizes the engine's requests as requests of a crawler. Then the result
-// also includes all places where rules may disallow something for that crawler.
+// on. Sometimes only the new policy recognizes the engine's requests as requests of another crawler. Then the result
+// also includes all hosts and paths where rules may disallow crawling for that crawler.
 func (a *asker) changesBehind(id policy.CrawlerID, info policy.Crawler, changes []Change) (all []Change) {
 	behind := func(token string, effect Effect) {
 		for i := range changes {

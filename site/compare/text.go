@@ -78,7 +78,7 @@ func (d *Diff) NothingChanges() claim.Claim {
 	return claim.Judge(nothingChanges, changesSubject{claim.Read(d, c)})
 }
 
-// uncounted holds the losses of web search outside the search-loss limit.
+// uncounted holds the losses of web search that do not count against the search-loss limit.
 const uncounted = effect.LossFollow | effect.LossImage | effect.LossPreview | effect.LossVideo | effect.LossCopy | effect.LossDelay
 
 // section is a section of the text, with a title.
@@ -163,7 +163,8 @@ func (c *Change) String() string {
 	return fmt.Sprintf("%s may %s %s with other limits: %s (was %s)", who, c.does(), where, c.New, c.Old)
 }
 
-// limitsOf returns the limits that a state adds to its verdict.
+// limitsOf returns the limits in a state, for the end of a sentence. For "allowed, max-snippet=50", it returns " with
+// limits: max-snippet=50".
 func limitsOf(state string) string {
 	if _, limits, ok := strings.Cut(state, ", "); ok {
 		return " with limits: " + limits
