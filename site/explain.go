@@ -50,7 +50,7 @@ type Explanation struct {
 	// MayNotIndex is the reason why pages and headers tell the crawler not to index the page. It is nil if the crawler
 	// may index the page.
 	MayNotIndex *Reason   `json:"may_not_index,omitempty"`
-	Despite     []Despite `json:"despite,omitempty"` // permissions that do not override Reason
+	Despite     []Despite `json:"despite,omitempty"` // allow entries that do not override Reason
 	ReadAs      string    `json:"read_as,omitempty"` // the path that decided, if it differs from the sent path
 	// AnyCase is true if the path is allowed in the letter case in which the client sent it, but disallowed in another
 	// letter case.
@@ -62,7 +62,7 @@ type Explanation struct {
 	Rights   []Register `json:"rights,omitempty"` // contents of the published rights documents and signals
 	// Controls lists the operator's controls that the policy needs for this crawler and page.
 	Controls []ControlState `json:"operators_controls,omitempty"`
-	Identity *Identity      `json:"identity,omitempty"` // nil for unrecognized clients, and for tokens without requests
+	Identity *Identity      `json:"identity,omitempty"` // nil if the crawler is not recognized, or requests never contain its token
 
 	merged bool // the site's own robots.txt applies where the policy does not decide
 }
@@ -192,7 +192,7 @@ func (s *Site) Crawling(q policy.Query) policy.Decision {
 	return d
 }
 
-// reading is a way in which servers may read a request's target, with the query that it leads to.
+// reading is one way to understand a request's target, with the policy's query about it.
 type reading struct {
 	effect.Reader
 	query  policy.Query

@@ -17,7 +17,7 @@ import (
 
 // Unmet lists chosen crawlers that the chosen decision does not apply to on a host. Usually another rule decides there.
 type Unmet struct {
-	Crawlers []string     // product tokens, and "" for unknown crawlers
+	Crawlers []string     // product tokens, and "" for unlisted clients
 	Host     string       // "" for any host that the policy does not name
 	Stays    string       // the actual decision, such as "allowed"
 	Rule     *policy.Rule // the rule that decides instead, or nil

@@ -45,8 +45,8 @@ func Actions() []Action { return []Action{Allow, Ask, Refuse, Slow, Snippet} }
 type Choice struct {
 	Who policy.Audience // the crawlers: everyone, a crawler, a category, an operator or a purpose
 	Do  Action
-	// Usage is the usage for Allow and Ask; the default is crawling. For usages other than crawling, the choice only
-	// changes signals, which all crawlers can read.
+	// Usage is the usage for Allow and Ask; the default is crawling. A choice about another usage only changes what
+	// robots.txt, headers and other channels state. The server does not block requests because of it.
 	Usage policy.Usage
 	Path  pathpattern.Pattern // "/" for the whole site, as for Slow
 	Host  policy.Host         // "" for every host

@@ -204,7 +204,8 @@ func (p *pair) check() bool {
 	return true
 }
 
-// asks compares the answers to a question before and after the edit.
+// asks reports whether a question has the same answers before and after the edit, or the result lists the difference.
+// Otherwise, the test fails.
 func (p *pair) asks(q policytest.Question) bool {
 	p.asked++
 	if was, is := snippet(p.before, q), snippet(p.after, q); was != is && !p.lists(q, "max-snippet") {
@@ -225,7 +226,8 @@ func (p *pair) asks(q policytest.Question) bool {
 	return false
 }
 
-// lists reports whether the result lists a change of something that covers a question.
+// lists reports whether the result lists a change that covers the question q. The change must be about what, for
+// example "crawl" or "max-snippet".
 func (p *pair) lists(q policytest.Question, what string) bool {
 	return slices.ContainsFunc(p.result.Diff.Changes, func(c compare.Change) bool {
 		everyone := len(c.Crawlers) > 0 && (c.Crawlers[0] == compare.Everyone || c.Crawlers[0] == compare.EveryoneElse)
