@@ -152,7 +152,8 @@ func TestNoViolationOfAFileThatNamesOthers(t *testing.T) {
 	}
 }
 
-// Many hosts and policies from clients need only a limited amount of memory.
+// Readings of many hosts, and of many versions of a policy, need only a limited amount of memory, because clients can
+// invent hosts.
 func TestFetchLogIsBounded(t *testing.T) {
 	t.Parallel()
 	s := disallowing(t, "/", "")

@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Outcome is the result of applying a state of a source.
+// Outcome is the result of applying a state of a source. A state is the text of the source, or the error of reading it.
 type Outcome struct {
 	Before  *Snapshot // the previous version, or nil
 	Now     *Snapshot
