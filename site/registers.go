@@ -17,7 +17,7 @@ import (
 type registers struct {
 	effect.Projection
 	mu     sync.Mutex
-	byHost map[int]map[*channels.Channel]*rights.Document // keys are from Policy.HostKey; their number depends on the rules, not on requests
+	byHost map[int]map[*channels.Channel]*rights.Document // by Policy.HostKey; requests cannot add keys
 }
 
 // documents returns the documents of a host.

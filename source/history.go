@@ -40,7 +40,8 @@ func (p *Published) Label() string { return fmt.Sprintf("v%d", p.Number) }
 // History lists the texts published at a key of a storage and the texts they replaced, newest first.
 type History []Published
 
-// The storage key's suffix for the history, and the limits for the number of versions in it and their total size.
+// The history of a policy has its own storage key, which ends with historySuffix. The other constants limit the number
+// of versions in the history and their total size.
 const (
 	historySuffix  = ".history"
 	maxHistory     = 20

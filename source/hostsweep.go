@@ -111,8 +111,9 @@ func (h *Hosts) pollFile(ctx context.Context, o *Options, name string, d *Docume
 	return out.settle > 0
 }
 
-// sweepMisses forgets the missing files that were not requested since the last sweep. It looks up the requested ones
-// itself, so that requests do not have to wait, and forgets those that exist now, so that the next request loads them.
+// sweepMisses forgets the missing files that were not requested since the last sweep. It checks whether the requested
+// ones exist now, so that requests do not have to wait for this. It forgets those that exist, so that the next request
+// loads them.
 func (h *Hosts) sweepMisses(ctx context.Context, root *os.Root) {
 	h.mu.Lock()
 	maps.DeleteFunc(h.misses, func(_ string, used *atomic.Bool) bool { return !used.Swap(false) })

@@ -86,7 +86,7 @@ var program = sync.OnceValue(func() string {
 	return module + " " + version
 })
 
-// Publication returns the publication of this version. It is computed only once.
+// Publication returns this version together with all documents made from it. It computes the documents only once.
 func (s *Snapshot) Publication() *activity.Publication { return s.publication() }
 
 func (s *Snapshot) publish() *activity.Publication {

@@ -128,7 +128,7 @@ func TestRunning(t *testing.T) {
 	if err := os.WriteFile(file, []byte(fakePolicy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var runs atomic.Bool // the watcher asks too
+	var runs atomic.Bool // atomic, because the goroutine that watches the file calls Running, too
 	p := new(Pool)
 	s, err := p.Open(t.Context(), Options{Policy: file, Running: runs.Load})
 	if err != nil {
