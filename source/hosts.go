@@ -195,7 +195,7 @@ func (h *Hosts) lookUp(o *Options, name string) (*Document, error) {
 	known, miss := h.files[name], h.misses[name]
 	h.mu.RUnlock()
 	if known != nil || miss != nil {
-		return known, nil // another lookup has just found it
+		return known, nil // another lookup has just finished
 	}
 	if !h.waitForTurn() {
 		return nil, errBusy

@@ -20,7 +20,7 @@ type counted struct {
 	Number int    `json:"number"`
 	Minor  int    `json:"minor"`
 	SHA256 string `json:"sha256"` // hash of the policy
-	ID     string `json:"id"`     // identifies the publication
+	ID     string `json:"id"`     // Publication.ID of the version
 	Signed
 }
 
