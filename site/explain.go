@@ -55,7 +55,7 @@ type Explanation struct {
 	// AnyCase is true if the path is allowed in the letter case in which the client sent it, but disallowed in another
 	// letter case.
 	AnyCase  bool       `json:"any_case,omitempty"`
-	Open     bool       `json:"always_allowed"`   // the server never blocks requests for this file
+	Open     bool       `json:"always_allowed"`   // the server never blocks requests for this URL, such as robots.txt
 	Expect   string     `json:"expect,omitempty"` // a line for the policy's expect section that states MayCrawl
 	Usages   []Answer   `json:"usages"`           // the usages that the policy states
 	Channels []Channel  `json:"channels"`
@@ -204,7 +204,7 @@ type reading struct {
 func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	t := s.TargetOf(q.Host, q.Path)
 	if name, _, _ := strings.Cut(t.Path, "?"); t.More == nil && name == "/robots.txt" {
-		return d, by // RFC 9309 section 2.2.2
+		return d, by // robots.txt itself is always allowed (RFC 9309 section 2.2.2)
 	}
 	q.Usage = policy.Crawl
 	first := true
@@ -229,7 +229,8 @@ func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	return d, by
 }
 
-// who sets the fields of e about the crawler. ids are the crawlers that e.Agent may mean. decides is the crawler in ids with the strictest decision, or 0 if no crawler was recognized.
+// who sets the fields of e about the crawler. ids are the crawlers that e.Agent may mean. decides is the crawler in ids
+// with the strictest decision, or 0 if no crawler was recognized.
 func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.CrawlerID) {
 	if decides == 0 {
 		e.Meant = s.meant(e.Agent)

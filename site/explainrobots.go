@@ -142,7 +142,7 @@ func (s *Site) byEdge(d policy.Decision) string {
 	return "the server would block it only with \"enforce: block\""
 }
 
-// explainOthers adds the lines of robots.txt about a query that are neither Allow nor Disallow lines.
+// explainOthers adds the reasons for the lines of robots.txt about a query that are neither Allow nor Disallow lines.
 func (s *Site) explainOthers(c *Channel, q policy.Query) {
 	for _, ch := range channels.Groups() {
 		if ch.Group.Reasons != nil {

@@ -24,8 +24,8 @@ type Document struct {
 	Name   string // name of the source
 	counts *counters
 
-	// file is a host's own policy file, which Hosts polls. It is nil if the document applies to all hosts; then each user
-	// has its own source.
+	// file is a host's own policy file, which Hosts polls. It is nil if the document applies to all hosts; then each
+	// user has its own source.
 	file *source
 	used atomic.Int64 // time of the last request that used the document, in Unix seconds
 

@@ -76,8 +76,8 @@ func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 		}
 		return ""
 	}, func(r *record, first cell) Effect {
-		// The policy that does not disallow the paths may allow some of them and not mention others. For this policy, the
-		// record has the state of the first cell.
+		// The policy that does not disallow the paths may allow some of them and not mention others. For this policy,
+		// the record has the state of the first cell.
 		if r.now == disallowed {
 			r.old = first.Value.old.String()
 			return Loss

@@ -120,7 +120,8 @@ func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.Crawler
 	return "", nil
 }
 
-// byClass groups the chosen crawlers by the rules that apply to them on a host. The first group holds the ID 0 for unlisted clients, and the crawlers that only rules for everyone apply to.
+// byClass groups the chosen crawlers by the rules that apply to them on a host. The first group holds the ID 0 for
+// unlisted clients, and the crawlers that only rules for everyone apply to.
 func (e *editor) byClass(p *policy.Policy, host string) [][]policy.CrawlerID {
 	classes, of := p.ClassIndex(host)
 	members := make([][]policy.CrawlerID, len(classes))

@@ -48,7 +48,7 @@ type Choice struct {
 	// Usage is the usage for Allow and Ask; the default is crawling. A choice about another usage only changes what
 	// robots.txt, headers and other channels state. The server does not block requests because of it.
 	Usage policy.Usage
-	Path  pathpattern.Pattern // "/" for the whole site, as for Slow
+	Path  pathpattern.Pattern // "/" for the whole site; always "/" for Slow
 	Host  policy.Host         // "" for every host
 	// Rate is the rate for Slow in the form of a policy file: "60/m" or "none". For Snippet it is the number of
 	// characters, or "none".
