@@ -111,8 +111,8 @@ func TestControlsOfSeveralHosts(t *testing.T) {
 	}
 }
 
-// ControlStates lists every control in use, even if it is sent for another reason than the usage, such as preserve. It
-// also says what else the control takes away.
+// ControlStates lists every control in use, even if it is sent because of another usage, such as preserve. It also says
+// what else the control takes away.
 func TestControlsShowWhatIsSent(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ policy, usage, sent, where, costs string }{

@@ -261,7 +261,8 @@ rules:
 	}
 }
 
-// If the license is on another host, or at the root of a host, its path is not allowed automatically.
+// Crawlers may always fetch the license of a site. This exception does not apply to a license on another site, or at
+// the root of the site.
 func TestEdgeOtherLicense(t *testing.T) {
 	for _, license := range []string{"https://rslcollective.org/", "https://other.example/terms.xml"} {
 		s := load(t, `version: 1

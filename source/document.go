@@ -257,8 +257,8 @@ const (
 	unavailableRetry = 30 * time.Second
 )
 
-// nextPoll returns the time until the next poll. A remote source is polled less often after failures. It is also polled
-// at random times, so that the servers of a fleet do not poll at the same moment.
+// nextPoll returns the time until the next poll. A remote source is polled less often after failures. For a remote
+// source, the time is also shortened randomly, so that the servers of a fleet do not poll at the same moment.
 func nextPoll(interval time.Duration, failures int, remote bool) time.Duration {
 	if !remote {
 		return interval

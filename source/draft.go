@@ -46,8 +46,8 @@ func (d *Document) Draft(ctx context.Context) (*Draft, error) {
 }
 
 // SaveDraft saves a draft. If draft is nil, it deletes the saved draft. replaces must be the ID of the draft in the
-// storage; otherwise SaveDraft returns ErrOvertaken. Further errors are errReadOnly, and ErrStorage for all other
-// problems.
+// storage; otherwise SaveDraft returns ErrOvertaken. It returns errReadOnly if the source is not a storage, and
+// ErrStorage for all other problems.
 func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft) error {
 	s := d.stored()
 	if s == nil {

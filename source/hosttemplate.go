@@ -14,7 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// hostTemplate is a file name with a placeholder, such as /etc/policies/{host}.yaml. Each host has its own file.
+// hostTemplate is a file name with placeholders, such as /etc/policies/{host}.yaml. The placeholders stand for the host
+// of a request, or for its labels.
 type hostTemplate struct {
 	name  string // the configured name as an absolute path
 	dir   string // the directory of all files: the path before the first placeholder, with a final slash

@@ -90,7 +90,7 @@ func TestPublisher(t *testing.T) {
 	load(fakePolicy, "v4  ")
 }
 
-// A publication contains the results of the policy for each host that the policy names.
+// A publication contains the documents of each host that the policy names, and of all other hosts.
 func TestPublication(t *testing.T) {
 	t.Parallel()
 	s, err := Compile("site.yaml", []byte(`version: 1

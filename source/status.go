@@ -305,8 +305,9 @@ func (o *Options) recoverPanic() {
 
 const guardTimeout = time.Minute
 
-// below returns a function that finds the site's own robots.txt for a host, as any handler that uses the document last
-// fetched it. If the document is a host's own file, only the handler with the options o is asked.
+// below returns a function that finds the site's own robots.txt for a host. The function asks the handlers that use the
+// document for the version that they last fetched. If the document is a host's own file, it only asks the handler with
+// the options o.
 func (d *Document) below(o *Options) site.Below {
 	if below := d.Upstream(); below != nil {
 		return below

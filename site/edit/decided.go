@@ -67,7 +67,7 @@ func (e *editor) isMember(p *policy.Policy, id policy.CrawlerID) bool {
 // maxHosts limits the number of hosts that a choice is checked for.
 const maxHosts = 500
 
-// hosts returns an example of each host that the choice applies to.
+// hosts returns the chosen host, and the hosts in rules that the choice also applies to.
 func (e *editor) hosts(p *policy.Policy) []policy.Host {
 	all := []policy.Host{e.choice.Host}
 	for _, h := range robotsserve.Hosts(p) {

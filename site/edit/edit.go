@@ -41,7 +41,8 @@ const (
 // Actions lists all actions.
 func Actions() []Action { return []Action{Allow, Ask, Refuse, Slow, Snippet} }
 
-// Choice is a decision about crawling or another usage.
+// Choice is one decision about crawlers: what they may do with pages, how many requests they may send, or how much of a
+// page search engines may show.
 type Choice struct {
 	Who policy.Audience // the crawlers: everyone, a crawler, a category, an operator or a purpose
 	Do  Action
