@@ -52,7 +52,7 @@ func nested(n int, format string) string {
 	return b.String()
 }
 
-// letters returns lines with short and long words that consist of three letters.
+// letters returns lines with words of different lengths. The words consist of the letters a, b and c.
 func letters(format string) string {
 	var b strings.Builder
 	for i := range 20_000 {

@@ -60,7 +60,7 @@ func (c *comparison) cells(a, b *side) []cell {
 			return func(p pathpattern.Pattern) bool {
 				return exceptions < maxExceptions && (a.matters(x.Value.old, p) || b.matters(x.Value.now, p))
 			}
-		case x.Order >= len(given): // the cell is an exception from a difference
+		case x.Order >= len(given): // the cell was added as an exception from a change, and needs no exceptions itself
 			return nil
 		case x.Value == states{}:
 			added := [2][]*statement{a.added(x.Pattern), b.added(x.Pattern)}

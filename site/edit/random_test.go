@@ -234,7 +234,7 @@ func (p *pair) lists(q policytest.Question, what string) bool {
 		onHost := c.Hosts == nil || slices.ContainsFunc(c.Hosts, func(h string) bool { return h == "" || policy.Host(h).Covers(q.Host) })
 		atPath := slices.ContainsFunc(c.Paths, func(text string) bool {
 			pattern, path := pathpattern.MustParse(text), pathpattern.NormalizePath(q.Path)
-			return pattern.Match(path) || pattern.Folded().Match(pathpattern.Fold(path)) // /A*A matches the A of %A9
+			return pattern.Match(path) || pattern.Folded().Match(pathpattern.Fold(path)) // only the exact pattern /A*A matches the A of %A9
 		})
 		return slices.Contains(c.Usages, what) && (everyone || slices.Contains(c.Crawlers, q.Token)) && onHost && atPath
 	})
