@@ -15,8 +15,8 @@ import (
 // told holds which operators find their own control in what a site sends. For each operator, the test has a reader that
 // only follows the documentation of this operator.
 type told struct {
-	google, apple   bool // the token's group in robots.txt disallows the page
-	bing, amazon    bool // noarchive reaches the crawler by its header or by a meta tag with its name
+	google, apple   bool // the group of Google-Extended or Applebot-Extended disallows the page
+	bing, amazon    bool // noarchive reaches the crawler both by a header and by a meta tag
 	openai, claude  bool // the group of GPTBot or ClaudeBot disallows the page
 	perplexity      bool // PerplexityBot may not crawl the page
 	meta            bool // meta-externalagent may not crawl the page
