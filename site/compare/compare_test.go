@@ -34,8 +34,8 @@ const (
 	own  = "  - for: [Bingbot, Googlebot, DuckDuckBot, YandexBot, Qwantbot, Mojeekbot, UptimeRobot]\n    allow:\n      crawl: /news/\n"
 )
 
-// Each of these rules disallows a section for the crawlers that it names. Two crawlers in few are not in the catalog.
-// All crawlers in several are in the catalog.
+// The rules few and several disallow a section for some crawlers. Two of the crawlers in the rule few are not in the
+// catalog.
 const (
 	few     = "  - for: [GPTBot, ClaudeBot, OwnBot, OurBot]\n    disallow:\n      crawl: /members/\ncrawlers: {OwnBot: {}, OurBot: {}}\n"
 	several = "  - for: [GPTBot, ClaudeBot, CCBot, Bingbot, YandexBot, AhrefsBot]\n    disallow:\n      crawl: /members/\n"
