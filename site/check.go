@@ -120,7 +120,7 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 }
 
 // unnamed reports the crawlers whose names a header cannot contain. For example, a name in Robots-Tag must be a token
-// of RFC 9651 section 3.3.4.
+// as defined in RFC 9651 section 3.3.4.
 func unnamed(ps []robotstag.Problem, pos policy.Pos) (problems []policy.Problem) {
 	for _, c := range []struct {
 		kind    robotstag.Kind

@@ -55,7 +55,7 @@ type Explanation struct {
 	// AnyCase is true if the path is allowed in the letter case in which the client sent it, but disallowed in another
 	// letter case.
 	AnyCase  bool       `json:"any_case,omitempty"`
-	Open     bool       `json:"always_allowed"`   // the server never blocks requests for this URL, such as robots.txt
+	Open     bool       `json:"always_allowed"`   // the server never blocks requests for this URL; it is a file such as robots.txt
 	Expect   string     `json:"expect,omitempty"` // a line for the policy's expect section that states MayCrawl
 	Usages   []Answer   `json:"usages"`           // the usages that the policy states
 	Channels []Channel  `json:"channels"`

@@ -174,7 +174,7 @@ func (s *Site) explainRecords(c *Channel, q policy.Query) {
 	}
 }
 
-// disobeys has a sentence about crawlers that do not follow robots.txt, for each value of Crawler.Honors that says so.
+// disobeys has a sentence for each value of crawlers.Honors that means that a crawler does not follow robots.txt.
 var disobeys = map[crawlers.Honors]string{
 	crawlers.HonorsNo:            "this crawler is known not to follow robots.txt",
 	crawlers.HonorsUserTriggered: "the operator of this crawler says that it fetches the pages that a person asks for, whatever robots.txt says",

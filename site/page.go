@@ -139,8 +139,8 @@ func (ps *pages) appendTarget(key []byte, t *effect.PolicyTarget) []byte {
 }
 
 // appendMatches appends a section to a key of the cache of pages: the numbers of the patterns that match a path, and a
-// zero byte. The numbers are odd for exact paths, and even for paths in lower case. They differ because a page takes
-// only restrictions from a path in lower case.
+// zero byte. The numbers are odd for exact paths, and even for paths in lower case. This difference matters because a
+// page takes only restrictions from a path in lower case.
 func (ps *pages) appendMatches(key []byte, anyCase bool, path string, work *pathpattern.Work) []byte {
 	first := uint64(1)
 	if anyCase {

@@ -152,8 +152,8 @@ func TestNoViolationOfAFileThatNamesOthers(t *testing.T) {
 	}
 }
 
-// Readings of many hosts, and of many versions of a policy, need only a limited amount of memory, because clients can
-// invent hosts.
+// Readings of many hosts, and of many versions of a policy, must need only a limited amount of memory, because clients
+// can invent hosts.
 func TestFetchLogIsBounded(t *testing.T) {
 	t.Parallel()
 	s := disallowing(t, "/", "")

@@ -29,7 +29,7 @@ type Published struct {
 	Signed
 	Served   time.Time `json:"served,omitzero"`    // time when a server first served it, or zero if not known
 	Found    bool      `json:"found,omitempty"`    // another program wrote it to the storage
-	Undo     bool      `json:"undo,omitempty"`     // an undo published this version
+	Undo     bool      `json:"undo,omitempty"`     // the version is an undo
 	Accepted []string  `json:"accepted,omitempty"` // search engines whose losses were accepted
 	Text     string    `json:"text"`
 }

@@ -306,8 +306,8 @@ func (e *countedError) Error() string {
 	return "broken"
 }
 
-// Counting the files with an error, and dropping one of them, does not format the errors. Requests would have to wait
-// until thousands of errors are formatted.
+// Counting the files with an error, and dropping one of them, does not format the errors. Otherwise, requests would
+// have to wait until thousands of errors are formatted.
 func TestBrokenFilesAreCounted(t *testing.T) {
 	h := newTestSet(t, t.TempDir()+"/{host}.yaml")
 	var err countedError

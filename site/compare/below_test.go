@@ -25,7 +25,7 @@ func TestLossesOverTheFilesOfSites(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		old, new string
-		below    map[string]string // the robots.txt of each host, by its key in files; "" stands for all other hosts. Other robots.txt files are not known
+		below    map[string]string // maps hosts to keys of files; "" stands for hosts that the policies do not name. If a host is missing, its robots.txt is not known
 		lost     string            // a part of the text about the losses
 		unread   string            // a part of the text about unknown files
 	}{

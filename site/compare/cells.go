@@ -184,7 +184,7 @@ func (s *side) adds(added []*statement, given pathpattern.Pattern) bool {
 	})
 }
 
-// matters reports whether a statement with the pattern given can change a state. The parameter is holds this state.
+// matters reports whether a statement with the pattern given can change the state in the first parameter.
 func (s *side) matters(is state, given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(s.at[given], func(st *statement) bool {
 		allows := s.allows(st.Statement)

@@ -105,8 +105,9 @@ func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 
 const disallowed = "disallowed"
 
-// records returns a record for each set of cells with the same change. The function differ selects the cells, says
-// describes a state, and effect determines the effect of a change. The result is nil if the budget is used up.
+// records returns a record for each set of cells with the same change. Three parameters are functions: differ selects
+// cells, says returns a state in words, and effect returns the effect of a change. The result is nil if the budget is
+// used up.
 func (c *comparison) records(usage string, cells []cell, differ func(cell) bool, says func(state) string, effect func(*record, cell) Effect) (found []record) {
 	for _, x := range cells {
 		if !differ(x) {

@@ -163,8 +163,8 @@ func (c *Change) String() string {
 	return fmt.Sprintf("%s may %s %s with other limits: %s (was %s)", who, c.does(), where, c.New, c.Old)
 }
 
-// limitsOf returns the limits in a state, for the end of a sentence. For "allowed, max-snippet=50", it returns " with
-// limits: max-snippet=50".
+// limitsOf returns the limits in a state, for the end of a sentence. The result is " with limits: max-snippet=50" for
+// the state "allowed, max-snippet=50".
 func limitsOf(state string) string {
 	if _, limits, ok := strings.Cut(state, ", "); ok {
 		return " with limits: " + limits

@@ -226,15 +226,15 @@ func (p *pair) asks(q policytest.Question) bool {
 	return false
 }
 
-// lists reports whether the result lists a change that covers the question q. The change must be about what, for
-// example "crawl" or "max-snippet".
+// lists reports whether the result lists a change that covers the question q. The parameter what is a usage or the name
+// of a line, for example "crawl" or "max-snippet".
 func (p *pair) lists(q policytest.Question, what string) bool {
 	return slices.ContainsFunc(p.result.Diff.Changes, func(c compare.Change) bool {
 		everyone := len(c.Crawlers) > 0 && (c.Crawlers[0] == compare.Everyone || c.Crawlers[0] == compare.EveryoneElse)
 		onHost := c.Hosts == nil || slices.ContainsFunc(c.Hosts, func(h string) bool { return h == "" || policy.Host(h).Covers(q.Host) })
 		atPath := slices.ContainsFunc(c.Paths, func(text string) bool {
 			pattern, path := pathpattern.MustParse(text), pathpattern.NormalizePath(q.Path)
-			return pattern.Match(path) || pattern.Folded().Match(pathpattern.Fold(path)) // only the exact pattern /A*A matches the A of %A9
+			return pattern.Match(path) || pattern.Folded().Match(pathpattern.Fold(path)) // for example, /A*A matches the A of %A9, but its folded form does not
 		})
 		return slices.Contains(c.Usages, what) && (everyone || slices.Contains(c.Crawlers, q.Token)) && onHost && atPath
 	})
