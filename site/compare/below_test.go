@@ -25,9 +25,11 @@ func TestLossesOverTheFilesOfSites(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		old, new string
-		below    map[string]string // maps hosts to keys of files; "" stands for hosts that the policies do not name. If a host is missing, its robots.txt is not known
-		lost     string            // a part of the text about the losses
-		unread   string            // a part of the text about unknown files
+		// below maps hosts to keys of files. The key "" stands for hosts that the policies do not name. If a host is
+		// missing, its robots.txt is not known.
+		below  map[string]string
+		lost   string // a part of the text about the losses
+		unread string // a part of the text about unknown files
 	}{
 		{"a closed site", allow, silent, map[string]string{"": "closed"}, "the site's own robots.txt:2, because the new policy no longer allows it", ""},
 		{"a site that closes a section to one engine", allow, silent, map[string]string{"": "shop"}, "/shop/ is now disallowed for Bingbot", ""},

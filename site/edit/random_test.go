@@ -234,7 +234,8 @@ func (p *pair) lists(q policytest.Question, what string) bool {
 		onHost := c.Hosts == nil || slices.ContainsFunc(c.Hosts, func(h string) bool { return h == "" || policy.Host(h).Covers(q.Host) })
 		atPath := slices.ContainsFunc(c.Paths, func(text string) bool {
 			pattern, path := pathpattern.MustParse(text), pathpattern.NormalizePath(q.Path)
-			return pattern.Match(path) || pattern.Folded().Match(pathpattern.Fold(path)) // for example, /A*A matches the A of %A9, but its folded form does not
+			// Both forms are compared. For example, /A*A matches the A of %A9, but its folded form does not.
+			return pattern.Match(path) || pattern.Folded().Match(pathpattern.Fold(path))
 		})
 		return slices.Contains(c.Usages, what) && (everyone || slices.Contains(c.Crawlers, q.Token)) && onHost && atPath
 	})
