@@ -55,14 +55,15 @@ type Explanation struct {
 	// AnyCase is true if the path is allowed in the letter case in which the client sent it, but disallowed in another
 	// letter case.
 	AnyCase  bool       `json:"any_case,omitempty"`
-	Open     bool       `json:"always_allowed"`   // the server never blocks requests for this URL; it is a file such as robots.txt
+	Open     bool       `json:"always_allowed"`   // true for files such as robots.txt, which the server never blocks
 	Expect   string     `json:"expect,omitempty"` // a line for the policy's expect section that states MayCrawl
 	Usages   []Answer   `json:"usages"`           // the usages that the policy states
 	Channels []Channel  `json:"channels"`
 	Rights   []Register `json:"rights,omitempty"` // contents of the published rights documents and signals
 	// Controls lists the operator's controls that the policy needs for this crawler and page.
 	Controls []ControlState `json:"operators_controls,omitempty"`
-	Identity *Identity      `json:"identity,omitempty"` // nil if the crawler is not recognized, or requests never contain its token
+	// Identity is nil if the crawler is not recognized, or if requests never contain its token.
+	Identity *Identity `json:"identity,omitempty"`
 
 	merged bool // the site's own robots.txt applies where the policy does not decide
 }

@@ -40,6 +40,7 @@ type Diff struct {
 	Losses    *Losses   `json:"-"`          // losses of search engines
 }
 
+// Change is one difference between two policies, with the crawlers, usages, hosts and paths that it affects.
 type Change struct {
 	Effect Effect   `json:"effect"`
 	Usages []string `json:"usages"` // usages, or names of other lines, such as "crawl-delay"
