@@ -160,7 +160,8 @@ func (s *Site) Explain(q Question) *Explanation {
 	return e
 }
 
-// sentHost returns the host of a URL in the form that clients send, with A-labels.
+// sentHost returns the host of a URL in the form that clients send. Labels with non-ASCII letters become A-labels,
+// which begin with "xn--".
 func sentHost(host string) string {
 	if strings.ContainsFunc(host, func(c rune) bool { return c > unicode.MaxASCII }) {
 		return policy.NormalizeHost(host)

@@ -118,8 +118,8 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, sent *Target, now
 }
 
 // appendTarget appends the part of a key that distinguishes the page of a target from other pages of the host. The part
-// has a section for each reading of the path, and at least one byte. If comparing would take too much work,
-// appendTarget sets t.Long.
+// has a section for each way in which servers may read the path, and at least one byte. If comparing would take too
+// much work, appendTarget sets t.Long.
 func (ps *pages) appendTarget(key []byte, t *effect.PolicyTarget) []byte {
 	begin := len(key)
 	work := pathpattern.Work(maxMatching)

@@ -64,8 +64,8 @@ func (d *Document) readAndApply(ctx context.Context, o *Options, src *source, al
 	return d.apply(o, src, found, err, all)
 }
 
-// settling reports whether a state of the source is new and must settle before it is applied. Errors must settle, too,
-// because an editor may have removed the old file and not yet written the new one.
+// settling reports whether a state of the source is new and must first stay the same for the time src.settle. Errors
+// must wait, too, because an editor may have removed the old file and not yet written the new one.
 func (d *Document) settling(src *source, found content, err error) bool {
 	state := src.state(found, err)
 	now := d.Current()

@@ -48,7 +48,7 @@ const (
 	maxHistorySize = 4 << 20
 )
 
-// Return is the relation of a text to the texts that servers have served.
+// Return describes whether servers have served a text before.
 type Return int
 
 const (
@@ -118,8 +118,8 @@ func (h History) Version(number int) *Published {
 	return nil
 }
 
-// Returns returns the relation of the text with the hash sum to the texts that servers have served. For the text that
-// is in the storage now, this is NeverServed.
+// Returns describes whether servers have served the text with the hash sum before. For the text that is in the storage
+// now, the result is NeverServed.
 func (s *Standing) Returns(sum string) Return {
 	switch back := s.Undo(); {
 	case sum == s.SHA256 || !s.served(sum):

@@ -102,7 +102,7 @@ func labelOf(host string, n int) (string, bool) {
 	return host[strings.LastIndexByte(host, '.')+1:], true
 }
 
-// cleanHost converts the host of a request to the form used in file names: lower case, A-labels, no port and no
+// cleanHost converts the host of a request to the form used in file names: lower case, ASCII (A-labels), no port and no
 // final dot. It returns false if the host contains anything but letters, digits, dots and hyphens (RFC 1123 section
 // 2.1); such hosts have no file.
 func cleanHost(host string) (string, bool) {

@@ -147,8 +147,8 @@ func (o Outcome) Report(name string) ReloadReport {
 	return result
 }
 
-// newDesc returns the description of a metric. The label "policy" is the policy's name in the configuration, so it has
-// few values.
+// newDesc returns the description of a metric. The label "policy" is the policy's name in the configuration, and never
+// a host, because a label should have few values.
 func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", name), help, append([]string{"policy"}, labels...), nil)
 }
