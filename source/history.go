@@ -48,7 +48,7 @@ const (
 	maxHistorySize = 4 << 20
 )
 
-// Return describes whether servers have served a text before.
+// Return describes whether servers have already served a text.
 type Return int
 
 const (
@@ -118,7 +118,7 @@ func (h History) Version(number int) *Published {
 	return nil
 }
 
-// Returns describes whether servers have served the text with the hash sum before. For the text that is in the storage
+// Returns describes whether servers have already served the text with the hash sum. For the text that is in the storage
 // now, the result is NeverServed.
 func (s *Standing) Returns(sum string) Return {
 	switch back := s.Undo(); {
