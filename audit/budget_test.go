@@ -16,7 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// repeated returns a text of at least size bytes. It repeats a part that contains a number.
+// repeated repeats the text format until the result has at least size bytes. format contains %d, which the function
+// replaces with 0, 1, 2 and so on.
 func repeated(size int, format string) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {

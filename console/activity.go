@@ -40,8 +40,8 @@ type Activity struct {
 	// The directory of the database. Only one server at a time may write to the database.
 	Directory string `json:"directory,omitempty"`
 
-	// The maximum number of rows with paths for each hour. Requests for further paths are summed under `(other)`.
-	// Default: 50000.
+	// The maximum number of database rows in each hour that hold the totals of a single path. Requests for further
+	// paths are summed under `(other)`. Default: 50000.
 	RowsPerHour int `json:"rows_per_hour,omitempty"`
 
 	// How long hourly totals are stored. Default: 90d.
@@ -64,7 +64,8 @@ type Activity struct {
 	// cannot be judged because of a gap, the error message names the gap. Default: none.
 	AcceptGaps []string `json:"accept_gaps,omitempty"`
 
-	// The database of a fleet. The server also sends its totals to this database. Default: none.
+	// The ClickHouse database of a fleet of servers. In addition to its own database, each server sends its totals to
+	// this database. Default: none.
 	ClickHouse *ClickHouse `json:"fleet_database,omitempty"`
 
 	// The server's name in a fleet. Default: the name of the host.
@@ -101,7 +102,8 @@ type openStore struct {
 	sending *optional.State
 }
 
-// open opens a store. If the database is damaged, open renames the database first, and creates a new one.
+// open opens a store. before is the error of the previous attempt. If that error says that the database is damaged,
+// open renames the database, and creates a new one.
 func open(a *Activity, o *optional.Opening, before error) (s openStore, err error) {
 	if errors.Is(before, store.ErrDamaged) {
 		name, err := store.PutAside(a.directory, time.Now())
