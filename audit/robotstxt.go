@@ -46,8 +46,8 @@ var lighthouseKeys = map[string]bool{
 // known may be nil.
 func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 	f := &robotsTxt{File: rfc9309.Parse(data, known), work: maxWork, delays: [2]float64{0, -1}}
-	// opening is true if the previous line with a key was a User-agent line. named is true after the first User-agent
-	// line. open reports whether the current group is for "*", and whether it is for the audit.
+	// opening is true between a User-agent line and the next Allow or Disallow line. named is true after the first
+	// User-agent line. open reports whether the current group is for "*", and whether it is for the audit.
 	opening, named, open := false, false, [2]bool{}
 	for i := range f.Lines() {
 		content, _, _ := strings.Cut(f.Line(i+1), "#")

@@ -178,7 +178,7 @@ func (a *Activity) Provision(caddy.Context) error {
 }
 
 // Start opens the store in the background. If the previous configuration has already opened the store of this
-// directory, Start applies the settings of a to the open store.
+// directory, the open store continues with the new settings.
 func (a *Activity) Start() error {
 	a.store = stores.Join(a.directory, a)
 	return nil
@@ -364,7 +364,8 @@ func (a *Activity) Dropped() uint64 {
 func (a *Activity) Publish(p *activity.Publication) {
 	a.publish(p, func(ctx context.Context, s *store.Store) error {
 		at := time.Now()
-		// a version older than a minute may have been loaded before this server or its database existed
+		// An older version may have been loaded before this server or its database existed, so it is stored with the
+		// current time.
 		if at.Sub(p.Time) < time.Minute && p.Time.Before(at) {
 			at = p.Time
 		}

@@ -216,8 +216,8 @@ func TestNumbersAgree(t *testing.T) {
 	}
 }
 
-// The grid and the explanation agree about a path that is disallowed in another letter case, for crawlers of the
-// catalog and for others.
+// The pages "Who may" and "Ask" agree about a path that the policy disallows in another letter case, for crawlers of
+// the catalog and for others.
 func TestGridAndExplainInAnyCase(t *testing.T) {
 	l, err := source.Compile("p.yaml", []byte(testPolicy))
 	if err != nil {
@@ -485,7 +485,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// The pages of a site show only the hosts of the site.
+// Console pages that a site serves show only the hosts of this site.
 func TestSiteShowsItsHostsOnly(t *testing.T) {
 	startCaddy(t, testPolicy)
 	s := &server{hosts: []string{"www.example.com"}, logger: caddy.Log()}

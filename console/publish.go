@@ -118,8 +118,8 @@ func (v *view) readOnly(d *changeData) string {
 	return v.lacks(editor)
 }
 
-// outsideWords returns the message for a draft that changes decisions about hosts that are not in may. On the pages of
-// a site, only decisions about the hosts in may can be changed.
+// outsideWords returns the message for a draft that changes decisions about other hosts than those in the list may. A
+// user of a site's console can change only decisions about the hosts in this list.
 func outsideWords(may []string) string {
 	return "the draft changes rules for hosts other than " + english.Some(may, 3) + ". Name the hosts in each rule that changes, or add `hosts *` to the directive robots_policy_console."
 }
