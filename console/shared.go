@@ -58,8 +58,8 @@ func (v *view) mayRead(text string) bool {
 	return f != nil && v.onlyNames(f.Spec)
 }
 
-// staysInside reports whether the policies before and after differ only in decisions and tests about hosts that the
-// person may see.
+// staysInside compares two policies, named before and after. It reports whether they differ only in decisions and tests
+// about hosts that the person may see.
 func (v *view) staysInside(before, after *site.Site) bool {
 	if v.may == nil {
 		return true

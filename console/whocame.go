@@ -73,7 +73,7 @@ func whoCame(v *view) (*page, error) {
 }
 
 // whoCame returns the clients that sent requests in the chosen period: unlisted clients in unknown, crawlers in all. If
-// the URL has the parameter "path", requests for paths without this prefix are ignored.
+// the URL has the parameter "path", only requests for paths that begin with its value are counted.
 func (v *view) whoCame() (all, unknown []*client, err error) {
 	rows, err := v.totals(v.traffic("", v.Param("path")))
 	if err != nil {

@@ -56,7 +56,8 @@ type Options struct {
 	// ModeBlock, so that only the policy decides.
 	MaxMode policy.Mode
 
-	// RaiseRefusals returns a block as an [*Error] instead of answering it. Use it in servers with error routes.
+	// RaiseRefusals makes the handler return an [*Error] for a blocked request, instead of writing a response. Use it
+	// in servers with error routes.
 	RaiseRefusals bool
 
 	RobotsTxt RobotsTxt

@@ -69,7 +69,8 @@ func TestTargetBehindStripPrefix(t *testing.T) {
 	}
 }
 
-// An earlier handler may add the name of the site to the query, for the upstream.
+// An earlier handler may add a query that tells the upstream which site is meant. The request for the upstream's
+// robots.txt must contain this query.
 func TestMergeBehindRewrite(t *testing.T) {
 	asked := ""
 	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

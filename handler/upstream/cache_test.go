@@ -124,8 +124,8 @@ func TestChangesAndFailures(t *testing.T) {
 		aborts := func(http.ResponseWriter, *http.Request) error { panic(http.ErrAbortHandler) }
 		panics := func(http.ResponseWriter, *http.Request) error { panic("x") }
 		hangs := func(_ http.ResponseWriter, r *http.Request) error { <-r.Context().Done(); return r.Context().Err() }
-		// This handler behaves like Caddy's proxy, which regards any reason except context.Canceled as a failure of the
-		// upstream.
+		// This handler behaves like Caddy's proxy. If a request's context ends with an error other than
+		// context.Canceled, the proxy regards this as a failure of the upstream.
 		canceled := func(_ http.ResponseWriter, r *http.Request) error {
 			if <-r.Context().Done(); r.Context().Err() != context.Canceled {
 				t.Errorf("ended by %v", r.Context().Err())

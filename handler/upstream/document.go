@@ -17,7 +17,7 @@ type Document struct {
 	site rights.SiteDocument // empty if the document cannot be parsed
 
 	mu     sync.Mutex
-	merged map[*rights.Document]*rights.Document // by the policy's document; sites with equal documents share the results
+	merged map[*rights.Document]*rights.Document // keyed by the policy's document; shared by equal site documents
 	noted  bool                                  // Notes have been returned
 }
 
