@@ -95,7 +95,8 @@ type Reading struct {
 	fetched bool   // true if Headers, Page and Usage are known
 }
 
-// otherCrawler is the name for all crawlers that neither a group in robots.txt nor a header field names.
+// otherCrawler is the name in the report for all crawlers without their own rules: neither robots.txt nor a header
+// field names them.
 const otherCrawler = "any other crawler"
 
 // Run audits the site at an address. It returns an error if o.As has an unknown crawler, if Run cannot connect to the

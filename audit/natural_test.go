@@ -187,8 +187,8 @@ func TestNaturalPages(t *testing.T) {
 	}
 }
 
-// For each path that the policy disallows for indexing, the audit examines one page. If there is none, the report says
-// so.
+// For each path that the policy disallows for indexing, the audit examines one page. If it does not find such a page,
+// the report says so.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	load := func(paths string) *site.Site {

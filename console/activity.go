@@ -35,13 +35,13 @@ import (
 
 func init() { caddy.RegisterModule(new(Activity)) }
 
-// Activity stores totals of what crawlers do in an SQLite database, without client addresses.
+// Activity stores the totals of crawlers' requests in an SQLite database. It does not store client addresses.
 type Activity struct {
 	// The directory of the database. Only one server at a time may write to the database.
 	Directory string `json:"directory,omitempty"`
 
-	// The maximum number of database rows in each hour that hold the totals of a single path. Requests for further
-	// paths are summed under `(other)`. Default: 50000.
+	// The maximum number of database rows in each hour, and in each day, that hold the totals of a single path.
+	// Requests for further paths are summed under `(other)`. Default: 50000.
 	RowsPerHour int `json:"rows_per_hour,omitempty"`
 
 	// How long hourly totals are stored. Default: 90d.
@@ -51,7 +51,7 @@ type Activity struct {
 	Days caddy.Duration `json:"days,omitempty"`
 
 	// The maximum size of the database in bytes. If the database reaches this size, the oldest totals are deleted,
-	// beginning with totals that have paths. Default: 512 MiB.
+	// beginning with the totals of single paths. Default: 512 MiB.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
 
 	// The maximum number of requests in the last seven days that search engines may lose under a new version of a

@@ -118,8 +118,8 @@ func (v *view) readOnly(d *changeData) string {
 	return v.lacks(editor)
 }
 
-// outsideWords returns the message for a draft that changes decisions about other hosts than those in the list may. A
-// user of a site's console can change only decisions about the hosts in this list.
+// outsideWords returns the message for a draft that changes decisions about hosts that the user may not change. The
+// parameter may lists the hosts that the user may change.
 func outsideWords(may []string) string {
 	return "the draft changes rules for hosts other than " + english.Some(may, 3) + ". Name the hosts in each rule that changes, or add `hosts *` to the directive robots_policy_console."
 }

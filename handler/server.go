@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/handler/upstream"
 )
 
-// Server gives a handler information about requests, and receives the handler's messages. Without a Server, a handler
+// Server gives a handler information about requests, and learns the handler's decisions. Without a Server, a handler
 // only uses the information in the request, as net/http passes it.
 type Server interface {
 	upstream.Server

@@ -162,7 +162,7 @@ func TestEveryFailureOfTheUpstream(t *testing.T) {
 				}
 				limited := func(s server, when, explained string) {
 					if testkit.OnlyRaces() {
-						return // no races are possible, because the search-loss limit uses one goroutine; and it takes long
+						return // skipped, because it takes long, and has no races with its one goroutine
 					}
 					want := explained
 					if strings.Contains(explained, "disallows") {
