@@ -30,7 +30,7 @@ func (a *auditor) checkAgents(ctx context.Context) {
 	a.checkCachedRefusal(ctx)
 }
 
-// checkRobotsAs requests robots.txt with the User-Agent of the client as. It reports whether this robots.txt differs
+// checkRobotsAs requests robots.txt with the User-Agent of another client. It reports a block, and a file that differs
 // from a.robots, which the server sent to the audit's own User-Agent.
 func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 	if !a.robots.ok() {

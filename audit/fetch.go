@@ -124,8 +124,8 @@ func (f *fetcher) get(ctx context.Context, u *url.URL, as agent) *response {
 	return f.follow(ctx, u, as, func(*url.URL) error { return nil })
 }
 
-// follow sends a request, and follows redirects. Before each request, it calls may with the URL. If may returns an
-// error, follow does not send the request, and stores the error in the response.
+// follow sends a request, and follows redirects. Before each request, it calls the function may with the URL. If the
+// function returns an error, follow does not send the request, and stores the error in the response.
 func (f *fetcher) follow(ctx context.Context, u *url.URL, as agent, may func(*url.URL) error) *response {
 	r := &response{agent: as, requested: u, final: u}
 	for {

@@ -99,7 +99,7 @@ func (r rules) add(name, value string, now time.Time) {
 	}
 }
 
-// stricter compares two values of the rule name. It reports whether value restricts more than the parameter than.
+// stricter compares two values of the rule name. It reports whether value is the stricter one.
 func stricter(name, value, than string) bool {
 	switch name {
 	case "max-image-preview":

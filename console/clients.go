@@ -198,8 +198,8 @@ func (v *view) addSeen(clients []*client) {
 	}
 }
 
-// fell reports whether a crawler has stopped. A crawler has stopped if there is no request on the last day of c.Days, and
-// if it sent fewer than half of its average on the previous day. The average must be at least 20 requests a day.
+// fell reports whether a crawler has stopped. A crawler has stopped if there is no request on the last day of c.Days,
+// and if it sent fewer than half of its average on the previous day. The average must be at least 20 requests a day.
 func fell(c *client) bool {
 	n := len(c.Days)
 	if n < 7 || c.Impostor() || c.IsUnknown() {

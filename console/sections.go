@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// section is a column of the grid on the Who may page. The column is about the pages of one host whose paths begin with
-// Path.
+// section is a column of the grid on the page "Who may". The column is about the pages of one host whose paths begin
+// with Path.
 type section struct {
 	Host, Path string
 	Whole      bool // true if the section is the whole host

@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// whoCameData holds the data of the Who came page.
+// whoCameData holds the data of the page "Who came".
 type whoCameData struct {
 	Clients      []*client
 	Total        counts
@@ -248,7 +248,7 @@ func namingLines(name string) string {
 	return "crawlers:\n  # Add its operator and its category if you know them: {operator: Example, category: feed}\n  " + token + ": {" + fields + "}\n"
 }
 
-// whoCameCSV sends both tables of the Who came page as one CSV file.
+// whoCameCSV sends both tables of the page "Who came" as one CSV file.
 func whoCameCSV(w http.ResponseWriter, v *view) error {
 	if v.store == nil {
 		return failed(http.StatusNotFound, "%w", errNoStore())
