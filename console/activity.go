@@ -270,7 +270,7 @@ func (a *Activity) Record(v activity.Request) {
 	s.Record(v)
 }
 
-// Reader returns the reader of the store, or nil while the store is not open. The caller must not close it.
+// Reader returns the reader of the store, or nil while the store is not open. The caller must not close the reader.
 func (a *Activity) Reader() *store.Reader {
 	s, _ := a.store.Get()
 	return s.reader
