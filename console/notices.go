@@ -63,7 +63,7 @@ func (v *view) findNoticesBeside() {
 	}()
 }
 
-// count returns the numbers of alerts and warnings. It counts only notices for which the function holds returns true.
+// count returns the numbers of alerts and warnings. It leaves out notices if the function holds returns false for them.
 func (v *view) count(holds func(*notice) bool) (alarms, warnings int) {
 	for _, n := range v.notices() {
 		switch {
