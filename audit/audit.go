@@ -4,9 +4,9 @@
 // address. It shows which rules a crawler finds in each channel, such as robots.txt, headers and meta tags. It also
 // reports contradictions between the channels, and between the channels and a policy.
 //
-// An audit is polite. It obeys robots.txt under its own product token, on each host and at each redirect. It sends at
-// most one request a second and identifies itself. It connects to a private address only if the URL itself contains
-// that address.
+// An audit is polite. It obeys the robots.txt rules for its own product token, on each host and at each redirect. It
+// sends at most one request a second and identifies itself. It connects to a private address only if the URL itself
+// contains that address.
 package audit
 
 import (

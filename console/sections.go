@@ -26,8 +26,8 @@ type section struct {
 // Key returns the name of the section in URLs.
 func (s *section) Key() string { return s.Host + s.Path }
 
-// probe is a path for which the console asks the policy. The path is an example of the paths that match the pattern
-// shows. Pages display this pattern instead of the path.
+// probe is a path for which the console asks the policy. It is an example of the paths that match a pattern. The field
+// shows contains this pattern, which pages display instead of the path.
 type probe struct{ path, shows string }
 
 // These constants limit the size of the grid.

@@ -314,7 +314,8 @@ func TestRedirectsOfTheUpstream(t *testing.T) {
 	}
 }
 
-// Each host's failure is logged once, and again after a success. Hosts that clients invent do not fill the log.
+// If a host fails repeatedly in the same way, only the first failure is logged. After a success, the next failure is
+// logged again. Hosts that clients invent do not fill the log.
 func TestFailuresAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
