@@ -162,7 +162,8 @@ func requests(rnd *rand.Rand, n int) (all []truth) {
 	return all
 }
 
-// known returns the request as text, without the fields that the log format lacks.
+// known returns the request as text, without the fields that the log format lacks. lost lists these fields, as in the
+// variable forms.
 func (q truth) known(lost string) string {
 	if strings.Contains(lost, "h") {
 		q.host = ""
@@ -246,7 +247,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// A field map makes JSON logs with other field names readable. The fields may be in nested objects, or have dots in
+// NewJSON returns a parser for JSON logs with unusual field names. The fields may be in nested objects, or have dots in
 // their names.
 func TestMap(t *testing.T) {
 	t.Parallel()
@@ -355,7 +356,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// If no line of a log can be read, the error names the option that reads the log.
+// If no line of a log can be read, the error says what the user can do, such as which option to add.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	q := requests(rand.New(rand.NewPCG(3, 1)), 1)[0]

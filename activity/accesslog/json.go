@@ -64,8 +64,8 @@ func (p *jsonFormat) Parse(line []byte, r *Record) error {
 	return r.complete()
 }
 
-// value scans a JSON value and stores it in the record, in the field of n. It skips the value if n is nil or has no
-// field, or if the record already has the value of a node with a lower rank.
+// value scans a JSON value. n describes where the record stores the value. value skips the JSON value if n is nil or
+// has no rank, or if a field name with a lower rank has already set the same field of the record.
 func (s *scanner) value(n *node, r *Record) {
 	if n == nil {
 		s.skip()

@@ -36,7 +36,8 @@ const (
 
 // known maps fields to their names in JSON logs, preferred names first. In a name such as request.host, the dot
 // separates an object from a field of the object. Caddy, Cloudflare Logpush, Traefik and nginx's variables use these
-// names. Docker's json-file and journald store the line of another program in the field embedded.
+// names. The names for embedded are from Docker's json-file and from journald, which store a complete line of another
+// program in this field.
 var known = map[field]string{
 	timestamp: "ts StartUTC EdgeStartTimestamp time_iso8601 time_local msec @timestamp timestamp time datetime date",
 	clientIP:  "request.client_ip ClientIP ClientHost remote_addr request.remote_ip request.remote_addr ClientAddr",

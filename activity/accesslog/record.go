@@ -107,7 +107,7 @@ func (r *Record) complete() error {
 }
 
 // unescape appends the decoded text to b. It decodes the escapes of JSON, which nginx can also write, and the escapes
-// of nginx and Apache: \xHH and the letters of C. It keeps invalid escapes.
+// of nginx and Apache: \xHH and the escapes of C, such as \t. It keeps invalid escapes.
 func unescape(b, s []byte) []byte {
 	for i := 0; i < len(s); i++ {
 		if s[i] != '\\' || i+1 == len(s) {

@@ -60,8 +60,8 @@ func (l *Log) publish(e *Event) {
 			return
 		}
 		if e.Time.After(l.now()) || l.now().Sub(e.Time) > time.Minute {
-			// The publication was loaded before this run, or comes into force again. The event must have the time when
-			// the log receives the publication.
+			// e.Time is in the past if the policy was loaded before this run, or if the same publication comes into
+			// force again. The event gets the time when the log receives the publication.
 			e.Time = l.now()
 		}
 		if before != nil {

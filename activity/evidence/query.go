@@ -65,7 +65,8 @@ type Act struct {
 	Log    string    `json:"log,omitempty"` // directory of the log, if several logs were read
 }
 
-// Document is a document that crawlers received but that the publication does not list.
+// Document is a document that crawlers received while a publication was in force, although the publication does not
+// list the document.
 type Document struct {
 	site.Document
 	First time.Time `json:"first"`
