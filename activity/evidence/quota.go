@@ -52,8 +52,8 @@ type share struct {
 // usage holds the space that was already used today, by share.
 type usage map[share]room
 
-// shares calls each with every share that an event uses, and the limit of that share. Events that clients cannot cause
-// use no share.
+// shares calls the function each for every share that an event uses, with the limit of that share. Events that clients
+// cannot cause use no share.
 func (q *quotas) shares(e *Event, each func(share, room)) {
 	kind, p := e.Type, party{e.Crawler, e.Identity}
 	switch {
@@ -119,7 +119,7 @@ func (o *Omissions) add(k omission, n int64) {
 	o.some.Store(true)
 }
 
-// Total returns the number of all omitted events, including the events that take has returned.
+// Total returns the number of all omitted events, including the events whose counts were removed by the method take.
 func (o *Omissions) Total() uint64 { return o.total.Load() }
 
 // maxOmitted limits the number of events about omissions written in a minute. A limit is needed because clients can use

@@ -46,8 +46,8 @@ type Stamped struct {
 // errLine is the error for a line that is not an event.
 var errLine = errors.New("is not an event")
 
-// Read calls each for every event of a log, in order. file is the name of the event's file, and hash is the hash of its
-// line.
+// Read passes every event of a log to the function each, in order. file is the name of the event's file, and hash is
+// the hash of its line.
 func Read(dir string, each func(file string, e *Event, hash string) error) error {
 	return readLines(dir, func(file string, _ []byte, e *Event, hash string) error { return each(file, e, hash) })
 }

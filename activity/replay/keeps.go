@@ -99,7 +99,8 @@ func isStaging(f compare.Found) bool {
 	return f.Loss&(effect.LossBlocked|effect.LossCrawl) == 0 && f.Rule != nil && len(f.Rule.Hosts) > 0
 }
 
-// isOfComparison reports whether a gap belongs to the comparison of the policies. Such a gap always matters.
+// isOfComparison reports whether a gap belongs to the comparison of the policies. Such a gap matters even if the
+// comparison found no loss.
 func isOfComparison(g claim.Gap) bool {
 	return slices.Contains([]string{compare.GapTooLarge, compare.GapReverified, compare.GapUnread, "comparison"}, g.Name)
 }

@@ -123,11 +123,12 @@ func add[K comparable](to, from map[K]int64) {
 	}
 }
 
-// Stored is the type of [Options.Stored].
+// Stored reads the rows of an activity database between the times from and to, and calls the function each with every
+// row. The returned coverage describes the data that is missing.
 type Stored = func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error)
 
-// OfPolicies returns a Stored that has only the rows decided by policies with these versions. If versions is empty, the
-// Stored has all rows.
+// OfPolicies returns a Stored that reads only the rows whose requests were decided by one of the given policy versions.
+// If versions is empty, it reads all rows.
 func OfPolicies(stored Stored, versions []string) Stored {
 	wanted := map[string]bool{}
 	for _, v := range versions {
@@ -136,7 +137,7 @@ func OfPolicies(stored Stored, versions []string) Stored {
 	return Where(stored, func(v activity.Totals) bool { return len(wanted) == 0 || wanted[v.Policy] })
 }
 
-// Where returns a Stored that has only the rows for which fits returns true.
+// Where returns a Stored that reads only the rows for which fits returns true.
 func Where(stored Stored, fits func(activity.Totals) bool) Stored {
 	return func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error) {
 		return stored(ctx, from, to, func(v activity.Totals) error {

@@ -32,8 +32,8 @@ type worker struct {
 	over     map[[sha256.Size]byte]*worker // workers for sites with their own robots.txt, by hash of that file
 }
 
-// maxOver limits how many different robots.txt files of sites a worker combines with the policies. For sites with other
-// files, the policies alone decide.
+// maxOver limits how many different robots.txt files of sites a worker combines with the policies. For further sites,
+// the policies alone decide, as if these sites had no robots.txt.
 const maxOver = 20
 
 // of returns the worker for the requests of a host. If the host's own robots.txt is known, the worker combines that
@@ -255,8 +255,8 @@ func (w *worker) store(ctx context.Context) error {
 }
 
 // stored returns the client for a row of an activity database. Such a row has the token of a crawler, but no
-// User-Agent. A token that is only for robots.txt does not identify a client; stored treats such a token, like an
-// unknown token, as if it were the text of a User-Agent.
+// User-Agent. If the token is unknown, or is only used in robots.txt, stored recognizes crawlers in the token as in a
+// User-Agent.
 func (w *worker) stored(token string) *client {
 	c := *w.client([]byte(token))
 	named := func(p *policy.Policy, recognized []policy.CrawlerID) []policy.CrawlerID {

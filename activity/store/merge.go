@@ -31,8 +31,8 @@ func meta(ctx context.Context, q querier, name string) (int64, error) {
 	return v, err
 }
 
-// change calls do with a transaction, and with a revision that is greater than all earlier ones. The revision is a
-// time, so that revisions do not decrease if an older copy of the database is restored.
+// change calls the function do with a transaction, and with a revision that is greater than all earlier ones. The
+// revision is a time, so that revisions do not decrease if an older copy of the database is restored.
 func (s *Store) change(ctx context.Context, do func(tx *sql.Tx, revision int64) error) error {
 	return within(ctx, s.db, func(tx *sql.Tx) error {
 		last, err := meta(ctx, tx, metaRevision)

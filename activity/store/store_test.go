@@ -304,9 +304,9 @@ func checkEachRow(t *testing.T, r Queries, visits []activity.Request) {
 	}
 }
 
-// violating sometimes makes a query select only requests that violate robots.txt. A row with violations usually has
-// other requests, too, so their number could not be compared. Therefore the query selects a rule whose requests are all
-// violations.
+// violating makes a quarter of the queries select rows with violations. Such a row usually includes requests without a
+// violation, so its number of requests could not be checked. Therefore these queries also select a rule whose requests
+// are all violations.
 func violating(rnd *rand.Rand, q *Query) bool {
 	if rnd.IntN(4) > 0 {
 		return false
@@ -509,7 +509,7 @@ func TestOneWriter(t *testing.T) {
 	closeStore(t, open(t, dir, Options{}))
 }
 
-// published returns a publication with an ID of the repeated letter id, and with a version number.
+// published returns a publication whose ID consists of the letter id, repeated, and which has a version number.
 func published(id, number string) *activity.Publication {
 	return &activity.Publication{ID: strings.Repeat(id, 64), Number: number, Name: "site.yaml", SHA256: strings.Repeat("p", 64), Time: start, Text: "text"}
 }
@@ -524,8 +524,8 @@ func TestReadsAndPublications(t *testing.T) {
 	}
 	s.waiting.addVisit(&activity.Request{Time: start, Host: "h", Crawler: "GPTBot", Robots: "v0", RobotsTxt: true, Identity: activity.Impostor})
 	write(t, s)
-	// A text that comes into force again after another text is another publication with the same ID. Announcing the
-	// same text twice in a row is not.
+	// The same text is published three times. A new number makes another publication with the same ID, but publishing
+	// the number 1 again does not.
 	for i, number := range []string{"1", "2", "1"} {
 		p := published("1", number)
 		p.Time = start.Add(time.Duration(i) * time.Hour)
