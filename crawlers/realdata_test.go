@@ -28,8 +28,8 @@ func readOutside(t *testing.T, name string) []byte {
 	return data
 }
 
-// collections returns the User-Agent headers of crawler-user-agents and well-known-bots. The key consists of the name
-// of the collection and its entry.
+// collections returns the User-Agent headers in the collections crawler-user-agents and well-known-bots. A key of the
+// map consists of the name of the collection and the name of an entry.
 func collections(t *testing.T) map[[2]string][]string {
 	t.Helper()
 	all := map[[2]string][]string{}
@@ -84,7 +84,8 @@ var oddHeaders = map[string]string{
 	// The name that the rule finds is a part of a longer name of another program.
 	"Mozilla/5.0 (compatible; sukibot_heritrix/3.1.1 +http://suki.ling.helsinki.fi/eng/webmasters.html)":    "",
 	"Mozilla/5.0 (compatible; Alexabot/1.0; +http://www.alexa.com/help/certifyscan; certifyscan@alexa.com)": "",
-	// The longer name is the name of another crawler, whose group this crawler follows.
+	// The rule finds Mediapartners-Google, because this name is longer. But the sender is Daumoa, which follows the
+	// group of Mediapartners-Google.
 	"Mozilla/5.0 (compatible; MSIE or Firefox mutant; not on Windows server;) Daumoa/4.0 (Following Mediapartners-Google)": "Daumoa",
 }
 

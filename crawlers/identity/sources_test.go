@@ -66,7 +66,7 @@ func TestSetFailing(t *testing.T) {
 	}
 }
 
-// Forgotten nonces are logged at most once an hour.
+// If nonces are forgotten, this is logged at most once an hour.
 func TestForgottenNoncesAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logger, logs := observed()

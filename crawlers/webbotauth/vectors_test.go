@@ -186,7 +186,8 @@ func TestVectorOfDirectory(t *testing.T) {
 	}
 }
 
-// The request of appendix D.2, with real signatures. It has two signers: the outer signature covers the inner one.
+// This is the request of the draft's appendix D.2, but with real signatures. It has two signers: the outer signature
+// covers the inner one.
 func TestSeveralSigners(t *testing.T) {
 	browser := ed25519.NewKeyFromSeed([]byte("the seed of the remote browser.."))
 	id := func(k ed25519.PrivateKey) string { return thumbprint(k.Public().(ed25519.PublicKey)) }
