@@ -19,7 +19,7 @@ func observed() (func() *zap.Logger, *observer.ObservedLogs) {
 	return func() *zap.Logger { return zap.New(core) }, logs
 }
 
-// A change of the resolver's state is logged once, and at most once a minute.
+// When the resolver begins to fail or works again, this is logged, but at most once a minute.
 func TestRecordLookup(t *testing.T) {
 	var s sources
 	broken := errors.New("no answer")

@@ -34,8 +34,8 @@ const (
 	// lookupTimeout limits the total time of all DNS lookups for one address.
 	lookupTimeout = 2 * time.Second
 	// maxLookups limits how many addresses are looked up at the same time. At most a sixteenth of these addresses may
-	// be in the same /24 (IPv4) or /64 (IPv6) network, and at most a quarter in the same /16 or /48. Addresses beyond
-	// these limits have the status Unknown.
+	// be in the same /24 (IPv4) or /64 (IPv6) network, and at most a quarter in the same /16 or /48. Clients with
+	// addresses beyond these limits stay unverified.
 	maxLookups = 64
 	// cacheSize is the maximum number of cached answers.
 	cacheSize = 10_000

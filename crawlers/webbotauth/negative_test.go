@@ -56,9 +56,9 @@ func TestNegativeVectors(t *testing.T) {
 			t.Errorf("%s: %v %v", c.name, got.Status, got.Err)
 		}
 	}
-	// In NV-08, the covered Content-Digest does not match the body. This package does not see the body. It only finds
-	// out who signed the request's fields, which is enough for a decision on crawling. The field itself is unchanged,
-	// so the signature is valid.
+	// In the vector NV-08, the covered Content-Digest does not match the body. This package does not see the body. It
+	// only finds out who signed the request's fields, which is enough for a decision on crawling. The field itself is
+	// unchanged, so the signature is valid.
 	r := vectorRequest(agent, `sig1=("@authority" "content-digest" "signature-agent";key="sig1")`+strings.ReplaceAll(until2124, "KEYID", testKeyID), "sig1=:"+overDigest+":")
 	r.Method, r.Target = "POST", "/"
 	r.Header.Set("Content-Digest", "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:")

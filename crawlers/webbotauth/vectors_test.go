@@ -71,7 +71,7 @@ func TestVectors(t *testing.T) {
 			}
 		}
 	}
-	// A signature that anyone can make does not identify a signer.
+	// The RFC publishes the private part of its test key. So a signature with this key does not identify a signer.
 	v := fixed(vectorTime, testKey)
 	v.options.testKeys = false
 	r := vectorRequest(vectors[0].agent, vectors[0].input, vectors[0].signature)
