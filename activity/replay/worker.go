@@ -200,9 +200,10 @@ func (d *decided) verdict() Verdict {
 	return v
 }
 
-// decide decides about a request under both policies. The request is counted for the crawler whose rules decide under
-// the new policy or, if the new policy does not recognize a crawler, under the old policy. If a search engine's request
-// would be decided by the rules of another crawler under the new policy, it is still counted for the search engine.
+// decide decides about a request under both policies. named and before are the crawlers that the new and the old policy
+// recognize in the request. The request is counted for the crawler whose rules decide under the new policy or, if the
+// new policy does not recognize a crawler, under the old policy. If a search engine's request would be decided by the
+// rules of another crawler under the new policy, it is still counted for the search engine.
 func (w *worker) decide(t *site.Target, now time.Time, named, before []policy.CrawlerID, purposes [2][]string, identify func(*site.Site, policy.CrawlerID) identity) decided {
 	d := decided{key: key{old: verdict{decision: activity.Allowed}}}
 	by := func(j *decider, id policy.CrawlerID) {

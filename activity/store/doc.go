@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store stores totals of the requests of crawlers, by hour and by day, in an embedded SQLite database. The
-// rows, the bytes and the days of the database are limited. The database holds no client addresses.
+// Package store stores totals of the requests of crawlers, by hour and by day, in an embedded SQLite database. For each
+// hour and each day, it stores totals by path, and also totals without paths, which need fewer rows. The rows, the
+// bytes and the days of the database are limited. The database holds no client addresses.
 //
 // Requests are summed in memory, and the sums are added to the database once a second. If adding them is slow, they are
 // added less often, so that the database is busy for at most a hundredth of the time. If the process is killed, the

@@ -509,7 +509,7 @@ func TestOneWriter(t *testing.T) {
 	closeStore(t, open(t, dir, Options{}))
 }
 
-// published returns a publication whose ID consists of the letter id, repeated, and which has a version number.
+// published returns a publication with the given version number. Its ID is the letter id, repeated 64 times.
 func published(id, number string) *activity.Publication {
 	return &activity.Publication{ID: strings.Repeat(id, 64), Number: number, Name: "site.yaml", SHA256: strings.Repeat("p", 64), Time: start, Text: "text"}
 }
@@ -538,7 +538,7 @@ func TestReadsAndPublications(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	for _, when := range []string{"before", "after"} { // an empty write
+	for _, when := range []string{"before", "after"} { // before and after an empty write, which must not change the results
 		reads, err := r.Reads(ctx)
 		if err != nil || len(reads) != 2 || reads[0].Version != "v2" || reads[0].Label() != "v2" || reads[1].Label() != "v1" || reads[1].Requests != 2 || !reads[1].First.Equal(start) {
 			t.Errorf("%s: %+v, %v", when, reads, err)
@@ -687,7 +687,7 @@ func TestUnreadAndLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	for _, when := range []string{"before", "after"} { // an empty write
+	for _, when := range []string{"before", "after"} { // before and after an empty write, which must not change the results
 		rows := totals(t, dir, Query{})
 		if len(rows) != 1 || rows[0].Requests != 5 || rows[0].Unread != 1 || rows[0].Violations != 1 {
 			t.Errorf("%s: %+v", when, rows)
