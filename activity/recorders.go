@@ -120,13 +120,13 @@ func (rs *Recorders) Publish(p *Publication) {
 	rs.publish(func(r Publisher) { r.Publish(p) })
 }
 
-// Serve announces a document to all recorders that are Publishers. The document was sent to a crawler, but the
-// publication does not list it.
+// Serve calls the method Serve of every recorder that is a Publisher, because a crawler received a document that the
+// publication does not list.
 func (rs *Recorders) Serve(p *Publication, d site.Document) {
 	rs.publish(func(r Publisher) { r.Serve(p, d) })
 }
 
-// End announces to all recorders that are Publishers: the publication is no longer in force.
+// End calls the method End of every recorder that is a Publisher, because the publication is no longer in force.
 func (rs *Recorders) End(p *Publication) {
 	rs.publish(func(r Publisher) { r.End(p) })
 }

@@ -67,7 +67,8 @@ func (q *truth) ts() string {
 }
 
 // forms lists the log formats that can be read without an option. name is the program that writes the format. lost
-// lists the fields missing from a line: h for the host, m for the milliseconds, s for the size.
+// lists what a line does not contain: h for the host, m for the milliseconds, + for the difference between a plus sign
+// and a space in the User-Agent.
 var forms = []struct {
 	name, head, lost string
 	line             func(q *truth) string
@@ -162,8 +163,8 @@ func requests(rnd *rand.Rand, n int) (all []truth) {
 	return all
 }
 
-// known returns the request as text, without the fields that the log format lacks. lost lists these fields, as in the
-// variable forms.
+// known returns the request as text, without the data that a line of the log does not contain. lost lists this data, as
+// in the variable forms.
 func (q truth) known(lost string) string {
 	if strings.Contains(lost, "h") {
 		q.host = ""

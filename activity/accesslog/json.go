@@ -216,8 +216,8 @@ func (s *scanner) time() time.Time {
 	return parseTime(string(s.text()))
 }
 
-// layouts are the layouts of times in RFC 3339, in the time_format of Caddy's encoders, and in the Common Log
-// Format.
+// layouts are the layouts of times in RFC 3339 and RFC 1123, in the time_format of Caddy's encoders, and in the Common
+// Log Format.
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.000Z0700", "2006/01/02 15:04:05.000", "2006/01/02 15:04:05",
 	"2006-01-02 15:04:05.999999999", "02/Jan/2006:15:04:05 -0700", time.RFC1123, time.RFC1123Z,

@@ -55,7 +55,7 @@ var known = map[field]string{
 
 // node describes a field that the parser looks for in a JSON object.
 type node struct {
-	field field   // the value is stored in this field; if an object has several nodes for it, the lowest rank wins
+	field field   // the value is stored in this field; if several nodes have the same field, the lowest rank wins
 	as    field   // how the value is parsed: like field, or as a requestLine that contains the target
 	rank  uint8   // 0 if the value of the node itself is not stored
 	kids  [][]kid // fields of the nested object, indexed by the length of their names

@@ -34,9 +34,9 @@ type Record struct {
 	inner []byte // the line within another program's line; set even if Parse returns an error
 }
 
-// Parser parses lines of one format. It is not safe for concurrent use; use Clone.
+// Parser parses the lines of a log. It is not safe for concurrent use: each goroutine needs a separate Clone.
 type Parser interface {
-	// Parse reads a line without its end into r. After an error, r is undefined.
+	// Parse parses a line without its line break, and stores the result in r. After an error, r is undefined.
 	Parse(line []byte, r *Record) error
 	Clone() Parser
 }

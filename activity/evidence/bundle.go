@@ -19,9 +19,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// Bundle copies a log. It calls create to open each file of the copy. For each day, it copies the lines, the signature
-// and the time stamps. If a server is writing to the log, the copy of the current day ends with the last signed line.
-// So the copy can be verified like the log.
+// Bundle copies a log. It calls the function create to open each file of the copy. For each day, it copies the lines,
+// the signature and the time stamps. If a server is writing to the log, the copy of the current day ends with the last
+// signed line. So the copy can be verified like the log.
 func Bundle(dir string, create func(name string) (io.Writer, error)) error {
 	all, err := days(dir)
 	if err != nil {

@@ -32,7 +32,7 @@ func days(dir string) ([]string, error) {
 	return all, nil
 }
 
-// DamagedError is returned if a file does not end with an event, so that the chain cannot be continued.
+// DamagedError is returned if a file does not end with an event. In this case, the chain cannot be continued.
 type DamagedError struct{ File string }
 
 func (e *DamagedError) Error() string {

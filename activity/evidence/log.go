@@ -48,7 +48,7 @@ type Log struct {
 	options Options
 	queue   *activity.Queue[item]
 	waiting atomic.Int64  // bytes of published texts in the queue
-	refused atomic.Uint64 // number of publications dropped because the queue was full
+	refused atomic.Uint64 // number of events about publications that were left out
 	omitted Omissions
 
 	closing  context.Context // canceled by Close, to end requests to the authority

@@ -19,8 +19,8 @@ type inForce struct {
 // textID returns a string that identifies the texts and the number of a publication.
 func textID(p *activity.Publication) string { return p.ID + " " + p.Number }
 
-// Publish implements [activity.Publisher]. It records the publication, unless the publication is already in force. In
-// the log, later requests follow the publication.
+// Publish implements [activity.Publisher]. It records the publication before all later requests, unless the publication
+// is already in force.
 func (l *Log) Publish(p *activity.Publication) {
 	l.offer(ofPublication(p, p.Time), len(p.Text))
 }

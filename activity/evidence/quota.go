@@ -21,7 +21,8 @@ type room struct {
 
 // defaultQuotas limits the space that the events of a day can use. Any client can send the name of a crawler. Therefore
 // all unverified clients together can use at most half of the space for violations, and each name has its own smaller
-// limit. Reads have separate space. Publications are never left out, because clients cannot cause them.
+// limit. Events about fetches of robots.txt have separate space. Publications are never left out, because clients
+// cannot cause them.
 var defaultQuotas = quotas{
 	violations: room{100_000, 64 << 20},
 	unverified: room{50_000, 32 << 20},
