@@ -21,7 +21,7 @@ type room struct {
 
 // defaultQuotas limits the space that the events of a day can use. Any client can send the name of a crawler. Therefore
 // all unverified clients together can use at most half of the space for violations, and each name has its own smaller
-// limit. Events about fetches of robots.txt have separate space. Publications are never left out, because clients
+// limit. Fetches of robots.txt and of rights documents have separate space. Publications have no limit, because clients
 // cannot cause them.
 var defaultQuotas = quotas{
 	violations: room{100_000, 64 << 20},
