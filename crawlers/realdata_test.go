@@ -89,9 +89,9 @@ var oddHeaders = map[string]string{
 	"Mozilla/5.0 (compatible; MSIE or Firefox mutant; not on Windows server;) Daumoa/4.0 (Following Mediapartners-Google)": "Daumoa",
 }
 
-// TestRealCrawlers recognizes the headers of two collections. The expected crawler is found independently of the
-// Recognizer: testdata/expected.tsv has tokens for some entries, and the longest string of these crawlers that the
-// header contains outside a URL decides. The headers of all other entries must not be recognized.
+// TestRealCrawlers recognizes the headers of two collections. It finds the expected crawler without the Recognizer:
+// testdata/expected.tsv lists possible crawlers for some entries, and the one with the longest string in the header,
+// outside of URLs, is expected. The headers of all other entries must not be recognized.
 func TestRealCrawlers(t *testing.T) {
 	all, expected := collections(t), expectedTokens(t)
 	c, err := Default()
@@ -151,8 +151,8 @@ func longestContained(t *testing.T, c *Catalog, tokens []string, ua string) stri
 	return token
 }
 
-// TestLongTail makes a Recognizer of all names of a collection, which has more than 1000. It compares the result for
-// every tenth header with the naive implementation.
+// TestLongTail makes a Recognizer of the names in a collection, which are more than 1000. It compares the result for
+// every tenth header with the result of naiveRecognize.
 func TestLongTail(t *testing.T) {
 	var patterns []Pattern
 	var headers []string

@@ -142,8 +142,8 @@ type feeder struct {
 	sent   int
 }
 
-// read sends the chunks of a file. number is the index of the file. damage is the error if a compressed file is damaged
-// or ends early.
+// read sends the chunks of a file to the workers. number is the index of the file. damage is the error if a compressed
+// file is damaged or ends early.
 func (f *feeder) read(name string, number int) (damage, err error) {
 	file := f.Stdin
 	if name != Stdin {

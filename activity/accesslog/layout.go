@@ -89,8 +89,9 @@ func (n *node) add(name string) *node {
 	return c
 }
 
-// take makes the parser store values with this name in the field f. A dot in the name may separate an object from its
-// field, or be a part of the field's own name; take covers both.
+// take makes the parser store values with this name in the field f. If several names belong to the same field, the
+// lowest rank wins. A dot in the name may separate an object from its field, or be a part of the field's own name; take
+// covers both.
 func (n *node) take(f field, name string, rank uint8) {
 	of := f
 	if f == requestLine {

@@ -119,8 +119,8 @@ var reaches = claim.Register("evidence-last", func(s lastSubject) claim.Finding 
 	return f
 })
 
-// Reaches returns the claim that no line is missing at the end of the log in dir. m is the mark of a line, from a copy
-// kept outside of dir. m is nil if there is no copy.
+// Reaches returns the claim that no line is missing at the end of the log in dir. m is a mark from a copy of the
+// signature or of the time stamps that is kept outside of dir. m is nil if there is no such copy.
 func (c *Check) Reaches(dir string, m *Mark) (claim.Claim, error) {
 	s := lastSubject{Check: c}
 	if m == nil {

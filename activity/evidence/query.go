@@ -200,7 +200,7 @@ func (a *inquiry) event(e *Event) {
 }
 
 // publish processes an event about a publication that came into force or ended, or about a document that a crawler
-// received under a publication.
+// received while a publication was in force.
 func (a *inquiry) publish(e *Event) {
 	before, published := a.inForce[e.Name], e.Published
 	if published != nil {

@@ -93,8 +93,8 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 	return f
 }
 
-// isStaging reports whether the only effect of a rule in a first policy is to keep the hosts that the rule names out of
-// search results. The safety checks at load allow such a rule.
+// isStaging reports whether a rule in a first policy names hosts, and only keeps them out of search results. The safety
+// checks at load allow such a rule, for example for a staging server.
 func isStaging(f compare.Found) bool {
 	return f.Loss&(effect.LossBlocked|effect.LossCrawl) == 0 && f.Rule != nil && len(f.Rule.Hosts) > 0
 }
@@ -157,8 +157,8 @@ func (s *SearchLoss) details() (lines []string) {
 	return lines
 }
 
-// shownElsewhere limits the number of lines about losses that a comparison of the policies found. These losses are not
-// counted in requests.
+// shownElsewhere limits the number of lines about losses that a comparison of the policies found, but that are not in
+// the traffic.
 const shownElsewhere = 5
 
 func asked(words []string) []string { return listed("the policy has this effect: ", words) }

@@ -106,7 +106,8 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 	return s
 }
 
-// verifiable returns the crawlers with at least one verified request, or at least one request by an impostor.
+// verifiable returns the crawlers that could be verified in this traffic: they have at least one verified request, or
+// at least one request by an impostor.
 func (t *tally) verifiable() map[string]bool {
 	all := map[string]bool{}
 	for k := range t.counts {

@@ -366,7 +366,8 @@ func (d *decider) clients(ids []policy.CrawlerID, identify func(*site.Site, poli
 	return clients
 }
 
-// Decision returns the server's decision on a request, assuming that the server enforces the policy.
+// Decision returns the decision on a request with the verdict v, if the Caddyfile option enforce does not make the
+// enforcement of the policy less strict.
 func Decision(v site.Verdict) activity.Decision {
 	if !v.Blocked() {
 		return activity.Allowed

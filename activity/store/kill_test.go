@@ -20,7 +20,8 @@ import (
 
 const killDir = "ROBOTSPOLICY_TEST_KILLED_STORE"
 
-// TestMain writes to a database until the process is killed, if a test started this process for that purpose.
+// TestMain first checks whether a test started this process as a writer. If so, it writes to a database until the
+// process is killed.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(killDir); dir != "" {
 		writeUntilKilled(dir)

@@ -111,7 +111,7 @@ func (s *Store) expire(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	// Rows become too old every hour, but sweep reads the whole database. Therefore call it only once a day.
+	// Rows become too old every hour, but sweep reads the whole database. Therefore sweep is called only once a day.
 	today := now.Unix() / 86400
 	if swept, err := meta(ctx, s.db, metaSwept); err != nil || swept == today {
 		return err

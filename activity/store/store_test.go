@@ -470,7 +470,7 @@ func TestExpire(t *testing.T) {
 	closeStore(t, s)
 }
 
-// Texts that only deleted hours used are deleted once a day.
+// Texts in the table "strings" are deleted once a day if only deleted rows used them.
 func TestTextsAreSweptOnceADay(t *testing.T) {
 	t.Parallel()
 	midnight := start.Truncate(24 * time.Hour)
@@ -665,7 +665,8 @@ func TestUnstoredPathsAreAGap(t *testing.T) {
 	}
 }
 
-// Every answer includes the numbers of undecided and unrecorded requests.
+// Rows count the requests by crawlers that are not known to have read a robots.txt (Unread). Unrecorded requests are a
+// gap.
 func TestUnreadAndLost(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

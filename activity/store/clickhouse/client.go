@@ -72,7 +72,7 @@ var transport = func() *http.Transport {
 const maxError = 2000
 
 // do sends a statement, followed by data if data is not nil. The server sends its response only after the statement has
-// ended, so the response tells do whether the statement failed.
+// ended, so the response shows whether the statement failed.
 func (c *Client) do(ctx context.Context, statement string, data io.Reader) (io.ReadCloser, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
