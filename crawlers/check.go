@@ -74,8 +74,8 @@ func checkCrawler(c *Crawler) (errs []error) {
 	return errs
 }
 
-// checkFacts checks the fields of a crawler that a policy file can also set. For each error, it calls add with the
-// field's name in the policy file.
+// checkFacts checks the fields of a crawler that a policy file can also set. For each error, it calls the function add
+// with the field's name in the policy file.
 func checkFacts(c *Crawler, add func(field string, err error)) {
 	if err := CheckPattern(c.Token); err != nil {
 		add("token", err)

@@ -73,7 +73,6 @@ func newFileParser(name string) *fileParser {
 	return &fileParser{name: name, profiles: map[string]Verification{}, places: map[*Crawler]string{}}
 }
 
-// maxErrors limits the number of errors reported for a file.
 const maxErrors = 100
 
 func (p *fileParser) errorf(n *yaml.Node, format string, args ...any) {

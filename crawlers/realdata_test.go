@@ -56,7 +56,6 @@ func collections(t *testing.T) map[[2]string][]string {
 	return all
 }
 
-// expectedTokens reads testdata/expected.tsv.
 func expectedTokens(t *testing.T) map[[2]string][]string {
 	t.Helper()
 	f, err := os.Open("testdata/expected.tsv")

@@ -195,7 +195,7 @@ func (f *feeder) read(name string, number int) (damage, err error) {
 		rest = bytes.Clone(data[end:])
 		if end > 0 {
 			f.sent++
-			after := lastW3C(data[:end], w3c) // found now, because the buffer is used again after the worker has parsed the chunk
+			after := lastW3C(data[:end], w3c) // before the chunk is sent, because a worker frees the buffer after parsing
 			select {
 			case f.chunks <- chunk{data[:end], buf, f.sent, number, w3c}:
 			case <-f.ctx.Done():

@@ -149,7 +149,6 @@ var someAgents = []string{
 	"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "curl/8.5.0",
 }
 
-// requests returns n random requests.
 func requests(rnd *rand.Rand, n int) (all []truth) {
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	for range n {

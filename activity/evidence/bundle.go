@@ -98,8 +98,8 @@ type excerptLine struct {
 }
 
 // WriteExcerpt writes an excerpt of the log in dir. The first line is head, in which WriteExcerpt sets Log and Lines.
-// Then follow the events for which fits returns true, as unchanged lines of the log. WriteExcerpt returns the signature
-// of the excerpt, or nil if key is nil.
+// After head, the excerpt has all events for which fits returns true, as unchanged lines of the log. WriteExcerpt
+// returns the signature of the excerpt, or nil if key is nil.
 func WriteExcerpt(w io.Writer, dir string, head Excerpt, key ed25519.PrivateKey, fits func(*Event) bool) (signature []byte, err error) {
 	if err := readLines(dir, func(_ string, _ []byte, e *Event, _ string) error {
 		if head.Log = e.Seq; fits(e) {

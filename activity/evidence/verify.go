@@ -100,7 +100,6 @@ func (c *checking) problem(format string, args ...any) {
 	c.Problems = append(c.Problems, fmt.Sprintf(format, args...))
 }
 
-// maxGaps limits the number of listed gaps.
 const maxGaps = 100
 
 func (c *checking) gap(e *Event, format string, args ...any) {

@@ -22,7 +22,7 @@ type outgoingTable struct {
 	keys, others string // columns with texts; keys and bucket form the key
 	numbers      string
 	interned     bool   // in place of each text, the table has the number of the text
-	order        string // sort order of the fleet's table, without the columns that make it unique
+	order        string // sort order of the fleet's table, without row_key, which distinguishes the rows
 }
 
 var outgoing = []outgoingTable{

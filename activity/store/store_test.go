@@ -200,7 +200,6 @@ func recordRandomly(t *testing.T, rnd *rand.Rand, dir string, fleet *FleetReader
 	return visits
 }
 
-// write writes the recorded requests to the database.
 func write(t *testing.T, s *Store) {
 	t.Helper()
 	s.startWrite(true)

@@ -59,7 +59,6 @@ func (s *fakeServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: now.status, Header: header, Body: io.NopCloser(bytes.NewBufferString(now.body)), Request: r}, nil
 }
 
-// seen returns the number of requests so far.
 func (s *fakeServer) seen() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
