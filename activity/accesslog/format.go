@@ -95,7 +95,7 @@ func (f *textFormat) Clone() Parser {
 var variable = regexp.MustCompile(`\$(?:(\w+)|\{(\w+)\})`)
 
 func compile(name, format string) (*textFormat, error) {
-	format = strings.ReplaceAll(format, `\t`, "\t") // nginx does this, too
+	format = strings.ReplaceAll(format, `\t`, "\t") // in a log_format of nginx, too, \t is a tab
 	names, texts := variable.FindAllStringSubmatch(format, -1), variable.Split(format, -1)
 	t := &textFormat{name: name, before: texts[0]}
 	seen := map[field]bool{}

@@ -107,7 +107,7 @@ func stampedLog(t *testing.T, url string) string {
 	return dir
 }
 
-// Even someone who has the signing key cannot change or remove time-stamped events without being detected, and cannot
+// Verify detects when someone who has the signing key changes or removes time-stamped events. Such a person also cannot
 // add a file for an earlier day that has a time stamp of that day.
 func TestTimestamps(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ var probes = []struct{ addr, suffix string }{
 
 // health tracks whether a resolver answers correctly. Some resolvers wrongly answer "not found" or always give the same
 // name, at least for a while. Therefore a negative answer is used only after a later probe has received the correct
-// answer. If a probe failed around the same time, the negative answer is never used.
+// answer. It is never used if the previous probe failed, or if a probe has failed since the answer arrived.
 type health struct {
 	resolver Resolver
 
