@@ -153,8 +153,8 @@ func (e *Engine) MayCrawl(q policy.Query) bool {
 	return e.leaves(q, LossCrawl)[LossCrawl.row()].value > 0
 }
 
-// followsClosed reports whether the query's crawler may follow the group of another crawler for which the policy
-// disallows crawling.
+// followsClosed reports whether the query's crawler may follow the robots.txt group of another crawler, and the policy
+// disallows crawling for that other crawler.
 func (a *asking) followsClosed(q policy.Query) bool {
 	for _, token := range a.info.Follows {
 		if q.Crawler = a.Policy.Crawler(token); q.Crawler != 0 && a.Policy.Decide(q).Verdict == policy.Disallowed {

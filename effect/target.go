@@ -29,7 +29,7 @@ type Target struct {
 	Normal string   // Path in normal form
 	Folded string   // Normal in lower case
 	More   []string // the other paths that servers may take Path to be, in normal form
-	Long   bool     // Path is longer than MaxPath or has too many readings, so that paths are missing
+	Long   bool     // Path is longer than MaxPath or has too many readings, so More does not have all paths
 	name   string   // Normal without its query
 	cut    bool     // Long is true, and not only because of the query
 }
