@@ -52,7 +52,8 @@ func (p place) after(c byte) place {
 	return p
 }
 
-// appendNormal appends the normal form of s, in which no "*" is special.
+// appendNormal appends the normal form of s to b, and returns the place where s ends. It treats every "*" in s as an
+// ordinary byte. at is the place where s begins.
 func appendNormal(b []byte, s string, at place) ([]byte, place) {
 	for i := 0; i < len(s); i++ {
 		c, escaped := s[i], false
