@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Controlled lists the crawlers with a Control.
+// Controlled lists the crawlers with a Control, which is a set of rules that the operator documents (see type Control).
 func (p *Policy) Controlled() []CrawlerID { return p.table.controlled }
 
 // PageTokens lists tokens that no client sends in its User-Agent. When the given crawler fetches a page, its operator
@@ -76,7 +76,8 @@ func (p *Policy) ControlWhere(id CrawlerID, disallowed func(Usage) bool) robotsr
 	return info.Control.Rules
 }
 
-// SendsControl reports whether the policy's settings let the server send a crawler's Control, or a control token.
+// SendsControl reports whether the policy's settings let the server send a Control or a control token. token is the
+// product token of the Control's crawler, or the control token.
 func (b *Publish) SendsControl(token string) bool { return b.ControlChoice(token) != NoControl }
 
 // ControlChoice returns the policy's setting for the Control of a crawler, or for a control token. The setting is a

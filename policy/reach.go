@@ -146,8 +146,8 @@ func (p *Policy) NamedBy(r *Rule, id CrawlerID) (Tier, Audience) {
 	return NotNamed, Audience{}
 }
 
-// CrawlerTable assigns numbers to the crawlers of a Spec. Several policies can share a table, because a catalog is
-// large.
+// CrawlerTable assigns numbers to the crawlers of a Spec. Several policies can share a table, which saves memory,
+// because a catalog is large.
 type CrawlerTable struct {
 	crawlers []Crawler // the index is the CrawlerID; element 0 is the unknown crawler
 	byToken  map[string]CrawlerID

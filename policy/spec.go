@@ -39,7 +39,7 @@ type Publish struct {
 	ContentUsage     Switch
 	ContentSignal    Switch
 	ContentSignalUse string // the value of "use" in Content-Signal, or empty to omit "use"
-	Controls         Switch // Auto sends the crawlers' Controls and the control tokens
+	Controls         Switch // with Auto, the server sends the crawlers' Controls and the control tokens
 	ControlChoices   []ControlChoice
 	UsageTokens      UsageTokens
 	NoAI             Switch // headers and meta tags have "noai" where train-ai is disallowed
@@ -50,7 +50,7 @@ type Publish struct {
 	Preambles        []Preamble
 	Lines            []string // complete lines for robots.txt that do not belong to a group, such as Clean-param lines
 	EveryoneNamed    bool     // in robots.txt, the group of "*" also names the crawlers that ignore "*"
-	AllGroups        bool     // robots.txt also names the rare crawlers that a rule disallows
+	AllGroups        bool     // robots.txt also names the crawlers with Crawler.Rare that a rule disallows
 }
 
 // A ControlChoice sets when the server sends a crawler's Control, or a control token. Without a ControlChoice, the
