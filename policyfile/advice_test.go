@@ -139,8 +139,8 @@ func adviceFile(r *rand.Rand, code string) []byte {
 	return []byte(text)
 }
 
-// again adds a rule with the same statement as another rule, or with the opposite statement. The new rule is for the
-// same crawlers and hosts, or for some of them.
+// again(r, spec, code) adds a rule with the same statement as another rule, or with the opposite statement. The new
+// rule is for the same crawlers and hosts, or for some of them.
 func again(r *rand.Rand, spec *policy.Spec, code string) {
 	of := spec.Rules[r.IntN(len(spec.Rules))]
 	if len(of.Statements) == 0 {
@@ -349,7 +349,7 @@ func removeAt(root *yaml.Node, at policy.Pos) bool {
 	return chain != nil && remove(chain)
 }
 
-// removeRuleAt deletes the rule that starts at a place, whichever of its keys is there.
+// removeRuleAt deletes the rule that starts at a place. Any key of the rule can be the first one.
 func removeRuleAt(root *yaml.Node, at policy.Pos) bool {
 	chain := chainTo(root, at)
 	for len(chain) > 1 && chain[len(chain)-2].Kind != yaml.SequenceNode {

@@ -213,7 +213,7 @@ func cut(s string, n int) (head, rest string) {
 	return s, ""
 }
 
-// Lists of more than maxAlike warnings of the same kind are shortened.
+// Summed shortens lists of more than maxAlike warnings or hints of the same kind to leftOfMany.
 const (
 	maxAlike   = 10
 	leftOfMany = 3

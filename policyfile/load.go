@@ -104,7 +104,8 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 // maxScopes limits the pairs of an audience and a host that rules name, because each pair takes memory.
 const maxScopes = 1_000_000
 
-// checkScopes reports rules that name too many pairs. That is an error or, for a previously accepted text, a warning.
+// checkScopes reports rules that name more pairs than maxScopes. That is an error or, if the same text was accepted
+// before, a warning.
 func (p *parser) checkScopes(accepted bool) {
 	code, more := "too-many-rules", ""
 	if accepted {

@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// tooLarge and tooMany return files with errors that are too large for testdata.
+// tooLarge and tooMany return files that exceed a limit. They are too large for the folder testdata.
 func tooLarge() []byte {
 	return []byte("version: 1\n" + strings.Repeat("# a long remark\n", MaxSize/16))
 }
@@ -141,7 +141,8 @@ func TestErrorsAmongManyWarnings(t *testing.T) {
 // TestEveryCodeIsShown checks that each code occurs in a golden file, or in a test of this file. TestMessagesPage of
 // package site compares the codes with the page that explains them.
 func TestEveryCodeIsShown(t *testing.T) {
-	shown := map[string]bool{"file-too-large": true, "too-many-rules": true, "more-than-allowed": true, "expectation-no-longer-holds": true} // TestLimits, TestExpectations
+	// These codes occur in TestLimits and TestExpectations.
+	shown := map[string]bool{"file-too-large": true, "too-many-rules": true, "more-than-allowed": true, "expectation-no-longer-holds": true}
 	mark := regexp.MustCompile(`(?m)^[^ ].*: (error|warning|hint): .* \[([a-z-]+)\]$`)
 	for _, path := range filesOf(t, "testdata/bad/*.txt") {
 		data, err := os.ReadFile(path)

@@ -115,7 +115,7 @@ func (k *nameIndex) meant(token string) string {
 }
 
 // Recognize returns the crawler of the built-in catalog that a User-Agent or product token names. If there is none, it
-// returns another name in the User-Agent, or else the first product token.
+// returns a crawler with the name of "others" that the text contains, or else with the first product token in the text.
 func Recognize(agent string, others []string) policy.Crawler {
 	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	if i, ok := crawlers.NewRecognizer(catalog.Patterns()).Recognize(agent); ok {

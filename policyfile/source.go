@@ -113,7 +113,8 @@ func unreadable(before []byte, c rune, n int) string {
 	return ""
 }
 
-// isProse reports whether the text after before is part of a comment, a message or a name, which are shown to people.
+// isProse reports whether a character is in a comment, a message or a name. These are for people, so they may have
+// invisible characters. before is the text before the character.
 func isProse(before []byte) bool {
 	line := string(before[bytes.LastIndexAny(before, "\r\n")+1:])
 	if strings.Contains(line, " #") || strings.HasPrefix(line, "#") {

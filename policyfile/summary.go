@@ -67,8 +67,10 @@ type PathSummary struct {
 	Lost   bool `json:"lost,omitempty"`
 	Answers
 
-	about   *question
-	changed map[bool][]CategoryCount // the crawlers that may not use these paths, unlike a page that no rule mentions (true), or that may (false)
+	about *question
+	// changed has the crawlers with another answer than for a page that no rule mentions. changed[true] has those that
+	// may not use these paths, and changed[false] has those that may.
+	changed map[bool][]CategoryCount
 }
 
 // Shown holds the robots control rules that headers and meta tags give to Googlebot.

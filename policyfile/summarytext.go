@@ -21,9 +21,9 @@ type SummaryRow struct {
 }
 
 // SummaryText returns a summary as the command "check" prints it. If there are several sets of hosts, each has a
-// section with its own rows, followed by a section with the rows that all of them share. The rows in common are added
-// to this last section. If brief is true, lists are abbreviated: each section has one path for each label, and only the
-// first two sets of hosts with own rows are shown.
+// section with its own rows, followed by a section with the rows that all of them share. The argument "common" has
+// further rows for this last section. If brief is true, lists are abbreviated: each section has one path for each
+// label, and only the first two sets of hosts with own rows are shown.
 func SummaryText(all []HostSummary, common []SummaryRow, brief bool) string {
 	const mostHosts, mostPaths, mostPathsInFull = 2, 1, 50
 	most := mostPathsInFull

@@ -134,7 +134,7 @@ const (
 	apart   = `names of crawlers belong under "for", and paths under a usage, as in "allow: {crawl: /a/}"`
 )
 
-// These names are arguments of misplaced, which returns advice about the keys of these maps.
+// These constants name a map of the file for nearestKey and misplaced, which give advice about unknown keys of the map.
 const (
 	theFile = "the file"
 	aRule   = "a rule"

@@ -115,7 +115,7 @@ func (l *linter) implies(t placed, rule int, s *policy.Statement) bool {
 	if !l.includesAll(q, r) {
 		return false
 	}
-	// If two imply each other, the later one is reported.
+	// If two statements imply each other, the later one is reported.
 	same := t.s.Pattern == s.Pattern && t.s.Usage == s.Usage
 	if same && t.rule == rule {
 		return false // another check reports a path that is listed twice
@@ -135,8 +135,8 @@ func (l *linter) modeOf(r *policy.Rule) policy.Mode {
 	return l.Policy.Mode(policy.Decision{Rule: r})
 }
 
-// includes reports whether a rule is for all crawlers of an audience. It returns false for everyone-else, because more
-// rules override a rule for everyone-else.
+// includes reports whether a rule is for all crawlers of an audience. A rule for everyone-else does not include other
+// audiences, because some rules that override it do not override a rule for everyone.
 func (l *linter) includes(r *policy.Rule, a policy.Audience) bool {
 	for _, b := range r.For {
 		if b.Kind == policy.ForEveryone || b.Kind == a.Kind && strings.EqualFold(b.Name, a.Name) {

@@ -63,7 +63,8 @@ func (l *linter) guards() {
 	}
 }
 
-// mayClose reports whether a statement or engine rule of r may restrict the usage u of a host's first page.
+// mayClose reports whether a statement or engine rule of r may restrict the usage u of effect.FirstPage. If none does,
+// r does not restrict a whole host.
 func mayClose(r *policy.Rule, u policy.Usage, engineRules ...string) bool {
 	return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
 		return s.Usage.Covers(u) && (!s.Allow || s.Qualifiers != nil) && s.Pattern.Match(effect.FirstPage)
@@ -335,7 +336,7 @@ func (l *linter) findSearchers() {
 	}
 }
 
-// onlyFollows reports whether a rule only applies to a crawler in robots.txt, because the crawler follows the group of
+// onlyFollows reports whether a rule applies to a crawler only in robots.txt, where the crawler follows the group of
 // another crawler.
 func (l *linter) onlyFollows(r *policy.Rule, id policy.CrawlerID) bool {
 	tier, _ := l.Policy.NamedBy(r, id)

@@ -126,9 +126,9 @@ func (l *linter) audiencesOf(s *policy.Statement, host string) (all []policy.Aud
 	return all
 }
 
-// leftOpenTo lists the usages that the policy would have to disallow to ask a crawler not to serve AI in the same way
-// as crawlers of the audiences. It returns nil if the crawler does not serve AI in this way, if a rule names the
-// crawler, or if the policy already asks the crawler not to do so.
+// leftOpenTo lists the usages for AI that the crawler c has in common with the audiences "of" (see aiCategories), and
+// that the policy does not disallow for it. It returns nil if a rule names or allows the crawler, or if the policy
+// disallows crawling or s.Usage for it.
 func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []policy.Audience, s *policy.Statement, host, path string) (open []policy.Usage) {
 	if c.RobotsOnly || c.FromPolicy || l.isNamed(c.Token) {
 		return nil
