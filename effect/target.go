@@ -162,8 +162,8 @@ func (t PolicyTarget) Hosts(yield func(string) bool) {
 	}
 }
 
-// Open reports whether every crawler may always fetch a target, because all paths of the target are robots.txt, the
-// license or other documents with the rules. Letter case matters.
+// Open reports whether every crawler may always fetch a target. That is the case if each path of the target is in
+// /.well-known/, or is robots.txt, the license or another document with the rules. Letter case matters.
 func (e *Engine) Open(t PolicyTarget) bool {
 	if t.cut || !e.opens(t.Host, t.name) {
 		return false

@@ -94,10 +94,11 @@ func (b *Publish) ControlChoice(token string) string {
 	return ""
 }
 
-// A ControlToken decides on which paths a control token disallows AI training. Training is disallowed on paths that
-// the policy disallows to the token, or to the crawler whose pages the token is about (the main crawler). If only one
-// of the two is disallowed, the allow entry wins if it names its crawler or token more closely than the disallow
-// entry does. An allow entry that names the token itself always wins.
+// A ControlToken decides on which paths a control token disallows AI training. Training is disallowed on paths that the
+// policy disallows to the token, or to the crawler whose pages the token is about (the main crawler). If a rule allows
+// training to one of the two and a rule disallows it to the other, the rule that names its crawler or token more
+// closely wins. If both name it equally closely, the one that disallows wins. A rule that names the token itself always
+// wins.
 type ControlToken struct {
 	p           *Policy
 	token, main Class

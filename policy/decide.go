@@ -14,10 +14,10 @@ import (
 const robotsTxt = "/robots.txt"
 
 // Decide answers a query. It returns Disallowed if a prohibition matches and no matching permission overrides the
-// prohibition (see Policy.Overrides). Otherwise it returns Allowed if a permission matches, or else Unstated. A
-// permission whose date has passed is treated as a prohibition. Another permission overrides it if it would set aside
-// the qualifiers of the expired permission (see Policy.SetsAside). If no statement matches, the statements about Other
-// decide, except for Crawl.
+// prohibition (see Policy.Overrides). Otherwise it returns Allowed if a permission matches, or else Unstated. Decide
+// treats a permission whose date has passed as a prohibition. A permission overrides this prohibition if it would set
+// aside the qualifiers of the expired permission (see Policy.SetsAside). If no statement matches, the statements about
+// Other decide, except for Crawl.
 //
 // The time of a decision is proportional to the length of the path and to the number of matching patterns with "*" or
 // "$". If a decision would take more work than maxWork, Decide returns the decision for a query with AnyPath. Decide

@@ -96,9 +96,8 @@ func (p *Policy) CrawlDelay(q Query) *Rule {
 	return r
 }
 
-// strictest returns a rule of the blocks that apply to a query. The function "of" returns a block's rule, or nil.
-// strictest returns the strictest of the rules that the narrowest blocks with such a rule have. If no block has a rule,
-// it returns nil.
+// strictest looks for a rule in the blocks that apply to a query. The function "of" returns a block's rule, or nil.
+// strictest returns the strictest rule of the narrowest blocks that have a rule, or nil if no block has a rule.
 func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *Rule) *Rule) (found *Rule) {
 	p.ranks(q, func(blocks []placed) bool {
 		for _, b := range blocks {

@@ -154,7 +154,7 @@ type CrawlerTable struct {
 	families []CrawlerID // see Policy.Family
 
 	controlled []CrawlerID // the crawlers with a Control
-	pageTokens []CrawlerID // the tokens that only headers and meta tags name; requests never carry them
+	pageTokens []CrawlerID // the tokens that headers and meta tags can name, but requests never have
 }
 
 // NewCrawlerTable returns a table of crawlers. If several crawlers have the same token, the table has only the first.

@@ -199,7 +199,7 @@ type Statement struct {
 	Resource   string      // the name of the ResourceSet that contains the pattern, or ""
 	Local      string      // the name of the LocalUsage that contains Usage, or ""
 	OverSite   bool        // a permission that also removes restrictions in the site's own headers and meta tags
-	Implied    bool        // for paths that no line of a group of the site's own robots.txt matches; Pos is the group
+	Implied    bool        // a permission for paths that no line of a robots.txt group matches; Pos is the group
 }
 
 // AppDirective is a member of an App-Directives List (draft-nottingham-plan-b) for one pattern.

@@ -182,7 +182,7 @@ func (p *parser) read(root *yaml.Node) {
 	p.signers()
 	p.checkRights()
 	p.setCrawlers()
-	if p.errors == 0 { // with errors, an unparsed part may use the name
+	if p.errors == 0 { // after an error, a part that was not parsed may use a name
 		p.unused()
 	}
 }

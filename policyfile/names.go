@@ -72,11 +72,12 @@ func (k *nameIndex) group(name string) (audience, what string) {
 	return "", ""
 }
 
-// longToken is a length in bytes. If a name of this length has two differences from a known name, it is probably a
-// misspelling, and not another name.
+// longToken is a length in bytes. If a name of at least this length has two differences from a known name, it is
+// probably a misspelling, and not another name.
 const longToken = 9
 
-// crawlerOf returns the best-known crawler whose name begins with an operator's name: Googlebot for Google.
+// crawlerOf returns the crawler whose name is an operator's name with "bot" or "spider", such as Googlebot for Google.
+// It returns "" if there is none.
 func (k *nameIndex) crawlerOf(operator string) string {
 	word := strings.ToLower(operator)
 	for _, suffix := range []string{"bot", "-bot", "spider"} {

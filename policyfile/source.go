@@ -177,8 +177,8 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-// notIndented reports an error for usages that are on the same level as allow or disallow, although they belong below
-// these keys. Its message is clearer than one about unknown keys.
+// notIndented reports whether usages follow allow or disallow on the same level, although they belong below this key.
+// It marks the usages as reported, because the message of its caller is clearer than messages about unknown keys.
 func (p *parser) notIndented(rest []*yaml.Node) (found bool) {
 	if rest[0].Value != "allow" && rest[0].Value != "disallow" {
 		return false

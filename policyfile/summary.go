@@ -16,8 +16,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// HostSummary summarizes what a policy decides on some hosts. It asks the same engine as the server. Crawl, Index, Train
-// and AIUse are about a page that no rule mentions, and Paths is about the paths that rules mention.
+// HostSummary summarizes what a policy decides on some hosts. The decisions come from the engine that the server uses.
+// Crawl, Index, Train and AIUse are about a page that no rule mentions, and Paths is about the paths that rules
+// mention.
 type HostSummary struct {
 	Hosts []string `json:"hosts"`          // hosts as in the policy, or "any other host" or "every host"
 	More  int      `json:"more,omitempty"` // hosts that the policy names, but that the summary does not cover

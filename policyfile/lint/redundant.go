@@ -15,8 +15,8 @@ const maxNames = 16
 // redundant reports statements that are unnecessary because another statement with the same verdict covers their paths,
 // crawlers and hosts. It leaves out statements that override a contrary one.
 func (l *linter) redundant() {
-	lines := map[int]int{} // by rule: number of further statements after the reported one
-	first := map[int]int{} // by rule: index of the reported problem
+	lines := map[int]int{} // by index of the reported problem: number of further unnecessary statements in its rule
+	first := map[int]int{} // by rule: index of the reported problem in l.problems
 	l.each(func(rule int, s *policy.Statement) {
 		if s.Usage == policy.Other || s.Resource != "" || s.Local != "" || l.budget <= 0 {
 			return

@@ -29,7 +29,8 @@ type finding struct {
 	onHosts bool // the rule is only for some hosts, which the author may want to disallow
 }
 
-// guards reports rules that disallow a whole site for search engines or link previews, probably by accident.
+// guards runs the safety checks. They report rules that are probably accidents, such as a rule that disallows a whole
+// site for search engines.
 func (l *linter) guards() {
 	for i := range l.rules {
 		r := &l.rules[i]
