@@ -29,7 +29,7 @@ const (
 	On
 	Auto
 
-	Full = On // for ACAP: robots.txt has the whole policy as ACAP records, and tells readers of ACAP to ignore other lines
+	Full = On // for ACAP: robots.txt has the whole policy as ACAP records, which tell readers to ignore other lines
 )
 
 // Publish selects the rights documents to publish, and the optional records of robots.txt, headers and meta tags.

@@ -287,7 +287,7 @@ rules:
 }
 
 // TestFixesWork makes the change that a message suggests. Then the message must be gone, and the change must not allow
-// anything else.
+// more than the field "opens" says.
 func TestFixesWork(t *testing.T) {
 	t.Parallel()
 	for _, fix := range fixes {

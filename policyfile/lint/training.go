@@ -267,8 +267,8 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 		use.refrain, l.someTokens(may), what, use.usage, yamlList(Audiences(&policy.Rule{For: use.categories})), crawl, hosts))
 }
 
-// isSettled reports whether the author has decided about crawling of the paths: a rule for the categories is about it,
-// or a test of the policy file expects that crawlers of the categories may crawl a path.
+// isSettled reports whether the author has decided about crawling of the paths. That is the case if a rule for the
+// categories is about it, or if a test of the policy file expects that crawlers of the categories may crawl a path.
 func (l *linter) isSettled(categories []policy.Audience, p pathpattern.Pattern) bool {
 	asked := policy.Rule{For: categories}
 	for i := range l.rules {
