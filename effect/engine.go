@@ -87,7 +87,7 @@ func (e *Engine) shows(t PolicyTarget) (shows bool) {
 	return shows
 }
 
-// maxEnds limits how many of a policy's end dates Compare considers. If the policy has more end dates, Compare
+// maxEnds limits how many end dates of a policy (see policy.Spec.Ends) Compare considers. If there are more, it
 // considers the first ones and the last one.
 const maxEnds = 16
 

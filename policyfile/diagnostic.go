@@ -104,7 +104,8 @@ func (ds Diagnostics) Count(s policy.Severity) int {
 	return n
 }
 
-// Sorted returns the problems by file, line and column. At the same place, the most severe problem comes first.
+// Sorted returns the problems sorted by file, line and column. At the same place, the most severe problem comes first.
+// In each file, hints come after all other problems.
 func (ds Diagnostics) Sorted() Diagnostics {
 	sorted := slices.Clone(ds)
 	isHint := func(d Diagnostic) int {

@@ -273,8 +273,8 @@ func hostsOf(p *policy.Policy) []string {
 	return hosts
 }
 
-// ask returns the crawlers to ask about for a test of an audience. It divides the audience into sets of crawlers with
-// the same rules, and returns one crawler of each set.
+// ask returns the crawlers of an audience to ask about. It divides the audience into sets of crawlers with the same
+// rules, and returns one crawler of each set.
 func (x *evaluator) ask(a policy.Audience, host string) []member {
 	if a.Kind == policy.ForToken {
 		id := x.policy.Crawler(a.Name)

@@ -32,7 +32,7 @@ type File struct {
 	Name    string
 	Spec    *policy.Spec      // the statements of the file, with defaults, and with the whole catalog as Crawlers
 	Policy  *policy.Policy    // the compiled Spec, with the lines of Options.Below as its fallback
-	Catalog *crawlers.Catalog // the built-in catalog with the file's own crawlers
+	Catalog *crawlers.Catalog // Options.Catalog with the file's own crawlers
 	Effect  *effect.Engine    // effects of Policy
 
 	lines []string
@@ -41,7 +41,7 @@ type File struct {
 // Options changes how a file is loaded. The zero value loads it like Load.
 type Options struct {
 	Now      time.Time         // the time for time limits; the zero value means the time of the call
-	Catalog  *crawlers.Catalog // extended by the file's own crawlers; nil means the built-in one
+	Catalog  *crawlers.Catalog // without the file's own crawlers; nil means the catalog in use (crawlers.Default)
 	Accepted bool              // the same text was accepted before, so failing tests and exceeded limits are only warnings
 	Below    *robotstxt.File   // the site's own robots.txt, the fallback for crawling; nil if there is none
 }

@@ -115,7 +115,7 @@ func (k *nameIndex) meant(token string) string {
 	return best
 }
 
-// Recognize returns the crawler of the built-in catalog that a User-Agent or product token names. If there is none, it
+// Recognize returns the crawler of the catalog in use that a User-Agent or product token names. If there is none, it
 // returns a crawler with the name of "others" that the text contains, or else with the first product token in the text.
 func Recognize(agent string, others []string) policy.Crawler {
 	catalog, _ := crawlers.Default() // the built-in catalog is valid
@@ -133,7 +133,7 @@ func Recognize(agent string, others []string) policy.Crawler {
 	return policy.Crawler{Token: token}
 }
 
-// CatalogCrawlers returns the crawlers of the built-in catalog.
+// CatalogCrawlers returns the crawlers of the catalog in use (see crawlers.Default).
 func CatalogCrawlers() []policy.Crawler {
 	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	return slices.Clone(convert(catalog).Crawlers())
