@@ -87,8 +87,8 @@ func (e *Engine) shows(t PolicyTarget) (shows bool) {
 	return shows
 }
 
-// maxEnds limits how many end dates of a policy (see policy.Spec.Ends) Compare considers. If there are more, it
-// considers the first ones and the last one.
+// maxEnds limits how many end dates of a policy Compare considers (see policy.Spec.Ends). If the policy has more,
+// Compare considers the first ones and the last one.
 const maxEnds = 16
 
 // endsOf lists the times when a permission or a page's availability ends, at most maxEnds.

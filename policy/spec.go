@@ -20,10 +20,10 @@ type Enforcement struct {
 	Close      bool // close the connection instead of sending a response
 }
 
-// Switch turns a document or a kind of record in Publish on or off.
+// Switch is a setting of Publish that turns a document or a kind of record on or off.
 type Switch uint8
 
-// The settings. Auto publishes a record only if no other channel expresses its meaning.
+// The values of a Switch. Auto publishes a record only if no other channel expresses its meaning.
 const (
 	Off Switch = iota
 	On

@@ -265,7 +265,7 @@ func (p party) everyoneText() string {
 // categoryTexts names the groups of crawlers that have no category of the catalog.
 var categoryTexts = map[string]string{string(crawlers.CategoryNone): "crawlers without a category", uncataloged: "crawlers outside the catalog"}
 
-// list names the categories of the crawlers.
+// list names the categories of the party's crawlers.
 func (p party) list() string {
 	var parts []string
 	for _, c := range p.crawlers {

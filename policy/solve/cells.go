@@ -102,8 +102,8 @@ func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
 	return s.needed(), true
 }
 
-// costOfValue is the number of steps for computing one value. The steps for the patterns that the value depends on are
-// counted in addition.
+// costOfValue is the number of steps for computing one value, without the steps for the patterns that the value depends
+// on.
 const costOfValue = 24
 
 type solver[V any] struct {
