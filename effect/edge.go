@@ -40,7 +40,7 @@ func (e *Engine) Edge(q policy.Query) Verdict {
 // Mode is the mode for impostors.
 func (e *Engine) EdgeOf(sent *Target, q policy.Query) Verdict {
 	v := Verdict{Crawler: q.Crawler}
-	// The server does not recognize crawlers that only the fallback names.
+	// The server does not recognize crawlers that only the fallback names, which is the site's own robots.txt.
 	if q.Crawler == 0 || e.Policy.OnlyFallback(q.Crawler) {
 		return v
 	}

@@ -90,7 +90,7 @@ type PolicyTarget struct {
 	Folds bool // the decision may depend on letter case
 }
 
-// Read returns the target for the policy of p.
+// Read returns t as a target for the policy of p.
 func (p Projection) Read(t *Target) PolicyTarget {
 	read := PolicyTarget{*t, p.Exact != p.Folded || t.Folded != t.Normal}
 	if !p.Exact.HasHosts() {
@@ -99,7 +99,7 @@ func (p Projection) Read(t *Target) PolicyTarget {
 	return read
 }
 
-// TargetOf returns the target for the unchanged host and path of a request.
+// TargetOf returns the target for the policy of p, made from the unchanged host and path of a request.
 func (p Projection) TargetOf(host, path string) PolicyTarget {
 	t := NewTarget(host, path)
 	return p.Read(&t)

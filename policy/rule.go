@@ -339,7 +339,7 @@ type Crawler struct {
 	ReadsMeta        bool     // the operator documents that the crawler reads robots meta tags with its name
 	ControlsTraining bool     // Token is a control token that switches AI training off
 	Main             string   // for a control token, the crawler whose pages the token is about, if known
-	Control          *Control // rules that the operator reads in headers and meta tags instead of a usage, or nil
+	Control          *Control // rules in headers and meta tags that, according to the operator, disallow usages; or nil
 	IntendedChecks   []string // safety checks that do not protect the crawler
 }
 

@@ -116,7 +116,7 @@ func (k *nameIndex) meant(token string) string {
 }
 
 // Recognize returns the crawler of the catalog in use that a User-Agent or product token names. If there is none, it
-// returns a crawler with the name of "others" that the text contains, or else with the first product token in the text.
+// returns a crawler with the name of "others" that agent contains, or else with the text of agent before "/".
 func Recognize(agent string, others []string) policy.Crawler {
 	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	if i, ok := crawlers.NewRecognizer(catalog.Patterns()).Recognize(agent); ok {

@@ -130,7 +130,7 @@ func (f *File) Summary(now time.Time) []HostSummary {
 // plainPage is the path of a page that no rule mentions.
 var plainPage = pathpattern.All.Example()
 
-// summarizer asks the engine about hosts.
+// summarizer makes the summaries of hosts.
 type summarizer struct {
 	*evaluator
 	catalog *crawlers.Catalog

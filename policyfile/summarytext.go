@@ -171,7 +171,8 @@ func excepting(rows []SummaryRow, sets []HostSummary) []SummaryRow {
 	return rows
 }
 
-// isException reports whether clients that the row with a label lists have another answer for these paths.
+// isException reports whether p is an exception to the row with a label: some clients of this row have another answer
+// for the paths of p.
 func (p *PathSummary) isException(label string) bool {
 	return label == p.about.may && p.Lost || label == p.about.mayNot && p.Gained
 }

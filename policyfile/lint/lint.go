@@ -70,7 +70,7 @@ type linter struct {
 	problems     []policy.Problem
 	searching    map[policy.CrawlerID]bool
 	allSearchers []policy.CrawlerID
-	through      map[policy.CrawlerID][]policy.CrawlerID // by the crawler that the search engines depend on; see searchers
+	through      map[policy.CrawlerID][]policy.CrawlerID // by crawler: search engines that its rules also reach
 	reported     map[policy.Pos]bool                     // places that the current check has reported
 	budget       int
 	cost         int // the cost of a decision in steps of the budget

@@ -49,7 +49,7 @@ func (l *linter) guards() {
 			if len(found) > 1 {
 				word = yamlList(names)
 			}
-			// Several safety checks may report problems at the same place.
+			// Several safety checks may report problems at the same place, but report accepts only one for each place.
 			delete(l.reported, f.at)
 			intended := fmt.Sprintf(`write "intended: %s" in this rule`, word)
 			if f.onHosts {

@@ -32,8 +32,8 @@ var rightsUses = []rightsUse{
 	{policy.AIUse, []policy.Audience{ofCategory(crawlers.CategoryAIInput), ofCategory(crawlers.CategoryAIAssistant)}, "ai-may-crawl", "not to use the pages in AI answers"},
 }
 
-// aiCategories lists the categories of crawlers for AI. Each category has the usage that a policy can disallow to ask
-// other crawlers not to use pages in the same way.
+// aiCategories lists the categories of crawlers for AI. Crawlers of other categories may use pages in the same way. A
+// policy can disallow the usage to ask them not to do so.
 var aiCategories = []struct {
 	category crawlers.Category
 	usage    policy.Usage
