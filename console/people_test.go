@@ -100,7 +100,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	for _, a := range actions {
 		use(t, &Console{Write: true, Roles: people, Approval: a.approval})
 		for i, name := range who {
-			text += "#" // each text is new, because other rules apply to a text that was published earlier
+			text += "#" // each text is new, because other rules apply to the texts of earlier versions
 			text := testPolicy + text + "\n"
 			// Begin each case with testPolicy in force, and with the draft of the case.
 			if now := document.Current(); now.Text != testPolicy {

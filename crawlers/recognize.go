@@ -217,8 +217,8 @@ func (r *Recognizer) find(ua string, i, end int) group {
 }
 
 // shorter returns the last position before end where the first word of a token may end, although the word ua[i:end]
-// continues: a version, or the rest of a derived name such as SemrushBot-XY, begins at this position. shorter returns i
-// if there is no such position.
+// continues. There, a version begins, or the rest of a derived name such as SemrushBot-XY. shorter returns i if there is
+// no such position.
 func (r *Recognizer) shorter(ua string, i, end int) int {
 	if k := bareVersion(ua, end); k < end && k >= i+4 {
 		return k

@@ -124,7 +124,7 @@ func (p *parser) checkScopes(accepted bool) {
 		}
 		seen[key] = true
 		if pairs += len(r.For) * max(audienceScopes, len(r.Hosts)); pairs > maxScopes {
-			p.report(r.Pos, code, "", "the rules up to this one name too many crawlers, or too many combinations of crawlers and hosts; use categories of crawlers and wildcards for hosts instead of listing each%s", more)
+			p.report(r.Pos, code, "", "the rules up to this one name too many crawlers, or pairs of a crawler and a host; use categories of crawlers, and wildcards for hosts%s", more)
 			return
 		}
 	}
@@ -186,7 +186,7 @@ func (p *parser) read(root *yaml.Node) {
 	p.signers()
 	p.checkRights()
 	p.setCrawlers()
-	if p.errors == 0 { // after an error, a part that was not parsed may use a name
+	if p.errors == 0 { // after an error, a part that the parser skipped may use a name
 		p.unused()
 	}
 }

@@ -664,7 +664,7 @@ func TestUnstoredPathsAreAGap(t *testing.T) {
 	}
 }
 
-// Rows count the requests by crawlers that are not known to have read a robots.txt (Unread). Unrecorded requests are a
+// Rows count the requests by crawlers whose reading of robots.txt the server does not know (Unread). Unrecorded requests are a
 // gap.
 func TestUnreadAndLost(t *testing.T) {
 	t.Parallel()

@@ -84,8 +84,8 @@ func (h *health) probeLater() {
 	h.probe(ctx)
 }
 
-// answers reports whether the resolver works for at least one of the addresses in probes: it finds a host name with the
-// expected suffix for the address, and the address for that host name.
+// answers reports whether the resolver works for at least one of the addresses in probes. It works if it finds a host
+// name with the expected suffix for the address, and the address for that host name.
 func (h *health) answers(ctx context.Context) bool {
 	for _, p := range probes {
 		if found, _, _ := confirm(ctx, h.resolver, []string{p.suffix}, netip.MustParseAddr(p.addr)); found == yes {
