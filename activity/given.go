@@ -8,9 +8,9 @@ import (
 	"weak"
 )
 
-// Given remembers what the handlers of one policy version have passed to recorders. It holds a GivenTo for each
-// Recorders value; usually, all handlers share one Recorders. The zero value is empty. Given is safe for concurrent
-// use.
+// Given remembers which texts of one policy version the handlers have passed to recorders, so that each text is passed
+// only once. Given holds a GivenTo for each Recorders value; usually, all handlers share one Recorders. The zero value
+// is empty. Given is safe for concurrent use.
 type Given struct {
 	mu  sync.Mutex // serializes changes
 	all atomic.Pointer[[]*GivenTo]
@@ -61,7 +61,7 @@ func (g *Given) find(to *Recorders) *GivenTo {
 	return nil
 }
 
-// Publish passes the publication to the recorders, unless it has already done so since their set last changed (see
+// Publish passes the publication to the recorders. It does so again only after the set of recorders has changed (see
 // [Recorders.Generation]).
 func (p *GivenTo) Publish(to *Recorders, publication *Publication) {
 	if g := to.Generation(); p.generation.Load() != g && p.generation.Swap(g) != g {

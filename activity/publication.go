@@ -12,8 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Publication is a version of a policy, with all documents that the program makes from this version. The same
-// version gives another Publication with another release of the program, or with another crawler catalog.
+// Publication is a version of a policy, with all documents that the program makes from this version. A new release of
+// the program or a new crawler catalog may make different documents from the same version, so it makes a new
+// Publication.
 type Publication struct {
 	ID string `json:"id"` // SHA-256 of all other fields except Number, Time, By and Note
 	// Number is the name that people see. It is the number of the policy's version. If the program or the catalog has

@@ -18,8 +18,9 @@ type Queue[T any] struct {
 	once    sync.Once
 }
 
-// NewQueue starts a queue for up to size items. The goroutine of the queue calls take with each item. Between calls of
-// take, it calls tick about once in every interval. When the queue is closed, it calls tick once more.
+// NewQueue starts a queue for up to size items. The goroutine of the queue calls the function take with each item.
+// Between these calls, it calls the function tick about once in every interval. When the queue is closed, it calls tick
+// once more.
 func NewQueue[T any](size int, interval time.Duration, take func(T), tick func()) *Queue[T] {
 	q := &Queue[T]{
 		items:   make(chan T, size),

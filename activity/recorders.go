@@ -120,12 +120,13 @@ func (rs *Recorders) Publish(p *Publication) {
 	rs.publish(func(r Publisher) { r.Publish(p) })
 }
 
-// Serve passes a document that the publication does not list to every recorder that is a Publisher.
+// Serve calls the method Serve of every recorder that is a Publisher, because a crawler received a document that the
+// publication does not list.
 func (rs *Recorders) Serve(p *Publication, d site.Document) {
 	rs.publish(func(r Publisher) { r.Serve(p, d) })
 }
 
-// End announces to every recorder that is a Publisher that a publication is no longer in force.
+// End calls the method End of every recorder that is a Publisher, because the publication is no longer in force.
 func (rs *Recorders) End(p *Publication) {
 	rs.publish(func(r Publisher) { r.End(p) })
 }
@@ -149,8 +150,8 @@ func (rs *Recorders) publish(pass func(Publisher)) {
 	}
 }
 
-// Dropped calls each for every recorder that counts dropped requests, with the recorder's name and the number of
-// requests that the recorder has dropped.
+// Dropped calls the function each for every recorder that counts dropped requests, with the recorder's name and the
+// number of requests that it has dropped.
 func (rs *Recorders) Dropped(each func(name string, n uint64)) {
 	for _, r := range rs.all() {
 		if d, ok := r.Recorder.(interface{ Dropped() uint64 }); ok {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Version is the version of the fields of [Request] in the log. It increases when a field is renamed or gets another
-// meaning, but not when a field is added.
+// Version is the version of the fields with which the crawler log writes a [Request]. It increases when a field is
+// renamed or gets another meaning, but not when a field is added.
 const Version = 1
 
 // Identity is the result of verifying the client of a request.
@@ -28,8 +28,8 @@ const (
 // answered.
 type Decision string
 
-// The decisions. If no rule applies to a request, the decision is Unstated in the placeholder and in the output of the
-// command `explain`. Counters and recorders use Allowed for such requests.
+// The decisions. If no rule applies to a request, the placeholder {http.robots_policy.decision} and the command
+// `explain` show Unstated, but counters and recorders use Allowed.
 const (
 	Unstated   Decision = "unstated"    // no rule applies
 	Allowed    Decision = "allowed"     // a rule allows the request, or no rule applies

@@ -30,8 +30,8 @@ func (a *auditor) checkAgents(ctx context.Context) {
 	a.checkCachedRefusal(ctx)
 }
 
-// checkRobotsAs requests robots.txt with the User-Agent of as. It reports differences from a.robots, which the server
-// sent to the audit's own User-Agent.
+// checkRobotsAs requests robots.txt with the User-Agent of another client. It reports a block, and a file that differs
+// from a.robots, which the server sent to the audit's own User-Agent.
 func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 	if !a.robots.ok() {
 		return
@@ -78,7 +78,8 @@ func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) {
 	}
 }
 
-// letIn returns the name of a client that received a page, or "" if all clients were blocked.
+// letIn returns the name of a client without a crawler's name that received a page: the browser or the audit itself. It
+// returns "" if neither of them received the page.
 func (a *auditor) letIn(p *page) string {
 	for _, as := range []agent{browserAgent, a.own} {
 		if p.got[as.Name].ok() {
@@ -88,8 +89,9 @@ func (a *auditor) letIn(p *page) string {
 	return ""
 }
 
-// refusal returns a finding that a client with the name of a crawler was blocked. If the crawler can be verified, the
-// finding is only a warning, because the server may know that this client is not the real crawler.
+// refusal returns a finding that a client with the name of a crawler was blocked. If servers can verify the crawler,
+// the finding is only a warning, because the server may know that the audit is not the real crawler. A finding about
+// the browser is also only a warning.
 func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
 	f := finding("blocked", at, as.crawlerName(), message, fix)
 	if as.crawler == nil || !as.crawler.Verification.IsEmpty() {

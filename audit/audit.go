@@ -4,9 +4,9 @@
 // address. It shows which rules a crawler finds in each channel, such as robots.txt, headers and meta tags. It also
 // reports contradictions between the channels, and between the channels and a policy.
 //
-// An audit is polite. It obeys robots.txt under its own product token, on each host and at each redirect. It sends one
-// request a second and identifies itself. It connects to a private address only if the URL itself contains that
-// address.
+// An audit is polite. It obeys the robots.txt rules for its own product token, on each host and at each redirect. It
+// sends at most one request a second and identifies itself. It connects to a private address only if the URL itself
+// contains that address.
 package audit
 
 import (
@@ -33,7 +33,8 @@ type Options struct {
 	Merged bool     // true if robots.txt may also contain lines of the upstream's robots.txt
 	As     []string // product tokens of crawlers whose User-Agents are also used to request pages
 	Pages  int      // maximum number of pages to examine; 0 means DefaultPages
-	// Transport sends the requests. The default, nil, rejects a private address unless the URL contains that address.
+	// Transport sends the requests. If it is nil, the audit uses a transport that connects to a private address only if
+	// the URL contains that address.
 	Transport http.RoundTripper
 	Wait      func(context.Context, time.Duration) error // waits between two requests; the default is Sleep
 	Now       func() time.Time                           // returns the current time; the default is time.Now
@@ -94,7 +95,8 @@ type Reading struct {
 	fetched bool   // true if Headers, Page and Usage are known
 }
 
-// otherCrawler is the name for all crawlers that neither a group in robots.txt nor a header field names.
+// otherCrawler is the name in the report for all crawlers without their own rules: neither robots.txt nor a header
+// field names them.
 const otherCrawler = "any other crawler"
 
 // Run audits the site at an address. It returns an error if o.As has an unknown crawler, if Run cannot connect to the
@@ -126,7 +128,7 @@ type auditor struct {
 	o        Options
 	now      time.Time
 	own      agent
-	agents   []agent           // the other clients: a browser and the crawlers of Options.As
+	agents   []agent           // a browser and the crawlers of Options.As; empty if Options.As is
 	known    *crawlers.Catalog // the catalog of the policy, or the built-in one
 	fetch    *fetcher
 	report   *Report
@@ -249,7 +251,7 @@ func (a *auditor) refetch(ctx context.Context, p *page, as agent) *response {
 // target returns the part of a URL to compare with patterns in robots.txt.
 func target(u *url.URL) string { return u.RequestURI() }
 
-// getPages chooses the pages, and requests them with the audit's own User-Agent.
+// getPages chooses the pages to examine, and requests them with the audit's own User-Agent.
 func (a *auditor) getPages(ctx context.Context) {
 	listed := a.sitemapPages(ctx)
 	chosen := append([]*page{{url: a.base}}, choosePages(listed, a.base, a.o.Pages-1)...)
@@ -276,7 +278,8 @@ func (a *auditor) query(crawler policy.CrawlerID, u *url.URL) policy.Query {
 	return policy.Query{Crawler: crawler, Host: u.Host, Path: target(u), Usage: policy.Crawl, Now: a.now}
 }
 
-// documents lists files for AI crawlers and agents. This program does not publish such files.
+// documents lists files for AI crawlers and agents that this project does not publish. If a site has such a file, the
+// audit reports a hint, because the file may contradict the policy.
 var documents = []struct {
 	path  string
 	types []string

@@ -16,7 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// repeated returns a text of at least size bytes. It repeats a part that contains a number.
+// repeated repeats a line until the result has at least size bytes. The parameter format is the line with %d for a
+// number, which is 0, 1, 2 and so on.
 func repeated(size int, format string) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {

@@ -27,8 +27,8 @@ func TestNothingListens(t *testing.T) {
 	}
 }
 
-// An address without a scheme means https://. A server on a developer's machine often does not support https, so the
-// error must say this.
+// An address without a scheme means https://. A server on a developer's machine often supports only http. The error of
+// Run then tells the user to write http://.
 func TestServerWithoutTLS(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()

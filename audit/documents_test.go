@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// The audit lists files of other formats, such as llms.txt, if they exist. It does not list them if the site answers
-// every path with a page, or if robots.txt disallows them.
+// The audit reports files that this project does not publish, such as llms.txt, if a site has them. It does not report
+// them if the site answers every path with a page, or if robots.txt disallows them.
 func TestOtherDocuments(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -31,7 +31,7 @@ const (
 
 // agent is a client whose User-Agent the audit sends.
 type agent struct {
-	Name      string // product token, or "browser"
+	Name      string // product token, or "a browser"
 	userAgent string
 	crawler   *crawlers.Crawler // nil if the client is not in the catalog
 }
@@ -81,7 +81,8 @@ func newFetcher(base *url.URL, o Options) *fetcher {
 	return f
 }
 
-// namedAddresses returns the private address in a URL, if the host of the URL is a private address.
+// namedAddresses returns the address in a URL whose host is an IP address or localhost. The audit may connect to this
+// address even if it is private.
 func namedAddresses(u *url.URL) []netip.Prefix {
 	if u.Hostname() == "localhost" {
 		return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
@@ -123,7 +124,8 @@ func (f *fetcher) get(ctx context.Context, u *url.URL, as agent) *response {
 	return f.follow(ctx, u, as, func(*url.URL) error { return nil })
 }
 
-// follow sends a request, and follows redirects as long as the function may returns nil for the new URL.
+// follow sends a request, and follows redirects. Before each request, it calls the function may with the URL. If the
+// function returns an error, follow does not send the request, and stores the error in the response.
 func (f *fetcher) follow(ctx context.Context, u *url.URL, as agent, may func(*url.URL) error) *response {
 	r := &response{agent: as, requested: u, final: u}
 	for {

@@ -106,7 +106,7 @@ func TestMovedReadsRobotsFirst(t *testing.T) {
 	}
 }
 
-// cloak is a transport that sends Googlebot different header fields than other clients.
+// cloak returns a site that adds a header field to its pages, but only for Googlebot.
 func cloak(field string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site := "http://" + r.Host
@@ -156,7 +156,8 @@ func TestJudgesWhatACrawlerGets(t *testing.T) {
 	}
 }
 
-// Each page contains meta tags as people write them, and the codes that the audit must report.
+// The test audits pages with meta tags as people write them, such as a misspelled name. The value for each page lists
+// the codes of the findings that the audit must report.
 func TestNaturalPages(t *testing.T) {
 	t.Parallel()
 	for page, want := range map[string][]string{
@@ -186,8 +187,8 @@ func TestNaturalPages(t *testing.T) {
 	}
 }
 
-// For each path that the policy disallows for indexing, the audit examines one page. If there is none, the report says
-// so.
+// For each path that the policy disallows for indexing, the audit examines one page. If it does not find such a page,
+// the report says so.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	load := func(paths string) *site.Site {
@@ -229,7 +230,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// A restriction on a page is an error if the policy removes this restriction from the site's responses.
+// The policy can tell the server to remove restrictions, such as noindex, from the site's responses. If a response
+// still has such a restriction, the audit reports it.
 func TestNotLifted(t *testing.T) {
 	t.Parallel()
 	load := func(entry string) *site.Site {

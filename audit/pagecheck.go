@@ -161,7 +161,7 @@ func (a *auditor) checkContradictions(p *page, r *response, s said) {
 	a.checkUsage(p, r, s)
 }
 
-// checkTags reports meta tags that crawlers may not read or understand.
+// checkTags reports meta tags that some or all crawlers do not read or understand.
 func (a *auditor) checkTags(at string, tags []metaTag) {
 	reported := map[string]bool{}
 	report := func(code, message, fix string) {

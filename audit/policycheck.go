@@ -37,7 +37,8 @@ func (a *auditor) crawler(as agent) policy.CrawlerID {
 
 type loss struct{ code, what string }
 
-// lost returns the rules and preferences that the policy has for a page and that are missing in the response.
+// lost compares the response for a page with the policy. It returns the rules and preferences of the policy that the
+// response lacks, and the restrictions that the policy should have removed.
 func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	want, prefs := a.wanted(u, r.agent)
 	s, names := a.read(r), r.agent.names()

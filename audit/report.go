@@ -138,7 +138,8 @@ func (r *Report) asNoCrawler() bool {
 	})
 }
 
-// Clean returns the claim that the audit found no error. If pages could not be read, the claim has a gap.
+// Clean returns the claim that the audit found no error. If the audit could not read some pages, the claim also says
+// how many.
 func (r *Report) Clean() claim.Claim {
 	var c claim.Coverage
 	unanswered := 0

@@ -87,8 +87,8 @@ type reader struct {
 	ignoresStar bool
 }
 
-// decisionDifference describes the difference between the decisions of two files, or returns "". ok is false if the
-// comparison would take too long.
+// decisionDifference describes which crawlers may fetch different paths under two robots.txt files, or returns "". ok
+// is false if the comparison would take too long.
 func (a *auditor) decisionDifference(want, got *robotsTxt) (text string, ok bool) {
 	var crawlers []rfc9309.Crawler
 	for _, c := range a.o.Policy.Policy.Crawlers {

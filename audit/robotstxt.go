@@ -35,7 +35,8 @@ type lineProblem struct {
 	why    string
 }
 
-// lighthouseKeys are the keys that Lighthouse's audit of robots.txt accepts. Lighthouse reports all other keys.
+// lighthouseKeys are the keys of robots.txt lines that Lighthouse, Chrome's tool for testing pages, accepts. Lighthouse
+// reports all other keys.
 var lighthouseKeys = map[string]bool{
 	"user-agent": true, "disallow": true, "allow": true, "sitemap": true, "crawl-delay": true,
 	"clean-param": true, "host": true, "request-rate": true, "visit-time": true, "noindex": true,
@@ -45,7 +46,9 @@ var lighthouseKeys = map[string]bool{
 // known may be nil.
 func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 	f := &robotsTxt{File: rfc9309.Parse(data, known), work: maxWork, delays: [2]float64{0, -1}}
-	opening, named, open := false, false, [2]bool{} // whether the last record was a User-agent line, whether there was any such line, and whether the current group is for "*" and for the audit
+	// opening is true between a User-agent line and the next Allow or Disallow line. named is true after the first
+	// User-agent line. open reports whether the current group is for "*", and whether it is for the audit.
+	opening, named, open := false, false, [2]bool{}
 	for i := range f.Lines() {
 		content, _, _ := strings.Cut(f.Line(i+1), "#")
 		content = strings.TrimSpace(content)
@@ -127,8 +130,8 @@ const (
 	ruleCost = 200
 )
 
-// decide returns the decision for a crawler and a path. After maxWork is used up, its results are not valid, and run
-// returns an error.
+// decide returns the decision for a crawler and a path. After maxWork is used up, the decisions are not valid, and
+// auditor.run returns an error.
 func (f *robotsTxt) decide(r reader, path string) rfc9309.Answer {
 	who := rfc9309.Crawler{Names: r.names, IgnoresStar: r.ignoresStar}
 	if f.work -= f.Size(who) * (ruleCost + len(path)/4); f.work < 0 {

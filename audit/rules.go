@@ -99,7 +99,7 @@ func (r rules) add(name, value string, now time.Time) {
 	}
 }
 
-// stricter reports whether value restricts more than the value "than" for the same rule.
+// stricter compares two values of the rule name. It reports whether value is the stricter one.
 func stricter(name, value, than string) bool {
 	switch name {
 	case "max-image-preview":
@@ -195,7 +195,7 @@ var dates = []string{
 	"2 Jan 2006 15:04:05", "2 Jan 2006", time.RFC822, time.RFC822Z, time.RFC850, "02-Jan-2006 15:04:05 MST", "02-Jan-06 15:04:05 MST",
 }
 
-// zones maps names of time zones that package time does not know to their offsets from UTC.
+// zones maps time zone names to offsets from UTC. Package time does not know these names.
 var zones = map[string]string{"EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500", "MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700", "CET": "+0100", "CEST": "+0200"}
 
 // maxDate limits the length of a date, in bytes.

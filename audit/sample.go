@@ -56,8 +56,8 @@ func (a *auditor) unindexed() (all []pathpattern.Pattern) {
 	return all
 }
 
-// sample examines one of the candidates that matches a pattern. It returns false if no candidate can be examined. The
-// first candidates are from the sitemap; listed is the number of these.
+// sample examines one page that matches a pattern. It chooses the page from the candidates, and returns false if it
+// cannot examine any of them. The first candidates are from the sitemap; listed is the number of these.
 func (a *auditor) sample(ctx context.Context, pattern pathpattern.Pattern, candidates []*url.URL, listed int) bool {
 	fits := func(u *url.URL) bool { return pattern.Match(target(u)) && a.policyHas(u, a.own, "noindex") }
 	for _, p := range a.pages {

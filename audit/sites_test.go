@@ -20,9 +20,9 @@ type testSite struct {
 	robots   string
 	robotsAs func(w http.ResponseWriter, r *http.Request, site string) bool
 	pages    map[string]string // keyed by path; a page may begin with header lines and an empty line
-	sitemap  []string          // requested paths
+	sitemap  []string          // paths of the pages in sitemap.xml; nil means that the site has no sitemap
 
-	asked []string // "NAME PATH"
+	asked []string // "NAME PATH" for each request: the name in the User-Agent, and the path
 	waits []time.Duration
 }
 
@@ -110,8 +110,8 @@ const home = "<!doctype html><title>Home</title>"
 // TestSites audits sites with typical robots.txt files from the web.
 func TestSites(t *testing.T) {
 	for name, tt := range map[string]struct {
-		robots  string // the name of a file in testdata
-		text    string // or the text
+		robots  string // name of a robots.txt file in testdata
+		text    string // text of robots.txt, used if the field robots is empty
 		pages   map[string]string
 		sitemap []string
 		want    []string

@@ -66,7 +66,7 @@ func usageForPath(value, target string) usage {
 	return contentUsage([]string{value})
 }
 
-// fieldUsage holds the usages in a header field.
+// fieldUsage holds the preferences in one header field.
 type fieldUsage struct {
 	name string
 	says usage

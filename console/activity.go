@@ -35,13 +35,13 @@ import (
 
 func init() { caddy.RegisterModule(new(Activity)) }
 
-// Activity stores totals of what crawlers do in an SQLite database, without client addresses.
+// Activity stores the totals of crawlers' requests in an SQLite database. It does not store client addresses.
 type Activity struct {
 	// The directory of the database. Only one server at a time may write to the database.
 	Directory string `json:"directory,omitempty"`
 
-	// The maximum number of rows with paths for each hour. Requests for further paths are summed under `(other)`.
-	// Default: 50000.
+	// The maximum number of database rows in each hour, and in each day, that hold the totals of a single path.
+	// Requests for further paths are summed under `(other)`. Default: 50000.
 	RowsPerHour int `json:"rows_per_hour,omitempty"`
 
 	// How long hourly totals are stored. Default: 90d.
@@ -51,7 +51,7 @@ type Activity struct {
 	Days caddy.Duration `json:"days,omitempty"`
 
 	// The maximum size of the database in bytes. If the database reaches this size, the oldest totals are deleted,
-	// beginning with totals that have paths. Default: 512 MiB.
+	// beginning with the totals of single paths. Default: 512 MiB.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
 
 	// The maximum number of requests in the last seven days that search engines may lose under a new version of a
@@ -64,7 +64,8 @@ type Activity struct {
 	// cannot be judged because of a gap, the error message names the gap. Default: none.
 	AcceptGaps []string `json:"accept_gaps,omitempty"`
 
-	// The database of a fleet. The server also sends its totals to this database. Default: none.
+	// The ClickHouse database of a fleet of servers. In addition to its own database, each server sends its totals to
+	// this database. Default: none.
 	ClickHouse *ClickHouse `json:"fleet_database,omitempty"`
 
 	// The server's name in a fleet. Default: the name of the host.
@@ -101,7 +102,8 @@ type openStore struct {
 	sending *optional.State
 }
 
-// open opens a store. If the database is damaged, open renames the database first, and creates a new one.
+// open opens a store. before is the error of the previous attempt. If that error says that the database is damaged,
+// open renames the database, and creates a new one.
 func open(a *Activity, o *optional.Opening, before error) (s openStore, err error) {
 	if errors.Is(before, store.ErrDamaged) {
 		name, err := store.PutAside(a.directory, time.Now())
@@ -176,7 +178,7 @@ func (a *Activity) Provision(caddy.Context) error {
 }
 
 // Start opens the store in the background. If the previous configuration has already opened the store of this
-// directory, Start applies the settings of a to the open store.
+// directory, the open store continues with the new settings.
 func (a *Activity) Start() error {
 	a.store = stores.Join(a.directory, a)
 	return nil
@@ -268,7 +270,7 @@ func (a *Activity) Record(v activity.Request) {
 	s.Record(v)
 }
 
-// Reader returns the reader of the store, or nil while the store is not open. The caller must not close it.
+// Reader returns the reader of the store, or nil while the store is not open. The caller must not close the reader.
 func (a *Activity) Reader() *store.Reader {
 	s, _ := a.store.Get()
 	return s.reader
@@ -362,7 +364,8 @@ func (a *Activity) Dropped() uint64 {
 func (a *Activity) Publish(p *activity.Publication) {
 	a.publish(p, func(ctx context.Context, s *store.Store) error {
 		at := time.Now()
-		// a version older than a minute may have been loaded before this server or its database existed
+		// An older version may have been loaded before this server or its database existed, so it is stored with the
+		// current time.
 		if at.Sub(p.Time) < time.Minute && p.Time.Before(at) {
 			at = p.Time
 		}

@@ -56,7 +56,8 @@ var concluded = map[string]struct{ claim, why string }{
 	"panel: Claims and how they were judged":  {"", "it shows all claims that have a metric"},
 }
 
-// Each alert and each panel uses the metric of a claim if there is a claim about its subject.
+// If the program makes a claim about the subject of an alert or panel, such as lost requests, the alert or panel uses
+// the metric of this claim.
 func TestAlertsShowClaims(t *testing.T) {
 	asked := map[string]string{}
 	var alerts struct {

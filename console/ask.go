@@ -29,7 +29,8 @@ type askData struct {
 	Names []string
 }
 
-// Answered reports whether the page has an answer to the question.
+// Answered reports whether the Ask page shows an answer. It has no answer before the user asks, or if the question is
+// not valid.
 func (d *askData) Answered() bool { return d.answered != nil }
 
 type answered struct {
@@ -135,7 +136,8 @@ var wellKnown = []string{"Googlebot", "Bingbot", "Applebot", "OAI-SearchBot", "G
 
 const maxQuestion = 4096
 
-// answer explains a request in every channel.
+// answer answers a question of the Ask page: what the policy decides for a request of the client agent for the page at
+// address. If from is not empty, it is the client's IP address.
 func (v *view) answer(agent, address, from string) (*answered, error) {
 	if agent == "" || len(agent)+len(address)+len(from) > maxQuestion {
 		return nil, failed(http.StatusBadRequest, "Write the name of a crawler, such as GPTBot, or a complete User-Agent.")
@@ -241,7 +243,7 @@ func (v *view) likely(id policy.CrawlerID) policy.Identity {
 	return policy.Verified
 }
 
-// happened returns the claim about whether the crawler of a requested the page u in the chosen period.
+// happened returns the claim about whether the crawler in the answer a requested the page u in the chosen period.
 func (v *view) happened(a *answered, u *url.URL) claim.Claim {
 	if v.store == nil || a.Crawler == nil {
 		return claim.Claim{}

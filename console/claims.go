@@ -109,7 +109,8 @@ func blocksAnyone(s *policy.Spec) bool {
 }
 
 // unmeant returns the number of blocked requests in r that no rule declares as intended. Several rules can have the
-// rule name in r. If only some of them declare it, unmeant decides each path again to find the rule.
+// rule name that r contains. If only some of these rules declare the blocking as intended, unmeant applies the policy
+// to each path again to find out which rule blocks it.
 func (v *view) unmeant(r store.Row, from, to time.Time) (int64, error) {
 	if v.Running == nil {
 		return r.Requests, nil
@@ -177,7 +178,7 @@ var inForce = claim.Register("in-force", func(s inForceSubject) claim.Finding {
 type recordedSubject struct {
 	Recorders int
 	Missing   []string            // the recorders that did not record everything
-	Totals    string              // a clause about the totals that Recorded describes
+	Totals    string              // the end of the sentence, about the stored totals
 	Recorded  claim.Known[uint64] `gap:"not-read" what:"the stored requests could not be read" close:"see the page Health"`
 }
 

@@ -25,8 +25,8 @@ func (l lacking) Coverage(context.Context, time.Time, time.Time) (claim.Coverage
 }
 
 // If recorded requests are missing, no page says that everything is fine. Requests are missing if they were not
-// recorded, or if another server of the fleet is silent, has not sent all of its rows, or has a wrong clock. On the
-// pages of a site, the names of servers do not appear.
+// recorded, or if another server of the fleet is silent, has not sent all of its rows, or has a wrong clock. Users who
+// may see only one site do not see the names of servers.
 func TestNothingReassuresAboveAGap(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	recorded(t, s, activity.Request{Time: time.Now(), Host: "www.example.com", Path: "/", Crawler: "Googlebot", Category: "search", Identity: activity.Verified, Decision: activity.Allowed})
@@ -135,7 +135,8 @@ rules:
 	}
 }
 
-// The Health page does not claim that a silent server has sent all of its requests.
+// If a server of the fleet is silent, the Health page does not claim that the fleet database has all requests of this
+// server.
 func TestSentAll(t *testing.T) {
 	for _, c := range []struct {
 		node store.Node

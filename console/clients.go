@@ -184,7 +184,8 @@ func (v *view) addSeen(clients []*client) {
 		if v.may == nil && names[c.Name] == 1 && !c.Impostor() {
 			continue
 		}
-		// seen has the times for all identities and all hosts together, so use the requests of each day instead
+		// seen has only the times for all hosts and identities together. These are wrong for one of several identities,
+		// or for a user who may not see all hosts, so use the days with requests.
 		c.First, c.Last = time.Time{}, time.Time{}
 		for i, n := range c.Days {
 			if at := from.Add(time.Duration(i) * s.width); n > 0 {
@@ -197,8 +198,8 @@ func (v *view) addSeen(clients []*client) {
 	}
 }
 
-// fell reports whether a crawler has stopped. A crawler has stopped if there is no request on the last day of c.Days, and
-// if it sent fewer than half of its average on the previous day. The average must be at least 20 requests a day.
+// fell reports whether a crawler has stopped. A crawler has stopped if there is no request on the last day of c.Days,
+// and if it sent fewer than half of its average on the previous day. The average must be at least 20 requests a day.
 func fell(c *client) bool {
 	n := len(c.Days)
 	if n < 7 || c.Impostor() || c.IsUnknown() {

@@ -34,16 +34,18 @@ type Console struct {
 	Title string `json:"title,omitempty"`
 
 	// Whether the console may change policies in Caddy's storage (`storage:KEY`). If so, everyone who uses the
-	// console's address on this machine may change them. On the pages of a site, the roles decide who may change them.
+	// console's address on this machine may change them. If a site serves the pages with `robots_policy_console`, the
+	// roles decide who may change policies there.
 	Write bool `json:"write,omitempty"`
 
-	// The placeholder with the name of the person who uses the pages of a site. If the placeholder is a request header,
-	// the console trusts the header. Therefore a handler or proxy in front of the console must remove this header from
-	// the requests of clients. Default: `{http.auth.user.id}`.
+	// The placeholder with the name of the person who uses the console's pages on a site (`robots_policy_console`). If
+	// the placeholder is a request header, the console trusts the header. Therefore a handler or proxy in front of the
+	// console must remove this header from the requests of clients. Default: `{http.auth.user.id}`.
 	User string `json:"user,omitempty"`
 
-	// The names of the people with each role on the pages of sites. The keys are `viewer`, `editor` and `publisher`,
-	// and the name `*` means everyone. Default: everyone who can open the pages is a viewer.
+	// The names of the people with each role, for console pages that sites serve with `robots_policy_console`. The keys
+	// are `viewer`, `editor` and `publisher`, and the name `*` means everyone. Default: everyone who can open the pages
+	// is a viewer.
 	Roles map[string][]string `json:"roles,omitempty"`
 
 	// The number of people who must agree before a version is published. Default: 1.
@@ -70,7 +72,7 @@ func currentOptions() *Console {
 	return new(Console)
 }
 
-// user returns the placeholder whose value is the name of the person who uses the console on a site.
+// user returns the placeholder whose value is the name of the person who uses the console's pages on a site.
 func (c *Console) user() string { return cmp.Or(c.User, defaultUser) }
 
 // Provision checks the options. The options take effect when Start is called.
@@ -86,8 +88,8 @@ func (c *Console) Provision(ctx caddy.Context) error {
 			return fmt.Errorf("the role %s has no names; add the names that people sign in with, or * for everyone", name)
 		}
 	}
-	// The option must be a single placeholder. With other text next to the placeholder, the name would not be empty for
-	// people who are not signed in.
+	// The option "user" must be a single placeholder. With other text next to the placeholder, the name would not be
+	// empty for people who are not signed in.
 	if u := c.user(); len(u) < 3 || u[0] != '{' || strings.IndexByte(u, '}') != len(u)-1 || strings.Contains(u[1:], "{") {
 		return fmt.Errorf("invalid user %q: must be a single placeholder, such as %s", c.User, defaultUser)
 	}

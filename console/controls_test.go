@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The pages about crawlers show the operators' own controls in the same way as the command check, but only for the host
-// of the page.
+// Some operators of crawlers offer their own controls against AI training, such as a setting in Search Console. The
+// pages about crawlers list the same controls as the command `check`, but only for the host of the page.
 func TestOperatorsControls(t *testing.T) {
 	s := startCaddy(t, `version: 1
 rules:

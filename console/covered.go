@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// coverage returns the gaps in the recorded requests between two times. It leaves out what this person may not see; see
-// shown.
+// coverage returns the gaps in the recorded requests between two times. It leaves out the parts that the user may not
+// see, as described at the method shown.
 func (v *view) coverage(from, to time.Time) (claim.Coverage, error) {
 	if v.store == nil {
 		return claim.Coverage{}, nil
@@ -20,7 +20,7 @@ func (v *view) coverage(from, to time.Time) (claim.Coverage, error) {
 	return v.shown(c), err
 }
 
-// shown removes the parts of a coverage that this person may not see: the names of servers and advice for operators.
+// shown removes the parts of a coverage that the user may not see: the names of servers and advice for operators.
 func (v *view) shown(c claim.Coverage) claim.Coverage {
 	if v.may == nil {
 		return c

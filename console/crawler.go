@@ -176,8 +176,9 @@ func (v *view) mayWords(name string) string {
 	return text + ". "
 }
 
-// controls returns the states of the controls that operators offer against AI training and AI answers. They are for the
-// main host of the view. If token is not "", only the controls for that crawler are returned.
+// controls returns the controls against AI training and AI answers that operators of crawlers offer, with their states
+// for the main host of the view. If token is not "", only the controls for the crawler with this product token are
+// returned.
 func (v *view) controls(token string) []site.ControlState {
 	if v.Running == nil {
 		return nil

@@ -28,7 +28,8 @@ func TestStoreDamagedWhileRunning(t *testing.T) {
 	t.Cleanup(func() { _ = caddy.Stop() })
 	a := runningActivity()
 	first, _ := a.store.Get()
-	// Another program overwrites the files of the database. The next page notices the damage.
+	// Another program overwrites the files of the database. The console detects the damage when it reads data for the
+	// next page.
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		name := filepath.Join(a.directory, "activity.db"+suffix)
 		if size, err := os.Stat(name); err != nil {

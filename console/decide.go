@@ -15,7 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 )
 
-// decision is a decision that the user chose in the form. It is added to the draft.
+// decision is a decision that the user chose in the form of the Change page, such as blocking a crawler. The console
+// adds it to the draft.
 type decision struct {
 	Who, Do, Place, Much, On string
 	Intended                 bool
@@ -72,8 +73,9 @@ func (v *view) decideIn(d *changeData) {
 	}
 }
 
-// put takes the result r of an edit as the new text of the draft. If the edit failed with err, put adds the reason to
-// the problems, after the text what, because one form can make several edits. unmet is the text before each exception.
+// put takes the result r of an edit as the new text of the draft. If err is not nil, it adds a problem instead: the
+// text what, which names the edit, and then the error. unmet is the text before each crawler that the edit does not
+// affect.
 func (d *changeData) put(what, unmet string, r *edit.Result, err error) {
 	if invalid, ok := errors.AsType[*edit.InvalidError](err); ok {
 		i := slices.IndexFunc(invalid.Diagnostics, func(x policyfile.Diagnostic) bool { return x.Severity == policy.Error })

@@ -22,8 +22,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// detectors maps each gap that the program can detect to a test. The test creates the gap, and fails if the program
-// does not detect it.
+// detectors maps each gap that the program can detect to a test. A gap is the reason why a claim cannot be judged. The
+// test creates the gap, and fails if the program does not detect it.
 var detectors = map[string]string{
 	"future-traffic":     "internal/cli.TestSearchGuard",
 	"clocks-apart":       "activity/store.TestGapsOfAFleet",
@@ -69,7 +69,8 @@ type goFile struct {
 
 func (s *goFile) offset(p gotoken.Pos) int { return s.set.Position(p).Offset }
 
-// producers returns the expressions with the name of a gap, at the places where the file creates gaps.
+// producers finds the places where the file creates gaps. For each place, it returns the expression with the name of
+// the gap.
 func (s *goFile) producers() (names []ast.Expr) {
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		switch n := n.(type) {

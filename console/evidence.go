@@ -24,8 +24,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// evidenceReaders limits the number of evidence downloads at the same time. The limit for pages, rendering, does not
-// apply to them, because they can have hundreds of megabytes, and clients can read slowly.
+// evidenceReaders limits the number of evidence downloads at the same time. They have a separate limit, because a
+// download can have hundreds of megabytes, and a slow client must not delay the pages.
 var evidenceReaders = semaphore.NewWeighted(4)
 
 const (

@@ -50,8 +50,8 @@ func unzipped(t *testing.T, body []byte) (dir string, names []string) {
 	return dir, names
 }
 
-// Downloaded evidence can be verified, whether it is the whole log, even while the server writes to it, or an excerpt.
-// An excerpt does not contain anything about other hosts.
+// Users can verify the whole log that they downloaded, even if the server was writing to it. They can also verify an
+// excerpt of the log, which does not contain anything about other hosts.
 func TestEvidenceDownload(t *testing.T) {
 	dir := t.TempDir()
 	key := filepath.Join(t.TempDir(), "key.pem")

@@ -96,7 +96,7 @@ func TestHealthVerifiesTheEvidence(t *testing.T) {
 	if body := page(); !strings.Contains(body, "The copy shows that the log was not cut off before line ") {
 		t.Errorf("a log that reaches its copy: %s", body)
 	}
-	for range 2 { // the older log must not overwrite the copy
+	for range 2 { // twice, because the first verification of the older log must not overwrite the copy
 		if body := pageOf(older); !strings.Contains(body, "Lines are missing at the end of the evidence log") || !strings.Contains(body, "notice alert") {
 			t.Errorf("an older log: %s", body)
 		}

@@ -180,8 +180,8 @@ func TestPanicBesideThePage(t *testing.T) {
 	}
 }
 
-// If a page takes too long, the response suggests what to choose instead. A replay that takes too long is not reported
-// as an error of the database.
+// If a page takes too long, the response suggests choosing a shorter period. A replay that takes too long is not
+// reported as an error of the database.
 func TestWhatTakesTooLong(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	w := httptest.NewRecorder()

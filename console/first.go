@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/firstpolicy"
 )
 
-// firstQuestions holds the form with the questions of `init`, which creates a first policy.
+// firstQuestions holds the form that creates a first policy. It asks the same questions as the command `init`.
 type firstQuestions struct {
 	Questions             []firstQuestion
 	Host, Closed, Staging string

@@ -171,7 +171,8 @@ func (d *healthData) addDocument(doc *source.Document) {
 	d.Policies = append(d.Policies, row)
 }
 
-// maxLists limits the number of lists that the page shows. Lists with a problem are first.
+// maxLists limits the number of address lists and key directories that the Health page shows. Those with a problem are
+// shown first.
 const maxLists = 12
 
 func (d *healthData) addLists(v *view) {

@@ -79,8 +79,8 @@ func TestLongLists(t *testing.T) {
 	}
 }
 
-// Links lead to each of 150 crawlers and to the robots.txt that each has read. The older ones of 12 versions are one
-// click away.
+// Links lead to each of 150 crawlers and to the robots.txt that each has read. If the policy has 12 versions, a link on
+// the page leads to all of them.
 func TestLongListsOfCrawlers(t *testing.T) {
 	const came, versions = 150, 12
 	catalog, err := crawlers.Default()

@@ -63,7 +63,7 @@ func (v *view) findNoticesBeside() {
 	}()
 }
 
-// count returns the numbers of alerts and warnings for which holds returns true.
+// count returns the numbers of alerts and warnings. It leaves out notices if the function holds returns false for them.
 func (v *view) count(holds func(*notice) bool) (alarms, warnings int) {
 	for _, n := range v.notices() {
 		switch {
@@ -217,8 +217,8 @@ func (v *view) samplePath(crawler, host string) string {
 	return rows[0].Values[store.ByPath]
 }
 
-// lackNotices returns warnings about proofs of identity that the policy demands, but this server cannot obtain
-// permanently.
+// lackNotices returns warnings about proofs of identity that the policy demands. With its settings, this server cannot
+// obtain these proofs, or can obtain them only until its built-in address lists expire.
 func (v *view) lackNotices() (all []notice) {
 	if v.Running == nil || v.Running.first {
 		return nil
@@ -273,8 +273,8 @@ func (v *view) listNotices() (all []notice) {
 	return all
 }
 
-// withoutPart maps each optional part to the heading of the notice that the part does not work, and to the end of the
-// sentence "The sites are served as before".
+// withoutPart maps each optional part to two texts of the notice for the case that the part does not work: the heading,
+// and the text after "The sites are served as before".
 var withoutPart = map[string][2]string{
 	"activity":        {"Requests cannot be stored at the moment", ", but new requests are missing on these pages"},
 	"evidence":        {"Evidence cannot be written at the moment", ", but new requests are missing from the evidence log"},

@@ -161,7 +161,7 @@ func (v *view) overTime(d *overviewData, rows []store.Row) {
 	}
 }
 
-// before returns a query for the total of the previous period.
+// before is a method that returns a query for the total of the period before the chosen one.
 func (v *view) before() store.Query {
 	q := v.query()
 	length := q.To.Sub(q.From)

@@ -216,8 +216,8 @@ func TestNumbersAgree(t *testing.T) {
 	}
 }
 
-// The grid and the explanation agree about a path that is disallowed in another letter case, for crawlers of the
-// catalog and for others.
+// The pages "Who may" and "Ask" agree about a path that the policy disallows in another letter case, for crawlers of
+// the catalog and for others.
 func TestGridAndExplainInAnyCase(t *testing.T) {
 	l, err := source.Compile("p.yaml", []byte(testPolicy))
 	if err != nil {
@@ -331,7 +331,7 @@ func TestPublish(t *testing.T) {
 	if w := post(t, s, "change", "http://localhost:2020", form); w.Code != http.StatusConflict {
 		t.Errorf("published over a newer version: %d", w.Code)
 	}
-	// The page has a button that goes back to the previous version.
+	// The Published page has a button that goes back to the previous version.
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
 	if err != nil {
 		t.Fatal(err)
@@ -382,7 +382,8 @@ func TestHeadline(t *testing.T) {
 }
 
 // The headline of a draft depends on a replay of the recorded traffic. Without traffic, it depends on a comparison of
-// the two policies. A gap in the traffic matters only if the policies differ for search engines.
+// the draft with the policy in force. A gap in the traffic matters only if these two policies differ for search
+// engines.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	load := func(rules string) *site.Site {
@@ -485,7 +486,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// The pages of a site show only the hosts of the site.
+// Console pages that a site serves show only the hosts of this site.
 func TestSiteShowsItsHostsOnly(t *testing.T) {
 	startCaddy(t, testPolicy)
 	s := &server{hosts: []string{"www.example.com"}, logger: caddy.Log()}

@@ -90,8 +90,8 @@ func (v *view) lacks(r role) string {
 	return fmt.Sprintf("You are signed in as %s. Only %s may %s. The option console { roles } of the Caddyfile sets the roles.", shorten(v.person.Name), need, what)
 }
 
-// SignedIn returns a text that every page of a site shows. The text names the signed-in person, and says whether the
-// pages are read-only for this person. At a local address, SignedIn returns "".
+// SignedIn returns a text for every page of a console that a site serves. The text names the signed-in person, and says
+// whether the pages are read-only for this person. At a local address, SignedIn returns "".
 func (v *view) SignedIn() string {
 	switch {
 	case v.local:
@@ -113,7 +113,7 @@ var tokenKey = func() (key [32]byte) {
 const tokenPeriod = 6 * time.Hour
 
 // token returns the value that a form must send back to change policies or drafts. Pages of other sites cannot read it.
-// The value depends on the version, on the name of the person, and on the tokenPeriod that contains the time at.
+// The value depends on the version, on the name of the person, and on the time: it changes after each tokenPeriod.
 func token(at time.Time, version, name string) string {
 	mac := hmac.New(sha256.New, tokenKey[:])
 	fmt.Fprintf(mac, "%d %s %s", at.Unix()/int64(tokenPeriod.Seconds()), version, name)

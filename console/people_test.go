@@ -100,7 +100,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	for _, a := range actions {
 		use(t, &Console{Write: true, Roles: people, Approval: a.approval})
 		for i, name := range who {
-			text += "#" // each text is new, because a text that was published earlier would be an undo or a return
+			text += "#" // each text is new, because other rules apply to the texts of earlier versions
 			text := testPolicy + text + "\n"
 			// Begin each case with testPolicy in force, and with the draft of the case.
 			if now := document.Current(); now.Text != testPolicy {
@@ -212,7 +212,7 @@ func TestWhoIsWho(t *testing.T) {
 	}
 }
 
-// People who use the pages of a site can change only rules for the hosts of this site.
+// People who use the console on a site can change only rules for the hosts of this site.
 func TestSitesChangeTheirHostsOnly(t *testing.T) {
 	const text = `version: 1
 rules:
@@ -283,8 +283,8 @@ expect:
 	}
 }
 
-// The option must be a single placeholder. With other text next to it, people who are not signed in would also have a
-// name.
+// The option "user" must be a single placeholder. With other text next to it, people who are not signed in would also
+// have a name.
 func TestUserIsOnePlaceholder(t *testing.T) {
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: t.Context()})
 	defer cancel()

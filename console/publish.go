@@ -118,8 +118,8 @@ func (v *view) readOnly(d *changeData) string {
 	return v.lacks(editor)
 }
 
-// outsideWords returns the message for a draft that changes decisions about hosts that are not in may. On the pages of
-// a site, only decisions about the hosts in may can be changed.
+// outsideWords returns the message for a draft that changes decisions about hosts that the user may not change. The
+// parameter may lists the hosts that the user may change.
 func outsideWords(may []string) string {
 	return "the draft changes rules for hosts other than " + english.Some(may, 3) + ". Limit each changed rule to " + english.Some(may, 3) + " with the key `hosts`, or add `hosts *` to the directive robots_policy_console."
 }

@@ -44,8 +44,8 @@ func reservations(s *site.Site, now time.Time) []reservation {
 // maxReservedQueries limits the number of queries in the search for an exception to a reservation.
 const maxReservedQueries = 100_000
 
-// reserved reports whether a usage is disallowed for all crawlers, hosts and paths that the policy does not name. but
-// describes an exception: a case that the policy names and does not disallow.
+// reserved reports whether a usage is disallowed for all crawlers, hosts and paths that the policy does not name. The
+// result but describes an exception: a case that the policy names and does not disallow.
 func reserved(p *policy.Policy, u policy.Usage, now time.Time) (on bool, but string) {
 	q := policy.Query{Path: pathpattern.All.Example(), Usage: u, Now: now}
 	if p.Decide(q).Verdict != policy.Disallowed {
@@ -96,8 +96,8 @@ func reserved(p *policy.Policy, u policy.Usage, now time.Time) (on bool, but str
 	return true, ""
 }
 
-// exception describes an exception to a reservation: the crawlers, host and path whose usage is not disallowed.
-// by is the rule that allows it, or nil.
+// exception describes an exception to a reservation: the crawlers, host and path whose usage is not disallowed. The
+// parameter by is the rule that allows the usage, or nil.
 func exception(p *policy.Policy, class *policy.Class, purpose string, host policy.Host, pattern pathpattern.Pattern, by *policy.Rule) string {
 	names := make([]string, 0, len(class.Crawlers))
 	for _, id := range class.Crawlers {

@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// section is a column of the grid on the Who may page. The column is about the pages of one host whose paths begin with
-// Path.
+// section is a column of the grid on the page "Who may". The column is about the pages of one host whose paths begin
+// with Path.
 type section struct {
 	Host, Path string
 	Whole      bool // true if the section is the whole host
@@ -26,7 +26,8 @@ type section struct {
 // Key returns the name of the section in URLs.
 func (s *section) Key() string { return s.Host + s.Path }
 
-// probe is a path for a query, and the pattern that the path is an example of.
+// probe is a path for which the console asks the policy. It is an example of the paths that match a pattern. The field
+// shows contains this pattern, which pages display instead of the path.
 type probe struct{ path, shows string }
 
 // These constants limit the size of the grid.
@@ -120,9 +121,9 @@ func folder(path string) string {
 	return path[:strings.LastIndexByte(path, '/')+1]
 }
 
-// probe chooses the paths to query: an arbitrary page of the section, and one page for each pattern in the section.
-// The parameter others lists the paths of all columns. If a pattern is below a longer path in others, it belongs to the
-// column of this path, and is left out here.
+// probe chooses the paths to query: an arbitrary page of the section, and one page for each pattern in the section. The
+// parameter others lists the paths of all columns. A pattern below one of these paths belongs to the column with the
+// longest such path, and is left out of all other columns.
 func (s *section) probe(patterns, others []string) {
 	generic := s.Path
 	if strings.HasSuffix(generic, "/") {

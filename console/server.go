@@ -184,7 +184,8 @@ func (s *server) limited(w http.ResponseWriter, r *http.Request, f func(http.Res
 	}
 }
 
-// withoutDirectories removes the paths of policy folders on this machine from a text.
+// withoutDirectories removes the paths of policy folders on this machine from a text, because people who use the
+// console on a site must not see these paths.
 func withoutDirectories(text []byte) []byte {
 	for _, p := range policies.Pool.Documents() {
 		text = withoutDirectory(text, p.Name)

@@ -61,7 +61,8 @@ func TestStalledClientsHoldNoPlace(t *testing.T) {
 	all.Wait()
 }
 
-// If a page needs the same query again, the answer is reused, even if the clock has moved on.
+// If a page sends the same query twice, the second query gets the answer of the first, even if some time has passed
+// between them.
 func TestAnswersAreUsedAgain(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v := &view{server: s, ctx: t.Context(), Now: time.Date(2026, 11, 22, 12, 30, 0, 1, time.UTC), store: runningStore(""), options: new(Console)}

@@ -58,8 +58,8 @@ func (v *view) mayRead(text string) bool {
 	return f != nil && v.onlyNames(f.Spec)
 }
 
-// staysInside reports whether the policies before and after differ only in decisions and tests about hosts that the
-// person may see.
+// staysInside compares two policies, named before and after. It reports whether they differ only in decisions and tests
+// about hosts that the person may see.
 func (v *view) staysInside(before, after *site.Site) bool {
 	if v.may == nil {
 		return true
@@ -79,8 +79,8 @@ func (v *view) staysInside(before, after *site.Site) bool {
 	})
 }
 
-// outside returns the policy as text, without its tests and without the rules that are only for hosts the person may
-// see.
+// outside returns the part of a policy that the person may not change, as text for a comparison. It leaves out the
+// policy's tests, and the rules that are only for hosts the person may see.
 func (v *view) outside(s *site.Site) string {
 	spec := *s.File.Spec
 	spec.Expect = nil

@@ -119,7 +119,8 @@ func (v *view) sum(q store.Query) *counts {
 	return c
 }
 
-// seen returns the crawlers that have sent requests to any host. On the pages of a site, it returns nil.
+// seen returns the crawlers that have sent requests to any host. On the pages of a site, it returns nil, because the
+// result would include crawlers of other hosts.
 func (v *view) seen() []store.Crawler {
 	if v.store == nil || v.may != nil {
 		return nil

@@ -16,7 +16,7 @@ type withoutBounds struct{ store.Queries }
 
 func (withoutBounds) Bounds(context.Context) (store.Bounds, error) { return store.Bounds{}, errFails }
 
-// The page compares a period with the previous period only if the database covers the whole previous period.
+// The Overview page compares a period with the previous period only if the database covers the whole previous period.
 func TestTrendOfAYoungStore(t *testing.T) {
 	now := time.Now().UTC()
 	date := func(ago int) string { return now.AddDate(0, 0, -ago).Format(time.DateOnly) }

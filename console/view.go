@@ -99,7 +99,8 @@ func (s *server) view(r *http.Request) (*view, error) {
 // allowed reports whether the person may see a host.
 func (v *view) allowed(host string) bool { return v.may == nil || slices.Contains(v.may, host) }
 
-// only returns the hosts that queries must be limited to. It returns nil if queries can be about all hosts.
+// only is a method that returns the hosts that queries must be limited to. It returns nil if queries can be about all
+// hosts.
 func (v *view) only() []string {
 	if v.Host != "" {
 		return []string{v.Host}

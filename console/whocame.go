@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// whoCameData holds the data of the Who came page.
+// whoCameData holds the data of the page "Who came".
 type whoCameData struct {
 	Clients      []*client
 	Total        counts
@@ -73,7 +73,7 @@ func whoCame(v *view) (*page, error) {
 }
 
 // whoCame returns the clients that sent requests in the chosen period: unlisted clients in unknown, crawlers in all. If
-// the URL has the parameter "path", requests for paths without this prefix are ignored.
+// the URL has the parameter "path", only requests for paths that begin with its value are counted.
 func (v *view) whoCame() (all, unknown []*client, err error) {
 	rows, err := v.totals(v.traffic("", v.Param("path")))
 	if err != nil {
@@ -248,7 +248,7 @@ func namingLines(name string) string {
 	return "crawlers:\n  # Add its operator and its category if you know them: {operator: Example, category: feed}\n  " + token + ": {" + fields + "}\n"
 }
 
-// whoCameCSV sends both tables of the Who came page as one CSV file.
+// whoCameCSV sends both tables of the page "Who came" as one CSV file.
 func whoCameCSV(w http.ResponseWriter, v *view) error {
 	if v.store == nil {
 		return failed(http.StatusNotFound, "%w", errNoStore())

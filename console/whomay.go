@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// whoMayData holds the data of the Who may page, which shows a grid of crawlers and sections.
+// whoMayData holds the data of the page "Who may", which shows a grid of crawlers and sections.
 type whoMayData struct {
 	Sections []section
 	Rows     []gridRow

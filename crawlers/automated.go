@@ -228,8 +228,8 @@ func namesContact(ua string) bool {
 }
 
 // nameBeforeContact returns the name of the client from a User-Agent that contains a URL or an e-mail address. The name
-// is the last product with a version before the address, except products of browsers. If there is no such product, the
-// name is the first product of the User-Agent, or "(unnamed)".
+// is the last product that has a version, is not a product of browsers, and is in front of the address. If there is no
+// such product, the name is the first product of the User-Agent, or "(unnamed)".
 func nameBeforeContact(ua string) string {
 	end := len(ua)
 	for _, mark := range []string{"http://", "https://", "+www.", "@"} {

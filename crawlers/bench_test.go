@@ -21,9 +21,9 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkCatalog compares the complete catalog with a catalog without the entries that are only in public
-// collections. More crawlers must not make the recognition of browsers slower. ROBOTSPOLICY_OLD_CATALOG names a
-// directory with an older catalog, which is then measured as well:
+// BenchmarkCatalog compares the complete catalog with a smaller one, without the crawlers that are only known from
+// public lists of crawlers. More crawlers must not make the recognition of browsers slower. ROBOTSPOLICY_OLD_CATALOG
+// names a directory with an older catalog, which is then measured as well:
 //
 //	git archive a3862ef crawlers/catalog | tar x -C /tmp
 //	ROBOTSPOLICY_OLD_CATALOG=/tmp/crawlers go test ./crawlers -run - -bench Catalog -count 6

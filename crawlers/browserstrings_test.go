@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// browserStrings returns User-Agents of browsers and apps. Like their makers, it combines systems and devices, engines,
-// and the additions of each product. The headers are generated, so that no external file is needed to test that people
-// are not recognized as crawlers.
+// browserStrings returns User-Agents of browsers and apps. It combines operating systems, devices, engines and product
+// names in the same way as the makers of browsers. The headers are generated, so that no external file is needed to
+// test that people are not recognized as crawlers.
 func browserStrings() (all []string) {
 	const gecko = "Mozilla/5.0 (%s; rv:%d.0) Gecko/20100101 Firefox/%d.0"
 	const blink = "Mozilla/5.0 (%s) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.0.0 %sSafari/537.36%s"

@@ -13,7 +13,7 @@ import (
 // Reading a file as a catalog takes little memory and time, whatever the file contains.
 func TestCatalogBudget(t *testing.T) {
 	testkit.Nightly(t)
-	const size = 1 << 20 // this is also the maximum size of a policy
+	const size = 1 << 20 // the maximum size of a policy file
 	fill := func(format string) string {
 		var b strings.Builder
 		for i := 0; b.Len() < size-1000; i++ {

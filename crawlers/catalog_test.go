@@ -25,7 +25,8 @@ func tokensOf(list []*Crawler) []string {
 	return tokens
 }
 
-// Every example header is recognized as its crawler, and no similar header of another client is.
+// Each example header is recognized as the crawler that sends it. A similar header of another client is not recognized
+// as this crawler.
 func TestExamples(t *testing.T) {
 	c := defaultCatalog(t)
 	r := NewRecognizer(c.Patterns())

@@ -18,7 +18,7 @@ import (
 // is "EXAMPLE-PURPOSE-1".
 var purposeForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]*$`)
 
-// checkCrawler returns the errors in a row of the built-in catalog.
+// checkCrawler checks a row of the built-in catalog, and returns all errors in this row.
 func checkCrawler(c *Crawler) (errs []error) {
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if c.Operator == "" && slices.Contains(c.Sources, "operator") {
@@ -74,8 +74,8 @@ func checkCrawler(c *Crawler) (errs []error) {
 	return errs
 }
 
-// checkFacts checks the fields of a crawler that a policy file can also set. For each error, it calls add with the
-// field's name in the policy file.
+// checkFacts checks the fields of a crawler that a policy file can also set. For each error, it calls the function add
+// with the field's name in the policy file.
 func checkFacts(c *Crawler, add func(field string, err error)) {
 	if err := CheckPattern(c.Token); err != nil {
 		add("token", err)

@@ -31,7 +31,7 @@ func TestControls(t *testing.T) {
 	}
 }
 
-// TestControlsAreRecent checks that aged finds rows without a recent check. In the nightly run, it also
+// TestControlsAreRecent checks that the function aged finds rows without a recent check. In the nightly run, it also
 // fails for such rows in the catalog, because operators change the settings that they offer.
 func TestControlsAreRecent(t *testing.T) {
 	const days = 180

@@ -20,8 +20,8 @@ type Crawler struct {
 	// Category is the main category. It is empty for a crawler of the policy file without a category.
 	Category Category   `json:"category,omitempty"`
 	Further  []Category `json:"further,omitempty"` // the further categories, without Category
-	// Results is the kind of search results, if the crawler belongs to a search engine that also uses pages for AI;
-	// empty for other crawlers
+	// Results is the kind of search results, if the crawler belongs to a search engine that also uses pages for AI. It
+	// is empty for other crawlers.
 	Results Results `json:"results,omitempty"`
 	// UserAgents are the strings that identify the crawler in a User-Agent. If UserAgents is empty, the crawler is
 	// recognized by Token. Use [Crawler.Patterns] for recognition.
@@ -76,7 +76,7 @@ func (c *Crawler) IsAI() bool {
 }
 
 // Patterns returns the strings to look for in a User-Agent. These are UserAgents or, if UserAgents is empty, Token. It
-// returns nil for a signer, and for a control token (see RobotsOnly).
+// returns nil for a signer (see [Crawler.IsSigner]), and for a control token (see RobotsOnly).
 func (c *Crawler) Patterns() []string {
 	switch {
 	case c.RobotsOnly, c.IsSigner():

@@ -30,7 +30,7 @@ func TestIdentities(t *testing.T) {
 		name      string
 		id        *Identities
 		url       string
-		list      string   // token of the crawler that alone uses the list
+		list      string   // token of the only crawler that uses the list
 		directory []string // tokens of the crawlers that use the directory
 		own       []string
 	}{

@@ -73,7 +73,6 @@ func newFileParser(name string) *fileParser {
 	return &fileParser{name: name, profiles: map[string]Verification{}, places: map[*Crawler]string{}}
 }
 
-// maxErrors limits the number of errors reported for a file.
 const maxErrors = 100
 
 func (p *fileParser) errorf(n *yaml.Node, format string, args ...any) {
@@ -178,7 +177,7 @@ func (p *fileParser) fields(n *yaml.Node, into map[string]any) {
 	}
 }
 
-// verify parses how a crawler is verified. This is a mapping, or the name of an entry in the file's verification
+// verify parses the value of a crawler's key "verify": a mapping, or the name of an entry in the file's verification
 // section.
 func (p *fileParser) verify(n *yaml.Node) Verification {
 	if n.Kind != yaml.ScalarNode {

@@ -160,8 +160,8 @@ func TestLoadChecksTheWhole(t *testing.T) {
 	}
 }
 
-// FuzzParseFile checks that each accepted file passes every check, and that its tokens are distinct and can be
-// recognized.
+// FuzzParseFile checks that the crawlers of each accepted file pass checkCrawler, that their tokens are distinct, and
+// that the tokens can be recognized.
 func FuzzParseFile(f *testing.F) {
 	f.Add([]byte(goodFile))
 	f.Add([]byte("as-of: 2026-11-21\ncrawlers:\n  A: {operator: X, category: seo, honors: yes, source: x, examples: A}\n"))

@@ -140,7 +140,7 @@ func setList(field *[]string, row []string) {
 	}
 }
 
-// checkRow returns the errors in a row and in the crawler c that results from the row.
+// checkRow checks the row r, and the crawler c that results from this row. It returns all errors.
 func checkRow(r Row, c *Crawler) (errs []error) {
 	add := func(field string, err error) { errs = append(errs, &RowError{r.Token, field, err}) }
 	checkFacts(c, add)

@@ -24,7 +24,7 @@ var (
 	naiveInside   = regexp.MustCompile(`^/(?:$|[^0-9])`)
 )
 
-// naivePlain returns the text that a person would read in a header. It uses a list of code points.
+// naivePlain returns the text that a person would read in a header. In contrast to plain, it uses regular expressions.
 func naivePlain(header string) string {
 	text := naiveUnseen.ReplaceAllString(string([]rune(header)), "") // an invalid byte of UTF-8 becomes U+FFFD
 	text = naiveWide.ReplaceAllStringFunc(text, func(c string) string { return string([]rune(c)[0] - 0xFEE0) })

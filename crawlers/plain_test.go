@@ -36,7 +36,7 @@ func TestDisguisedNames(t *testing.T) {
 		"GPTBott/1.0":                                         "",
 		"<NotGPTBot/1.2>":                                     "",
 		"GPTВоt-Checker":                                      "",
-		"GPTB0t/1.0":                                          "", // disguises that the Recognizer is documented not to recognize
+		"GPTB0t/1.0":                                          "", // from here on: disguises that the Recognizer does not detect
 		"GPTBöt/1.0":                                          "",
 		"𝐆𝐏𝐓𝐁𝐨𝐭/1.0":                                          "",
 		"GPT Bot/1.0":                                         "",

@@ -28,8 +28,8 @@ func readOutside(t *testing.T, name string) []byte {
 	return data
 }
 
-// collections returns the User-Agent headers of crawler-user-agents and well-known-bots. The key consists of the name
-// of the collection and its entry.
+// collections returns the User-Agent headers in the collections crawler-user-agents and well-known-bots. A key of the
+// map consists of the name of the collection and the name of an entry.
 func collections(t *testing.T) map[[2]string][]string {
 	t.Helper()
 	all := map[[2]string][]string{}
@@ -56,7 +56,6 @@ func collections(t *testing.T) map[[2]string][]string {
 	return all
 }
 
-// expectedTokens reads testdata/expected.tsv.
 func expectedTokens(t *testing.T) map[[2]string][]string {
 	t.Helper()
 	f, err := os.Open("testdata/expected.tsv")
@@ -84,13 +83,14 @@ var oddHeaders = map[string]string{
 	// The name that the rule finds is a part of a longer name of another program.
 	"Mozilla/5.0 (compatible; sukibot_heritrix/3.1.1 +http://suki.ling.helsinki.fi/eng/webmasters.html)":    "",
 	"Mozilla/5.0 (compatible; Alexabot/1.0; +http://www.alexa.com/help/certifyscan; certifyscan@alexa.com)": "",
-	// The longer name is the name of another crawler, whose group this crawler follows.
+	// The rule finds Mediapartners-Google, because this name is longer. But the sender is Daumoa, which follows the
+	// group of Mediapartners-Google.
 	"Mozilla/5.0 (compatible; MSIE or Firefox mutant; not on Windows server;) Daumoa/4.0 (Following Mediapartners-Google)": "Daumoa",
 }
 
-// TestRealCrawlers recognizes the headers of two collections. The expected crawler is found independently of the
-// Recognizer: testdata/expected.tsv has tokens for some entries, and the longest string of these crawlers that the
-// header contains outside a URL decides. The headers of all other entries must not be recognized.
+// TestRealCrawlers recognizes the headers of two collections. It finds the expected crawler without the Recognizer:
+// testdata/expected.tsv lists possible crawlers for some entries, and the one with the longest string in the header,
+// outside of URLs, is expected. The headers of all other entries must not be recognized.
 func TestRealCrawlers(t *testing.T) {
 	all, expected := collections(t), expectedTokens(t)
 	c, err := Default()
@@ -150,8 +150,8 @@ func longestContained(t *testing.T, c *Catalog, tokens []string, ua string) stri
 	return token
 }
 
-// TestLongTail makes a Recognizer of all names of a collection, which has more than 1000. It compares the result for
-// every tenth header with the naive implementation.
+// TestLongTail makes a Recognizer of the names in a collection, which are more than 1000. It compares the result for
+// every tenth header with the result of naiveRecognize.
 func TestLongTail(t *testing.T) {
 	var patterns []Pattern
 	var headers []string

@@ -216,8 +216,9 @@ func (r *Recognizer) find(ua string, i, end int) group {
 	return g
 }
 
-// shorter returns the last position before end where the word ua[i:end] may already end, because a version or the rest
-// of a derived name begins there. It returns i if there is no such position.
+// shorter returns the last position before end where the first word of a token may end, although the word ua[i:end]
+// continues. There, a version begins, or the rest of a derived name such as SemrushBot-XY. shorter returns i if there is
+// no such position.
 func (r *Recognizer) shorter(ua string, i, end int) int {
 	if k := bareVersion(ua, end); k < end && k >= i+4 {
 		return k

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkRequests measures the time for the User-Agent of a request. The User-Agents are a few hundred common
-// browsers, 10,000 different browsers in turn, and crawlers.
+// BenchmarkRequests measures the time to recognize the User-Agent of a request. The User-Agents are a few hundred
+// common browsers, 10,000 different browsers in turn, and crawlers.
 func BenchmarkRequests(b *testing.B) {
 	c, err := Default()
 	if err != nil {

@@ -81,9 +81,9 @@ func shortKey(word string) uint32 {
 	return k * 0x9e3779b1 >> 22
 }
 
-// stopBytes returns a word that marks some bytes of x by setting the highest bit of the byte. It marks bytes less than
-// a hyphen, the bytes ":;<=[{", and a slash without a digit after it. In a User-Agent, these include all bytes that may
-// precede a token, and few other bytes.
+// stopBytes returns a mask in which the highest bit of some bytes is set. It marks bytes of x that are less than a
+// hyphen, the bytes ":;<=[{", and a slash before a letter. If several such bytes follow each other, it may mark only
+// the last one. In a User-Agent, the marked bytes include all bytes directly before a token, and few other bytes.
 func stopBytes(x uint64) uint64 {
 	const (
 		ones = 0x0101010101010101

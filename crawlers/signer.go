@@ -50,7 +50,7 @@ func (c *Catalog) SignerRow(token string) Row {
 	}
 	for i, cr := range known {
 		if cr.Verification.WebBotAuth != known[0].Verification.WebBotAuth {
-			// if one host has several directories, only the well-known directory is used
+			// If one host has several directories, only the well-known directory is used.
 			return Row{Token: row.Token, WebBotAuth: &directory}
 		}
 		switch {

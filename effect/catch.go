@@ -45,7 +45,7 @@ func catchesOf(p *policy.Policy, catalog *crawlers.Catalog) map[policy.CrawlerID
 	return caught
 }
 
-// Catches reports whether the server may mistake the crawler with the ID crawler for the crawler with the ID by.
+// Catches reports whether the server may mistake requests of the crawler "crawler" for requests of the crawler "by".
 func (e *Engine) Catches(by, crawler policy.CrawlerID) bool {
 	return slices.Contains(e.catches[crawler], by)
 }

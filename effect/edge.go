@@ -22,8 +22,8 @@ type Verdict struct {
 // The result does not depend on Mode.
 func (v Verdict) Blocked() bool { return v.Impostor || v.Decision.Verdict == policy.Disallowed }
 
-// Edge decides about a request of the query's crawler in the same way as EdgeOf. The query's host and path must have
-// the spelling of the request.
+// Edge decides about a request of the query's crawler in the same way as EdgeOf. The query's host and path must be
+// unchanged from the request.
 func (e *Engine) Edge(q policy.Query) Verdict {
 	t := NewTarget(q.Host, q.Path)
 	return e.EdgeOf(&t, q)
@@ -35,12 +35,13 @@ func (e *Engine) Edge(q policy.Query) Verdict {
 // pathpattern.Readings), with and without regard to letter case. If the policy disallows crawling of at least one of
 // them, the request is disallowed. If the policy disallows several, the path with the strictest mode decides.
 //
-// EdgeOf never disallows requests of crawlers that the policy does not know. It never disallows requests for
-// /robots.txt, /.well-known/ and the license, because crawlers learn the rules from them. If the client is an impostor,
-// and the mode for impostors is stricter, Mode is the mode for impostors.
+// EdgeOf never disallows requests of crawlers that the policy does not know. It never disallows requests for documents
+// with the rules, such as /robots.txt (see Open). If the client is an impostor, and the mode for impostors is stricter,
+// Mode is the mode for impostors.
 func (e *Engine) EdgeOf(sent *Target, q policy.Query) Verdict {
 	v := Verdict{Crawler: q.Crawler}
-	if q.Crawler == 0 || e.Policy.OnlyFallback(q.Crawler) { // the server does not recognize a crawler for which OnlyFallback is true
+	// The server does not recognize crawlers that only the fallback names, which is the site's own robots.txt.
+	if q.Crawler == 0 || e.Policy.OnlyFallback(q.Crawler) {
 		return v
 	}
 	t := e.Read(sent)

@@ -26,7 +26,7 @@ type Engine struct {
 	catalog *crawlers.Catalog
 	license license
 	limits  bool        // at least one rule limits requests
-	ends    []time.Time // end times of the policy's permissions, in ascending order
+	ends    []time.Time // the result of endsOf, in ascending order
 	catches map[policy.CrawlerID][]policy.CrawlerID
 	pages   [2]*pathpattern.Index[uint32] // see PageIndex; [1] is in lower case
 }
@@ -56,7 +56,7 @@ func newEngine(p *policy.Policy, catalog *crawlers.Catalog, below *robotstxt.Fil
 	return e
 }
 
-// pageIndex numbers the page patterns in the rules of a policy.
+// pageIndex returns an index of a policy's page patterns (see policy.Rule.PagePatterns), with a number for each.
 func pageIndex(p *policy.Policy) *pathpattern.Index[uint32] {
 	var entries []pathpattern.Entry[uint32]
 	for _, r := range p.Spec().Rules {
@@ -67,8 +67,8 @@ func pageIndex(p *policy.Policy) *pathpattern.Index[uint32] {
 	return pathpattern.NewIndex(entries, func(a, _ uint32) uint32 { return a })
 }
 
-// PageIndex returns an index of the patterns of pages. Headers and meta tags can have rules only for such pages. It has
-// a number for each pattern. If anyCase is true, the patterns are in lower case.
+// PageIndex returns an index of the policy's page patterns, with a number for each pattern. Headers and meta tags can
+// have rules only for pages that match a page pattern. If anyCase is true, the patterns are in lower case.
 func (e *Engine) PageIndex(anyCase bool) *pathpattern.Index[uint32] {
 	if anyCase {
 		return e.pages[1]
@@ -87,11 +87,11 @@ func (e *Engine) shows(t PolicyTarget) (shows bool) {
 	return shows
 }
 
-// maxEnds limits how many dates a comparison considers. If the policy has more dates, the comparison considers the
-// first dates and the last date.
+// maxEnds limits how many end dates of a policy Compare considers (see policy.Spec.Ends). If the policy has more,
+// Compare considers the first ones and the last one.
 const maxEnds = 16
 
-// endsOf lists the end times of a policy's permissions, at most maxEnds.
+// endsOf lists the times when a permission or a page's availability ends, at most maxEnds.
 func endsOf(spec *policy.Spec) []time.Time {
 	ends := spec.Ends()
 	if n := len(ends); n > maxEnds {
@@ -100,10 +100,9 @@ func endsOf(spec *policy.Spec) []time.Time {
 	return ends
 }
 
-// IsOfCategory reports whether a crawler has a category in the policy's catalog or in the catalog in use, which a
-// policy cannot change. The catalog in use is examined as well, because otherwise a policy could exclude a search
-// engine from the safety checks by changing its category. To allow losses of a search engine, a policy must use the key
-// "intended" instead.
+// IsOfCategory reports whether a crawler has a category according to the policy or to the crawler catalog. The policy
+// can give the crawler another category than the catalog, but this does not exclude a search engine from the safety
+// checks. To exclude it, the policy must use the key "intended".
 func IsOfCategory(p *policy.Policy, id policy.CrawlerID, category crawlers.Category) bool {
 	c := p.CrawlerInfo(id)
 	if id == 0 || c.Category == string(category) {

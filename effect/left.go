@@ -88,8 +88,8 @@ func causeOf(d policy.Decision) Cause {
 	return c
 }
 
-// requests lowers the rows that depend on how the server handles requests. It includes requests that the server may
-// mistake for requests of another crawler.
+// requests lowers the values of the rows that depend on how the server handles requests. It includes requests that the
+// server may mistake for requests of another crawler.
 func (a *asking) requests() {
 	if a.rows&(LossBlocked|LossCrawl|LossLimit) == 0 {
 		return
@@ -119,9 +119,9 @@ func (a *asking) request(q policy.Query) {
 	}
 }
 
-// robots lowers the rows that depend on robots.txt. For most crawlers, robots.txt agrees with the policy's decision
-// about crawling. The exceptions are crawlers that robots.txt cannot name, that do not read the group of "*", or that
-// read another crawler's group. For these crawlers, robots examines the lines of robots.txt.
+// robots lowers the values of the rows that depend on robots.txt. For most crawlers, robots.txt agrees with the
+// policy's decision about crawling. The exceptions are crawlers that robots.txt cannot name, that do not read the group
+// of "*", or that read another crawler's group. For these crawlers, robots examines the lines of robots.txt.
 func (a *asking) robots() {
 	if a.rows&LossCrawl != 0 {
 		q := a.q
@@ -153,8 +153,8 @@ func (e *Engine) MayCrawl(q policy.Query) bool {
 	return e.leaves(q, LossCrawl)[LossCrawl.row()].value > 0
 }
 
-// followsClosed reports whether the query's crawler may follow the group of another crawler for which the policy
-// disallows crawling.
+// followsClosed reports whether the query's crawler may follow the robots.txt group of another crawler, and the policy
+// disallows crawling for that other crawler.
 func (a *asking) followsClosed(q policy.Query) bool {
 	for _, token := range a.info.Follows {
 		if q.Crawler = a.Policy.Crawler(token); q.Crawler != 0 && a.Policy.Decide(q).Verdict == policy.Disallowed {
@@ -191,7 +191,7 @@ func (a *asking) isNamed(q *policy.Query) bool {
 // pageRows has the rows that depend on headers and meta tags of pages.
 const pageRows = LossIndex | LossSnippet | LossLink | LossFollow | LossImage | LossPreview | LossVideo | LossCopy
 
-// page lowers the rows that depend on headers and meta tags.
+// page lowers the values of the rows that depend on headers and meta tags.
 func (a *asking) page() {
 	for _, src := range a.Sources(a.q) {
 		by := Cause{Rule: src.Rule}
@@ -226,8 +226,8 @@ func (a *asking) page() {
 
 var sizes = map[string]Loss{"max-snippet": LossSnippet, "max-image-preview": LossPreview, "max-video-preview": LossVideo}
 
-// preferences lowers the rows for the usages "search", "train-ai" and "ai-use", if a channel publishes decisions about
-// these usages.
+// preferences lowers the values of the rows for the usages "search", "train-ai" and "ai-use", if a channel publishes
+// decisions about these usages.
 func (a *asking) preferences() {
 	for u, loss := range preferences {
 		if a.rows&loss == 0 || !channels.Published(&a.Policy.Spec().Publish, u) {

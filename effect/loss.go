@@ -16,7 +16,8 @@ type Lost struct {
 	Rule     *policy.Rule // a rule of the new policy that causes Loss or, if Loss is empty, Intended
 }
 
-// Taken holds the uses that a new policy takes away from a crawler at one page, for each row of the table.
+// Taken holds the uses that a new policy takes away from a crawler at one page, for each row of the table of losses
+// (see Loss).
 type Taken struct {
 	lost, intended Loss
 	rules          [numLosses]*policy.Rule
@@ -24,11 +25,11 @@ type Taken struct {
 }
 
 // Compare returns what a search engine loses at a host and path when the policy of the engine now replaces the policy
-// of the engine old. old may be nil. rows selects rows of the table. The parameters was and is contain the same query,
-// for the old and for the new policy. They may differ only in the ID of the crawler.
+// of the engine old. old may be nil. rows selects rows of the table of losses. The parameters was and is contain the
+// same query, for the old and for the new policy. They may differ only in the ID of the crawler.
 //
-// Compare includes immediate losses and losses on later dates in the policy. It returns no losses for an impostor, or
-// for a crawler that does not belong to a search engine in either policy.
+// Compare includes losses that begin now, and losses that begin later because a date in the new policy passes. It
+// returns no losses for an impostor, or for a crawler that does not belong to a search engine in either policy.
 func Compare(old, now *Engine, was, is policy.Query, rows Loss) *Taken {
 	t := &Taken{}
 	if searches := now.Searches(is.Crawler) || old != nil && old.Searches(was.Crawler); !searches || is.Identity == policy.Impostor {
@@ -48,7 +49,7 @@ func Compare(old, now *Engine, was, is policy.Query, rows Loss) *Taken {
 	return t
 }
 
-// Lost returns the losses in the given rows of the table.
+// Lost returns the losses in the given rows of the table of losses.
 func (t *Taken) Lost(rows Loss) (l Lost) {
 	l.Loss, l.Intended = t.lost&rows, t.intended&rows
 	for _, one := range append(l.Loss.Each(), l.Intended.Each()...) {
@@ -58,7 +59,7 @@ func (t *Taken) Lost(rows Loss) (l Lost) {
 	return l
 }
 
-// Counted returns the losses to compare with the search-loss limit.
+// Counted returns the losses that count against the search-loss limit.
 func (t *Taken) Counted() Lost {
 	if !t.web {
 		return Lost{}
@@ -95,7 +96,8 @@ func (t *Taken) set(one Loss, intended bool, rule *policy.Rule) {
 	}
 }
 
-// add adds the losses on a later date. If a page must not be indexed from that date on, the loss is LossUnavailable.
+// add adds the losses on a later date. If a page may be indexed now, but not from that date on, add adds
+// LossUnavailable instead of LossIndex.
 func (t *Taken) add(later *Taken) {
 	for _, one := range (later.lost | later.intended).Each() {
 		row, intended := one, later.intended&one != 0
@@ -110,7 +112,8 @@ func (t *Taken) add(later *Taken) {
 	}
 }
 
-// firstLetters are the first letters of the sample pages' names. WholeHost tests a page for each letter.
+// firstLetters has the first letters of the names of the pages that NearlyWhole and WholeHost test, with one page in
+// the root for each letter.
 const firstLetters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // FirstPage is the first page that WholeHost tests.
@@ -155,8 +158,8 @@ func (e *Engine) WholeHost(loss Loss, q policy.Query) (by Cause, whole bool) {
 }
 
 // TakesWhole reports whether the new policy causes the given loss on nearly all pages of a host, and the old policy did
-// not. It examines the present effect, and the effect on later dates in the policy. The paths and usages of the queries
-// are ignored.
+// not. It examines the effect now, and the effect after each date in the new policy. The paths and usages of the
+// queries are ignored.
 func TakesWhole(old, now *Engine, was, is policy.Query, loss Loss) bool {
 	if loss == LossUnavailable {
 		loss = LossIndex

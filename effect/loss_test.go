@@ -84,7 +84,7 @@ func randomSpec(r *rand.Rand) *policy.Spec {
 	spec.Publish.ContentUsage = []policy.Switch{policy.Off, policy.On, policy.On}[r.IntN(3)]
 	for i := range spec.Rules {
 		rule := &spec.Rules[i]
-		for j := range rule.Statements { // the server treats several slashes as one slash
+		for j := range rule.Statements { // the server treats several slashes as one, which this test is not about
 			s := &rule.Statements[j]
 			s.Pattern = pathpattern.MustParse(oneSlash(s.Pattern.String()))
 			if s.Allow && s.Usage == policy.PresentSnippet && r.IntN(2) == 0 {

@@ -32,8 +32,8 @@ func (p Projection) PageQueries(q policy.Query) iter.Seq2[Reader, policy.Query] 
 	return p.PageQueriesAt(p.TargetOf(q.Host, q.Path), q)
 }
 
-// Sources returns the reasons for the rules that headers and meta tags have for the query's crawler. These include the
-// rules for everyone.
+// Sources returns the robots control rules that headers and meta tags have for the query's crawler, each with the part
+// of the policy that causes it. It includes rules for everyone.
 func (e *Engine) Sources(q policy.Query) (sources []robotstag.Source) {
 	for p, own := range e.PageQueries(q) {
 		everyone := own

@@ -75,7 +75,7 @@ var table = [numLosses]row{
 	{"ai-use", "disallowed for AI answers", SafetyIndex, false, " ai-use "},
 }
 
-// Counted is the set of losses to compare with the search-loss limit.
+// Counted is the set of losses that count against the search-loss limit.
 var Counted = rows(func(r *row) bool { return r.counts })
 
 func rows(fits func(*row) bool) (all Loss) {
@@ -87,8 +87,7 @@ func rows(fits func(*row) bool) (all Loss) {
 	return all
 }
 
-// LossesFrom returns the losses that something with this name can cause. name is the name of a usage, of a robots
-// control rule or of a setting.
+// LossesFrom returns the losses that a usage, a robots control rule or a setting can cause. name is its name.
 func LossesFrom(name string) Loss {
 	return rows(func(r *row) bool { return strings.Contains(r.from, " "+name+" ") })
 }

@@ -29,7 +29,7 @@ type Target struct {
 	Normal string   // Path in normal form
 	Folded string   // Normal in lower case
 	More   []string // the other paths that servers may take Path to be, in normal form
-	Long   bool     // Path is longer than MaxPath or has too many readings, so that paths are missing
+	Long   bool     // Path is longer than MaxPath or has too many readings, so More does not have all paths
 	name   string   // Normal without its query
 	cut    bool     // Long is true, and not only because of the query
 }
@@ -90,7 +90,7 @@ type PolicyTarget struct {
 	Folds bool // the decision may depend on letter case
 }
 
-// Read returns the target for the policy of p.
+// Read returns t as a target for the policy of p.
 func (p Projection) Read(t *Target) PolicyTarget {
 	read := PolicyTarget{*t, p.Exact != p.Folded || t.Folded != t.Normal}
 	if !p.Exact.HasHosts() {
@@ -99,7 +99,7 @@ func (p Projection) Read(t *Target) PolicyTarget {
 	return read
 }
 
-// TargetOf returns the target for the unchanged host and path of a request.
+// TargetOf returns the target for the policy of p, made from the unchanged host and path of a request.
 func (p Projection) TargetOf(host, path string) PolicyTarget {
 	t := NewTarget(host, path)
 	return p.Read(&t)
@@ -162,8 +162,8 @@ func (t PolicyTarget) Hosts(yield func(string) bool) {
 	}
 }
 
-// Open reports whether every crawler may always fetch a target, because all paths of the target are robots.txt, the
-// license or other documents with the rules. Letter case matters.
+// Open reports whether every crawler may always fetch a target. That is the case if each path of the target is in
+// /.well-known/, or is robots.txt, the license or another document with the rules. Letter case matters.
 func (e *Engine) Open(t PolicyTarget) bool {
 	if t.cut || !e.opens(t.Host, t.name) {
 		return false

@@ -99,9 +99,9 @@ var noindexValues, _ = robotstag.Build(
 // case-insensitive (RFC 9110 section 8.3.1).
 const messageType = "Text/Plain; charset=utf-8"
 
-// refuse blocks a request according to the policy's enforcement settings. It writes a response, like Caddy's "respond"
-// directive, or returns an error for the server's error routes, or closes the connection. The response is marked
-// no-store, because caches must not show it to people.
+// refuse blocks a request according to the policy's enforcement settings. By default, it writes a response itself, like
+// Caddy's "respond" directive. With RaiseRefusals, it returns an error for the server's error routes. If the policy
+// demands it, refuse closes the connection. The response is marked no-store, because caches must not show it to people.
 func (q *request) refuse(e policy.Enforcement) error {
 	status := cmp.Or(e.Status, http.StatusForbidden)
 	if status == http.StatusPaymentRequired {
@@ -131,7 +131,8 @@ func (q *request) tooMany() error {
 	return q.writeRefusal(http.StatusTooManyRequests, "Too many requests by this crawler; try again in "+english.Count(seconds, "second"))
 }
 
-// writeRefusal answers with a status and a message, or returns both as an error for the server's error routes.
+// writeRefusal answers with a status and a message. With the option RaiseRefusals, it returns both as an error for the
+// server's error routes instead.
 func (q *request) writeRefusal(status int, message string) error {
 	header := q.w.Header()
 	header["Cache-Control"] = []string{"no-store"}

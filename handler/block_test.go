@@ -86,8 +86,8 @@ func TestRefusalInErrorRoutes(t *testing.T) {
 	}
 }
 
-// An override can weaken the handler's mode, but not strengthen it. The metrics count the handlers that have an
-// override.
+// SetOverride can make a handler less strict than its option MaxMode, but not stricter. The metrics count the handlers
+// that have such an override.
 func TestSetOverride(t *testing.T) {
 	t.Parallel()
 	h := newHandlerWith(t, closedToGPTBot, Options{MaxMode: policy.ModeLog})

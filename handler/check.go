@@ -150,8 +150,8 @@ type check struct {
 	passed bool
 }
 
-// hasPassed reports whether the request may pass. It returns false if c is nil, because then this server received the
-// request itself.
+// hasPassed reports whether the other server may let the request pass. If c is nil, there is no other server, so it
+// returns false.
 func (c *check) hasPassed() bool { return c != nil && c.passed }
 
 // ServeHTTP implements upstream.Next. It is called if the request may pass.

@@ -136,8 +136,8 @@ func TestDecisionsArePublishedByTheirServer(t *testing.T) {
 	}
 }
 
-// A series exists only after its first count. For example, a crawler that only fetched robots.txt has no series for
-// pages.
+// A metric has no series for a label until a request is counted for this label. For example, a crawler that only
+// fetched robots.txt has no series for pages.
 func TestSeriesExistOnceCounted(t *testing.T) {
 	h := newHandler(t, "version: 1\ncrawlers:\n  SeriesBot: {}\nrules:\n  - for: SeriesBot\n    disallow:\n      crawl: /\n    enforce: block\n")
 	r := newRequest("SeriesBot/1.0")

@@ -56,7 +56,8 @@ type Options struct {
 	// ModeBlock, so that only the policy decides.
 	MaxMode policy.Mode
 
-	// RaiseRefusals returns a block as an [*Error] instead of answering it. Use it in servers with error routes.
+	// RaiseRefusals makes the handler return an [*Error] for a blocked request, instead of writing a response. Use it
+	// in servers with error routes.
 	RaiseRefusals bool
 
 	RobotsTxt RobotsTxt
@@ -212,8 +213,8 @@ func (n withoutError) ServeHTTP(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// SetOverride limits what the handler enforces, independently of its options and of the policies.
-// SetOverride(ModeUnset) removes the limit. Remove the limit before you stop using the handler, because limited
+// SetOverride makes the handler enforce at most the mode m, even if its options and the policies are stricter.
+// SetOverride(ModeUnset) removes this limit. Remove the limit before you stop using the handler, because limited
 // handlers are counted in the metrics.
 func (h *Handler) SetOverride(m policy.Mode) {
 	if before := policy.Mode(h.override.Swap(int32(m))); before != policy.ModeUnset {

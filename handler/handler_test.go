@@ -16,7 +16,7 @@ type nextFunc func(http.ResponseWriter, *http.Request) error
 
 func (f nextFunc) ServeHTTP(w http.ResponseWriter, r *http.Request) error { return f(w, r) }
 
-// closedToGPTBot is a policy that disallows the whole site for GPTBot.
+// closedToGPTBot is a policy that disallows and blocks the whole site for AI training crawlers, such as GPTBot.
 const closedToGPTBot = "version: 1\nrules:\n  - for: category:ai-training\n    disallow:\n      crawl: /\n    enforce: block\n"
 
 // newHandler returns a handler with a policy.

@@ -38,7 +38,7 @@ func (q *request) log(message string, kind lineKind, fields func() []zap.Field) 
 	c.Write(slices.Concat(who, fields(), []zap.Field{zap.Int("skipped", skipped)})...)
 }
 
-// logRefusal logs a blocked request. In mode log, it logs a request that would have been blocked.
+// logRefusal logs a blocked request. In the mode "log", it logs a request that would have been blocked.
 func (q *request) logRefusal() {
 	d, s := q.decision, q.snapshot.Site
 	q.log(refusalMessage(d), lineKind{class: d.class}, func() []zap.Field {

@@ -21,8 +21,8 @@ func (q *request) publication() *activity.Publication {
 	return all
 }
 
-// publishRobots passes the robots.txt that the crawler gets to the recorders, if they do not have this file yet.
-// answer is the Answer that served the file.
+// publishRobots gives the recorders the robots.txt that the handler served to the crawler, unless they already have
+// this file. answer is the Answer that served the file.
 func (q *request) publishRobots(version string, answer robotsserve.Answer) {
 	given, host := q.snapshot.Given.To(q.h.Recorders), policy.NormalizeHost(q.Host)
 	if !given.Robots(host+" "+version, time.Now().Unix()/86400) {

@@ -113,8 +113,8 @@ var identities = map[policy.Identity]activity.Identity{
 	policy.Unknown: activity.Unverified, policy.Verified: activity.Verified, policy.Impostor: activity.Impostor,
 }
 
-// recordedPath returns the path with its query, but without a query that did not matter for the decision. Queries
-// can contain private data.
+// recordedPath returns the path to record. Queries can contain private data, so the path includes the query only if the
+// query affected the decision.
 func (q *request) recordedPath() (recorded string, omitted bool) {
 	target := pathpattern.EncodeBeyondASCII(q.target.Path)
 	plain, _, ok := strings.Cut(target, "?")

@@ -8,7 +8,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// A target is recorded in ASCII, in a spelling of the same path.
+// A recorded target contains only ASCII characters, and still names the same path as the target of the request.
 func TestRecordedTargetsAreASCII(t *testing.T) {
 	for target, want := range map[string]string{"/a%20b?c": "/a%20b?c", "/x\u202ey": "/x%E2%80%AEy", "/\xff?\xfe": "/%FF?%FE", "": ""} {
 		got := pathpattern.EncodeBeyondASCII(target)

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/handler/upstream"
 )
 
-// Server gives a handler information about requests, and receives the handler's messages. Without a Server, a handler
+// Server gives a handler information about requests, and learns the handler's decisions. Without a Server, a handler
 // only uses the information in the request, as net/http passes it.
 type Server interface {
 	upstream.Server
@@ -25,8 +25,8 @@ type Server interface {
 	// Vars returns the variables of a request, in which a handler leaves notes for later handlers of the same
 	// request. It returns nil if the server has no place for variables. All keys begin with "robots_policy.".
 	Vars(r *http.Request) map[string]any
-	// IsInclude reports whether the response will be inserted into a page. Meta tags in it would apply to the whole
-	// page.
+	// IsInclude reports whether the response will be inserted into a page. The handler passes such a request on without
+	// applying the policy, because meta tags in the response would apply to the whole page.
 	IsInclude(r *http.Request) bool
 	// Publisher returns a function that is called with each request that has the decision d, for example to log it.
 	// Publisher itself is called once for many requests. d is nil for requests without a known crawler.

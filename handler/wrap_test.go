@@ -69,7 +69,8 @@ func TestTargetBehindStripPrefix(t *testing.T) {
 	}
 }
 
-// An earlier handler may add the name of the site to the query, for the upstream.
+// An earlier handler may add a query that tells the upstream which site is meant. The request for the upstream's
+// robots.txt must contain this query.
 func TestMergeBehindRewrite(t *testing.T) {
 	asked := ""
 	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -87,7 +88,7 @@ func TestMergeBehindRewrite(t *testing.T) {
 	}
 }
 
-// limited is a policy that lets GPTBot make two requests.
+// limited is a policy that lets GPTBot send two requests an hour.
 const limited = "version: 1\nrules:\n  - for: GPTBot\n    allow: {crawl: /}\n    limit: 2/h\n    enforce: block\n"
 
 // If a request passes through two handlers of this package, the rate limit counts it only once, with Serve and with
@@ -199,8 +200,8 @@ type visitChan chan activity.Request
 
 func (c visitChan) Record(v activity.Request) { c <- v }
 
-// A target with an opaque part is never forwarded, because servers may read any path and host in it. The handler does
-// not even look for the policy.
+// A target with a scheme but no host, such as http:admin, is never forwarded, because the next server could find any
+// host and path in it. The handler answers without looking for a policy.
 func TestOpaqueTargets(t *testing.T) {
 	t.Parallel()
 	h := newHandlerWith(t, closedToGPTBot, Options{RaiseRefusals: true})

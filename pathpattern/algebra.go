@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// filler replaces a "*" in sample paths. It is a byte that no path in normal form contains.
+// filler replaces each "*" of a pattern in the result of Sample. It is a byte that no path in normal form contains.
 const filler = "\x00"
 
 // core returns a pattern's text without "$" and without redundant "*". If the pattern is not anchored, the text ends
@@ -25,7 +25,7 @@ func (p Pattern) core() (text string, anchored bool) {
 	return text + "*", false
 }
 
-// sample returns a path with fillers. Another pattern matches this path if and only if it covers p.
+// sample returns the result of Sample: a path that p matches, with a filler for each "*".
 func (p Pattern) sample() string {
 	text, _ := p.core()
 	if text[0] == '*' {
@@ -68,7 +68,7 @@ func (p Pattern) covers(q Pattern, sample string) bool {
 	if !p.Match(sample) {
 		return false
 	}
-	// "*/x" also matches what "/x" matches.
+	// If q is "*/x", p must also match "/x", which the sample of q does not represent.
 	return q.text[0] != '*' || p.Match(q.Rooted()[0].sample())
 }
 
@@ -226,8 +226,8 @@ func (x *crossing) survey() {
 	}
 }
 
-// extend follows every path from a state to the end of both texts, and adds the resulting patterns to found. It returns
-// false if there are more than limit patterns.
+// extend takes every series of steps from state (i, j) to the end of both texts, and adds the resulting patterns to
+// found. out is the beginning of these patterns. extend returns false if there are more than limit patterns.
 func (x *crossing) extend(i, j int, out []byte) bool {
 	if !x.isLive(i, j) {
 		return true

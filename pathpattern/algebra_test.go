@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// words returns every path with at most n bytes after the slash.
+// words returns every path that consists of a slash and at most n bytes of alphabet.
 func words(alphabet string, n int) []string {
 	all := []string{"/"}
 	for from := 0; n > 0; n-- {

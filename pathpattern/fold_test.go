@@ -34,7 +34,8 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// insideEscape matches a "*" that may end inside an escape, whose digits remain in upper case.
+// insideEscape matches patterns with a "*" that may match the first characters of an escape. The rest of the escape
+// follows the "*". Folded changes this rest to lower case, but Fold does not change the digits of escapes.
 var insideEscape = regexp.MustCompile(`\*[0-9A-F]?[A-F]`)
 
 func FuzzFold(f *testing.F) {

@@ -16,12 +16,12 @@ type wilds[V any] struct {
 	few []wildcard[V] // patterns to try one by one, the longest first
 
 	many  []wildcard[V]
-	grams gramTable // indexes many by four bytes after the prefix
+	grams gramTable // indexes the patterns in many by four bytes after the prefix
 }
 
 type wildcard[V any] struct {
 	rest   string // the text of the pattern after the literal prefix
-	needs  uint64 // the byte pairs that every text matching rest contains, see pairs
+	needs  uint64 // the byte pairs that every text matching rest contains, see Pairs
 	length int32
 	before int32  // the number of bytes in needle before the four indexed bytes
 	needle string // the part of rest between special characters that has the indexed bytes

@@ -135,7 +135,7 @@ func FuzzIndexOfManyWildcards(f *testing.F) {
 		norm := NormalizePath(path)
 		var want []string
 		for _, e := range entries {
-			if e.Pattern.Match(norm) && !slices.Contains(want, e.Pattern.text) { // FuzzParse compares Match with regular expressions
+			if e.Pattern.Match(norm) && !slices.Contains(want, e.Pattern.text) { // FuzzParse tests Match
 				want = append(want, e.Pattern.text)
 			}
 		}

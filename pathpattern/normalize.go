@@ -52,7 +52,8 @@ func (p place) after(c byte) place {
 	return p
 }
 
-// appendNormal appends the normal form of s, in which no "*" is special.
+// appendNormal appends the normal form of s to b, and returns the place where s ends. It treats every "*" in s as an
+// ordinary byte. at is the place where s begins.
 func appendNormal(b []byte, s string, at place) ([]byte, place) {
 	for i := 0; i < len(s); i++ {
 		c, escaped := s[i], false
@@ -127,8 +128,8 @@ func IsNormal(path string) bool {
 // the request. Both sides of a comparison must be in normal form (RFC 9309 section 2.2.2). In normal form:
 //   - Unreserved bytes and ":[]@!&'()+,;=" are not encoded.
 //   - "*" and "$" are written as %2A and %24, in the same way as in patterns (section 2.2.3).
-//   - "/" and "?" are not changed. Neither are %2F and %3F before the query. In the query, they become
-//     "/" and "?".
+//   - "/" and "?" are not changed. %2F and %3F are not changed before the query. In the query, %2F and %3F become "/"
+//     and "?".
 //   - All other bytes are percent-encoded with upper-case digits.
 //
 // If a path does not start with "/", AppendNormalPath adds a "/". It does not change a path in normal form.

@@ -142,7 +142,7 @@ func (p Pattern) literal() string {
 }
 
 // Match reports whether the pattern matches path, which must be in normal form. In the worst case, the time is
-// proportional to the product of both lengths.
+// proportional to the product of the lengths of the pattern and the path.
 func (p Pattern) Match(path string) bool {
 	lit := p.literal()
 	return strings.HasPrefix(path, lit) && matchRest(p.text[len(lit):], path[len(lit):])

@@ -164,7 +164,7 @@ func (r *readings) addAfterHost(path, ends string) {
 	}
 }
 
-// tidied returns path and the paths that result from it if servers remove dot segments or merge slashes.
+// tidied returns the paths that result from path if servers remove dot segments or merge slashes.
 func tidied(path string) []string {
 	r := readings{all: []string{path}}
 	for next := 0; next < len(r.all) && !r.full; next++ {

@@ -90,7 +90,7 @@ func Written(p Pattern, text string) string {
 // maxSpellings limits how many spellings Prohibition returns for one path.
 const maxSpellings = 4
 
-// Prohibition lists the spellings to write for a prohibition, beginning with the author's own spelling.
+// Prohibition lists the spellings that robots.txt has for a disallowed pattern, beginning with the author's spelling.
 func (s *Spellings) Prohibition() (texts []string) {
 	for _, text := range []string{s.Written, s.Decoded, s.Upper, s.Lower, s.Normal} {
 		if len(texts) < maxSpellings && !slices.Contains(texts, text) {
@@ -116,8 +116,8 @@ func (s *Spellings) Like(other *Spellings) string {
 	return ""
 }
 
-// BeginningOf returns the normal form of s, possibly with another beginning. If s.Normal begins with the part of
-// other.Normal before its first "*", the result has the spelling of other.Written there.
+// BeginningOf returns s.Normal. If s.Normal begins with the part of other.Normal before its first "*", BeginningOf
+// writes this beginning in the spelling of other.Written.
 func (s *Spellings) BeginningOf(other *Spellings) string {
 	normal, _, _ := strings.Cut(strings.TrimSuffix(other.Normal, "$"), "*")
 	written, _, _ := strings.Cut(strings.TrimSuffix(other.Written, "$"), "*")
@@ -132,8 +132,8 @@ func (s *Spellings) BeginningOf(other *Spellings) string {
 func Raw(text string) Pattern { return Pattern{text} }
 
 // Compared reports whether p and q, which overlap in normal form, also overlap for readers that do not use a normal
-// form. If p covers q in normal form, or q covers p, it must also do so for these readers. writtenP and writtenQ are
-// results of Written.
+// form. If one of the two covers the other in normal form, it must also cover the other for these readers. writtenP and
+// writtenQ are results of Written.
 func Compared(p Pattern, writtenP string, q Pattern, writtenQ string) bool {
 	if writtenP == "" && writtenQ == "" {
 		return true

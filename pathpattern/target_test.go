@@ -25,7 +25,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// For a target in absolute form, a server uses only the path.
+// For a target in absolute form, a server uses only the path and the query.
 func TestTargetInAbsoluteForm(t *testing.T) {
 	for text, want := range map[string][]string{
 		"x:/a":         {"/a"},

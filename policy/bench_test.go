@@ -13,7 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// benchRules returns n patterns with verdicts for the sections of a site. One in ten patterns has a wildcard.
+// benchRules returns n patterns for the sections of a site, and for each pattern whether it is allowed. One in ten
+// patterns has a wildcard.
 func benchRules(n int) (patterns []string, allow []bool) {
 	for i := range n {
 		p := fmt.Sprintf("/section%d/topic%d/", i%100, i)

@@ -56,8 +56,8 @@ func (p *Policy) Classes(host string) []Class {
 	return classes
 }
 
-// ClassIndex returns the result of Classes, and the index of each crawler's class. A crawler that is not in the index
-// belongs to the first class.
+// ClassIndex returns the result of Classes, and the index of each crawler's class. A crawler without an index belongs
+// to the first class.
 func (p *Policy) ClassIndex(host string) ([]Class, map[CrawlerID]int) {
 	classes := p.Classes(host)
 	of := map[CrawlerID]int{}

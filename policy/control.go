@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Controlled lists the crawlers with a Control.
+// Controlled lists the crawlers with a Control, which is a set of rules that the operator documents (see type Control).
 func (p *Policy) Controlled() []CrawlerID { return p.table.controlled }
 
 // PageTokens lists tokens that no client sends in its User-Agent. When the given crawler fetches a page, its operator
@@ -76,7 +76,8 @@ func (p *Policy) ControlWhere(id CrawlerID, disallowed func(Usage) bool) robotsr
 	return info.Control.Rules
 }
 
-// SendsControl reports whether the policy's settings let the server send a crawler's Control, or a control token.
+// SendsControl reports whether the policy's settings let the server send a Control or a control token. token is the
+// product token of the Control's crawler, or the control token.
 func (b *Publish) SendsControl(token string) bool { return b.ControlChoice(token) != NoControl }
 
 // ControlChoice returns the policy's setting for the Control of a crawler, or for a control token. The setting is a
@@ -93,10 +94,11 @@ func (b *Publish) ControlChoice(token string) string {
 	return ""
 }
 
-// A ControlToken decides on which paths a control token disallows AI training. Training is disallowed on paths that
-// the policy disallows to the token, or to the crawler whose pages the token is about (the main crawler). If only one
-// of the two is disallowed, the allow entry wins if it names its crawler or token more closely than the disallow
-// entry does. An allow entry that names the token itself always wins.
+// A ControlToken decides on which paths a control token disallows AI training. Training is disallowed on paths that the
+// policy disallows to the token, or to the crawler whose pages the token is about (the main crawler). If a rule allows
+// training to one of the two and a rule disallows it to the other, the rule that names its crawler or token more
+// closely wins. If both name it equally closely, the one that disallows wins. A rule that names the token itself always
+// wins.
 type ControlToken struct {
 	p           *Policy
 	token, main Class

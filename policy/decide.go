@@ -14,10 +14,10 @@ import (
 const robotsTxt = "/robots.txt"
 
 // Decide answers a query. It returns Disallowed if a prohibition matches and no matching permission overrides the
-// prohibition (see Policy.Overrides). Otherwise it returns Allowed if a permission matches, or else Unstated. A
-// permission whose date has passed is treated as a prohibition. A permission that would set aside its qualifiers (see
-// Policy.SetsAside) overrides this prohibition. If no statement matches, the statements about Other decide, except for
-// Crawl.
+// prohibition (see Policy.Overrides). Otherwise it returns Allowed if a permission matches, or else Unstated. Decide
+// treats a permission whose date has passed as a prohibition. A permission overrides this prohibition if it would set
+// aside the qualifiers of the expired permission (see Policy.SetsAside). If no statement matches, the statements about
+// Other decide, except for Crawl.
 //
 // The time of a decision is proportional to the length of the path and to the number of matching patterns with "*" or
 // "$". If a decision would take more work than maxWork, Decide returns the decision for a query with AnyPath. Decide
@@ -208,8 +208,9 @@ func (s *search) take(f *found, e *entry, in int) {
 	}
 }
 
-// bar describes the matching permissions that can override a prohibition or set aside qualifiers. A restriction applies
-// only if it is narrower than these permissions.
+// bar describes the matching permissions that can override a prohibition, or set aside the qualifiers of another
+// permission. The prohibition or the qualifiers (the restriction) apply only if their statement is narrower than these
+// permissions.
 type bar struct {
 	lifted bool  // a permission overrides the restriction, whatever the patterns
 	length int32 // the length of the longest permission pattern in the restriction's own scope

@@ -96,9 +96,8 @@ func (p *Policy) CrawlDelay(q Query) *Rule {
 	return r
 }
 
-// strictest returns a rule of the blocks that apply to a query. The function "of" returns a block's rule, or nil.
-// strictest finds the narrowest rank with such rules, and returns the strictest rule of this rank. If there are no
-// such rules, it returns nil.
+// strictest looks for a rule in the blocks that apply to a query. The function "of" returns a block's rule, or nil.
+// strictest returns the strictest rule of the narrowest blocks that have a rule, or nil if no block has a rule.
 func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *Rule) *Rule) (found *Rule) {
 	p.ranks(q, func(blocks []placed) bool {
 		for _, b := range blocks {
@@ -115,9 +114,9 @@ func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *
 // apply.
 const maxEngineRules = 64
 
-// EngineRule returns a search engine's own rule for the query's path. If several values match, EngineRule combines the
-// values that no narrower value sets aside into the strictest set. It also returns the narrowest of the combined
-// entries with its Rule. Both are nil if no entry matches. The query's usage is ignored.
+// EngineRule returns a search engine's own rule for the query's path. If several values match, narrower values set
+// aside wider values, and EngineRule returns the strictest combination of the others. It also returns the narrowest of
+// the combined entries with its Rule. Both are nil if no entry matches. The query's usage is ignored.
 func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, *Rule) {
 	type match struct {
 		*scope

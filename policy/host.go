@@ -215,8 +215,8 @@ func appendFolded(b []byte, s string) []byte {
 // noHost is the number that rules without hosts have in place of a host's number.
 const noHost int32 = 0
 
-// exactRank is the rank of an exact host. The rank of a wildcard is the length of its suffix. Rules without hosts have
-// the rank 0.
+// exactRank is the rank of an exact host (see Applied.Host). The rank of a wildcard is the length of its suffix. Rules
+// without hosts have the rank 0.
 const exactRank = 1 << 16
 
 // hostIndex finds the hosts of rules that cover a request's host.

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// hostileShapes are policies of about 1 MiB of YAML. Each is expensive for a different reason. One of them has 454 KB
-// and resembles the policy of a large publisher.
+// hostileShapes are policies that are expensive to compile or to evaluate, each for a different reason. They have about
+// 1 MiB of YAML, except the first one: it has 454 KB, and resembles the policy of a large publisher.
 var hostileShapes = map[string]func() *policy.Spec{
 	"454 KB, 2400 rules of 3 audiences and 2 hosts": func() *policy.Spec {
 		return rules(2400, func(i int, r *policy.Rule) {

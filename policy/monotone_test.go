@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// properties asks random questions about a random policy and about a copy that vary has changed. check reports whether
-// the answer before may change to the answer after.
+// properties asks random questions about a random policy and about a copy that the function "vary" has changed. check
+// reports whether the answer before may change to the answer after.
 func properties(t *testing.T, seed uint64, vary func(*rand.Rand, *policy.Spec), check func(before, after policy.Verdict) bool) {
 	t.Helper()
 	t.Parallel()

@@ -107,7 +107,7 @@ type relation uint8
 const (
 	never     relation = iota // under no condition
 	always                    // without a further condition
-	byLength                  // if its pattern is longer; the scopes are equal
+	byLength                  // if its pattern is longer, or as long as a prohibition's; the scopes are equal
 	byPattern                 // if its pattern lies within the pattern of the other statement
 )
 

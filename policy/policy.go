@@ -69,8 +69,9 @@ func (p *Policy) Crawler(token string) CrawlerID {
 // CrawlerInfo returns the description of a crawler.
 func (p *Policy) CrawlerInfo(id CrawlerID) Crawler { return *p.crawler(id) }
 
-// Family returns the crawler of the same operator whose group in robots.txt the crawler id follows according to its
-// operator. It returns 0 if there is no such crawler. Rules for the returned crawler also reach the crawler id.
+// Family returns another crawler of the operator of the crawler id. The operator documents that the crawler id follows
+// the robots.txt group of this other crawler. Family returns 0 if there is no such crawler. Rules for the returned
+// crawler also reach the crawler id.
 func (p *Policy) Family(id CrawlerID) CrawlerID { return p.families[id] }
 
 // reachesOf returns the audiences of rules that include a crawler, the closest first.

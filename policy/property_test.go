@@ -103,7 +103,7 @@ func queryOf(p *policy.Policy, q policytest.Question) policy.Query {
 	}
 }
 
-// checkReasons checks that the results of Reasons for q agree with want, the decision about q.
+// checkReasons checks that the results of Reasons for q agree with want, which is the decision about q.
 func checkReasons(t *testing.T, p *policy.Policy, q policytest.Question, want policy.Decision) {
 	t.Helper()
 	if q.Path == "/robots.txt" && q.Usage == policy.Crawl {
@@ -128,8 +128,8 @@ func checkReasons(t *testing.T, p *policy.Policy, q policytest.Question, want po
 	}
 }
 
-// checkStatements checks that the statements of q's class, from which channels are rendered, agree with want, the
-// decision about q.
+// checkStatements checks that the statements of q's class agree with want, which is the decision about q. Channels are
+// rendered from these statements.
 func checkStatements(t *testing.T, p *policy.Policy, q policytest.Question, want policy.Decision) {
 	t.Helper()
 	if q.Path == "/robots.txt" {

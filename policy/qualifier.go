@@ -247,7 +247,7 @@ func isValue(v string) bool {
 	return v != "" && !strings.ContainsFunc(v, func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\'' || c == '#' })
 }
 
-// Limits holds the qualifiers of several permissions. All of them apply. It is nil if there are no qualifiers.
+// Limits holds the qualifiers of several permissions, which all apply. Limits is nil if there are no qualifiers.
 type Limits []*Qualifiers
 
 // Strings returns the qualifiers as name=value, in the order of ACAP 1.0 section 2.5. Where qualifiers can be compared,

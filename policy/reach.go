@@ -146,15 +146,15 @@ func (p *Policy) NamedBy(r *Rule, id CrawlerID) (Tier, Audience) {
 	return NotNamed, Audience{}
 }
 
-// CrawlerTable assigns numbers to the crawlers of a Spec. Several policies can share a table, because a catalog is
-// large.
+// CrawlerTable assigns numbers to the crawlers of a Spec. Several policies can share a table, which saves memory,
+// because a catalog is large.
 type CrawlerTable struct {
 	crawlers []Crawler // the index is the CrawlerID; element 0 is the unknown crawler
 	byToken  map[string]CrawlerID
 	families []CrawlerID // see Policy.Family
 
 	controlled []CrawlerID // the crawlers with a Control
-	pageTokens []CrawlerID // the tokens that only headers and meta tags name; requests never carry them
+	pageTokens []CrawlerID // the tokens that headers and meta tags can name, but requests never have
 }
 
 // NewCrawlerTable returns a table of crawlers. If several crawlers have the same token, the table has only the first.

@@ -32,7 +32,7 @@ func TestDecisionHoldsUntilThePermissionThatEndsFirst(t *testing.T) {
 	}
 }
 
-// The search engine's own rule for a longer path overrides the rule for a shorter path.
+// A search engine's own rule (max-snippet) for a longer path overrides its rule for a shorter path.
 func TestEngineRuleOfTheLongerPath(t *testing.T) {
 	rule := func(path, text string) policy.EngineRule {
 		return policy.EngineRule{Name: "max-snippet", Pattern: pathpattern.MustParse(path), Rule: robotsrule.Parse(text)}

@@ -94,7 +94,7 @@ func mostSpecific[T any](parts []T, host string, of func(*T) Host) int {
 // Expectation is one test of a policy.
 type Expectation struct {
 	Pos      Pos
-	Identity Identity // Verified, or Unknown for a client that only claims to be the agent
+	Identity Identity // Verified, or Unknown for a client that only claims to be Agent
 	Anyone   bool     // the test does not name an identity: the decision must be the same for all identities
 	Agent    Audience
 	Allowed  bool

@@ -199,7 +199,7 @@ type Statement struct {
 	Resource   string      // the name of the ResourceSet that contains the pattern, or ""
 	Local      string      // the name of the LocalUsage that contains Usage, or ""
 	OverSite   bool        // a permission that also removes restrictions in the site's own headers and meta tags
-	Implied    bool        // no line of the site's own robots.txt states the permission, and Pos is its group's first line
+	Implied    bool        // a permission for paths that no line of a robots.txt group matches; Pos is the group
 }
 
 // AppDirective is a member of an App-Directives List (draft-nottingham-plan-b) for one pattern.
@@ -333,13 +333,13 @@ type Crawler struct {
 	Follows          []string // other crawlers, best first; this crawler obeys their group if no group names it
 	IgnoresStar      bool     // the crawler does not obey the group of "*"
 	NoToken          bool     // robots.txt cannot name the crawler, because Token is not documented as a product token
-	Rare             bool     // no document says that the crawler reads robots.txt, and common lists do not have it
+	Rare             bool     // neither the operator nor a common list documents the crawler's name for robots.txt
 	Signer           bool     // only request signatures identify the crawler, so that channels cannot name it
 	RobotsOnly       bool     // Token is a control token, which appears in robots.txt but never in requests
 	ReadsMeta        bool     // the operator documents that the crawler reads robots meta tags with its name
 	ControlsTraining bool     // Token is a control token that switches AI training off
 	Main             string   // for a control token, the crawler whose pages the token is about, if known
-	Control          *Control // rules that the operator reads in headers and meta tags instead of a usage, or nil
+	Control          *Control // rules in headers and meta tags that, according to the operator, disallow usages; or nil
 	IntendedChecks   []string // safety checks that do not protect the crawler
 }
 

@@ -20,16 +20,16 @@ type Enforcement struct {
 	Close      bool // close the connection instead of sending a response
 }
 
-// Switch turns a document or a kind of record in Publish on or off.
+// Switch is a setting of Publish that turns a document or a kind of record on or off.
 type Switch uint8
 
-// The settings. Auto publishes a record only if no other channel expresses its meaning.
+// The values of a Switch. Auto publishes a record only if no other channel expresses its meaning.
 const (
 	Off Switch = iota
 	On
 	Auto
 
-	Full = On // for ACAP: robots.txt has the whole policy as ACAP records, and conventional records are ignored
+	Full = On // for ACAP: robots.txt has the whole policy as ACAP records, which tell readers to ignore other lines
 )
 
 // Publish selects the rights documents to publish, and the optional records of robots.txt, headers and meta tags.
@@ -39,7 +39,7 @@ type Publish struct {
 	ContentUsage     Switch
 	ContentSignal    Switch
 	ContentSignalUse string // the value of "use" in Content-Signal, or empty to omit "use"
-	Controls         Switch // Auto sends the crawlers' Controls and the control tokens
+	Controls         Switch // with Auto, the server sends the crawlers' Controls and the control tokens
 	ControlChoices   []ControlChoice
 	UsageTokens      UsageTokens
 	NoAI             Switch // headers and meta tags have "noai" where train-ai is disallowed
@@ -50,7 +50,7 @@ type Publish struct {
 	Preambles        []Preamble
 	Lines            []string // complete lines for robots.txt that do not belong to a group, such as Clean-param lines
 	EveryoneNamed    bool     // in robots.txt, the group of "*" also names the crawlers that ignore "*"
-	AllGroups        bool     // robots.txt also names the rare crawlers that a rule disallows
+	AllGroups        bool     // robots.txt also names the crawlers with Crawler.Rare that a rule disallows
 }
 
 // A ControlChoice sets when the server sends a crawler's Control, or a control token. Without a ControlChoice, the

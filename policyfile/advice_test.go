@@ -31,7 +31,8 @@ type advice struct {
 	follow func(root *yaml.Node, at policy.Pos) bool
 }
 
-// advices has an entry for each message that suggests to delete something because that does not change any decision.
+// advices has an entry for each message that advises the author to delete something because it does not change any
+// decision.
 var advices = []advice{
 	{"changes-nothing", regexp.MustCompile(`delete this entry`), removeAt},
 	{"listed-twice", regexp.MustCompile(`delete (?:this entry|it here)`), removeAt},
@@ -139,8 +140,8 @@ func adviceFile(r *rand.Rand, code string) []byte {
 	return []byte(text)
 }
 
-// again adds a rule with the same statement as another rule, or with the opposite statement. The new rule is for the
-// same crawlers and hosts, or for some of them.
+// again(r, spec, code) adds a rule with a statement of another rule. If code is "tie", the added statement is the
+// opposite of the other one. Otherwise its path may be longer. The two rules may be for different crawlers and hosts.
 func again(r *rand.Rand, spec *policy.Spec, code string) {
 	of := spec.Rules[r.IntN(len(spec.Rules))]
 	if len(of.Statements) == 0 {
@@ -349,7 +350,7 @@ func removeAt(root *yaml.Node, at policy.Pos) bool {
 	return chain != nil && remove(chain)
 }
 
-// removeRuleAt deletes the rule that starts at a place, whichever of its keys is there.
+// removeRuleAt deletes the rule that starts at a place. Any key of the rule can be the first one.
 func removeRuleAt(root *yaml.Node, at policy.Pos) bool {
 	chain := chainTo(root, at)
 	for len(chain) > 1 && chain[len(chain)-2].Kind != yaml.SequenceNode {

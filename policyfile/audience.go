@@ -192,8 +192,8 @@ type misspelling struct {
 	rule       int // the index of its rule in Spec.Rules, or -1
 }
 
-// misspelled reports names of crawlers that are probably misspelled. It runs after all rules have been parsed, because
-// a misspelled name is more serious in an enforced rule.
+// misspelled reports names of crawlers that are probably misspelled. It runs after the whole file has been parsed,
+// because a misspelled name is an error if the rule is enforced, and a warning otherwise.
 func (p *parser) misspelled() {
 	for _, m := range p.misspellings {
 		mode := p.spec.Enforcement.Mode

@@ -104,7 +104,8 @@ func (ds Diagnostics) Count(s policy.Severity) int {
 	return n
 }
 
-// Sorted returns the problems by file, line and column. At the same place, the most severe problem comes first.
+// Sorted returns the problems sorted by file, line and column. At the same place, the most severe problem comes first.
+// In each file, hints come after all other problems.
 func (ds Diagnostics) Sorted() Diagnostics {
 	sorted := slices.Clone(ds)
 	isHint := func(d Diagnostic) int {
@@ -213,7 +214,7 @@ func cut(s string, n int) (head, rest string) {
 	return s, ""
 }
 
-// Lists of more than maxAlike warnings of the same kind are shortened.
+// Summed shortens lists of more than maxAlike warnings or hints of the same kind to leftOfMany.
 const (
 	maxAlike   = 10
 	leftOfMany = 3

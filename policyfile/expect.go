@@ -137,8 +137,8 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 	return a, p.refuse(n, "bad-expectation", whole("everyone"), "a test cannot be about %s; write everyone, or the name of a crawler", text)
 }
 
-// checkExpectations runs the tests of the file. A failing test is an error or, for a previously accepted text, a
-// warning.
+// checkExpectations runs the tests of the file. A failing test is an error or, if the same policy text was accepted
+// before, a warning.
 func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 	code := codeTestFails
 	if o.Accepted {
@@ -273,7 +273,8 @@ func hostsOf(p *policy.Policy) []string {
 	return hosts
 }
 
-// ask returns the crawlers to ask about: one of each set of crawlers in the audience that the same rules apply to.
+// ask returns the crawlers of an audience to ask about. It divides the audience into sets of crawlers with the same
+// rules, and returns one crawler of each set.
 func (x *evaluator) ask(a policy.Audience, host string) []member {
 	if a.Kind == policy.ForToken {
 		id := x.policy.Crawler(a.Name)

@@ -287,7 +287,7 @@ rules:
 }
 
 // TestFixesWork makes the change that a message suggests. Then the message must be gone, and the change must not allow
-// anything else.
+// more than the field "opens" says.
 func TestFixesWork(t *testing.T) {
 	t.Parallel()
 	for _, fix := range fixes {
@@ -392,8 +392,8 @@ func isMeant(opens, answer string) bool {
 	return place == "*" || strings.HasPrefix(parts[2], place) || strings.HasPrefix("https://"+parts[1]+parts[2], place)
 }
 
-// compareAnswers compares the access that the files before and after allow. opened is the access that only after
-// allows, and closed the access that only before allows.
+// compareAnswers compares what two versions of a file allow. opened is the access that only the version "after" allows,
+// and closed is the access that only the version "before" allows.
 func compareAnswers(t *testing.T, before, after string) (opened, closed []string) {
 	t.Helper()
 	load := func(file string) *policy.Policy {

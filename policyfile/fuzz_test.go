@@ -164,8 +164,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// wildFile returns a policy file with a named set of paths wildcard patterns. It has disallow and allow rules that use
-// this set.
+// wildFile returns a policy file with a named set of patterns with wildcards. Some rules disallow the set, and others
+// allow it. The arguments are the numbers of patterns, of disallowing rules and of allowing rules.
 func wildFile(paths, disallow, allow int) []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\nresources:\n  many:\n")

@@ -23,13 +23,13 @@ type RuleKeys struct {
 	Keys    Keys
 }
 
-// Keys returns the keys of the file outside its rules and crawlers. It includes all other keys that Print writes.
+// Keys returns all keys that Print writes, except the keys of rules and crawlers.
 func (f *File) Keys() Keys {
 	spec := *f.Spec
 	spec.Crawlers, spec.Rules = nil, nil
 	keys := Keys{}
 	keys.add("", printed(&spec))
-	delete(keys, "enforcement") // short form of the mode
+	delete(keys, "enforcement") // the short form of enforcement.mode
 	keys["enforcement.mode"] = []string{max(f.Spec.Enforcement.Mode, policy.ModeOff).String()}
 	return keys
 }

@@ -32,7 +32,7 @@ type File struct {
 	Name    string
 	Spec    *policy.Spec      // the statements of the file, with defaults, and with the whole catalog as Crawlers
 	Policy  *policy.Policy    // the compiled Spec, with the lines of Options.Below as its fallback
-	Catalog *crawlers.Catalog // the built-in catalog with the file's own crawlers
+	Catalog *crawlers.Catalog // Options.Catalog with the file's own crawlers
 	Effect  *effect.Engine    // effects of Policy
 
 	lines []string
@@ -41,7 +41,7 @@ type File struct {
 // Options changes how a file is loaded. The zero value loads it like Load.
 type Options struct {
 	Now      time.Time         // the time for time limits; the zero value means the time of the call
-	Catalog  *crawlers.Catalog // extended by the file's own crawlers; nil means the built-in one
+	Catalog  *crawlers.Catalog // without the file's own crawlers; nil means the catalog in use (crawlers.Default)
 	Accepted bool              // the same text was accepted before, so failing tests and exceeded limits are only warnings
 	Below    *robotstxt.File   // the site's own robots.txt, the fallback for crawling; nil if there is none
 }
@@ -108,7 +108,8 @@ const (
 	audienceScopes = 12
 )
 
-// checkScopes reports rules that name too many pairs. That is an error or, for a previously accepted text, a warning.
+// checkScopes reports rules that name more pairs than maxScopes. That is an error or, if the same text was accepted
+// before, a warning.
 func (p *parser) checkScopes(accepted bool) {
 	code, more := "too-many-rules", ""
 	if accepted {
@@ -123,7 +124,7 @@ func (p *parser) checkScopes(accepted bool) {
 		}
 		seen[key] = true
 		if pairs += len(r.For) * max(audienceScopes, len(r.Hosts)); pairs > maxScopes {
-			p.report(r.Pos, code, "", "the rules up to this one name too many crawlers, or too many combinations of crawlers and hosts; use categories of crawlers and wildcards for hosts instead of listing each%s", more)
+			p.report(r.Pos, code, "", "the rules up to this one name too many crawlers, or pairs of a crawler and a host; use categories of crawlers, and wildcards for hosts%s", more)
 			return
 		}
 	}
@@ -185,7 +186,7 @@ func (p *parser) read(root *yaml.Node) {
 	p.signers()
 	p.checkRights()
 	p.setCrawlers()
-	if p.errors == 0 { // with errors, an unparsed part may use the name
+	if p.errors == 0 { // after an error, a part that the parser skipped may use a name
 		p.unused()
 	}
 }

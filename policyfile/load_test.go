@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// tooLarge and tooMany return files with errors that are too large for testdata.
+// tooLarge and tooMany return files that exceed a limit. They are too large for the folder testdata.
 func tooLarge() []byte {
 	return []byte("version: 1\n" + strings.Repeat("# a long remark\n", MaxSize/16))
 }
@@ -116,8 +116,8 @@ func TestLengthOfPaths(t *testing.T) {
 	}
 }
 
-// TestErrorsAmongManyWarnings checks that an error is reported even if many warnings precede it. Load returns every
-// diagnostic; only the text output summarizes the warnings.
+// TestErrorsAmongManyWarnings checks that an error is reported even if many warnings precede it. Load returns up to
+// maxDiagnostics warnings, which only the text output summarizes.
 func TestErrorsAmongManyWarnings(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n  - for:\n")
@@ -138,10 +138,11 @@ func TestErrorsAmongManyWarnings(t *testing.T) {
 	}
 }
 
-// TestEveryCodeIsShown checks that each code occurs in a golden file, or in a test of this file. TestMessagesPage of
+// TestEveryCodeIsShown checks that each code occurs in a golden file, or in a test of this package. TestMessagesPage of
 // package site compares the codes with the page that explains them.
 func TestEveryCodeIsShown(t *testing.T) {
-	shown := map[string]bool{"file-too-large": true, "too-many-rules": true, "more-than-allowed": true, "expectation-no-longer-holds": true} // TestLimits, TestExpectations
+	// These codes occur in TestLimits, TestTooManyCombinationsOfAnAcceptedPolicy and TestExpectationOfAcceptedBytes.
+	shown := map[string]bool{"file-too-large": true, "too-many-rules": true, "more-than-allowed": true, "expectation-no-longer-holds": true}
 	mark := regexp.MustCompile(`(?m)^[^ ].*: (error|warning|hint): .* \[([a-z-]+)\]$`)
 	for _, path := range filesOf(t, "testdata/bad/*.txt") {
 		data, err := os.ReadFile(path)

@@ -72,11 +72,12 @@ func (k *nameIndex) group(name string) (audience, what string) {
 	return "", ""
 }
 
-// longToken is a length in bytes. If a name of this length has two differences from a known name, it is probably a
-// misspelling, and not another name.
+// longToken is a length in bytes. If a name of at least this length has two differences from a known name, it is
+// probably a misspelling, and not another name.
 const longToken = 9
 
-// crawlerOf returns the best-known crawler whose name begins with an operator's name: Googlebot for Google.
+// crawlerOf returns the crawler whose name is an operator's name with "bot" or "spider", such as Googlebot for Google.
+// It returns "" if there is none.
 func (k *nameIndex) crawlerOf(operator string) string {
 	word := strings.ToLower(operator)
 	for _, suffix := range []string{"bot", "-bot", "spider"} {
@@ -114,8 +115,8 @@ func (k *nameIndex) meant(token string) string {
 	return best
 }
 
-// Recognize returns the crawler of the built-in catalog that a User-Agent or product token names. If there is none, it
-// returns another name in the User-Agent, or else the first product token.
+// Recognize returns the crawler of the catalog in use that a User-Agent or product token names. If there is none, it
+// returns a crawler with the name of "others" that agent contains, or else with the text of agent before "/".
 func Recognize(agent string, others []string) policy.Crawler {
 	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	if i, ok := crawlers.NewRecognizer(catalog.Patterns()).Recognize(agent); ok {
@@ -132,7 +133,7 @@ func Recognize(agent string, others []string) policy.Crawler {
 	return policy.Crawler{Token: token}
 }
 
-// CatalogCrawlers returns the crawlers of the built-in catalog.
+// CatalogCrawlers returns the crawlers of the catalog in use (see crawlers.Default).
 func CatalogCrawlers() []policy.Crawler {
 	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	return slices.Clone(convert(catalog).Crawlers())

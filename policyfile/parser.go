@@ -22,7 +22,7 @@ type parser struct {
 	settings map[string][]string
 
 	spec             *policy.Spec
-	sources          []lint.Source // sources of Spec.Rules
+	sources          []lint.Source // the places of the parts of each rule in Spec.Rules
 	sets             map[string]*resourceSet
 	usages           map[string]*localUsage
 	base             *crawlers.Catalog

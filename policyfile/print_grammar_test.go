@@ -20,8 +20,8 @@ type grammar struct {
 	n    int             // a counter that makes names different
 }
 
-// object returns a map made from pairs of a key and a value. The first pairs, up to the number always, are always in
-// the map. Each of the other pairs is added at random.
+// object returns a map made from pairs of a key and a value. The argument "always" is the number of pairs at the
+// beginning that are in every map. Each of the other pairs is added at random.
 func (g *grammar) object(always int, pairs ...any) map[string]any {
 	m := map[string]any{}
 	for i := 0; i < len(pairs); i += 2 {

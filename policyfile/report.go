@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// UnknownCrawler is the code of a rule for a name that no crawler has.
+// UnknownCrawler is the code of the problem that a rule names an unknown crawler.
 const UnknownCrawler = "unknown-crawler"
 
 // maxDiagnostics is the maximum number of errors reported for a file. It is also the maximum number of warnings and

@@ -133,7 +133,7 @@ func printCrawlers(w *printer, spec *policy.Spec) {
 			}
 			row := difference(c, known, w.ownEntry(c.Token, known))
 			if ok && reflect.ValueOf(row).Elem().IsZero() {
-				continue // most crawlers are as in the catalog
+				continue // the policy does not change what the catalog says about this crawler
 			}
 			if !w.under(Scalar(c.Token), func() { printMap(w, rowFields, row) }) && !ok {
 				w.plain(Scalar(c.Token), "{}")

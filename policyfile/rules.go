@@ -326,7 +326,7 @@ func readRate(p *parser, n *yaml.Node, l *policy.Limit) {
 	l.Per = limitUnits[text[end+1]]
 }
 
-// count parses a whole number from 1 to most. must describes the valid numbers for messages.
+// count parses a whole number from 1 to most. The argument "must" describes the valid numbers for messages.
 func (p *parser) count(n *yaml.Node, what string, most uint64, must string) uint64 {
 	text, ok := p.text(n, what)
 	if !ok {

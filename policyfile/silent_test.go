@@ -4,8 +4,8 @@ package policyfile
 
 import "testing"
 
-// silent lists files that must not get the message with the code. Each entry also has a similar file, near, that gets
-// it.
+// silent lists files that must not get the message with the code. The field "near" has a similar file that gets the
+// message.
 var silent = []struct{ name, code, file, near string }{
 	{"everyone-else is disallowed on another host", "only-disallowed", `
   - for: everyone-else

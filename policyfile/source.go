@@ -113,7 +113,8 @@ func unreadable(before []byte, c rune, n int) string {
 	return ""
 }
 
-// isProse reports whether the text after before is part of a comment, a message or a name, which are shown to people.
+// isProse reports whether a character is in a comment, a message or a name. These are for people, so they may have
+// invisible characters. before is the text before the character.
 func isProse(before []byte) bool {
 	line := string(before[bytes.LastIndexAny(before, "\r\n")+1:])
 	if strings.Contains(line, " #") || strings.HasPrefix(line, "#") {
@@ -176,8 +177,8 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-// notIndented reports an error for usages that are on the same level as allow or disallow, although they belong below
-// these keys. Its message is clearer than one about unknown keys.
+// notIndented reports whether usages follow allow or disallow on the same level, although they belong below this key.
+// It marks the usages as reported, because the message of its caller is clearer than messages about unknown keys.
 func (p *parser) notIndented(rest []*yaml.Node) (found bool) {
 	if rest[0].Value != "allow" && rest[0].Value != "disallow" {
 		return false

@@ -16,8 +16,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// HostSummary summarizes what a policy decides on some hosts. It asks the same engine as the server. Crawl, Index, Train
-// and AIUse are about a page that no rule mentions, and Paths is about the paths that rules mention.
+// HostSummary summarizes what a policy decides on some hosts. The decisions come from the engine that the server uses.
+// Crawl, Index, Train and AIUse are about a page that no rule mentions, and Paths is about the paths that rules
+// mention.
 type HostSummary struct {
 	Hosts []string `json:"hosts"`          // hosts as in the policy, or "any other host" or "every host"
 	More  int      `json:"more,omitempty"` // hosts that the policy names, but that the summary does not cover
@@ -67,8 +68,10 @@ type PathSummary struct {
 	Lost   bool `json:"lost,omitempty"`
 	Answers
 
-	about   *question
-	changed map[bool][]CategoryCount // the crawlers that may not use these paths, unlike a page that no rule mentions (true), or that may (false)
+	about *question
+	// changed has the crawlers with another answer than for a page that no rule mentions. changed[true] has those that
+	// may not use these paths, and changed[false] has those that may.
+	changed map[bool][]CategoryCount
 }
 
 // Shown holds the robots control rules that headers and meta tags give to Googlebot.
@@ -127,7 +130,7 @@ func (f *File) Summary(now time.Time) []HostSummary {
 // plainPage is the path of a page that no rule mentions.
 var plainPage = pathpattern.All.Example()
 
-// summarizer asks the engine about hosts.
+// summarizer makes the summaries of hosts.
 type summarizer struct {
 	*evaluator
 	catalog *crawlers.Catalog

@@ -58,7 +58,7 @@ rules:
 	}
 }
 
-// TestSummaryOfManyHosts checks that the summary of a policy with many hosts has few groups.
+// TestSummaryOfManyHosts checks that many hosts with the same answers share one summary.
 func TestSummaryOfManyHosts(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -76,7 +76,7 @@ func TestSummaryOfManyHosts(t *testing.T) {
 	}
 }
 
-// TestBriefSummary checks that the summary of check has at most 15 lines, even for a long policy.
+// TestBriefSummary checks that the command "check" prints a summary of at most 15 lines, even for a long policy.
 func TestBriefSummary(t *testing.T) {
 	t.Parallel()
 	for _, path := range policiesOfRepository(t) {
@@ -231,7 +231,7 @@ func TestSummaryText(t *testing.T) {
 	}
 }
 
-// In a brief summary, each label has one path, and common rows follow after the hosts.
+// A brief summary has at most one path for each label. The rows that all hosts have in common come last.
 func TestBriefSummaryText(t *testing.T) {
 	t.Parallel()
 	f, ds := Load("p.yaml", []byte(`version: 1

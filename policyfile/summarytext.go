@@ -21,9 +21,9 @@ type SummaryRow struct {
 }
 
 // SummaryText returns a summary as the command "check" prints it. If there are several sets of hosts, each has a
-// section with its own rows, followed by a section with the rows that all of them share. The rows in common are added
-// to this last section. If brief is true, lists are abbreviated: each section has one path for each label, and only the
-// first two sets of hosts with own rows are shown.
+// section with its own rows, followed by a section with the rows that all of them share. The argument "common" has
+// further rows for this last section. If brief is true, lists are abbreviated: each section has one path for each
+// label, and only the first two sets of hosts with own rows are shown.
 func SummaryText(all []HostSummary, common []SummaryRow, brief bool) string {
 	const mostHosts, mostPaths, mostPathsInFull = 2, 1, 50
 	most := mostPathsInFull
@@ -171,7 +171,8 @@ func excepting(rows []SummaryRow, sets []HostSummary) []SummaryRow {
 	return rows
 }
 
-// isException reports whether clients that the row with a label lists have another answer for these paths.
+// isException reports whether p is an exception to the row with a label: some clients of this row have another answer
+// for the paths of p.
 func (p *PathSummary) isException(label string) bool {
 	return label == p.about.may && p.Lost || label == p.about.mayNot && p.Gained
 }
@@ -265,7 +266,7 @@ func (p party) everyoneText() string {
 // categoryTexts names the groups of crawlers that have no category of the catalog.
 var categoryTexts = map[string]string{string(crawlers.CategoryNone): "crawlers without a category", uncataloged: "crawlers outside the catalog"}
 
-// list names the categories of the crawlers.
+// list names the categories of the party's crawlers.
 func (p party) list() string {
 	var parts []string
 	for _, c := range p.crawlers {

@@ -134,7 +134,7 @@ const (
 	apart   = `names of crawlers belong under "for", and paths under a usage, as in "allow: {crawl: /a/}"`
 )
 
-// These names are arguments of misplaced, which returns advice about the keys of these maps.
+// These constants name a map of the file for nearestKey and misplaced, which give advice about unknown keys of the map.
 const (
 	theFile = "the file"
 	aRule   = "a rule"
@@ -189,8 +189,8 @@ func (p *parser) misplaced(within, key, value *yaml.Node, what string) string {
 	return ""
 }
 
-// onlyIndexes reports whether a rule only allows indexing. If so, its end date can be written as a time limit of this
-// entry.
+// onlyIndexes reports whether a rule only allows indexing. If so, its end date can be written as the time limit of the
+// allow entry for index.
 func onlyIndexes(rule *yaml.Node) bool {
 	for i := 0; i+1 < len(rule.Content); i += 2 {
 		key, value := rule.Content[i].Value, rule.Content[i+1]
@@ -341,8 +341,8 @@ func (p *parser) ruleInFile(key, value *yaml.Node) string {
 	return ""
 }
 
-// settingLine returns the line to write for a misplaced key of the section publish, rights or enforcement. For other
-// keys it returns "".
+// settingLine returns the line to write outside the rules for a misplaced key: a key of the section publish, rights or
+// enforcement, the key "enforce", or a key for sitemaps. For other keys it returns "".
 func (p *parser) settingLine(key string, value *yaml.Node) string {
 	text := lint.AsWritten(value.Value)
 	switch key {

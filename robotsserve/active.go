@@ -23,7 +23,7 @@ func (m *lining) active() []pathpattern.Pattern {
 		if !slices.ContainsFunc(m.all[p], func(s stated) bool { return !s.Allow }) {
 			continue
 		}
-		permissions := m.covering(p, true)
+		permissions := m.permissions(p)
 		m.budget.Spend(len(permissions))
 		for _, s := range m.all[p] {
 			if !s.Allow && !m.opened(s, permissions) {
@@ -49,25 +49,35 @@ func (m *lining) active() []pathpattern.Pattern {
 }
 
 // repeats reports whether a wider standing prohibition has the same effect as the prohibition s, for all readers and
-// on all paths of p.
+// on all paths of p. It has if each permission that overrides the wider prohibition also overrides s.
 func (m *lining) repeats(s stated, p pathpattern.Pattern, closing, opening *solve.Set, standing map[pathpattern.Pattern][]stated) bool {
 	texts := pathpattern.Spell(p, s.rooted(p))
 	usual := texts.Octets == 0 && texts.Written == texts.Normal
-	var overlapping []int // indexes of the permissions that overlap p; nil until they are needed
+	weaker, known := []stated(nil), false // the permissions that overlap p and do not override s
 	return slices.ContainsFunc(closing.Covering(p), func(i int) bool {
 		return m.given[i] != p && slices.ContainsFunc(standing[m.given[i]], func(wider stated) bool {
 			understood := wider.Pattern.IsAll() || usual && (wider.Pattern.IsPlain() || !p.IsPlain()) // see line.replaces
 			if !understood || !s.isBelow() && wider.isBelow() {
 				return false
 			}
-			if overlapping == nil {
-				overlapping = append([]int{}, opening.Overlapping(p)...)
+			if !known {
+				known, weaker = true, m.weaker(s, opening.Overlapping(p))
 			}
-			return m.budget.Spend(len(overlapping)) && !slices.ContainsFunc(overlapping, func(j int) bool {
-				return slices.ContainsFunc(m.all[m.given[j]], func(a stated) bool {
-					return a.Allow && m.p.Overrides(a.applied, wider.applied) && !m.p.Overrides(a.applied, s.applied)
-				})
-			})
+			return m.budget.Spend(len(weaker)) && !slices.ContainsFunc(weaker, func(a stated) bool { return m.p.Overrides(a.applied, wider.applied) })
 		})
 	})
+}
+
+// weaker returns the permissions that do not override the prohibition s, the longest first. permissions holds indexes of
+// m.given. If the budget of the file ends, weaker returns all of them.
+func (m *lining) weaker(s stated, permissions []int) (all []stated) {
+	spent := !m.budget.Spend(len(permissions))
+	for _, i := range permissions {
+		for _, a := range m.all[m.given[i]] {
+			if a.Allow && (spent || !m.p.Overrides(a.applied, s.applied)) {
+				all = append(all, a)
+			}
+		}
+	}
+	return longestFirst(all)
 }

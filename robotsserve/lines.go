@@ -235,7 +235,7 @@ func (m *lining) at(p pathpattern.Pattern) *line {
 // prohibition, because other permissions may override the rest.
 func (m *lining) matters(c *solve.Cell[*line]) func(given pathpattern.Pattern) bool {
 	verdicts, p := c.Value.verdicts, c.Value.pattern
-	permissions := sync.OnceValue(func() []stated { return m.covering(p, true) })
+	permissions := sync.OnceValue(func() []stated { return m.permissions(p) })
 	standing := sync.OnceValue(func() []stated {
 		all := m.covering(p, false)
 		if m.apart {
@@ -270,6 +270,16 @@ func (m *lining) covering(p pathpattern.Pattern, allow bool) (all []stated) {
 		}
 	}
 	return all
+}
+
+// permissions lists the permissions whose patterns cover p, the longest first.
+func (m *lining) permissions(p pathpattern.Pattern) []stated { return longestFirst(m.covering(p, true)) }
+
+// longestFirst sorts permissions. A search for one that overrides a prohibition ends early, because the longest usually
+// override the most.
+func longestFirst(permissions []stated) []stated {
+	slices.SortStableFunc(permissions, func(a, b stated) int { return b.Pattern.Len() - a.Pattern.Len() })
+	return permissions
 }
 
 // opened reports whether one of the permissions overrides the prohibition d.

@@ -10,7 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// If ACAP 1.0 or another draft does not allow a statement, the diagnostic has the statement's place in the policy.
+// Some statements of a policy cannot be sent in a channel, because the specification of the channel does not allow
+// them. Loading the policy reports the places of these statements.
 func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 	for _, c := range []struct {
 		name, section string

@@ -20,8 +20,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// unread are targets that are not compared with patterns. The first one is too long, and the second one has too many
-// readings.
+// unread holds targets that are too expensive to compare with patterns. The first one is too long. Servers may
+// understand the second one as too many different paths.
 var unread = []string{"/" + strings.Repeat("x", effect.MaxPath), "/x;v%2Fy//a%252F..%5Cb;c/./d%2525"}
 
 // fieldsOf returns the response fields of a page.
@@ -136,7 +136,8 @@ func TestUnreadTargetsAreStrictest(t *testing.T) {
 	}
 }
 
-// laxer returns a restriction that the header some has and the header all lacks, or "" if there is none.
+// laxer returns a restriction that is in the response fields some, but not in the response fields all. It returns "" if
+// there is none.
 func laxer(t *testing.T, all, some http.Header) string {
 	t.Helper()
 	for _, agent := range []string{"otherbot", "alphabot", "alphabot-image", "betabot", "gammabot", "deltabot", "epsilonbot", "zetabot", "gptbot", "googlebot", "ccbot"} {

@@ -27,7 +27,8 @@ const maxNames = 50
 // maxSamples is the maximum number of checked paths on all hosts together.
 const maxSamples = 1000
 
-// check reports the parts of the policy that channels cannot express, for every host with different rules.
+// check reports the parts of the policy that channels cannot express. It checks each host that rules name, and an
+// example of all other hosts.
 func (s *Site) check() []policy.Problem {
 	problems := s.Engine.Robots.Check()
 	samples, left := s.samples(), maxSamples
@@ -118,8 +119,8 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 	return problems
 }
 
-// unnamed reports the crawlers that headers cannot name. RFC 9651 section 3.3.4 limits the
-// members of Robots-Tag.
+// unnamed reports the crawlers whose names a header cannot contain. For example, a name in Robots-Tag must be a token
+// as defined in RFC 9651 section 3.3.4.
 func unnamed(ps []robotstag.Problem, pos policy.Pos) (problems []policy.Problem) {
 	for _, c := range []struct {
 		kind    robotstag.Kind

@@ -123,7 +123,7 @@ func (s *Site) controlQueries(x crawlers.Control, q policy.Query, visit func(q p
 }
 
 // ruleQueries visits a query for each host and each pattern that the rule r disallows for the usage of q, or for
-// another usage that the control x takes away. where names the pattern and the host.
+// another usage that the control x takes away. The argument where names the pattern and the host.
 func ruleQueries(r *policy.Rule, x crawlers.Control, q policy.Query, visit func(q policy.Query, where string)) {
 	hosts := r.Hosts[:min(len(r.Hosts), maxControlHosts)]
 	if len(hosts) == 0 || q.Host != "" {

@@ -15,8 +15,8 @@ import (
 // told holds which operators find their own control in what a site sends. For each operator, the test has a reader that
 // only follows the documentation of this operator.
 type told struct {
-	google, apple   bool // the token's group in robots.txt disallows the page
-	bing, amazon    bool // noarchive reaches the crawler by its header or by a meta tag with its name
+	google, apple   bool // the group of Google-Extended or Applebot-Extended disallows the page
+	bing, amazon    bool // noarchive reaches the crawler both by a header and by a meta tag
 	openai, claude  bool // the group of GPTBot or ClaudeBot disallows the page
 	perplexity      bool // PerplexityBot may not crawl the page
 	meta            bool // meta-externalagent may not crawl the page
@@ -111,8 +111,8 @@ func TestControlsOfSeveralHosts(t *testing.T) {
 	}
 }
 
-// ControlStates lists every control in use, even if it is sent for another reason than the usage, such as preserve. It
-// also says what else the control takes away.
+// ControlStates lists every control in use, even if it is sent because of another usage, such as preserve. It also says
+// what else the control takes away.
 func TestControlsShowWhatIsSent(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ policy, usage, sent, where, costs string }{

@@ -52,7 +52,7 @@ func nested(n int, format string) string {
 	return b.String()
 }
 
-// letters returns lines with short and long words that consist of three letters.
+// letters returns lines with words of different lengths. The words consist of the letters a, b and c.
 func letters(format string) string {
 	var b strings.Builder
 	for i := range 20_000 {
@@ -138,7 +138,8 @@ func TestCostOfAPath(t *testing.T) {
 	}
 }
 
-// ratio returns how many times as long one function takes as another. It uses the best times.
+// ratio returns the time that a takes, divided by the time that b takes. It runs both several times, and uses the best
+// times.
 func ratio(a, b func()) float64 {
 	least := func(f func()) time.Duration {
 		var all []time.Duration

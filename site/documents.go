@@ -19,7 +19,7 @@ import (
 // "fields" for the response fields that everyone gets.
 type Document struct {
 	Name    string `json:"name"`
-	Host    string `json:"host"`    // a host in the form of the rules; empty for all other hosts
+	Host    string `json:"host"`    // a host name or wildcard from the rules; empty for all other hosts
 	Version string `json:"version"` // the entity tag of a file, or the start of the SHA-256 of response fields
 	Text    string `json:"text"`
 }

@@ -50,19 +50,20 @@ type Explanation struct {
 	// MayNotIndex is the reason why pages and headers tell the crawler not to index the page. It is nil if the crawler
 	// may index the page.
 	MayNotIndex *Reason   `json:"may_not_index,omitempty"`
-	Despite     []Despite `json:"despite,omitempty"` // permissions that do not override Reason
+	Despite     []Despite `json:"despite,omitempty"` // allow entries that do not override Reason
 	ReadAs      string    `json:"read_as,omitempty"` // the path that decided, if it differs from the sent path
 	// AnyCase is true if the path is allowed in the letter case in which the client sent it, but disallowed in another
 	// letter case.
 	AnyCase  bool       `json:"any_case,omitempty"`
-	Open     bool       `json:"always_allowed"`   // the server never blocks requests for this file
+	Open     bool       `json:"always_allowed"`   // true for files such as robots.txt, which the server never blocks
 	Expect   string     `json:"expect,omitempty"` // a line for the policy's expect section that states MayCrawl
 	Usages   []Answer   `json:"usages"`           // the usages that the policy states
 	Channels []Channel  `json:"channels"`
 	Rights   []Register `json:"rights,omitempty"` // contents of the published rights documents and signals
 	// Controls lists the operator's controls that the policy needs for this crawler and page.
 	Controls []ControlState `json:"operators_controls,omitempty"`
-	Identity *Identity      `json:"identity,omitempty"` // nil for unrecognized clients, and for tokens without requests
+	// Identity is nil if the crawler is not recognized, or if requests never contain its token.
+	Identity *Identity `json:"identity,omitempty"`
 
 	merged bool // the site's own robots.txt applies where the policy does not decide
 }
@@ -159,7 +160,8 @@ func (s *Site) Explain(q Question) *Explanation {
 	return e
 }
 
-// sentHost returns the host of a URL in the form that clients send, with A-labels.
+// sentHost returns the host of a URL in the form that clients send. Labels with non-ASCII letters become A-labels,
+// which begin with "xn--".
 func sentHost(host string) string {
 	if strings.ContainsFunc(host, func(c rune) bool { return c > unicode.MaxASCII }) {
 		return policy.NormalizeHost(host)
@@ -192,7 +194,7 @@ func (s *Site) Crawling(q policy.Query) policy.Decision {
 	return d
 }
 
-// reading is a way in which servers may read a request's target, with the query that it leads to.
+// reading is one way to understand a request's target, with the policy's query about it.
 type reading struct {
 	effect.Reader
 	query  policy.Query
@@ -204,7 +206,7 @@ type reading struct {
 func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	t := s.TargetOf(q.Host, q.Path)
 	if name, _, _ := strings.Cut(t.Path, "?"); t.More == nil && name == "/robots.txt" {
-		return d, by // RFC 9309 section 2.2.2
+		return d, by // robots.txt itself is always allowed (RFC 9309 section 2.2.2)
 	}
 	q.Usage = policy.Crawl
 	first := true
@@ -229,7 +231,8 @@ func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	return d, by
 }
 
-// who sets the fields of e about the crawler. ids are the crawlers that e.Agent may mean. decides is the crawler in ids with the strictest decision, or 0 if no crawler was recognized.
+// who sets the fields of e about the crawler. ids are the crawlers that e.Agent may mean. decides is the crawler in ids
+// with the strictest decision, or 0 if no crawler was recognized.
 func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.CrawlerID) {
 	if decides == 0 {
 		e.Meant = s.meant(e.Agent)

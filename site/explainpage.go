@@ -62,7 +62,8 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	return c
 }
 
-// addLifted adds the site's own restrictions that the policy removes from a page.
+// addLifted adds the reasons why the policy removes restrictions, such as noindex, that the site itself sends with a
+// page.
 func (s *Site) addLifted(c *Channel, q policy.Query) {
 	pg := s.Page(q.Host, q.Path, q.Now)
 	if pg.Values == nil || pg.Values.Lift == 0 {

@@ -142,7 +142,7 @@ func (s *Site) byEdge(d policy.Decision) string {
 	return "the server would block it only with \"enforce: block\""
 }
 
-// explainOthers adds the lines of robots.txt about a query that are neither Allow nor Disallow lines.
+// explainOthers adds the reasons for the lines of robots.txt about a query that are neither Allow nor Disallow lines.
 func (s *Site) explainOthers(c *Channel, q policy.Query) {
 	for _, ch := range channels.Groups() {
 		if ch.Group.Reasons != nil {
@@ -156,8 +156,8 @@ func (s *Site) explainOthers(c *Channel, q policy.Query) {
 	}
 }
 
-// explainRecords adds the records that apply to a query. It also describes where readers of the records get a
-// decision that differs from the policy's.
+// explainRecords adds the records, such as lines of ACAP in robots.txt, that apply to a query. It also describes where
+// programs that read these records get a decision that differs from the policy's.
 func (s *Site) explainRecords(c *Channel, q policy.Query) {
 	for _, ch := range channels.Table {
 		if ch.Records == nil || !ch.On(&s.File.Spec.Publish) {
@@ -174,7 +174,7 @@ func (s *Site) explainRecords(c *Channel, q policy.Query) {
 	}
 }
 
-// disobeys describes the crawlers that do not follow robots.txt, by the catalog's entry about this.
+// disobeys has a sentence for each value of crawlers.Honors that means that a crawler does not follow robots.txt.
 var disobeys = map[crawlers.Honors]string{
 	crawlers.HonorsNo:            "this crawler is known not to follow robots.txt",
 	crawlers.HonorsUserTriggered: "the operator of this crawler says that it fetches the pages that a person asks for, whatever robots.txt says",

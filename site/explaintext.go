@@ -124,7 +124,7 @@ func (r *Reason) String() string {
 	return fmt.Sprintf("%s, %s %q, %s", r.Place, kind, r.Rule, r.Says)
 }
 
-// Despite is a permission that matches a disallowed path, but does not override the deciding prohibition.
+// Despite is an allow entry that matches a disallowed path, but does not override the deciding disallow entry.
 type Despite struct {
 	Reason
 	Why string `json:"why"`
@@ -132,8 +132,8 @@ type Despite struct {
 
 const maxDespite = 3
 
-// despite lists the permissions that match a disallowed path but do not allow it, the narrowest first. For each, it
-// explains why the permission does not override the narrowest prohibition that decides.
+// despite lists the allow entries that match a disallowed path but do not allow it, the narrowest first. For each of
+// them, it explains why it does not override the narrowest of the deciding disallow entries.
 func (s *Site) despite(p *policy.Policy, q policy.Query) (all []Despite) {
 	standing, permissions := p.Reasons(q)
 	if len(standing) == 0 {
@@ -150,7 +150,7 @@ func (s *Site) despite(p *policy.Policy, q policy.Query) (all []Despite) {
 	return all
 }
 
-// obstacle returns a text that explains why the permission a does not override the prohibition d. It returns "" if
+// obstacle returns a text that explains why the allow entry a does not override the disallow entry d. It returns "" if
 // nothing in a or d prevents this, or if a comes from the site's own robots.txt.
 func obstacle(p *policy.Policy, a, d *policy.Applied) string {
 	switch p.Obstacle(a, d) {

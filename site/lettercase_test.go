@@ -72,7 +72,7 @@ func TestEdgeInAnyCase(t *testing.T) {
 	}
 }
 
-// Headers and meta tags also ignore letter case.
+// Headers and meta tags ignore letter case, just as blocking does.
 func TestPagesInAnyCase(t *testing.T) {
 	s := load(t, casePolicy)
 	for path, want := range map[string]string{

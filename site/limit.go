@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Limit is a limit that applies to a request.
+// Limit is a rate limit that applies to a request.
 type Limit = effect.Limit
 
 // MaxMode returns the strictest mode that a server could apply under the policy: ModeLog or ModeBlock if the policy can
@@ -91,8 +91,9 @@ func (s *Site) LimitTexts(now time.Time) (all []string) {
 var limitedNames = map[policy.AudienceKind]string{policy.ForEveryone: "known crawlers", policy.ForEveryoneElse: "other known crawlers"}
 
 // limitedBy describes the crawlers and hosts that a rule limits, and the search engines of its audiences that it does
-// not limit. It returns "" if the rule does not limit any crawler. delay means the rule's enforced crawl-delay instead
-// of its limits. queries counts the decisions; limitedBy stops when it exceeds maxLimitQueries.
+// not limit. It returns "" if the rule does not limit any crawler. If delay is true, limitedBy is about the rule's
+// enforced crawl-delay instead of its limits. queries counts the decisions; limitedBy stops when it exceeds
+// maxLimitQueries.
 func (s *Site) limitedBy(r *policy.Rule, delay bool, now time.Time, queries *int) string {
 	hosts := r.Hosts
 	if len(hosts) == 0 {

@@ -10,8 +10,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// limitKey is the key of a bucket. It contains the recognized crawler, but no other property of the client. So a
-// crawler with many addresses has one bucket, and the number of buckets only depends on the policy and the catalog.
+// limitKey is the key of a bucket. It contains the recognized crawler and its identity, but not the client's address.
+// So a crawler with many addresses has one bucket, and the number of buckets only depends on the policy and the
+// catalog.
 type limitKey struct {
 	Crawler  string // the token of the crawler
 	Identity policy.Identity

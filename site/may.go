@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// maySubject is the subject of [mayCrawl].
+// maySubject holds the facts that [mayCrawl] judges.
 type maySubject struct {
 	Explanation *Explanation
 	Site        claim.Known[bool] `gap:"site-robots-txt" what:"the site's own robots.txt, which applies where the policy has no rule, is not known yet" close:"request /robots.txt of this host once, and then repeat this check"`

@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// withoutExample lists the codes without an example file on the page, each with the reason.
+// withoutExample lists the codes that have no example file in messages.md, each with the reason.
 var withoutExample = map[string]string{
 	"file-too-large": "a file of more than 1 MiB", "too-many-rules": "thousands of rules", "robots-txt-too-large": "500 KiB of paths",
 	"line-too-long": "a path of 16 KiB", "hosts-not-rendered": "hundreds of hosts", "more-than-allowed": "needs a policy that was served before",
@@ -27,7 +27,7 @@ var withoutExample = map[string]string{
 	"acap-modification": "needs rules for several usages that only ACAP tells apart", "app-directive-hash": "the parser finds it first, as bad-app-directive",
 }
 
-// channelCodes maps the codes of channels to their severity and title. Some severities depend on what is lost.
+// channelCodes maps the codes of problems that channels report to their severity and title.
 var channelCodes = map[string]string{
 	"other-spelling": "hint: A path that crawlers may compare in another spelling", "not-flattenable": "warning: robots.txt is stricter than the policy",
 	"content-usage-cross": "warning: Paths for Content-Usage overlap in too many ways", "app-directives-cross": "error: Paths of application directives overlap in too many ways",
@@ -45,7 +45,8 @@ var channelCodes = map[string]string{
 	"acap-resource-disallowed": "warning: A page that crawlers must fetch is disallowed", "acap-circular": "error: A permissions-reference to a robots.txt of this policy",
 }
 
-// pageCodes returns the codes of policy files and of channels.
+// pageCodes returns the severity and title of each code in messages.md. The codes come from policy files and from
+// channels.
 func pageCodes() map[string]string {
 	all := maps.Clone(channelCodes)
 	for _, c := range policyfile.Codes() {

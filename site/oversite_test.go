@@ -12,7 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// An allow entry with over-site lifts a restriction only if the entry decides for all readings of the path.
+// An allow entry with over-site removes the site's own restriction from a page only if the entry decides for every way
+// in which servers may read the request's path.
 func TestOverSite(t *testing.T) {
 	t.Parallel()
 	s := load(t, `version: 1

@@ -118,8 +118,8 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, sent *Target, now
 }
 
 // appendTarget appends the part of a key that distinguishes the page of a target from other pages of the host. The part
-// has a section for each reading of the path, and at least one byte. If comparing would take too much work,
-// appendTarget sets t.Long.
+// has a section for each way in which servers may read the path, and at least one byte. If comparing would take too
+// much work, appendTarget sets t.Long.
 func (ps *pages) appendTarget(key []byte, t *effect.PolicyTarget) []byte {
 	begin := len(key)
 	work := pathpattern.Work(maxMatching)
@@ -139,8 +139,8 @@ func (ps *pages) appendTarget(key []byte, t *effect.PolicyTarget) []byte {
 }
 
 // appendMatches appends a section to a key of the cache of pages: the numbers of the patterns that match a path, and a
-// zero byte. The numbers are odd for exact paths, and even for paths in lower case, from which a page takes only
-// restrictions.
+// zero byte. The numbers are odd for exact paths, and even for paths in lower case. This difference matters because a
+// page takes only restrictions from a path in lower case.
 func (ps *pages) appendMatches(key []byte, anyCase bool, path string, work *pathpattern.Work) []byte {
 	first := uint64(1)
 	if anyCase {
@@ -228,8 +228,9 @@ func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Pa
 		pg.until = robotstag.Earlier(pg.until, robotstag.Earlier(until, change))
 	}
 	if len(all) > 0 || !usage.IsEmpty() || lift != 0 {
-		// The problems are ignored, because they were handled before. Rules that cannot be written were reported when
-		// the policy was loaded. Rules that do not fit are written into the member for everyone.
+		// The problems are ignored, because the program has handled them before. Names that headers cannot contain were
+		// reported when the policy was loaded. If the rules for a crawler do not fit into a field, Build adds them to
+		// the rules for everyone.
 		pg.Values, _ = robotstag.Build(all, usage, q.Now)
 		pg.Values.Lift = lift
 	}

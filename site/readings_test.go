@@ -130,8 +130,8 @@ func TestFetchesElsewhere(t *testing.T) {
 	}
 }
 
-// robots.txt does not name a crawler, because the server blocks it. The crawler only violates robots.txt if it requests
-// a path that the policy disallows for everyone.
+// robots.txt leaves out rare crawlers that the server blocks. Such a crawler only violates robots.txt if it requests a
+// path that the policy disallows for everyone.
 func TestNoViolationOfAFileThatNamesOthers(t *testing.T) {
 	t.Parallel()
 	s := loaded(t, "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /admin/}\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n")
@@ -152,7 +152,8 @@ func TestNoViolationOfAFileThatNamesOthers(t *testing.T) {
 	}
 }
 
-// Many hosts and policies from clients need only a limited amount of memory.
+// Readings of many hosts, and of many versions of a policy, must need only a limited amount of memory, because clients
+// can invent hosts.
 func TestFetchLogIsBounded(t *testing.T) {
 	t.Parallel()
 	s := disallowing(t, "/", "")

@@ -17,7 +17,7 @@ import (
 type registers struct {
 	effect.Projection
 	mu     sync.Mutex
-	byHost map[int]map[*channels.Channel]*rights.Document // by Policy.HostKey; the number of keys depends on the rules
+	byHost map[int]map[*channels.Channel]*rights.Document // by Policy.HostKey, so that invented hosts share a key
 }
 
 // documents returns the documents of a host.

@@ -71,8 +71,8 @@ func newSite(f *policyfile.File) *Site {
 	return s
 }
 
-// Over returns the site with below, the site's own robots.txt, as a fallback. It decides about crawling where the
-// policy does not. The result is only for questions, because a server does not enforce the fallback.
+// Over returns the site with below, the site's own robots.txt, as a fallback. The fallback decides about crawling where
+// the policy does not. The result is only for questions, because a server does not enforce the fallback.
 func (s *Site) Over(below *robotstxt.File) *Site {
 	engine := s.Engine.Over(below)
 	f := *s.File
@@ -123,7 +123,7 @@ func (s *Site) Page(host, path string, now time.Time) *Page {
 	return s.PageOf(&t, now)
 }
 
-// PageOf returns the page with the statements for every reader in a response for a target. The zero time means the
+// PageOf returns the page for responses to the target t, with the statements for all readers. The zero time means the
 // current time.
 func (s *Site) PageOf(t *Target, now time.Time) *Page { return s.pages.page(false, 0, t, now) }
 

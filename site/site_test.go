@@ -174,8 +174,8 @@ rules:
 	}
 }
 
-// If several readings of a path are disallowed, the strictest one decides. Otherwise an unusual spelling of a path
-// could avoid a rule.
+// Servers may read one path in several ways. If several of these readings are disallowed, the strictest decision
+// applies. Otherwise an unusual spelling of a path could avoid a rule.
 func TestEdgeStrictestReading(t *testing.T) {
 	s := load(t, `version: 1
 rules:
@@ -261,7 +261,8 @@ rules:
 	}
 }
 
-// If the license is on another host, or at the root of a host, its path is not allowed automatically.
+// Crawlers may always fetch the license of a site. This exception does not apply to a license on another site, or at
+// the root of the site.
 func TestEdgeOtherLicense(t *testing.T) {
 	for _, license := range []string{"https://rslcollective.org/", "https://other.example/terms.xml"} {
 		s := load(t, `version: 1
@@ -281,7 +282,7 @@ rules:
 	}
 }
 
-// A page has the rules of all readings of its path.
+// A page has the rules for every way in which servers may read its path.
 func TestPageReadings(t *testing.T) {
 	s := load(t, `version: 1
 rules:

@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Outcome is the result of applying a state of a source.
+// Outcome is the result of applying a state of a source. A state is the text of the source, or the error of reading it.
 type Outcome struct {
 	Before  *Snapshot // the previous version, or nil
 	Now     *Snapshot
@@ -64,8 +64,8 @@ func (d *Document) readAndApply(ctx context.Context, o *Options, src *source, al
 	return d.apply(o, src, found, err, all)
 }
 
-// settling reports whether a state of the source is new and must settle before it is applied. Errors must settle, too,
-// because an editor may have removed the old file and not yet written the new one.
+// settling reports whether a state of the source is new and must first stay the same for the time src.settle. Errors
+// must wait, too, because an editor may have removed the old file and not yet written the new one.
 func (d *Document) settling(src *source, found content, err error) bool {
 	state := src.state(found, err)
 	now := d.Current()

@@ -77,7 +77,7 @@ func TestDatesThatCannotBeAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.join(u)
-		o.pool.dates.mu.Lock()          // which the timer takes before it reads the text
+		o.pool.dates.mu.Lock()          // the timer takes this lock before it reads the text
 		d.Current().Text = "version: 2" // makes compiling fail, like a newer catalog could
 		o.pool.dates.mu.Unlock()
 		pass(7 * 24 * time.Hour)

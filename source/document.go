@@ -24,8 +24,8 @@ type Document struct {
 	Name   string // name of the source
 	counts *counters
 
-	// file is a host's own policy file, which Hosts polls. It is nil if the document applies to all hosts; then each user
-	// has its own source.
+	// file is a host's own policy file, which Hosts polls. It is nil if the document applies to all hosts; then each
+	// user has its own source.
 	file *source
 	used atomic.Int64 // time of the last request that used the document, in Unix seconds
 
@@ -50,7 +50,7 @@ type Document struct {
 	checked  time.Time // time when the source was last read
 	previous string    // SHA-256 of the text served before the present text
 
-	cost      string // what search engines lose because of the served undo, and the tests that fail; or ""
+	cost      string // what search engines lose because of the served undo, and which tests of the policy fail; or ""
 	costSince time.Time
 
 	memory *site.Memory // shared by all versions
@@ -131,8 +131,8 @@ func (d *Document) open(ctx context.Context, u *user) error {
 	return err
 }
 
-// waitsForGuard reports whether an earlier version is served first instead of data, the source's text, because
-// Options.Guard works only when the configuration is running. The first poll then handles data like a reload.
+// waitsForGuard reports whether data, the text of the source, must wait for Options.Guard, which works only when the
+// configuration is running. Until then, an earlier version is served. The first poll handles data like a reload.
 func (d *Document) waitsForGuard(u *user, data []byte) bool {
 	if running, _ := d.active(); u.Guard == nil || u.ReadOnly || running != nil {
 		return false
@@ -183,8 +183,9 @@ func (d *Document) unavailable() error {
 }
 
 // isFirst reports whether the operator has not written the policy yet: the source is empty, and no text from it was
-// ever accepted. For a file, it returns false if Options.Strict is set, because the name is then probably mistyped.
-// It also returns false for Options.ReadOnly. Like hasVersion, it may make a saved version the current one.
+// ever accepted. For a policy in a file, it returns false if Options.Strict is set, because the file name in a changed
+// configuration is then probably mistyped. It also returns false for Options.ReadOnly. Like hasVersion, it may make a
+// saved version the current one.
 func (d *Document) isFirst(u *user, found content, err error) bool {
 	return u.src.isNothing(found, err) && !u.ReadOnly && (u.src.stored != nil || !u.Strict) && !d.hasVersion(u)
 }
@@ -256,8 +257,8 @@ const (
 	unavailableRetry = 30 * time.Second
 )
 
-// nextPoll returns the time until the next poll. A remote source is polled less often after failures. It is also polled
-// at random times, so that the servers of a fleet do not poll at the same moment.
+// nextPoll returns the time until the next poll. A remote source is polled less often after failures. For a remote
+// source, the time is also shortened randomly, so that the servers of a fleet do not poll at the same moment.
 func nextPoll(interval time.Duration, failures int, remote bool) time.Duration {
 	if !remote {
 		return interval

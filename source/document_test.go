@@ -232,8 +232,8 @@ func TestDocumentSurvivesAPanic(t *testing.T) {
 	})
 }
 
-// A source hangs and ignores its context. It does not delay any caller, and uses only one goroutine. When it answers
-// again, changes are applied again.
+// A source hangs and ignores its context. Callers wait only for a limited time, and only one goroutine waits for the
+// source. When the source answers again, changes are applied again.
 func TestDocumentOfASourceThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}

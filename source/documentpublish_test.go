@@ -242,7 +242,8 @@ func TestEmptyHistory(t *testing.T) {
 	}
 }
 
-// slowStorage delays a lock until the context ends. It also delays a write, and ignores the context of the write.
+// slowStorage acquires a lock late, or not at all if the context ends before that. It also delays a write, and ignores
+// the context of the write.
 type slowStorage struct {
 	Storage
 	lock, store time.Duration

@@ -46,8 +46,8 @@ func (d *Document) Draft(ctx context.Context) (*Draft, error) {
 }
 
 // SaveDraft saves a draft. If draft is nil, it deletes the saved draft. replaces must be the ID of the draft in the
-// storage; otherwise SaveDraft returns ErrOvertaken. Further errors are errReadOnly, and ErrStorage for all other
-// problems.
+// storage; otherwise SaveDraft returns ErrOvertaken. It returns errReadOnly if the source is not a storage, and
+// ErrStorage for all other problems.
 func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft) error {
 	s := d.stored()
 	if s == nil {
@@ -61,7 +61,7 @@ func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft)
 	})
 }
 
-// ErrOtherDraft means that a different draft is already saved.
+// ErrOtherDraft means that a draft with another text, or for another version, is already saved.
 var ErrOtherDraft = errors.New("the policy has another draft: publish or discard it in the console first")
 
 // Propose saves a draft that other people should approve. If a draft with the same text is already saved, Propose adds
@@ -79,8 +79,9 @@ func ProposeTo(ctx context.Context, storage Storage, key string, draft *Draft) e
 	return (&storedPolicy{storage, key}).saveDraft(ctx, publishToTimeout, draft.partAfter)
 }
 
-// partAfter returns the draft to store when d is proposed and before, if not nil, is already stored. If before has the
-// text and base of d, this is before with the author of d as another approver. Otherwise, it returns ErrOtherDraft.
+// partAfter returns the draft to store when d is proposed. The parameter before is the stored draft, or nil. If it has
+// the same text and base as d, partAfter adds the author of d to its approvers. Otherwise, partAfter returns
+// ErrOtherDraft.
 func (d *Draft) partAfter(before *Draft) (*Draft, error) {
 	switch {
 	case before == nil:

@@ -79,7 +79,7 @@ func TestFirstPolicy(t *testing.T) {
 		t.Errorf("a first policy with an error: %+v", out)
 	}
 	d.loading.Release(1)
-	u.report(src, Outcome{Err: errUnused, news: rejected}) // without a version in the event
+	u.report(src, Outcome{Err: errUnused, news: rejected}) // report must also work without a version
 	if _, err := d.Publish(t.Context(), Change{Text: fakePolicy, Signed: Signed{By: "alice"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestFirstPolicy(t *testing.T) {
 	}
 	d.leave(u)
 
-	// The policy file is missing when the server starts, and when a configuration is replaced or validated.
+	// A missing policy file is accepted when the server starts, but not when a configuration is replaced or validated.
 	name := filepath.Join(t.TempDir(), "site.yaml")
 	src = newFileSource(name)
 	for _, x := range []struct{ strict, readOnly, ok bool }{{false, false, true}, {true, false, false}, {true, true, false}} {

@@ -29,7 +29,7 @@ type Published struct {
 	Signed
 	Served   time.Time `json:"served,omitzero"`    // time when a server first served it, or zero if not known
 	Found    bool      `json:"found,omitempty"`    // another program wrote it to the storage
-	Undo     bool      `json:"undo,omitempty"`     // the version restores the text served directly before
+	Undo     bool      `json:"undo,omitempty"`     // the version is an undo
 	Accepted []string  `json:"accepted,omitempty"` // search engines whose losses were accepted
 	Text     string    `json:"text"`
 }
@@ -40,14 +40,15 @@ func (p *Published) Label() string { return fmt.Sprintf("v%d", p.Number) }
 // History lists the texts published at a key of a storage and the texts they replaced, newest first.
 type History []Published
 
-// The storage key's suffix for the history, and the limits for the number of versions in it and their total size.
+// The history of a policy has its own storage key, which ends with historySuffix. The other constants limit the number
+// of versions in the history and their total size.
 const (
 	historySuffix  = ".history"
 	maxHistory     = 20
 	maxHistorySize = 4 << 20
 )
 
-// Return is the relation of a text to the texts that servers have served.
+// Return describes whether servers have already served a text.
 type Return int
 
 const (
@@ -117,8 +118,8 @@ func (h History) Version(number int) *Published {
 	return nil
 }
 
-// Returns returns the relation of the text with the hash sum to the texts that servers have served. For the text that
-// is in the storage now, this is NeverServed.
+// Returns describes whether servers have already served the text with the hash sum. For the text that is in the storage
+// now, the result is NeverServed.
 func (s *Standing) Returns(sum string) Return {
 	switch back := s.Undo(); {
 	case sum == s.SHA256 || !s.served(sum):

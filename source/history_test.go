@@ -43,11 +43,11 @@ func TestUndoOfHistories(t *testing.T) {
 		{"Ab", "b", "a", false},  // b was published but not loaded, so servers serve a
 		{"AB", "b", "a", false},  // servers serve b
 		{"AbC", "c", "a", false}, // b was never served
-		{"ABA", "a", "b", true},  // an undo was published: it returns to the text just undone
+		{"ABA", "a", "b", true},  // a was published again as an undo, so the next undo returns to b
 		{"AbA", "a", "none", false},
 		{"ABAB", "b", "a", true},
 		{"ABC", "c", "b", false},
-		{"AB", "x", "b", false}, // x was put there by other means
+		{"AB", "x", "b", false}, // another program wrote x to the storage
 		{"AB", "a", "b", false},
 		{"A", "", "a", false}, // the text was deleted from the storage
 	} {
@@ -173,7 +173,7 @@ func TestUndoSkipsAVersionThatWasNotLoaded(t *testing.T) {
 		loaded bool
 		undo   string // the version that an undo returns to after this publication
 	}{
-		{"found", true, "none"}, // put there by other means
+		{"found", true, "none"}, // another program wrote it to the storage
 		{"open", true, "v1"},
 		{"found", false, "v2"}, // rejected
 		{"new", false, "v2"},

@@ -24,8 +24,8 @@ import (
 const (
 	maxFiles  = 20_000 // if there are more, the least recently used file is dropped
 	maxMisses = 20_000
-	// A request waits a limited time until its file may be looked up. After that time the request fails, because a
-	// crawler could use a wrong answer for a day.
+	// A request waits a limited time until its file may be looked up. After that time the request fails. An answer
+	// without the policy would be worse, because a crawler could use it for a day.
 	lookupsPerSecond = 2000
 	maxLookupWait    = 500 * time.Millisecond
 	// maxReads limits how many files are read at the same time, because each read that hangs in the kernel holds a
@@ -195,7 +195,7 @@ func (h *Hosts) lookUp(o *Options, name string) (*Document, error) {
 	known, miss := h.files[name], h.misses[name]
 	h.mu.RUnlock()
 	if known != nil || miss != nil {
-		return known, nil // another lookup has just found it
+		return known, nil // another lookup has just finished
 	}
 	if !h.waitForTurn() {
 		return nil, errBusy

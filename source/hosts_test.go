@@ -282,8 +282,7 @@ func TestLookupsOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// A panic while a host's file is read is an error for the requests that wait for it. The next request reads the file
-// again.
+// If reading a host's file panics, the waiting requests get an error. The next request reads the file again.
 func TestLookupThatPanics(t *testing.T) {
 	dir := t.TempDir()
 	writePolicy(t, filepath.Join(dir, "a.example.yaml"), hostPolicyText)
@@ -307,7 +306,8 @@ func (e *countedError) Error() string {
 	return "broken"
 }
 
-// The errors of thousands of files are not formatted while requests wait for the list of files.
+// Counting the files with an error, and dropping one of them, does not format the errors. Otherwise, requests would
+// have to wait until thousands of errors are formatted.
 func TestBrokenFilesAreCounted(t *testing.T) {
 	h := newTestSet(t, t.TempDir()+"/{host}.yaml")
 	var err countedError

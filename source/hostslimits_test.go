@@ -147,7 +147,7 @@ func TestHostsThatHang(t *testing.T) {
 		if err := find("b.example"); err != nil {
 			t.Error(err)
 		}
-		// A reload does not wait for files that hang, either.
+		// If an earlier sweep hangs, a reload gives up after some time.
 		_ = s.sweeping.Acquire(context.Background(), 1)
 		if s.Reload(context.Background()) {
 			t.Error("a second sweep started while the first one hangs")

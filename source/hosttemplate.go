@@ -14,7 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// hostTemplate is a file name with a placeholder, such as /etc/policies/{host}.yaml. Each host has its own file.
+// hostTemplate is a file name with placeholders, such as /etc/policies/{host}.yaml. The placeholders stand for the host
+// of a request, or for its labels.
 type hostTemplate struct {
 	name  string // the configured name as an absolute path
 	dir   string // the directory of all files: the path before the first placeholder, with a final slash
@@ -101,7 +102,7 @@ func labelOf(host string, n int) (string, bool) {
 	return host[strings.LastIndexByte(host, '.')+1:], true
 }
 
-// cleanHost converts the host of a request to the form used in file names: lower case, A-labels, no port and no
+// cleanHost converts the host of a request to the form used in file names: lower case, ASCII (A-labels), no port and no
 // final dot. It returns false if the host contains anything but letters, digits, dots and hyphens (RFC 1123 section
 // 2.1); such hosts have no file.
 func cleanHost(host string) (string, bool) {

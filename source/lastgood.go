@@ -46,8 +46,8 @@ func (o *Options) lastGoodFile(src *source) string {
 	return filepath.Join(o.LastGood, sumOf([]byte(src.key))[:32]+".json")
 }
 
-// saveLastGood numbers a good version and saves it. The version is served even if it cannot be saved. before is the
-// SHA-256 of the text served before, or empty if not known.
+// saveLastGood gives a good version its number, and saves the version. The version is served even if it cannot be
+// saved. before is the SHA-256 of the text served before, or empty if not known.
 func (o *Options) saveLastGood(src *source, s *Snapshot) (before string) {
 	file := o.lastGoodFile(src)
 	if saved, err := o.lastGood(src); err == nil {

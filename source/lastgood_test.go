@@ -135,7 +135,7 @@ func TestLastGoodOfManyServers(t *testing.T) {
 			}
 		}
 	}
-	for i, o := range servers[:7] { // the eighth is gone
+	for i, o := range servers[:7] { // the eighth server no longer runs
 		for _, src := range sources[i] {
 			newDocument(src.name).markLastGood(newTestUser(t, o, src))
 		}
@@ -156,7 +156,7 @@ func TestLastGoodOfManyServers(t *testing.T) {
 	}
 }
 
-// If saving fails because the directory is not writable, no file is left behind.
+// With Options.ReadOnly, no version is saved.
 func TestReadOnlySavesNothing(t *testing.T) {
 	n := savingOptions(t)
 	n.ReadOnly = true

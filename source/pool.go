@@ -18,8 +18,8 @@ import (
 // Pool shares policies between stores, so that each policy is read and compiled only once. It is a Prometheus
 // collector for the state of the policies. The zero value is ready to use.
 type Pool struct {
-	documents refcount.Pool[*Document] // keys are keys of sources
-	hosts     refcount.Pool[*Hosts]    // keys are templates
+	documents refcount.Pool[*Document] // keys are from source.shareKey
+	hosts     refcount.Pool[*Hosts]    // keys are names of templates
 	dates     dates
 }
 

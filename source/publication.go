@@ -20,7 +20,7 @@ type counted struct {
 	Number int    `json:"number"`
 	Minor  int    `json:"minor"`
 	SHA256 string `json:"sha256"` // hash of the policy
-	ID     string `json:"id"`     // identifies the publication
+	ID     string `json:"id"`     // Publication.ID of the version
 	Signed
 }
 
@@ -86,7 +86,7 @@ var program = sync.OnceValue(func() string {
 	return module + " " + version
 })
 
-// Publication returns the publication of this version. It is computed only once.
+// Publication returns this version together with all documents made from it. It computes the documents only once.
 func (s *Snapshot) Publication() *activity.Publication { return s.publication() }
 
 func (s *Snapshot) publish() *activity.Publication {

@@ -90,7 +90,7 @@ func TestPublisher(t *testing.T) {
 	load(fakePolicy, "v4  ")
 }
 
-// A publication contains the results of the policy for each host that the policy names.
+// A publication contains the documents of each host that the policy names, and of all other hosts.
 func TestPublication(t *testing.T) {
 	t.Parallel()
 	s, err := Compile("site.yaml", []byte(`version: 1
@@ -128,7 +128,7 @@ func TestRunning(t *testing.T) {
 	if err := os.WriteFile(file, []byte(fakePolicy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var runs atomic.Bool // the watcher asks too
+	var runs atomic.Bool // atomic, because the goroutine that watches the file calls Running, too
 	p := new(Pool)
 	s, err := p.Open(t.Context(), Options{Policy: file, Running: runs.Load})
 	if err != nil {

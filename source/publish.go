@@ -40,7 +40,7 @@ type Change struct {
 	Draft    string   // ID of the draft with this text, or "" if there is none
 	Signed
 
-	known   string // SHA-256 of a rejected text in the storage, which Text may replace instead of Replaces; or ""
+	known   string // SHA-256 of a rejected text in the storage, or ""; Text may replace the rejected text, too
 	returns Return
 }
 

@@ -15,8 +15,8 @@ import (
 type source struct {
 	name string // the name in the configuration, with an absolute path
 	key  string // identifies the source, together with instance; if empty, versions are not saved
-	// instance distinguishes storages without a description. It is only valid in this process, so the names of saved
-	// files use only key.
+	// instance distinguishes storages that do not implement fmt.Stringer. It is only valid in this process, so the
+	// names of saved files use only key.
 	instance string
 	// read returns the text. last is the validator of the previous read. If the text has not changed since then, read
 	// may return errUnchanged. Any other error means that the text is not available.

@@ -32,7 +32,8 @@ func TestIrregularFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
-	// The name was a regular file when stat was called, and has become a pipe since then.
+	// The file was regular when stat was called, and has become a pipe since then. Opening and reading it must not
+	// block.
 	file, err := os.OpenFile(fifo, openRead, 0)
 	if err != nil {
 		t.Fatal(err)

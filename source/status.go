@@ -147,8 +147,8 @@ func (o Outcome) Report(name string) ReloadReport {
 	return result
 }
 
-// newDesc returns the description of a metric. The label "policy" is the policy's name in the configuration, so it has
-// few values.
+// newDesc returns the description of a metric. The label "policy" is the policy's name in the configuration, and never
+// a host, because a label should have few values.
 func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", name), help, append([]string{"policy"}, labels...), nil)
 }
@@ -305,8 +305,9 @@ func (o *Options) recoverPanic() {
 
 const guardTimeout = time.Minute
 
-// below returns a function that finds the site's own robots.txt for a host, as any handler that uses the document last
-// fetched it. If the document is a host's own file, only the handler with the options o is asked.
+// below returns a function that finds the site's own robots.txt for a host. The function asks the handlers that use the
+// document for the version that they last fetched. If the document is a host's own file, it only asks the handler with
+// the options o.
 func (d *Document) below(o *Options) site.Below {
 	if below := d.Upstream(); below != nil {
 		return below

@@ -46,7 +46,7 @@ type Options struct {
 	Storage Storage // the storage that storage:KEY refers to
 	// LastGood is a directory for saved versions. The last good version of each policy is saved there. After a restart,
 	// it is served while the source has an error. If LastGood is empty, no version is saved. Storages that do not
-	// implement fmt.Stringer must not share a directory.
+	// implement fmt.Stringer must not share a directory, because their versions would have the same file names.
 	LastGood string
 	// Strict makes Open return an error if the source has an error, even if a last good version is saved. If only the
 	// network fails, a policy in a storage or on a web server still starts from its last good version.

@@ -51,7 +51,7 @@ type users struct {
 	retry time.Duration
 }
 
-// join adds a user. The caller must hold mu.
+// join adds a user, and starts polling if the user watches or retry is set. The caller must hold mu.
 func (us *users) join(u *user, poll func(context.Context) time.Duration) {
 	us.all = append(us.all, u)
 	if !u.watch && us.retry == 0 {
@@ -99,8 +99,8 @@ func (us *users) active() (*user, time.Duration) {
 	return nil, us.interval()
 }
 
-// Upstream returns a function that finds the robots.txt of a host's upstream, as any handler last fetched it. It
-// returns nil if no handler merges that file.
+// Upstream returns a function that finds the robots.txt of a host's upstream. The function asks the handlers for the
+// version that they last fetched. Upstream returns nil if no handler merges that file.
 func (us *users) Upstream() site.Below {
 	us.mu.RLock()
 	defer us.mu.RUnlock()

@@ -254,8 +254,8 @@ func TestDamagedJSON(t *testing.T) {
 	}
 }
 
-// FuzzCaddyJSON writes a line with encoding/json, with any valid JSON among its fields, and expects to read the same
-// values. It also parses the random bytes alone as a line.
+// FuzzCaddyJSON parses random bytes (junk) as a log line. Then it writes a line with encoding/json, with junk in
+// additional fields if junk is valid JSON, and expects to read the same values from the line.
 func FuzzCaddyJSON(f *testing.F) {
 	f.Add("/a?b", "h", "curl/8 \"x\"\n\u00e9", []byte(`{"a":[1,{"b":"\\"}],"c":"}"}`))
 	f.Add("\\", "", "", []byte(caddyLine))

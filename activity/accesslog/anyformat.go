@@ -18,7 +18,8 @@ type anyFormat struct {
 
 var errNoJSON = errors.New("it is not a JSON object")
 
-// newAnyFormat returns a parser for all predefined formats, and for JSON objects with the fields below root.
+// newAnyFormat returns a parser for all predefined formats and for JSON logs. root describes the fields of the JSON
+// objects.
 func newAnyFormat(root *node) *anyFormat {
 	f := &anyFormat{json: newJSON(root)}
 	for _, name := range []string{"combined", "vhost_combined", "common", "alb"} {

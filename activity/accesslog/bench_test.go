@@ -11,7 +11,7 @@ import (
 // combinedLine has the usual length of a line in the Combined format.
 const combinedLine = `192.0.2.7 - - [22/Nov/2026:10:34:56 +0100] "GET /news/bridge.html?a=b HTTP/1.1" 200 10900 "https://www.example.com/" "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)"`
 
-// BenchmarkReading reads complete logs and detects their format, like a replay.
+// BenchmarkReading reads complete logs without knowing their format, like the replay command.
 func BenchmarkReading(b *testing.B) {
 	for _, c := range []struct{ name, line string }{{"Caddy", caddyLine}, {"Combined", combinedLine}} {
 		b.Run(c.name, func(b *testing.B) {

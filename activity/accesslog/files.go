@@ -84,8 +84,9 @@ type chunk struct {
 	w3c    *w3cFormat // format of the lines at the start of the chunk; workers parse with a copy, see forWorker
 }
 
-// Read calls handle with the record of each line. Calls for the same worker, from 0 to Workers-1, are never
-// concurrent. Read returns an error if it cannot open a file, or if a file has lines and Read cannot parse any of them.
+// Read parses the lines of all files, and passes the record of each line to the function handle. Workers call handle
+// concurrently, each with its own number from 0 to Workers-1. Read returns an error if it cannot open a file, or if a
+// file has lines and Read cannot parse any of them.
 func (r Reading) Read(ctx context.Context, files []string, handle func(worker int, rec *Record)) (Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -141,8 +142,8 @@ type feeder struct {
 	sent   int
 }
 
-// read sends the chunks of a file. number is the index of the file. damage is the error if a compressed file is damaged
-// or ends early.
+// read sends the chunks of a file to the workers. number is the index of the file. damage is the error if a compressed
+// file is damaged or ends early.
 func (f *feeder) read(name string, number int) (damage, err error) {
 	file := f.Stdin
 	if name != Stdin {
@@ -194,7 +195,7 @@ func (f *feeder) read(name string, number int) (damage, err error) {
 		rest = bytes.Clone(data[end:])
 		if end > 0 {
 			f.sent++
-			after := lastW3C(data[:end], w3c) // found now, because the buffer is used again after the worker has parsed the chunk
+			after := lastW3C(data[:end], w3c) // before the chunk is sent, because a worker frees the buffer after parsing
 			select {
 			case f.chunks <- chunk{data[:end], buf, f.sent, number, w3c}:
 			case <-f.ctx.Done():
@@ -210,7 +211,8 @@ func (f *feeder) read(name string, number int) (damage, err error) {
 
 var fieldsLine = []byte("#Fields:")
 
-// lastW3C returns the format of the last #Fields line in lines, or before if there is none.
+// lastW3C returns the format that the last #Fields line in lines describes. If lines has no such line, it returns its
+// argument before.
 func lastW3C(lines []byte, before *w3cFormat) *w3cFormat {
 	for {
 		i := bytes.Index(lines, fieldsLine)
@@ -241,8 +243,8 @@ func (u unpacker) Read(b []byte) (int, error) {
 
 func damage(err error) error { return fmt.Errorf("it %w: %w", errDamaged, err) }
 
-// unpack decompresses gzip or zstd, whatever the name of the file is. It returns other data unchanged, or an error for
-// the kinds of files in packed.
+// unpack decompresses gzip or zstd, whatever the name of the file is. It returns other data unchanged, except that it
+// returns an error for the kinds of files listed in the variable packed, such as ZIP archives.
 func unpack(in io.Reader) (io.ReadCloser, error) {
 	buffered := bufio.NewReaderSize(in, 1<<16)
 	start, _ := buffered.Peek(16) // the error does not matter: a file with fewer bytes is not compressed

@@ -95,7 +95,7 @@ func (f *textFormat) Clone() Parser {
 var variable = regexp.MustCompile(`\$(?:(\w+)|\{(\w+)\})`)
 
 func compile(name, format string) (*textFormat, error) {
-	format = strings.ReplaceAll(format, `\t`, "\t") // nginx does this, too
+	format = strings.ReplaceAll(format, `\t`, "\t") // in a log_format of nginx, too, \t is a tab
 	names, texts := variable.FindAllStringSubmatch(format, -1), variable.Split(format, -1)
 	t := &textFormat{name: name, before: texts[0]}
 	seen := map[field]bool{}
@@ -220,7 +220,8 @@ func (c *timeCache) parse(value []byte) time.Time {
 	return c.parseIn("02/Jan/2006:15:04:05 -0700", value)
 }
 
-// parseIn parses a time that usually has the given layout.
+// parseIn parses a time. It first tries the given layout, because most times have this layout, and then all other known
+// layouts.
 func (c *timeCache) parseIn(layout string, value []byte) time.Time {
 	if c.n > 0 && c.n == len(value) && string(c.text[:c.n]) == string(value) {
 		return c.at

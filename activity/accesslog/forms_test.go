@@ -67,7 +67,8 @@ func (q *truth) ts() string {
 }
 
 // forms lists the log formats that can be read without an option. name is the program that writes the format. lost
-// lists the fields missing from a line: h for the host, m for the milliseconds, s for the size.
+// lists what a line does not contain: h for the host, m for the milliseconds, + for the difference between a plus sign
+// and a space in the User-Agent.
 var forms = []struct {
 	name, head, lost string
 	line             func(q *truth) string
@@ -148,7 +149,6 @@ var someAgents = []string{
 	"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "curl/8.5.0",
 }
 
-// requests returns n random requests.
 func requests(rnd *rand.Rand, n int) (all []truth) {
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	for range n {
@@ -162,7 +162,8 @@ func requests(rnd *rand.Rand, n int) (all []truth) {
 	return all
 }
 
-// known returns the request as text, without the fields that the log format lacks.
+// known returns the request as text, without the data that a line of the log does not contain. lost lists this data, as
+// in the variable forms.
 func (q truth) known(lost string) string {
 	if strings.Contains(lost, "h") {
 		q.host = ""
@@ -246,7 +247,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// A field map makes JSON logs with other field names readable. The fields may be in nested objects, or have dots in
+// NewJSON returns a parser for JSON logs with unusual field names. The fields may be in nested objects, or have dots in
 // their names.
 func TestMap(t *testing.T) {
 	t.Parallel()
@@ -355,7 +356,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// If no line of a log can be read, the error names the option that reads the log.
+// If no line of a log can be read, the error says what the user can do, such as which option to add.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	q := requests(rand.New(rand.NewPCG(3, 1)), 1)[0]

@@ -60,8 +60,8 @@ func TestLongLastLine(t *testing.T) {
 	}
 }
 
-// If a compressed file ends inside its gzip header, Read reports a gap in the data, in the same way as for a file that
-// is cut off later.
+// If a compressed file is cut off inside its gzip header, Read reports a gap, just as for a file cut off after the
+// header.
 func TestCutHeader(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

@@ -64,8 +64,8 @@ func (p *jsonFormat) Parse(line []byte, r *Record) error {
 	return r.complete()
 }
 
-// value scans a JSON value and stores it in the record, in the field of n. It skips the value if n is nil or has no
-// field, or if the record already has the value of a node with a lower rank.
+// value scans a JSON value. n describes where the record stores the value. value skips the JSON value if n is nil or
+// has no rank, or if a field name with a lower rank has already set the same field of the record.
 func (s *scanner) value(n *node, r *Record) {
 	if n == nil {
 		s.skip()
@@ -216,8 +216,8 @@ func (s *scanner) time() time.Time {
 	return parseTime(string(s.text()))
 }
 
-// layouts are the layouts of times in RFC 3339, in the time_format of Caddy's encoders, and in the Common Log
-// Format.
+// layouts are the layouts of times in RFC 3339 and RFC 1123, in the time_format of Caddy's encoders, and in the Common
+// Log Format.
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.000Z0700", "2006/01/02 15:04:05.000", "2006/01/02 15:04:05",
 	"2006-01-02 15:04:05.999999999", "02/Jan/2006:15:04:05 -0700", time.RFC1123, time.RFC1123Z,

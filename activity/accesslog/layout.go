@@ -36,7 +36,8 @@ const (
 
 // known maps fields to their names in JSON logs, preferred names first. In a name such as request.host, the dot
 // separates an object from a field of the object. Caddy, Cloudflare Logpush, Traefik and nginx's variables use these
-// names. Docker's json-file and journald store the line of another program in the field embedded.
+// names. The names for embedded are from Docker's json-file and from journald, which store a complete line of another
+// program in this field.
 var known = map[field]string{
 	timestamp: "ts StartUTC EdgeStartTimestamp time_iso8601 time_local msec @timestamp timestamp time datetime date",
 	clientIP:  "request.client_ip ClientIP ClientHost remote_addr request.remote_ip request.remote_addr ClientAddr",
@@ -54,7 +55,7 @@ var known = map[field]string{
 
 // node describes a field that the parser looks for in a JSON object.
 type node struct {
-	field field   // the value is stored in this field; if an object has several nodes for it, the lowest rank wins
+	field field   // the value is stored in this field; if several nodes have the same field, the lowest rank wins
 	as    field   // how the value is parsed: like field, or as a requestLine that contains the target
 	rank  uint8   // 0 if the value of the node itself is not stored
 	kids  [][]kid // fields of the nested object, indexed by the length of their names
@@ -88,8 +89,9 @@ func (n *node) add(name string) *node {
 	return c
 }
 
-// take makes the parser store values with this name in the field f. A dot in the name may separate an object from its
-// field, or be a part of the field's own name; take covers both.
+// take makes the parser store values with this name in the field f. If several names belong to the same field, the
+// lowest rank wins. A dot in the name may separate an object from its field, or be a part of the field's own name; take
+// covers both.
 func (n *node) take(f field, name string, rank uint8) {
 	of := f
 	if f == requestLine {

@@ -34,9 +34,9 @@ type Record struct {
 	inner []byte // the line within another program's line; set even if Parse returns an error
 }
 
-// Parser parses lines of one format. It is not safe for concurrent use; use Clone.
+// Parser parses the lines of a log. It is not safe for concurrent use: each goroutine needs a separate Clone.
 type Parser interface {
-	// Parse reads a line without its end into r. After an error, r is undefined.
+	// Parse parses a line without its line break, and stores the result in r. After an error, r is undefined.
 	Parse(line []byte, r *Record) error
 	Clone() Parser
 }
@@ -107,7 +107,7 @@ func (r *Record) complete() error {
 }
 
 // unescape appends the decoded text to b. It decodes the escapes of JSON, which nginx can also write, and the escapes
-// of nginx and Apache: \xHH and the letters of C. It keeps invalid escapes.
+// of nginx and Apache: \xHH and the escapes of C, such as \t. It keeps invalid escapes.
 func unescape(b, s []byte) []byte {
 	for i := 0; i < len(s); i++ {
 		if s[i] != '\\' || i+1 == len(s) {

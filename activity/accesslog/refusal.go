@@ -24,7 +24,8 @@ var packed = []struct{ start, name, command string }{
 	{"SQLite format 3", "a database", ""},
 }
 
-// refusedFile returns an error if start, the first bytes of a file, identify one of the kinds in packed.
+// refusedFile returns an error if start, the first bytes of a file, identify a kind of files that the variable packed
+// lists.
 func refusedFile(start []byte) error {
 	for _, p := range packed {
 		switch {

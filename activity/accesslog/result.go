@@ -35,7 +35,8 @@ var closes = map[string]string{
 }
 
 // lacks adds a gap to the result. n is the number of missing items, or 0 if it is not known. unit names one item:
-// "line" or "request". what follows the number and the unit in the gap's text, as in "3 lines that could not be read".
+// "line" or "request". In the gap's text, the value of what follows the number and the unit, as in "3 lines that could
+// not be read". The value of why ends the text.
 func (r *Result) lacks(name, file string, n int64, unit, what, why string) {
 	of := "an unknown number of " + unit + "s"
 	if n > 0 {
@@ -52,8 +53,8 @@ type kind int
 
 const (
 	damaged   kind = iota
-	plain          // neither valid nor with a brace; in a JSON log, such a line comes from another program
-	noRequest      // valid, but not about a request
+	plain          // cannot be parsed and has no brace; in a JSON log, such a line comes from another program
+	noRequest      // can be parsed, but is not about a request
 	kinds
 )
 
@@ -67,7 +68,7 @@ type count struct {
 	first      [kinds]badLine
 }
 
-// badLine is the first line in a file of one kind, such as damaged.
+// badLine describes the first damaged line in a file, or the first line of another kind.
 type badLine struct {
 	chunk int // number of the chunk; 0 if there is no such line
 	text  string

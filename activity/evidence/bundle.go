@@ -19,9 +19,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// Bundle copies a log. It calls create to open each file of the copy. For each day, it copies the lines, the signature
-// and the time stamps. If a server is writing to the log, the copy of the current day ends with the last signed line.
-// So the copy can be verified like the log.
+// Bundle copies a log. It calls the function create to open each file of the copy. For each day, it copies the lines,
+// the signature and the time stamps. If a server is writing to the log, the copy of the current day ends with the last
+// signed line. So the copy can be verified like the log.
 func Bundle(dir string, create func(name string) (io.Writer, error)) error {
 	all, err := days(dir)
 	if err != nil {
@@ -85,7 +85,7 @@ func bundleDay(dir, name string, create func(name string) (io.Writer, error)) er
 // ExcerptName is the file name of an excerpt. The excerpt's signature is in a second file next to it.
 const ExcerptName = "excerpt.jsonl"
 
-// Excerpt is the first line of an excerpt. It describes the excerpt's part of the log.
+// Excerpt is the first line of an excerpt. It says which part of the log the excerpt contains.
 type Excerpt struct {
 	Crawler string   `json:"crawler"`
 	Hosts   []string `json:"hosts"`
@@ -97,9 +97,9 @@ type excerptLine struct {
 	Excerpt *Excerpt `json:"excerpt"`
 }
 
-// WriteExcerpt writes an excerpt of a log. The first line of the excerpt is head, with Log and Lines filled in by
-// WriteExcerpt. After head, the excerpt contains the events that fits accepts, as unchanged lines of the log.
-// WriteExcerpt returns the signature of the excerpt, or nil if key is nil.
+// WriteExcerpt writes an excerpt of the log in dir. The first line is head, in which WriteExcerpt sets Log and Lines.
+// After head, the excerpt has all events for which fits returns true, as unchanged lines of the log. WriteExcerpt
+// returns the signature of the excerpt, or nil if key is nil.
 func WriteExcerpt(w io.Writer, dir string, head Excerpt, key ed25519.PrivateKey, fits func(*Event) bool) (signature []byte, err error) {
 	if err := readLines(dir, func(_ string, _ []byte, e *Event, _ string) error {
 		if head.Log = e.Seq; fits(e) {

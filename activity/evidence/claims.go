@@ -47,8 +47,8 @@ func (c *Check) Whole() claim.Claim {
 	switch {
 	case len(c.Keys) == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "the log is not signed, so anyone with write access to the files could have written it", Close: "to sign the log, add \"key FILE\" to the block of the option \"evidence\""})
-	// If c.Tail is not 0, there is no gap: the server may still write the newest file, so it may end with unsigned lines.
-	// The claim then names the last signed line.
+	// c.Tail is the number of unsigned lines at the end of the newest file. They are not a gap, because the server may
+	// not have signed them yet. The claim then names the last signed line.
 	case c.Signed < c.Files && c.Tail == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the file of at least one day is not completely signed, so anyone with write access to the file may have changed it", Close: "find out whether the signature of that file was removed"})
 	}
@@ -119,8 +119,8 @@ var reaches = claim.Register("evidence-last", func(s lastSubject) claim.Finding 
 	return f
 })
 
-// Reaches returns the claim that no line is missing at the end of the log in dir. m is the mark from a copy in another
-// place than the log, or nil if there is no copy.
+// Reaches returns the claim that no line is missing at the end of the log in dir. m is a mark from a copy of the
+// signature or of the time stamps that is kept outside of dir. m is nil if there is no such copy.
 func (c *Check) Reaches(dir string, m *Mark) (claim.Claim, error) {
 	s := lastSubject{Check: c}
 	if m == nil {

@@ -381,7 +381,8 @@ func TestMissingNumber(t *testing.T) {
 	}
 }
 
-// If an impostor or an unlisted client fetches robots.txt, this is not recorded as a read by the crawler that it names.
+// A client names a crawler in its User-Agent and fetches robots.txt. If the client is an impostor or unlisted, the log
+// does not say that this crawler read the robots.txt.
 func TestEventOfVisit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -249,7 +249,7 @@ func TestWhileNotOpen(t *testing.T) {
 	var missed Omissions
 	for range 7 {
 		missed.Add(&activity.Request{Crawler: "GPTBot", Identity: activity.Verified, Violation: true}, NotOpen)
-		missed.Add(&activity.Request{Crawler: "GPTBot"}, NotOpen) // no event
+		missed.Add(&activity.Request{Crawler: "GPTBot"}, NotOpen) // this request is not an event
 	}
 	l, err := Open(dir, Options{})
 	if err != nil {

@@ -32,7 +32,7 @@ func days(dir string) ([]string, error) {
 	return all, nil
 }
 
-// DamagedError is returned if a file does not end with an event, so that the chain cannot be continued.
+// DamagedError is returned if a file does not end with an event. In this case, the chain cannot be continued.
 type DamagedError struct{ File string }
 
 func (e *DamagedError) Error() string {
@@ -274,8 +274,8 @@ func (l *Log) expire() {
 // long.
 const maxLine = 8 << 20
 
-// eachLine calls each with the number and the text of every complete line of a file. end is the offset after the last
-// complete line.
+// eachLine calls the function each for every complete line of a file, with the line's number and text. end is the
+// offset after the last complete line.
 func eachLine(name string, each func(n int, line []byte) error) (end int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {

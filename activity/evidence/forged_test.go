@@ -16,8 +16,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// forge rewrites the files of a log. It replaces the events of the last file by those that change returns, and computes
-// all hashes again so that they match. If by is not nil, the files are signed with this key.
+// forge rewrites the files of a log. It passes the events of the last file to the function change, and replaces them by
+// the returned events. It computes all hashes again so that they match. If by is not nil, the files are signed with
+// this key.
 func forge(t *testing.T, dir string, by ed25519.PrivateKey, change func(events []*Event) []*Event) {
 	t.Helper()
 	all, err := days(dir)

@@ -33,8 +33,8 @@ type Options struct {
 	Damaged   string             // name of a damaged file renamed before Open, or empty
 	Now       func() time.Time   // the clock; default time.Now
 	// Report is called when an error occurs, but not again while the same failure continues. It is also called once a
-	// day if events are left out. After WriteFailed, Report is called with a nil error when writing works again. Report
-	// may be nil.
+	// day if events are left out. When writing works again after the error WriteFailed, Report is called with a nil
+	// error. Report may be nil.
 	Report func(reason string, err error)
 
 	quotas *quotas // nil means defaultQuotas
@@ -48,7 +48,7 @@ type Log struct {
 	options Options
 	queue   *activity.Queue[item]
 	waiting atomic.Int64  // bytes of published texts in the queue
-	refused atomic.Uint64 // number of publications dropped because the queue was full
+	refused atomic.Uint64 // number of events about publications that were left out
 	omitted Omissions
 
 	closing  context.Context // canceled by Close, to end requests to the authority
@@ -153,7 +153,7 @@ func (l *Log) Record(v activity.Request) {
 	}
 }
 
-// Omit adds to the log's omissions the events that were left out before the log was opened.
+// Omit records the events in o, which were left out before the log was opened, together with the log's own omissions.
 func (l *Log) Omit(o *Omissions) {
 	if o.some.Load() {
 		l.omitted.merge(o)

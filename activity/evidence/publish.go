@@ -19,8 +19,8 @@ type inForce struct {
 // textID returns a string that identifies the texts and the number of a publication.
 func textID(p *activity.Publication) string { return p.ID + " " + p.Number }
 
-// Publish implements [activity.Publisher]. It records the publication, unless the publication is already in force. In
-// the log, later requests follow the publication.
+// Publish implements [activity.Publisher]. It records the publication before all later requests, unless the publication
+// is already in force.
 func (l *Log) Publish(p *activity.Publication) {
 	l.offer(ofPublication(p, p.Time), len(p.Text))
 }
@@ -60,8 +60,8 @@ func (l *Log) publish(e *Event) {
 			return
 		}
 		if e.Time.After(l.now()) || l.now().Sub(e.Time) > time.Minute {
-			// The publication was loaded before this run, or comes into force again. The event must have the time when
-			// the log receives the publication.
+			// e.Time is in the past if the policy was loaded before this run, or if the same publication comes into
+			// force again. The event gets the time when the log receives the publication.
 			e.Time = l.now()
 		}
 		if before != nil {

@@ -65,7 +65,8 @@ type Act struct {
 	Log    string    `json:"log,omitempty"` // directory of the log, if several logs were read
 }
 
-// Document is a document that crawlers received but that the publication does not list.
+// Document is a document that crawlers received while a publication was in force, although the publication does not
+// list the document.
 type Document struct {
 	site.Document
 	First time.Time `json:"first"`
@@ -199,7 +200,7 @@ func (a *inquiry) event(e *Event) {
 }
 
 // publish processes an event about a publication that came into force or ended, or about a document that a crawler
-// received under a publication.
+// received while a publication was in force.
 func (a *inquiry) publish(e *Event) {
 	before, published := a.inForce[e.Name], e.Published
 	if published != nil {

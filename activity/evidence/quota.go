@@ -21,7 +21,8 @@ type room struct {
 
 // defaultQuotas limits the space that the events of a day can use. Any client can send the name of a crawler. Therefore
 // all unverified clients together can use at most half of the space for violations, and each name has its own smaller
-// limit. Reads have separate space. Publications are never left out, because clients cannot cause them.
+// limit. Fetches of robots.txt and of rights documents have separate space. Publications have no limit, because clients
+// cannot cause them.
 var defaultQuotas = quotas{
 	violations: room{100_000, 64 << 20},
 	unverified: room{50_000, 32 << 20},
@@ -52,8 +53,8 @@ type share struct {
 // usage holds the space that was already used today, by share.
 type usage map[share]room
 
-// shares calls each with every share that an event uses, and the limit of that share. Events that clients cannot cause
-// use no share.
+// shares calls the function each for every share that an event uses, with the limit of that share. Events that clients
+// cannot cause use no share.
 func (q *quotas) shares(e *Event, each func(share, room)) {
 	kind, p := e.Type, party{e.Crawler, e.Identity}
 	switch {
@@ -119,7 +120,7 @@ func (o *Omissions) add(k omission, n int64) {
 	o.some.Store(true)
 }
 
-// Total returns the number of all omitted events, including the events that take has returned.
+// Total returns the number of all omitted events, including the events whose counts were removed by the method take.
 func (o *Omissions) Total() uint64 { return o.total.Load() }
 
 // maxOmitted limits the number of events about omissions written in a minute. A limit is needed because clients can use

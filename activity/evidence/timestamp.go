@@ -166,8 +166,8 @@ func askAuthority(ctx context.Context, url, hash string) ([]byte, error) {
 }
 
 // Check checks the token. It returns the time that the token proves, and the name of the authority. If roots is not
-// nil, one of its certificates must have issued the authority's certificate. Otherwise the authority's identity is not
-// proven.
+// nil, one of its certificates must have issued the authority's certificate. If roots is nil, the authority's identity
+// is not proven.
 func (s *Timestamp) Check(roots *x509.CertPool) (at time.Time, authority string, err error) {
 	p, err := pkcs7.Parse(s.Token)
 	if err != nil {

@@ -107,8 +107,8 @@ func stampedLog(t *testing.T, url string) string {
 	return dir
 }
 
-// Even someone who has the signing key cannot change events after they were time-stamped, and cannot add such events
-// later.
+// Verify detects when someone who has the signing key changes or removes time-stamped events. Such a person also cannot
+// add a file for an earlier day that has a time stamp of that day.
 func TestTimestamps(t *testing.T) {
 	t.Parallel()
 	url, roots := startAuthority(t)
@@ -130,7 +130,7 @@ func TestTimestamps(t *testing.T) {
 			t.Errorf("%s by someone who has the key: %v %+v", name, err, c)
 		}
 	}
-	// If the file of a day is added later, it has no time stamp, or a time stamp of a later time.
+	// A file for an earlier day is added today. It has no time stamp, or a time stamp of today.
 	dir = stampedLog(t, url)
 	yesterday := time.Now().UTC().AddDate(0, 0, -1)
 	forge(t, dir, key(), func(all []*Event) []*Event {

@@ -46,8 +46,8 @@ type Stamped struct {
 // errLine is the error for a line that is not an event.
 var errLine = errors.New("is not an event")
 
-// Read calls each for every event of a log, in order. file is the name of the event's file, and hash is the hash of its
-// line.
+// Read passes every event of a log to the function each, in order. file is the name of the event's file, and hash is
+// the hash of its line.
 func Read(dir string, each func(file string, e *Event, hash string) error) error {
 	return readLines(dir, func(file string, _ []byte, e *Event, hash string) error { return each(file, e, hash) })
 }
@@ -100,7 +100,6 @@ func (c *checking) problem(format string, args ...any) {
 	c.Problems = append(c.Problems, fmt.Sprintf(format, args...))
 }
 
-// maxGaps limits the number of listed gaps.
 const maxGaps = 100
 
 func (c *checking) gap(e *Event, format string, args ...any) {

@@ -93,13 +93,14 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 	return f
 }
 
-// isStaging reports whether the only effect of a rule in a first policy is to keep the hosts that the rule names out of
-// search results. The safety checks at load allow such a rule.
+// isStaging reports whether a rule in a first policy names hosts, and only keeps them out of search results. The safety
+// checks at load allow such a rule, for example for a staging server.
 func isStaging(f compare.Found) bool {
 	return f.Loss&(effect.LossBlocked|effect.LossCrawl) == 0 && f.Rule != nil && len(f.Rule.Hosts) > 0
 }
 
-// isOfComparison reports whether a gap belongs to the comparison of the policies. Such a gap always matters.
+// isOfComparison reports whether a gap belongs to the comparison of the policies. Such a gap matters even if the
+// comparison found no loss.
 func isOfComparison(g claim.Gap) bool {
 	return slices.Contains([]string{compare.GapTooLarge, compare.GapReverified, compare.GapUnread, "comparison"}, g.Name)
 }
@@ -156,8 +157,8 @@ func (s *SearchLoss) details() (lines []string) {
 	return lines
 }
 
-// shownElsewhere limits the number of lines about losses that a comparison of the policies found. These losses are not
-// counted in requests.
+// shownElsewhere limits the number of lines about losses that a comparison of the policies found, but that are not in
+// the traffic.
 const shownElsewhere = 5
 
 func asked(words []string) []string { return listed("the policy has this effect: ", words) }

@@ -106,7 +106,8 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 	return s
 }
 
-// verifiable returns the crawlers with at least one verified request, or at least one request by an impostor.
+// verifiable returns the crawlers that could be verified in this traffic: they have at least one verified request, or
+// at least one request by an impostor.
 func (t *tally) verifiable() map[string]bool {
 	all := map[string]bool{}
 	for k := range t.counts {
@@ -123,11 +124,12 @@ func add[K comparable](to, from map[K]int64) {
 	}
 }
 
-// Stored is the type of [Options.Stored].
+// Stored reads the rows of an activity database between the times from and to, and calls the function each with every
+// row. The returned coverage describes the data that is missing.
 type Stored = func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error)
 
-// OfPolicies returns a Stored that has only the rows decided by policies with these versions. If versions is empty, the
-// Stored has all rows.
+// OfPolicies returns a Stored that reads only the rows whose requests were decided by one of the given policy versions.
+// If versions is empty, it reads all rows.
 func OfPolicies(stored Stored, versions []string) Stored {
 	wanted := map[string]bool{}
 	for _, v := range versions {
@@ -136,7 +138,7 @@ func OfPolicies(stored Stored, versions []string) Stored {
 	return Where(stored, func(v activity.Totals) bool { return len(wanted) == 0 || wanted[v.Policy] })
 }
 
-// Where returns a Stored that has only the rows for which fits returns true.
+// Where returns a Stored that reads only the rows for which fits returns true.
 func Where(stored Stored, fits func(activity.Totals) bool) Stored {
 	return func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error) {
 		return stored(ctx, from, to, func(v activity.Totals) error {

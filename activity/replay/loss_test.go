@@ -151,8 +151,9 @@ func reported(l *SearchLoss) map[string]int64 {
 // countedWords are the names of the kinds of loss that count against the search-loss limit.
 var countedWords = []string{"blocked", "crawl", "index", "unavailable", "search", "snippet", "link", "limit"}
 
-// counted returns the numbers that reported must return for two policies, their robots.txt files and the rows visits.
-// It counts them row by row with the independent evaluator. intended says whether the new policy intends the losses.
+// counted returns the numbers that the function reported must return for two policies, their robots.txt files and the
+// rows visits. It counts them row by row with the independent evaluator. intended says whether the new policy intends
+// the losses.
 func counted(specs [2]*policy.Spec, texts [2]func(string) string, visits []activity.Totals, intended bool) map[string]int64 {
 	n := map[string]int64{"requests": 0, "intended": 0, "unverified": 0}
 	verifiable := map[string]bool{}
@@ -226,7 +227,7 @@ func TestSearchKeepsWithRowsThatLackData(t *testing.T) {
 			r, err := Run(t.Context(), Options{
 				Old: load(t, "old.yaml", in), New: load(t, "new.yaml", in+"  - "+c.rule+"\n"), Since: time.Now().Add(-LossPeriod),
 				Stored: func(_ context.Context, _, _ time.Time, each func(activity.Totals) error) (claim.Coverage, error) {
-					for days := range 7 { // with a search engine that does not lose anything
+					for days := range 7 { // another search engine, which loses nothing, has requests on each day
 						v := activity.Totals{Start: time.Now().Add(-time.Duration(days) * 24 * time.Hour), Crawler: "Bingbot", Category: "search", Identity: activity.Verified, Host: host, Path: "/robots.txt", Requests: 1}
 						if v.Start.After(c.row.Start) {
 							if err := each(v); err != nil {

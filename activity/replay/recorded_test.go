@@ -8,8 +8,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A record does not say whether an unverified client could have been verified. So the replay assumes that it could not, and
-// counts a loss for a crawler that has no published proof.
+// A record of an unverified client does not say whether the server was able to verify such clients. The replay assumes
+// that it was not, and marks the identity as unproven, so that a loss of the request is counted.
 func TestRecordedIdentities(t *testing.T) {
 	for text, want := range map[string]identity{
 		"unverified": {Identity: policy.Unknown, unproven: true},

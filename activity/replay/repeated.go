@@ -24,7 +24,7 @@ type sample struct {
 const (
 	sampledFirst = 4096
 	sampledOf    = 256
-	// commonEnough is the minimum number of common samples that two logs with the same requests have. If one of the logs
+	// Two logs probably contain the same requests if they have at least commonEnough common samples. If one of the logs
 	// has fewer samples, all of its samples must be common.
 	commonEnough = 10
 )

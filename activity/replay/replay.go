@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package replay applies policies to past traffic. It shows the effect that a policy would have had on past requests,
-// or the different effects of two policies.
+// or the different effects of two policies. It also counts losses: a search engine loses a request if the new policy
+// blocks or disallows it, or restricts the search results for its page, and the old policy did not.
 package replay
 
 import (

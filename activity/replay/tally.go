@@ -26,7 +26,7 @@ type key struct {
 	unproven bool // identity.unproven, if the request is lost
 }
 
-// tally holds the counts of one worker. It needs no locks.
+// tally holds the counts of one worker. It needs no locks, because no other worker uses it.
 type tally struct {
 	requests, opaque         int64
 	hostless, liveOnly       int64
@@ -94,7 +94,7 @@ func (t *tally) span(at time.Time) {
 const halfDay = 12 * 60 * 60
 
 // gap returns the beginning and the end of the longest period without requests. The period consists of whole half days.
-// If it is shorter than maxGap, gap returns zero times.
+// If this period is shorter than maxGap, from and to are zero.
 func (t *tally) gap() (from, to time.Time) {
 	halves := slices.Sorted(maps.Keys(t.seen))
 	for i := 1; i < len(halves); i++ {

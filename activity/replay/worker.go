@@ -32,8 +32,8 @@ type worker struct {
 	over     map[[sha256.Size]byte]*worker // workers for sites with their own robots.txt, by hash of that file
 }
 
-// maxOver limits how many different robots.txt files of sites a worker combines with the policies. For sites with other
-// files, the policies alone decide.
+// maxOver limits how many different robots.txt files of sites a worker combines with the policies. For further sites,
+// the policies alone decide, as if these sites had no robots.txt.
 const maxOver = 20
 
 // of returns the worker for the requests of a host. If the host's own robots.txt is known, the worker combines that
@@ -200,9 +200,10 @@ func (d *decided) verdict() Verdict {
 	return v
 }
 
-// decide decides about a request under both policies. The request is counted for the crawler whose rules decide under
-// the new policy or, if the new policy does not recognize a crawler, under the old policy. If a search engine's request
-// would be decided by the rules of another crawler under the new policy, it is still counted for the search engine.
+// decide decides about a request under both policies. named and before are the crawlers that the new and the old policy
+// recognize in the request. The request is counted for the crawler whose rules decide under the new policy or, if the
+// new policy does not recognize a crawler, under the old policy. If a search engine's request would be decided by the
+// rules of another crawler under the new policy, it is still counted for the search engine.
 func (w *worker) decide(t *site.Target, now time.Time, named, before []policy.CrawlerID, purposes [2][]string, identify func(*site.Site, policy.CrawlerID) identity) decided {
 	d := decided{key: key{old: verdict{decision: activity.Allowed}}}
 	by := func(j *decider, id policy.CrawlerID) {
@@ -255,8 +256,8 @@ func (w *worker) store(ctx context.Context) error {
 }
 
 // stored returns the client for a row of an activity database. Such a row has the token of a crawler, but no
-// User-Agent. A token that is only for robots.txt does not identify a client; stored treats such a token, like an
-// unknown token, as if it were the text of a User-Agent.
+// User-Agent. If the token is unknown, or is only used in robots.txt, stored recognizes crawlers in the token as in a
+// User-Agent.
 func (w *worker) stored(token string) *client {
 	c := *w.client([]byte(token))
 	named := func(p *policy.Policy, recognized []policy.CrawlerID) []policy.CrawlerID {
@@ -365,7 +366,8 @@ func (d *decider) clients(ids []policy.CrawlerID, identify func(*site.Site, poli
 	return clients
 }
 
-// Decision returns the server's decision on a request, assuming that the server enforces the policy.
+// Decision returns the decision on a request with the verdict v, if the Caddyfile option enforce does not make the
+// enforcement of the policy less strict.
 func Decision(v site.Verdict) activity.Decision {
 	if !v.Blocked() {
 		return activity.Allowed

@@ -20,7 +20,7 @@ type span struct {
 
 // spans returns the parts of tables to read. For whole days, it uses the daily totals if the answer does not
 // distinguish hours. For other parts of the period, it uses the hourly totals. rolled is the last day with daily totals
-// of paths.
+// by path.
 func (q *Query) spans(rolled int64) []span {
 	from, to := hoursOf(q.From, q.To)
 	hours, days := pathHourTable, pathDayTable

@@ -43,9 +43,9 @@ func (s *Store) boundsOf(ctx context.Context, t *testing.T) (b boundsOf) {
 	return b
 }
 
-// Weeks with few paths, in which rows are deleted because of their age, alternate with weeks with many paths, in which
-// rows are deleted because of the size. Each limit is reached several times and never exceeded. No request is missing
-// in the totals by day.
+// Weeks with few paths and weeks with many paths alternate. In weeks with few paths, rows are deleted because of their
+// age. In weeks with many paths, rows are deleted because of the database's size. Each limit is reached several times
+// and never exceeded. No request is missing in the totals by day.
 func TestBoundsAreReachedAndHold(t *testing.T) {
 	testkit.Nightly(t)
 	t.Parallel()

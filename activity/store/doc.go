@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store stores totals of the requests of crawlers, by hour and by day, in an embedded SQLite database. The
-// rows, the bytes and the days of the database are limited. The database holds no client addresses.
+// Package store stores totals of the requests of crawlers, by hour and by day, in an embedded SQLite database. For each
+// hour and each day, it stores totals by path, and also totals without paths, which need fewer rows. The rows, the
+// bytes and the days of the database are limited. The database holds no client addresses.
 //
 // Requests are summed in memory, and the sums are added to the database once a second. If adding them is slow, they are
 // added less often, so that the database is busy for at most a hundredth of the time. If the process is killed, the
@@ -23,9 +24,9 @@ type Options struct {
 	RowsPerHour int
 	Hours       time.Duration // how long hourly totals are stored; default 90 days
 	Days        time.Duration // how long daily totals are stored; default 396 days
-	// MaxBytes limits the size of the database. The default is 512 MiB. If the database is larger, the least
-	// important rows are deleted first. The order is: old texts, hours with paths from before the last week, rare
-	// paths, days with paths, other totals.
+	// MaxBytes limits the size of the database. The default is 512 MiB. If the database is larger, the least important
+	// data is deleted first: old published texts, then hourly totals by path from before the last week. Then follow
+	// totals of rare paths, daily totals by path, and all other totals.
 	MaxBytes int64
 	Queue    int              // maximum number of requests that may wait to be summed; default 16,384
 	Now      func() time.Time // the clock; default time.Now

@@ -17,7 +17,8 @@ import (
 // dialects.
 type engine interface {
 	dialect() *dialect
-	// query calls each with every row, both as texts and as numbers. The number of a field that is not numeric is 0.
+	// query calls the function each for every row, with its fields both as texts and as numbers. The number of a field
+	// that is not numeric is 0.
 	query(ctx context.Context, text string, fields int, each func(f []string, n []int64)) error
 	// where returns a WHERE clause with the given conditions, or "" if there are none.
 	where(and ...string) string
@@ -77,7 +78,7 @@ func (d *dialect) textsOf(columns string) string {
 	return strings.Join(all, ", ")
 }
 
-// in returns the condition that a column has one of some texts.
+// in returns the condition that a column has one of the given texts.
 func (d *dialect) in(column string, texts []string) string {
 	all := make([]string, len(texts))
 	for i, text := range texts {
@@ -122,8 +123,8 @@ func (r *Reader) query(ctx context.Context, text string, fields int, row func(f 
 
 func (*FleetReader) dialect() *dialect { return &clickhouseDialect }
 
-// where also restricts the rows to the server r.Node, unless it is "". The rows include those that the server sent
-// under an earlier name.
+// where adds the condition that a row belongs to the server r.Node, unless r.Node is "". The condition includes rows
+// that the server sent under an earlier name.
 func (r *FleetReader) where(and ...string) string {
 	if r.Node != "" {
 		and = append([]string{"store IN (SELECT store FROM servers FINAL WHERE server_name = " + clickhouse.Quote(r.Node) + ")"}, and...)

@@ -35,7 +35,7 @@ func fleetIn(t *testing.T, server *clickhousetest.Server) *FleetReader {
 		t.Fatal(err)
 	}
 	c.URL = server.URL("robots")
-	for range 2 { // repeating it has no effect
+	for range 2 { // creating the tables again has no effect
 		for _, statement := range FleetSchema() {
 			if err := c.Exec(t.Context(), statement); err != nil {
 				t.Fatal(err)
@@ -45,7 +45,7 @@ func fleetIn(t *testing.T, server *clickhousetest.Server) *FleetReader {
 	return &FleetReader{Client: c}
 }
 
-// send sends the merged rows of a server's database to the fleet database, unless fleet is nil.
+// send sends all rows of a server's database to the fleet database. It has no effect if fleet is nil.
 func send(t *testing.T, s *Store, fleet *FleetReader, node string) {
 	t.Helper()
 	if fleet == nil {

@@ -26,7 +26,8 @@ const forgottenAfter = 30 * 24 * time.Hour
 // Silent reports whether the server has sent nothing for too long, although it did not announce that it stops.
 func (n *Node) Silent() bool { return !n.Ended && n.Heard > n.Every+max(n.Every/2, 15*time.Second) }
 
-// SentUntil returns how long ago the fleet's database had all rows of the server. known is false for a silent server.
+// SentUntil returns how long ago the fleet's database last had all rows of the server. known is false for a silent
+// server.
 func (n *Node) SentUntil() (ago time.Duration, known bool) { return n.Heard + n.Behind, !n.Silent() }
 
 // gaps returns the gaps for servers that have not sent all of their rows, and for servers whose clocks are wrong. from

@@ -133,7 +133,7 @@ func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit fun
 	return claim.Unite(c, coverageOf(from, to, pathless, nil)), err
 }
 
-// rowsOf calls visit with the rows of a table, added up over all servers.
+// rowsOf adds up the rows of a table over all servers, and passes the sums to the function visit.
 func (r *FleetReader) rowsOf(ctx context.Context, t table, kinds map[string]string, visit func(activity.Totals) error, where ...string) error {
 	where = append(where, "requests > 0", "identity <> "+clickhouse.Quote(string(activity.Audit)))
 	var failed error

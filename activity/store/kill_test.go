@@ -20,7 +20,8 @@ import (
 
 const killDir = "ROBOTSPOLICY_TEST_KILLED_STORE"
 
-// TestMain writes to a database until the process is killed, if a test started this process for that purpose.
+// TestMain first checks whether a test started this process as a writer. If so, it writes to a database until the
+// process is killed.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(killDir); dir != "" {
 		writeUntilKilled(dir)
@@ -177,7 +178,7 @@ func TestKilledIsAGap(t *testing.T) {
 	}
 	now = start.Add(3 * time.Hour)
 	for what, dir := range map[string]string{"a kill": copied, "an older copy is put back": older} {
-		for range 2 { // it remains
+		for range 2 { // the gap remains after another restart
 			closeStore(t, open(t, dir, clock))
 			got := gapsOf(dir, start.Add(-time.Hour), start.Add(9*time.Hour))
 			want := GapNotRecorded + ": requests may be missing in 4 hours between 20 November 2026, 22:00 and 21 November 2026, 02:00 UTC: the server was killed, its database was not open, or an older database was restored"

@@ -31,8 +31,8 @@ func meta(ctx context.Context, q querier, name string) (int64, error) {
 	return v, err
 }
 
-// change calls do with a transaction, and with a revision that is greater than all earlier ones. The revision is a
-// time, so that revisions do not decrease if an older copy of the database is restored.
+// change calls the function do with a transaction, and with a revision that is greater than all earlier ones. The
+// revision is a time, so that revisions do not decrease if an older copy of the database is restored.
 func (s *Store) change(ctx context.Context, do func(tx *sql.Tx, revision int64) error) error {
 	return within(ctx, s.db, func(tx *sql.Tx) error {
 		last, err := meta(ctx, tx, metaRevision)
@@ -64,9 +64,10 @@ CREATE TEMP TABLE IF NOT EXISTS new_reads (` + readTexts + `, first, last, reque
 CREATE TEMP TABLE IF NOT EXISTS new_lost (hour, requests);
 DELETE FROM new_rows; DELETE FROM new_reads; DELETE FROM new_lost;`
 
-// mergeStatements adds the sums in the temporary tables to the database. Its parameter is the revision.
+// mergeStatements are the SQL statements that add the sums in the temporary tables to the database. Their parameter is
+// the revision.
 var mergeStatements = func() string {
-	all := []string{"INSERT OR IGNORE INTO strings (text) VALUES ('" + OtherPath + "')"} // fold needs the number of OtherPath
+	all := []string{"INSERT OR IGNORE INTO strings (text) VALUES ('" + OtherPath + "')"} // fold needs OtherPath in this table
 	for _, t := range [][2]string{{"new_rows", pathTexts + ", category"}, {"new_reads", readTexts}} {
 		columns := columnList(t[1])
 		for i, column := range columns {
@@ -91,7 +92,8 @@ var mergeStatements = func() string {
 		"INSERT INTO not_recorded SELECT *, ?1 FROM new_lost"+add, touchAll("not_recorded", "hour", "new_lost")), ";")
 }()
 
-// touchAll returns the statement that does the same as touch for the buckets of all new rows.
+// touchAll returns the statement that marks the buckets of all new rows as changed, so that they are sent to the
+// fleet's database. touch does the same for one bucket.
 func touchAll(name, bucket, from string) string {
 	return "INSERT INTO outbox SELECT DISTINCT '" + name + "', " + bucket + ", ?1, 0, 0 FROM " + from + " WHERE true ON CONFLICT DO UPDATE SET changed = excluded.changed"
 }
@@ -139,7 +141,7 @@ func fillTables(ctx context.Context, tx *sql.Tx, add *sums) error {
 	return err
 }
 
-// otherPath is an SQL expression for the number of [OtherPath].
+// otherPath is an SQL expression for the number of [OtherPath] in the table "strings".
 const otherPath = "(SELECT id FROM strings WHERE text = '" + OtherPath + "')"
 
 // verifiedSearch is an SQL condition for rows of verified search crawlers. fold adds up such rows last.
@@ -147,9 +149,9 @@ const verifiedSearch = "(identity = (SELECT id FROM strings WHERE text = 'verifi
 	" (SELECT crawler FROM crawlers WHERE category = (SELECT id FROM strings WHERE text = 'search')))"
 
 // fold limits the rows with paths in one hour or day. If there are more than limit rows, it keeps the rows with the
-// most requests, and adds up the others under [OtherPath]. keep is the number of kept rows. If the rows of this hour or
-// day were already sent completely to a fleet's database, they remain unchanged in that database. If only some of the
-// rows were sent, the folded rows remain here as empty rows until they have been sent, too.
+// most requests, and adds up the others under [OtherPath]. keep is the number of kept rows. If all rows of this hour or
+// day were already sent to a fleet's database, the rows in the fleet's database remain unchanged. If only some of the
+// rows were sent, the folded rows remain in this database as empty rows until they have been sent, too.
 func (t table) fold(ctx context.Context, tx *sql.Tx, at int64, limit, keep int, revision int64) error {
 	var n int
 	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM "+t.name+" WHERE "+t.bucket+" = ? AND requests > 0", at).Scan(&n); err != nil || n <= limit {

@@ -22,7 +22,7 @@ type outgoingTable struct {
 	keys, others string // columns with texts; keys and bucket form the key
 	numbers      string
 	interned     bool   // in place of each text, the table has the number of the text
-	order        string // sort order of the fleet's table, without the columns that make it unique
+	order        string // sort order of the fleet's table, without row_key, which distinguishes the rows
 }
 
 var outgoing = []outgoingTable{
@@ -118,8 +118,8 @@ func (o origin) rowKey(key []string) uint64 {
 	return binary.BigEndian.Uint64(h.Sum(nil))
 }
 
-// write calls add with each row of the bucket p that has changed since p was last sent. line is the row in the format
-// TabSeparated.
+// write calls the function add for each row of the bucket p that has changed since p was last sent. line is the row in
+// the format TabSeparated.
 func (t *outgoingTable) write(ctx context.Context, db querier, o origin, p pendingBucket, add func(line []byte) error) error {
 	var columns, joins []string
 	for i, c := range t.texts() {

@@ -39,7 +39,7 @@ func (p *Publication) Since() time.Time {
 	return p.First
 }
 
-// Document is a robots.txt that a crawler received under a publication.
+// Document is a robots.txt that a crawler received while a publication was in force.
 type Document struct {
 	Publication, Host, Version string
 	First                      time.Time

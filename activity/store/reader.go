@@ -72,7 +72,7 @@ type Query struct {
 	// From and To limit the period. From is rounded down to a whole hour, and To is rounded up. The period includes
 	// From, but not To.
 	From, To time.Time
-	// Only selects rows by their values. For each dimension in the map, a row must have one of the listed values. The
+	// Only filters rows by their values. For each dimension in the map, a row must have one of the listed values. The
 	// map must not contain a dimension of time.
 	Only       map[Dimension][]string
 	PathPrefix string      // selects rows whose path begins with this prefix

@@ -56,7 +56,7 @@ func (s *Store) retain(ctx context.Context, now time.Time, steady bool) error {
 	return nil
 }
 
-// roll adds up the hourly totals with paths of past days, and writes the sums to path_days.
+// roll adds up the hourly totals by path of each past day, and writes the sums to the table path_days.
 func (s *Store) roll(ctx context.Context, today int64) error {
 	rolled, err := meta(ctx, s.db, metaRolled)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Store) expire(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	// Rows become too old every hour, but sweep reads the whole database. Therefore call it only once a day.
+	// Rows become too old every hour, but sweep reads the whole database. Therefore sweep is called only once a day.
 	today := now.Unix() / 86400
 	if swept, err := meta(ctx, s.db, metaSwept); err != nil || swept == today {
 		return err
@@ -145,14 +145,14 @@ func (s *Store) sweep(ctx context.Context) error {
 	return err
 }
 
-// coarser is a factor. Before shrink deletes all paths of days, it limits the rows with paths of an hour or day to
-// RowsPerHour divided by coarser.
+// coarser is a divisor. Before shrink deletes the daily totals by path, it limits the rows with paths of an hour or a
+// day to RowsPerHour divided by coarser.
 const coarser = 20
 
-// shrink makes the database smaller if it is too large, in this order. First it deletes the oldest published texts if
-// they use more than an eighth of the allowed size, and then the hours with paths from more than a week ago. Next it
-// keeps only the most frequent paths of days, and of hours before yesterday. Finally it deletes the oldest days with
-// paths, the other hours with paths, and the totals without paths.
+// shrink makes the database smaller if it is too large. First it deletes the oldest published texts if they use more
+// than an eighth of the allowed size, and then the hourly totals by path that are older than a week. Next it adds up
+// all but the most frequent paths of each day, and of each hour more than two days ago. Finally it deletes the oldest
+// daily totals by path, the remaining hourly totals by path, and the totals without paths.
 func (s *Store) shrink(ctx context.Context) error {
 	size, err := sizeOf(ctx, s.db)
 	if err != nil || size <= s.options().MaxBytes {
@@ -204,9 +204,9 @@ func (s *Store) isSmall(ctx context.Context) (bool, error) {
 	return size <= s.options().MaxBytes*9/10, err
 }
 
-// deleteOldest deletes the oldest tenth of a table's buckets. It deletes that many buckets at once, because sweep must
-// read all remaining rows after each deletion. It always keeps the newest buckets; spare is their number. more is false
-// if it deleted nothing.
+// deleteOldest deletes the rows of the oldest tenth of a table's buckets, which are hours or days. It deletes that many
+// buckets at once, because sweep must read all remaining rows after each deletion. It always keeps the newest buckets;
+// spare is their number. more is false if it deleted nothing.
 func (s *Store) deleteOldest(ctx context.Context, t table, spare int64) (more bool, err error) {
 	r, err := s.db.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s <= (SELECT min(%[2]s) + (max(%[2]s) - min(%[2]s)) / 10 FROM %[1]s)"+
 		" AND %[2]s <= (SELECT max(%[2]s) FROM %[1]s) - ?", t.name, t.bucket), spare)
@@ -217,7 +217,7 @@ func (s *Store) deleteOldest(ctx context.Context, t table, spare int64) (more bo
 	return n > 0, err
 }
 
-// foldOlder calls fold for all buckets of a table except the newest ones; spare is their number.
+// foldOlder calls fold for all buckets of a table except the newest ones. spare is the number of these newest buckets.
 func (s *Store) foldOlder(ctx context.Context, t table, spare int64) (more bool, err error) {
 	keep := max(1, s.options().RowsPerHour/coarser)
 	return false, s.change(ctx, func(tx *sql.Tx, revision int64) error {

@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// EachRow calls visit with every row with a path between two times, except for rows of audits. For each day, it uses
-// the hourly rows if they contain at least as many requests as the daily rows, and otherwise the daily rows. The
-// returned coverage describes the data that is missing.
+// EachRow passes every row with a path between two times to the function visit, except for rows of audits. For each
+// day, it uses the hourly rows if they contain at least as many requests as the daily rows, and otherwise the daily
+// rows. The returned coverage describes the data that is missing.
 func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error) {
 	pathless := int64(0)
 	first, end := hoursOf(from, to)
@@ -43,7 +43,7 @@ func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(act
 	return claim.Unite(c, coverageOf(from, to, pathless, nil)), err
 }
 
-// kindsOfCrawlers returns the number of each crawler's category, by the number of the crawler.
+// kindsOfCrawlers returns a map from crawlers to their categories. Both are numbers of texts in the table "strings".
 func kindsOfCrawlers(ctx context.Context, q querier) (map[int64]int64, error) {
 	all, err := list(ctx, q, func(p *[2]int64) []any { return []any{&p[0], &p[1]} }, "SELECT crawler, category FROM crawlers")
 	kinds := make(map[int64]int64, len(all))

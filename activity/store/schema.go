@@ -149,7 +149,7 @@ func prepare(ctx context.Context, db *sql.DB, name string) error {
 	})
 }
 
-// within calls do with a transaction. It commits the transaction if do returns nil.
+// within calls the function do with a transaction. It commits the transaction if do returns nil.
 func within(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 )
 
-// Fleet describes the fleet's database that a server also sends its totals to.
+// Fleet describes the fleet's database. A server sends a copy of its totals to this database.
 type Fleet struct {
 	Client clickhouse.Client // if its URL is empty, nothing is sent
 	Node   string            // name of this server
@@ -196,7 +196,8 @@ func (d *sender) sendTable(ctx context.Context, f *Fleet, o origin, t *outgoingT
 	return inserts, send()
 }
 
-// insert sends rows, and gives up after insertLimit, so that a server that stops reading does not block the sender.
+// insert sends rows. It gives up after insertLimit, so that a ClickHouse server that stops reading does not block the
+// sender.
 func insert(ctx context.Context, f *Fleet, table string, columns []string, rows []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, insertLimit)
 	defer cancel()
@@ -204,7 +205,7 @@ func insert(ctx context.Context, f *Fleet, table string, columns []string, rows 
 }
 
 // sendNode tells the fleet that this server is running or, if ends is true, that it stops. It also sends the last day
-// in path_days, the last hour with totals, and the result of behind.
+// in path_days, the last hour with totals, and how long ago the fleet last had all rows of this server.
 func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin, ends bool) error {
 	var rolled, last int64
 	if err := d.db.QueryRowContext(ctx, "SELECT min(coalesce((SELECT value FROM meta WHERE name = '"+metaRolled+"'), 0),"+

@@ -23,7 +23,7 @@ type Store struct {
 	queue  *activity.Queue[activity.Request]
 	sender *sender
 
-	// While the store is open, only the queue's goroutine uses the fields from names to failing.
+	// While the store is open, only the queue's goroutine uses the fields below, up to the field failing.
 	names      names
 	waiting    *sums // sums that are not in the database yet
 	writing    chan written
@@ -37,7 +37,8 @@ type Store struct {
 	inForce   map[string]current // keys are names of sources; protected by inForceMu
 }
 
-// written is the result of a write. If the write failed, again holds the sums that must be written again.
+// written is the result of a write. If the write failed, the field again holds the sums, which must be written once
+// more.
 type written struct {
 	again *sums
 	took  time.Duration

@@ -200,7 +200,6 @@ func recordRandomly(t *testing.T, rnd *rand.Rand, dir string, fleet *FleetReader
 	return visits
 }
 
-// write writes the recorded requests to the database.
 func write(t *testing.T, s *Store) {
 	t.Helper()
 	s.startWrite(true)
@@ -304,9 +303,9 @@ func checkEachRow(t *testing.T, r Queries, visits []activity.Request) {
 	}
 }
 
-// violating sometimes makes a query select only requests that violate robots.txt. A row with violations usually has
-// other requests, too, so their number could not be compared. Therefore the query selects a rule whose requests are all
-// violations.
+// violating makes a quarter of the queries select rows with violations. Such a row usually includes requests without a
+// violation, so its number of requests could not be checked. Therefore these queries also select a rule whose requests
+// are all violations.
 func violating(rnd *rand.Rand, q *Query) bool {
 	if rnd.IntN(4) > 0 {
 		return false
@@ -470,7 +469,7 @@ func TestExpire(t *testing.T) {
 	closeStore(t, s)
 }
 
-// Texts that only deleted hours used are deleted once a day.
+// Texts in the table "strings" are deleted once a day if only deleted rows used them.
 func TestTextsAreSweptOnceADay(t *testing.T) {
 	t.Parallel()
 	midnight := start.Truncate(24 * time.Hour)
@@ -509,7 +508,7 @@ func TestOneWriter(t *testing.T) {
 	closeStore(t, open(t, dir, Options{}))
 }
 
-// published returns a publication with an ID of the repeated letter id, and with a version number.
+// published returns a publication with the given version number. Its ID is the letter id, repeated 64 times.
 func published(id, number string) *activity.Publication {
 	return &activity.Publication{ID: strings.Repeat(id, 64), Number: number, Name: "site.yaml", SHA256: strings.Repeat("p", 64), Time: start, Text: "text"}
 }
@@ -524,8 +523,8 @@ func TestReadsAndPublications(t *testing.T) {
 	}
 	s.waiting.addVisit(&activity.Request{Time: start, Host: "h", Crawler: "GPTBot", Robots: "v0", RobotsTxt: true, Identity: activity.Impostor})
 	write(t, s)
-	// A text that comes into force again after another text is another publication with the same ID. Announcing the
-	// same text twice in a row is not.
+	// The same text is published three times. A new number makes another publication with the same ID, but publishing
+	// the number 1 again does not.
 	for i, number := range []string{"1", "2", "1"} {
 		p := published("1", number)
 		p.Time = start.Add(time.Duration(i) * time.Hour)
@@ -538,7 +537,7 @@ func TestReadsAndPublications(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	for _, when := range []string{"before", "after"} { // an empty write
+	for _, when := range []string{"before", "after"} { // before and after an empty write, which must not change the results
 		reads, err := r.Reads(ctx)
 		if err != nil || len(reads) != 2 || reads[0].Version != "v2" || reads[0].Label() != "v2" || reads[1].Label() != "v1" || reads[1].Requests != 2 || !reads[1].First.Equal(start) {
 			t.Errorf("%s: %+v, %v", when, reads, err)
@@ -665,7 +664,8 @@ func TestUnstoredPathsAreAGap(t *testing.T) {
 	}
 }
 
-// Every answer includes the numbers of undecided and unrecorded requests.
+// Rows count the requests by crawlers whose reading of robots.txt the server does not know (Unread). Unrecorded requests are a
+// gap.
 func TestUnreadAndLost(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -687,7 +687,7 @@ func TestUnreadAndLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	for _, when := range []string{"before", "after"} { // an empty write
+	for _, when := range []string{"before", "after"} { // before and after an empty write, which must not change the results
 		rows := totals(t, dir, Query{})
 		if len(rows) != 1 || rows[0].Requests != 5 || rows[0].Unread != 1 || rows[0].Violations != 1 {
 			t.Errorf("%s: %+v", when, rows)

@@ -47,7 +47,6 @@ type Counts struct {
 	Unread int64
 }
 
-// add adds d to c.
 func (c *Counts) add(d Counts) {
 	c.Requests += d.Requests
 	c.Bytes += d.Bytes
@@ -67,7 +66,6 @@ type times struct {
 	First, Last, Count int64
 }
 
-// add adds u to t.
 func (t *times) add(u times) {
 	if t.Count == 0 || u.First < t.First {
 		t.First = u.First
@@ -94,7 +92,6 @@ func newSums(limit int) *sums {
 // empty reports whether s has no data.
 func (s *sums) empty() bool { return len(s.rows) == 0 && len(s.reads) == 0 && len(s.lost) == 0 }
 
-// addVisit adds a request to the sums.
 func (s *sums) addVisit(v *activity.Request) {
 	s.add(rowOf(v))
 	if v.RobotsTxt && v.Robots != "" && v.Identity != activity.Impostor && v.Identity != activity.Audit {
@@ -152,7 +149,6 @@ func (s *sums) addRead(r readKey, t times) {
 	have.add(t)
 }
 
-// addAll adds all totals of other.
 func (s *sums) addAll(other *sums) {
 	for k, c := range other.rows {
 		s.add(k, *c)

@@ -115,7 +115,7 @@ func TestTwoYears(t *testing.T) {
 	t.Parallel()
 	testkit.Nightly(t)
 	days := *twoYearsDays
-	ctx := context.Background() // a context that can be canceled takes as much time as a row
+	ctx := context.Background() // with a context that can be canceled, writing a row takes twice as long
 	paths, limit := 10_000 / *twoYearsScale, int64(512<<20 / *twoYearsScale)
 	dir, now := t.TempDir(), start.Truncate(24*time.Hour)
 	s := open(t, dir, Options{MaxBytes: limit, writeInterval: time.Hour, Now: func() time.Time { return now }})

@@ -9,7 +9,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// IsStale reports whether the list is too old to be used or soon will be, or whether its last fetch failed.
+// IsStale reports whether the list is too old to be used, or will soon be too old, or could not be fetched the last
+// time.
 func (l *ListStatus) IsStale() bool {
 	return l.Old != "" || l.Refreshed && (l.Error != "" || !l.Fresh && !l.AsOf.IsZero())
 }

@@ -46,7 +46,7 @@ func ExplainRunning(addr netip.Addr) Explainer {
 	}
 }
 
-// CardOf returns the signer's description of itself, or an empty Card if the description has not been fetched. facts
+// CardOf returns a signer's description of itself, or an empty Card if the description has not been fetched. facts
 // contain the signer's key directory.
 func CardOf(facts crawlers.Verification) (card webbotauth.Card) {
 	for _, e := range engines.All() {

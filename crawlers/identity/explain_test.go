@@ -11,7 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// ExplainEmbedded uses the embedded lists. An old or unchecked list never makes a client an impostor.
+// ExplainEmbedded uses only the embedded lists. A client is never an impostor if a list is too old, or if DNS was not
+// checked.
 func TestExplainEmbedded(t *testing.T) {
 	s, ds := site.Load("policy.yaml", []byte("version: 1\ncrawlers:\n  NewBot: {category: search, address-lists: \"https://new.example/list.json\"}\n"+
 		"rules:\n  - for: everyone\n    disallow:\n      crawl: /x/\n"))

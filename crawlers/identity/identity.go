@@ -2,7 +2,7 @@
 
 // Package identity decides whether a client is the crawler that its User-Agent names. Even if the User-Agent does not
 // name a crawler, a signature or an address may identify the crawler. The package uses the data that crawlers/verify
-// and crawlers/webbotauth fetch. All verifiers with the same methods share this data, so the data survives a reload
+// and crawlers/webbotauth fetch. All verifiers with the same [Methods] share this data, so the data survives a reload
 // that replaces one verifier with another.
 package identity
 

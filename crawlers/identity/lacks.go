@@ -18,7 +18,8 @@ import (
 // this proof, or can obtain it only until the built-in address lists expire.
 type Lack struct {
 	Why string `json:"why"` // the reason and the remedy
-	// Rules are the rules that demand the proof, with their places and hosts; empty if a setting demands the proof
+	// Rules are the rules that demand the proof, with their places and hosts. Rules is empty if a setting demands the
+	// proof.
 	Rules []string `json:"rules,omitempty"`
 }
 

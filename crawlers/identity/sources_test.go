@@ -19,7 +19,7 @@ func observed() (func() *zap.Logger, *observer.ObservedLogs) {
 	return func() *zap.Logger { return zap.New(core) }, logs
 }
 
-// A change of the resolver's state is logged once, and at most once a minute.
+// When the resolver begins to fail or works again, this is logged, but at most once a minute.
 func TestRecordLookup(t *testing.T) {
 	var s sources
 	broken := errors.New("no answer")
@@ -66,7 +66,7 @@ func TestSetFailing(t *testing.T) {
 	}
 }
 
-// Forgotten nonces are logged at most once an hour.
+// If nonces are forgotten, this is logged at most once an hour.
 func TestForgottenNoncesAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logger, logs := observed()

@@ -107,7 +107,6 @@ func age(t, now time.Time) string {
 	return now.Sub(t).Round(time.Second).String()
 }
 
-// text returns the text of an error, or "" if err is nil.
 func text(err error) string {
 	if err == nil {
 		return ""

@@ -81,9 +81,9 @@ func browserFiles(t *testing.T) (all []string) {
 	return all
 }
 
-// headersIn returns the headers of a file. The file is JSON with fields named userAgent, as in
-// the npm package user-agents, YAML with user_agent, as in the fixtures of device-detector, or
-// one header for each line. It may be compressed with gzip.
+// headersIn returns the User-Agent headers in a file. A .json file has fields named userAgent, as in the npm package
+// user-agents. A .yml file has fields named user_agent, as in the fixtures of device-detector. Any other file has one
+// header on each line. The file may be compressed with gzip.
 func headersIn(t *testing.T, name string) (all []string) {
 	t.Helper()
 	data := readFile(t, name)

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// Count returns the number of User-Agents that the catalog recognizes.
+// Count is the number of User-Agents that the catalog recognizes, and the number of all User-Agents.
 type Count struct {
 	Recognized int `json:"recognized"`
 	Total      int `json:"total"`

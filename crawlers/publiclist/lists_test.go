@@ -15,7 +15,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// maxFile limits the size of a file in bytes.
 const maxFile = 16 << 20
 
 // Formats of public collections.

@@ -11,12 +11,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// TestRecall prints the share of the User-Agents of three public collections that the catalog
-// recognizes, by category, and the number of browsers and apps that it recognizes as crawlers.
-// It reads the collections from the folder that ROBOTSPOLICY_DATA names. It reads the headers
-// of browsers from ua/browsers.txt in it and from the files that ROBOTSPOLICY_BROWSERS names.
-// These have one header for each line, the JSON of the npm package user-agents, or the YAML of
-// the test fixtures of device-detector. The collections are
+// TestRecall prints the share of the User-Agents of three public collections that the catalog recognizes, by category.
+// It also prints the number of browsers and apps that the catalog wrongly recognizes as crawlers. The environment
+// variable ROBOTSPOLICY_DATA names the folder with the collections and with the file ua/browsers.txt, which has headers
+// of browsers. ROBOTSPOLICY_BROWSERS names further files with such headers; see headersIn. The collections are
 // github.com/monperrus/crawler-user-agents, github.com/arcjet/well-known-bots and
 // github.com/ai-robots-txt/ai.robots.txt.
 func TestRecall(t *testing.T) {

@@ -21,7 +21,7 @@ var probes = []struct{ addr, suffix string }{
 
 // health tracks whether a resolver answers correctly. Some resolvers wrongly answer "not found" or always give the same
 // name, at least for a while. Therefore a negative answer is used only after a later probe has received the correct
-// answer. If a probe failed around the same time, the negative answer is never used.
+// answer. It is never used if the previous probe failed, or if a probe has failed since the answer arrived.
 type health struct {
 	resolver Resolver
 
@@ -84,8 +84,8 @@ func (h *health) probeLater() {
 	h.probe(ctx)
 }
 
-// answers reports whether the resolver works for at least one of probes: it finds a host name with the expected suffix
-// for the address, and the address for that host name.
+// answers reports whether the resolver works for at least one of the addresses in probes. It works if it finds a host
+// name with the expected suffix for the address, and the address for that host name.
 func (h *health) answers(ctx context.Context) bool {
 	for _, p := range probes {
 		if found, _, _ := confirm(ctx, h.resolver, []string{p.suffix}, netip.MustParseAddr(p.addr)); found == yes {

@@ -213,8 +213,8 @@ func (l *Lists) all() []*source {
 }
 
 // Start begins to refresh the lists in the background and returns at once. It has no effect if refreshing has already
-// begun. A reload of the configuration should keep the same Lists. Each Start fetches every list, and operators ask for
-// at most one fetch per hour.
+// begun. A reload of the configuration should keep the same Lists, because each Start fetches every list, and operators
+// ask for at most one fetch per hour.
 func (l *Lists) Start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

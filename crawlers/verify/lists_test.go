@@ -59,7 +59,6 @@ func (s *fakeServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: now.status, Header: header, Body: io.NopCloser(bytes.NewBufferString(now.body)), Request: r}, nil
 }
 
-// seen returns the number of requests so far.
 func (s *fakeServer) seen() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +212,7 @@ func TestListsShrinkGuard(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		steps []step
-		after time.Duration // time since the first fetch after a day, which may return a shrunken list
+		after time.Duration // time since the second fetch, which is the first one that may return a shrunken list
 		want  int
 	}{
 		{"not confirmed yet", []step{full, short}, 23 * time.Hour, 10},
@@ -466,7 +465,8 @@ func TestDefaultClientRedirects(t *testing.T) {
 	}
 }
 
-// Old warns before a list becomes too old to detect impostors, and before it becomes too old to verify clients.
+// Old says that a fetched list is too old to detect impostors. For any list, it warns a month before the list becomes
+// too old to verify clients.
 func TestOld(t *testing.T) {
 	date := time.Date(2026, 5, 5, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {

@@ -34,8 +34,8 @@ const (
 	// lookupTimeout limits the total time of all DNS lookups for one address.
 	lookupTimeout = 2 * time.Second
 	// maxLookups limits how many addresses are looked up at the same time. At most a sixteenth of these addresses may
-	// be in the same /24 (IPv4) or /64 (IPv6) network, and at most a quarter in the same /16 or /48. Addresses beyond
-	// these limits have the status Unknown.
+	// be in the same /24 (IPv4) or /64 (IPv6) network, and at most a quarter in the same /16 or /48. Clients with
+	// addresses beyond these limits stay unverified.
 	maxLookups = 64
 	// cacheSize is the maximum number of cached answers.
 	cacheSize = 10_000
@@ -48,8 +48,8 @@ const (
 	keepSilent = time.Minute
 	// keepStale limits how long an expired positive answer is used while a newer answer is not available.
 	keepStale = 24 * time.Hour
-	// The number of lookups for a network that may begin within a rateWindow is rateFactor times the number that may be
-	// in progress at the same time. This limits the load even if the resolver is fast.
+	// Within a rateWindow, the lookups that may begin for a network are rateFactor times as many as may be in progress
+	// for it at the same time. This limits the load even if the resolver is fast.
 	rateFactor = 16
 	rateWindow = 4 * time.Second
 	// maxNames limits how many matching host names are looked up for one address.

@@ -38,7 +38,7 @@ func testCheck(t *testing.T) {
 	v := New(l, DNSOptions{Resolver: dns})
 
 	const (
-		confirmed = "198.51.100.1" // names
+		confirmed = "198.51.100.1" // the constants say how the resolver answers for their addresses
 		nameless  = "198.51.100.2"
 		lying     = "198.51.100.3"
 		halfway   = "198.51.100.4"

@@ -13,7 +13,8 @@ import (
 	"unicode"
 )
 
-// cardOf returns the example card of section 2 of the draft, with another address and with additional members.
+// cardOf returns the example card in section 2 of draft-meunier-webbotauth-registry-03, with another address and with
+// additional members.
 func cardOf(url, more string) string {
 	return `{"client_id":"` + url + `","client_name":"Example Bot","contacts":["mailto:bot-support@example.com"],` + more + `,
 		"web_bot_auth":{"expected-user-agent":"Mozilla/5.0 ExampleBot","trigger":"fetcher","purpose":"search","rate-control":"429",

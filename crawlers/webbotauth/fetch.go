@@ -99,8 +99,8 @@ func checkType(header string, atWellKnown bool) error {
 	return fmt.Errorf("the response has the Content-Type %s; it must be %s", t, mediaType)
 }
 
-// wellKnown is the well-known path of an origin's keys. According to draft -01, clients send the whole URL, but most
-// clients still send only the origin.
+// wellKnown is the well-known path of an origin's keys. According to version -01 of the draft, a client sends the whole
+// URL in the field Signature-Agent, but most clients still send only the origin.
 const wellKnown = "/.well-known/http-message-signatures-directory"
 
 // location holds the identifier and the URL of a key directory.

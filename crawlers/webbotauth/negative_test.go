@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// TestNegativeVectors uses requests that must not be verified: the vectors of
-// github.com/ParallaxGrain/webbotauth-negative-vectors (as of 2026-10), signed with the key of RFC 9421 appendix B.1.4,
-// each with one fault. KEYID stands for that key's thumbprint. Some vectors are called "invalid" although they do not
-// have the form that the draft defines. For these, this package returns Unverified, because it did not check any
-// signature. Both results have the same effect.
+// TestNegativeVectors uses requests that must not be verified. They are the vectors of
+// github.com/ParallaxGrain/webbotauth-negative-vectors (as of 2026-10), each with one error. They are signed with the
+// key of RFC 9421 appendix B.1.4, and KEYID stands for the thumbprint of this key. Some vectors are called "invalid"
+// although they do not have the form that the draft defines. For these, this package returns Unverified, because it did
+// not check any signature. Both results have the same effect.
 func TestNegativeVectors(t *testing.T) {
 	const agent = `sig1="https://signature-agent.test"`
 	const until2124 = `;created=1735689600;keyid="KEYID";alg="ed25519";expires=4889289600;tag="web-bot-auth"`
@@ -56,9 +56,9 @@ func TestNegativeVectors(t *testing.T) {
 			t.Errorf("%s: %v %v", c.name, got.Status, got.Err)
 		}
 	}
-	// In NV-08, the covered Content-Digest does not match the body. This package does not see the body. It only finds
-	// out who signed the request's fields, which is enough for a decision on crawling. The field itself is unchanged,
-	// so the signature is valid.
+	// In the vector NV-08, the covered Content-Digest does not match the body. This package does not see the body. It
+	// only finds out who signed the request's fields, which is enough for a decision on crawling. The field itself is
+	// unchanged, so the signature is valid.
 	r := vectorRequest(agent, `sig1=("@authority" "content-digest" "signature-agent";key="sig1")`+strings.ReplaceAll(until2124, "KEYID", testKeyID), "sig1=:"+overDigest+":")
 	r.Method, r.Target = "POST", "/"
 	r.Header.Set("Content-Digest", "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:")

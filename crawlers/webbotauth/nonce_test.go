@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A nonce is accepted once until its signature expires.
+// A nonce is accepted only once, until its signature has expired.
 func TestNonces(t *testing.T) {
 	n := nonces{max: maxNonces}
 	at := time.Unix(now, 0)

@@ -108,7 +108,7 @@ func TestRFC9421Bases(t *testing.T) {
 		if holds(t, label, base+" ", c.signature) {
 			t.Errorf("%s: this test cannot fail", label)
 		}
-		// None of the RFC's signatures has the tag that identifies a bot.
+		// None of the RFC's signatures has the tag that identifies a bot, so Check treats the request as unsigned.
 		r := c.request
 		r.Header.Set("Signature-Input", c.input)
 		r.Header.Set("Signature", label+"=:"+c.signature+":")

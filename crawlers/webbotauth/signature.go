@@ -31,7 +31,7 @@ type message struct {
 }
 
 // parseMessage parses the signature fields. It also accepts a Signature-Agent field that is a single string, as in
-// earlier drafts. Draft -01 allows verifiers to accept such a field.
+// earlier drafts. Version -01 of the draft allows verifiers to accept such a field.
 func parseMessage(r Request) (*message, error) {
 	for _, name := range []string{"Signature-Input", "Signature", "Signature-Agent"} {
 		size := 0

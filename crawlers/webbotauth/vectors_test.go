@@ -71,7 +71,7 @@ func TestVectors(t *testing.T) {
 			}
 		}
 	}
-	// A signature that anyone can make does not identify a signer.
+	// The RFC publishes the private part of its test key. So a signature with this key does not identify a signer.
 	v := fixed(vectorTime, testKey)
 	v.options.testKeys = false
 	r := vectorRequest(vectors[0].agent, vectors[0].input, vectors[0].signature)
@@ -186,7 +186,8 @@ func TestVectorOfDirectory(t *testing.T) {
 	}
 }
 
-// The request of appendix D.2, with real signatures. It has two signers: the outer signature covers the inner one.
+// This is the request of the draft's appendix D.2, but with real signatures. It has two signers: the outer signature
+// covers the inner one.
 func TestSeveralSigners(t *testing.T) {
 	browser := ed25519.NewKeyFromSeed([]byte("the seed of the remote browser.."))
 	id := func(k ed25519.PrivateKey) string { return thumbprint(k.Public().(ed25519.PublicKey)) }

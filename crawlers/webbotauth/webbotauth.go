@@ -4,9 +4,9 @@
 // 9421) with Ed25519, as specified for bots in draft-ietf-webbotauth-httpsig-protocol-01.
 //
 // In the draft, a request names the URL of a key, and the publisher of the key is the signer. This package answers a
-// different question: did an operator with a known key directory sign the request? So the package never fetches a URL
-// from a request. It fetches only the directory that its caller names. If the request names another directory, the
-// request stays unverified.
+// different question: did an operator with a known key directory sign the request? A key directory is an https URL at
+// which an operator publishes its public keys. The package never fetches a URL from a request. It fetches only the key
+// directory that its caller names. If the request names another directory, the request stays unverified.
 package webbotauth
 
 import (
@@ -65,8 +65,8 @@ type Options struct {
 	Report func(DirectoryStatus)
 
 	// Forgot, if not nil, is called when the oldest nonces of a directory were forgotten because there were too many
-	// nonces. From then on, signatures of that directory are undecided if they are not
-	// newer than the signatures with the forgotten nonces.
+	// nonces. From then on, signatures of that directory are undecided if they are not newer than the signatures with
+	// the forgotten nonces.
 	Forgot func(directory string)
 
 	timeout  time.Duration // maximum time of a fetch; fetchTimeout by default

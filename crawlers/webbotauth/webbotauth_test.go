@@ -169,7 +169,8 @@ func TestSeveralSignatures(t *testing.T) {
 	}
 }
 
-// Checking a request always ends, whatever fields it has. Only data that the key has signed is verified.
+// Checking a request always ends, whatever its signature fields contain. The result is never Verified, because only the
+// owner of the key can sign this request.
 func FuzzCheck(f *testing.F) {
 	for _, c := range vectors {
 		f.Add(c.agent, c.input, c.signature)

@@ -30,7 +30,7 @@ const (
 )
 
 // UnknownMaxAge limits how long clients may cache a robots.txt served while the upstream's robots.txt was unknown. It
-// is short, because that robots.txt may allow more than the merged robots.txt.
+// is short, because the served file may allow more than the merged file will.
 const UnknownMaxAge = time.Minute
 
 // Limits of the cache. They are needed because clients can invent hosts. The cache has two generations, and the limits

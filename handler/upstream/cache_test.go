@@ -33,7 +33,7 @@ type nextFunc func(http.ResponseWriter, *http.Request) error
 
 func (f nextFunc) ServeHTTP(w http.ResponseWriter, r *http.Request) error { return f(w, r) }
 
-// statusCode is an error that the server answers with this status.
+// statusCode is an error that the server answers with the status in its value.
 type statusCode int
 
 func (statusCode) Error() string { return "x" }
@@ -80,7 +80,7 @@ type response struct {
 	etag  string
 }
 
-// get requests robots.txt for a host, and checks that this does not change the request.
+// get requests robots.txt for a host. It also checks that Cache.Get does not change the client's request.
 func (s server) get(t *testing.T, host string, next nextFunc, header ...string) response {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "http://x/robots.txt", nil)
@@ -124,8 +124,8 @@ func TestChangesAndFailures(t *testing.T) {
 		aborts := func(http.ResponseWriter, *http.Request) error { panic(http.ErrAbortHandler) }
 		panics := func(http.ResponseWriter, *http.Request) error { panic("x") }
 		hangs := func(_ http.ResponseWriter, r *http.Request) error { <-r.Context().Done(); return r.Context().Err() }
-		// This handler behaves like Caddy's proxy, which regards any reason except context.Canceled as a failure of the
-		// upstream.
+		// This handler behaves like Caddy's proxy. If a request's context ends with an error other than
+		// context.Canceled, the proxy regards this as a failure of the upstream.
 		canceled := func(_ http.ResponseWriter, r *http.Request) error {
 			if <-r.Context().Done(); r.Context().Err() != context.Canceled {
 				t.Errorf("ended by %v", r.Context().Err())

@@ -17,7 +17,7 @@ type Document struct {
 	site rights.SiteDocument // empty if the document cannot be parsed
 
 	mu     sync.Mutex
-	merged map[*rights.Document]*rights.Document // by the policy's document; sites with equal documents share the results
+	merged map[*rights.Document]*rights.Document // keyed by the policy's document; shared by equal site documents
 	noted  bool                                  // Notes have been returned
 }
 
@@ -45,8 +45,8 @@ func KindOf(f *channels.File) Kind[Document] {
 const maxMerged = 32
 
 // Merged returns the policy's document merged with the site's. The first call also returns the notes about the site's
-// document. The first call for each of the policy's documents reports whether the merged document is stricter than
-// both.
+// document. The first call for each of the policy's documents reports whether the merged document is stricter than the
+// policy's document and the site's.
 func (d *Document) Merged(ours *rights.Document) (both *rights.Document, notes []string, stricter bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

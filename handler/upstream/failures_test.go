@@ -46,8 +46,8 @@ func packed(text string) string {
 	return b.String()
 }
 
-// explained returns the answer of explain about a path of the site's file: allowed, disallowed or not known. explain
-// uses the upstream's file that the server last fetched.
+// explained returns what the command `explain` says about a path of the site's file: allowed, disallowed or not known.
+// The command uses the upstream's file that the server last fetched.
 func (s server) explained(t *testing.T, host string) string {
 	t.Helper()
 	u, err := url.Parse("https://" + host + "/theirs/page")
@@ -66,9 +66,9 @@ func (s server) explained(t *testing.T, host string) string {
 	return fmt.Sprint(e.Reason)
 }
 
-// loses returns the result of the search-loss limit for a new policy that no longer has the allow entry for /theirs/.
-// Under the new policy, the site's own robots.txt decides about these paths. loses fails the test if diff comes to
-// another result.
+// loses loads a new policy that no longer has the allow entry for /theirs/, so that the site's own robots.txt decides
+// about these paths. It returns what the search-loss limit then finds: disallowed, allowed or not known. The command
+// `diff` must come to the same result.
 func (s server) loses(t *testing.T) string {
 	t.Helper()
 	before, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /admin/}\n    allow: {crawl: /theirs/}\n"))
@@ -100,7 +100,8 @@ func (s server) loses(t *testing.T) string {
 }
 
 // The upstream answers in many ways instead of sending its file. The paths that the file disallowed stay disallowed,
-// unless the upstream answers that it has no file. explain must agree with the robots.txt that crawlers get.
+// unless the upstream answers that it has no file. The command `explain` must agree with the robots.txt that crawlers
+// get.
 func TestEveryFailureOfTheUpstream(t *testing.T) {
 	aborts := func(http.ResponseWriter, *http.Request) error { panic(http.ErrAbortHandler) }
 	cut := func(w http.ResponseWriter, _ *http.Request) error {
@@ -120,7 +121,7 @@ func TestEveryFailureOfTheUpstream(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		next         nextFunc
-		after, first string // the answers of explain after an earlier file was fetched, and without an earlier file
+		after, first string // the output of `explain` with an earlier file, and without one
 	}{
 		"timeout":              {hangs, stays, "not known"},
 		"500":                  {responds(500, "User-agent: *\nAllow: /\n"), stays, "not known"},
@@ -161,7 +162,7 @@ func TestEveryFailureOfTheUpstream(t *testing.T) {
 				}
 				limited := func(s server, when, explained string) {
 					if testkit.OnlyRaces() {
-						return // the search-loss limit uses one goroutine, and takes long
+						return // skipped, because it takes long, and has no races with its one goroutine
 					}
 					want := explained
 					if strings.Contains(explained, "disallows") {
@@ -248,7 +249,7 @@ func TestPagesInTheLog(t *testing.T) {
 }
 
 // Crawlers cannot read a file in UTF-16. The merged file is in UTF-8, so it disallows paths that crawlers could fetch
-// until then. The log warns about that. It also warns about lines that have no effect.
+// until then. The log warns about these paths. It also warns about lines that have no effect.
 func TestWarningsAboutTheMergedFile(t *testing.T) {
 	for name, c := range map[string]struct{ file, message, problem string }{
 		"UTF-16":               {"\xff\xfe" + strings.Join(strings.Split("User-agent: *\nDisallow: /theirs/\n", ""), "\x00") + "\x00", "the robots.txt that crawlers receive differs", "now disallows"},
@@ -273,8 +274,7 @@ func TestWarningsAboutTheMergedFile(t *testing.T) {
 	}
 }
 
-// The number of notes in the log is the number that the commands print. They print one note for several lines with the
-// same problem.
+// If several lines have the same problem, the log counts them as one note, like the notes that the commands print.
 func TestNotesInTheLogAreGrouped(t *testing.T) {
 	s := newServer(t)
 	core, logged := observer.New(zap.InfoLevel)
@@ -286,7 +286,7 @@ func TestNotesInTheLogAreGrouped(t *testing.T) {
 	}
 }
 
-// A redirect to the same host is followed, like crawlers do. The new request goes through the same handlers.
+// Like crawlers, the server follows a redirect to the same host. The new request goes through the same handlers.
 func TestRedirectsOfTheUpstream(t *testing.T) {
 	steps := func(n int, host string) nextFunc {
 		return func(w http.ResponseWriter, r *http.Request) error {
@@ -314,7 +314,8 @@ func TestRedirectsOfTheUpstream(t *testing.T) {
 	}
 }
 
-// Each host's failure is logged once, and again after a success. Hosts that clients invent do not fill the log.
+// If a host fails repeatedly in the same way, only the first failure is logged. After a success, the next failure is
+// logged again. Hosts that clients invent do not fill the log.
 func TestFailuresAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

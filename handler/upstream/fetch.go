@@ -24,8 +24,9 @@ import (
 // treated as missing, the error wraps errNone and has another text.
 var errNone = errors.New("there is no such file")
 
-// errDenied means that the upstream does not answer this request. A file that it served earlier stays in use. Caddy
-// sends the request in the name of a client, so the upstream may have denied only this client.
+// errDenied means that the upstream denied access to the file, for example with status 403. A file that it served
+// earlier stays in use. Caddy sends the request in the name of a client, so the upstream may have denied only this
+// client.
 var errDenied error = deniedError{}
 
 type deniedError struct{}
@@ -213,8 +214,9 @@ func wholeLines(body []byte) []byte {
 	return nil
 }
 
-// decode decodes an unrequested Content-Encoding. Some servers store files compressed and always send them so. It
-// returns at most one byte more than crawlers read. With an error, it also returns the bytes decoded before the error.
+// decode decodes a body with a Content-Encoding that was not requested. Some servers store compressed files, and send
+// them to all clients. decode returns at most one byte more than crawlers read. With an error, it also returns the
+// bytes decoded before the error.
 func decode(body []byte, coding string) ([]byte, error) {
 	var from io.Reader = bytes.NewReader(body)
 	var err error

@@ -34,8 +34,8 @@ type Form[V any] struct {
 	// Beats reports whether every reader uses x, and not y, for the paths that both match. If Beats is nil, readers use
 	// the longer pattern.
 	Beats func(x, y *Cell[V]) bool
-	// Replaces reports whether every reader that uses the given cell y understands x. If Replaces is nil, Cells assumes
-	// that every reader does.
+	// Replaces reports whether x can replace the given cell y, because every reader that uses y also understands x. If
+	// Replaces is nil, Cells assumes that x can replace y.
 	Replaces func(x, y *Cell[V]) bool
 	// Unsaid is called if readers use c for some paths that have another value. m is a cell with these paths and their
 	// value, or nil if the paths and the value are unknown. Unsaid reports whether to drop c. If Unsaid is nil, Cells
@@ -102,8 +102,8 @@ func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
 	return s.needed(), true
 }
 
-// costOfValue is the number of steps for computing one value. The steps for the patterns that the value depends on are
-// counted in addition.
+// costOfValue is the number of steps for computing one value, without the steps for the patterns that the value depends
+// on.
 const costOfValue = 24
 
 type solver[V any] struct {

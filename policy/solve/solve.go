@@ -4,7 +4,8 @@
 // several matching patterns decides: in robots.txt the longest one, in some other formats the narrowest one, and in a
 // policy the rule that overrides the others.
 //
-// For example, in a policy everyone may not crawl /*? and Googlebot may crawl /shop/. Googlebot may crawl these paths:
+// For example, take a policy with two rules: everyone may not crawl /*?, and Googlebot may crawl /shop/. For Googlebot,
+// the results are:
 //
 //	        matches /*?   matches /shop/   the policy says   the longest match says
 //	/a           no             no         allowed           allowed

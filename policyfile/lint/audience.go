@@ -60,8 +60,8 @@ func (l *linter) crawlersOf(a policy.Audience) []policy.CrawlerID {
 	return ids
 }
 
-// isFamily reports whether a rule for a token also applies to a crawler because the crawler follows the token's
-// crawler.
+// isFamily reports whether a rule for a token also applies to a crawler because the crawler follows the robots.txt
+// group with this token.
 func (l *linter) isFamily(id policy.CrawlerID, token string) bool {
 	head := l.Policy.Family(id)
 	return head != 0 && strings.EqualFold(l.Policy.CrawlerInfo(head).Token, token)

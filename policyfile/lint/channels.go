@@ -159,7 +159,8 @@ func (l *linter) exemptions() {
 	})
 }
 
-// everyone returns the audience of a rule that means all crawlers, everyone or everyone-else, and its line.
+// everyone returns the audience of a rule that means all crawlers (everyone or everyone-else), and the line of this
+// audience.
 func (l *linter) everyone(rule int) (audience policy.Audience, line int) {
 	r := &l.rules[rule]
 	i := slices.IndexFunc(r.For, func(a policy.Audience) bool { return a.Tier() == policy.TierEveryone })

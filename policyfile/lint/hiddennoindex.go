@@ -62,8 +62,8 @@ func shutsOut(d policy.Decision) bool {
 	return d.Statement.Pattern.IsAll() && len(r.Hosts) > 0 && !r.Intended && !effect.Waives(r.IntendedChecks, effect.SafetyDisallows)
 }
 
-// namesOnPurpose reports whether a rule disallows something for a search engine on purpose. The rule must be intended,
-// and either name the engine or be for all crawlers for AI.
+// namesOnPurpose reports whether a rule disallows something for a search engine on purpose. The rule must have the key
+// "intended", and either name the engine or be for all crawlers for AI.
 func (l *linter) namesOnPurpose(r *policy.Rule, id policy.CrawlerID) bool {
 	by, _ := l.Policy.NamedBy(r, id)
 	return (by <= policy.TierFamily || by == policy.TierAI) && (r.Intended || len(r.IntendedChecks) > 0)

@@ -70,7 +70,7 @@ type linter struct {
 	problems     []policy.Problem
 	searching    map[policy.CrawlerID]bool
 	allSearchers []policy.CrawlerID
-	through      map[policy.CrawlerID][]policy.CrawlerID // by the crawler that the search engines depend on; see searchers
+	through      map[policy.CrawlerID][]policy.CrawlerID // by crawler: search engines that its rules also reach
 	reported     map[policy.Pos]bool                     // places that the current check has reported
 	budget       int
 	cost         int // the cost of a decision in steps of the budget
@@ -126,7 +126,8 @@ func (l *linter) each(visit func(rule int, s *policy.Statement)) {
 	}
 }
 
-// decide returns the decision about a verified crawler. As in robots.txt, every rule for the crawler applies.
+// decide returns the decision about a verified crawler. All rules for the crawler apply to it, including rules that
+// demand an identity. This agrees with robots.txt, which also has all these rules.
 func (l *linter) decide(id policy.CrawlerID, host, path string, u policy.Usage) policy.Decision {
 	l.budget -= l.cost
 	return l.Policy.Decide(policy.Query{Crawler: id, Identity: policy.Verified, Host: host, Path: path, Usage: u, Now: l.Now})

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// AsWritten returns a path or a word in the form for a value within braces.
+// AsWritten returns a path or a word as a YAML value within braces: in quotation marks if YAML needs them.
 func AsWritten(s string) string {
 	if strings.ContainsAny(s, "*, #{}[]&!|>'\"%@`") {
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"

@@ -15,8 +15,8 @@ const maxNames = 16
 // redundant reports statements that are unnecessary because another statement with the same verdict covers their paths,
 // crawlers and hosts. It leaves out statements that override a contrary one.
 func (l *linter) redundant() {
-	lines := map[int]int{} // by rule: number of further statements after the reported one
-	first := map[int]int{} // by rule: index of the reported problem
+	lines := map[int]int{} // by index of the reported problem: number of further unnecessary statements in its rule
+	first := map[int]int{} // by rule: index of the reported problem in l.problems
 	l.each(func(rule int, s *policy.Statement) {
 		if s.Usage == policy.Other || s.Resource != "" || s.Local != "" || l.budget <= 0 {
 			return
@@ -115,7 +115,7 @@ func (l *linter) implies(t placed, rule int, s *policy.Statement) bool {
 	if !l.includesAll(q, r) {
 		return false
 	}
-	// If two imply each other, the later one is reported.
+	// If two statements imply each other, the later one is reported.
 	same := t.s.Pattern == s.Pattern && t.s.Usage == s.Usage
 	if same && t.rule == rule {
 		return false // another check reports a path that is listed twice
@@ -135,8 +135,8 @@ func (l *linter) modeOf(r *policy.Rule) policy.Mode {
 	return l.Policy.Mode(policy.Decision{Rule: r})
 }
 
-// includes reports whether a rule is for all crawlers of an audience. It returns false for everyone-else, because more
-// rules override a rule for everyone-else.
+// includes reports whether a rule is for all crawlers of an audience. A rule for everyone-else does not include other
+// audiences, because some rules that override it do not override a rule for everyone.
 func (l *linter) includes(r *policy.Rule, a policy.Audience) bool {
 	for _, b := range r.For {
 		if b.Kind == policy.ForEveryone || b.Kind == a.Kind && strings.EqualFold(b.Name, a.Name) {

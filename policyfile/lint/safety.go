@@ -29,7 +29,8 @@ type finding struct {
 	onHosts bool // the rule is only for some hosts, which the author may want to disallow
 }
 
-// guards reports rules that disallow a whole site for search engines or link previews, probably by accident.
+// guards runs the safety checks. They report rules that are probably accidents, such as a rule that disallows a whole
+// site for search engines.
 func (l *linter) guards() {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -48,7 +49,7 @@ func (l *linter) guards() {
 			if len(found) > 1 {
 				word = yamlList(names)
 			}
-			// Several safety checks may report problems at the same place.
+			// Several safety checks may report problems at the same place, but report accepts only one for each place.
 			delete(l.reported, f.at)
 			intended := fmt.Sprintf(`write "intended: %s" in this rule`, word)
 			if f.onHosts {
@@ -63,7 +64,8 @@ func (l *linter) guards() {
 	}
 }
 
-// mayClose reports whether a statement or engine rule of r may restrict the usage u of a host's first page.
+// mayClose reports whether a statement or engine rule of r may restrict the usage u of effect.FirstPage. If none does,
+// r does not restrict a whole host.
 func mayClose(r *policy.Rule, u policy.Usage, engineRules ...string) bool {
 	return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
 		return s.Usage.Covers(u) && (!s.Allow || s.Qualifiers != nil) && s.Pattern.Match(effect.FirstPage)
@@ -335,7 +337,7 @@ func (l *linter) findSearchers() {
 	}
 }
 
-// onlyFollows reports whether a rule only applies to a crawler in robots.txt, because the crawler follows the group of
+// onlyFollows reports whether a rule applies to a crawler only in robots.txt, where the crawler follows the group of
 // another crawler.
 func (l *linter) onlyFollows(r *policy.Rule, id policy.CrawlerID) bool {
 	tier, _ := l.Policy.NamedBy(r, id)

@@ -32,8 +32,8 @@ var rightsUses = []rightsUse{
 	{policy.AIUse, []policy.Audience{ofCategory(crawlers.CategoryAIInput), ofCategory(crawlers.CategoryAIAssistant)}, "ai-may-crawl", "not to use the pages in AI answers"},
 }
 
-// aiCategories lists the categories of crawlers for AI. Each category has the usage that a policy can disallow to ask
-// other crawlers not to use pages in the same way.
+// aiCategories lists the categories of crawlers for AI. Crawlers of other categories may use pages in the same way. A
+// policy can disallow the usage to ask them not to do so.
 var aiCategories = []struct {
 	category crawlers.Category
 	usage    policy.Usage
@@ -126,9 +126,9 @@ func (l *linter) audiencesOf(s *policy.Statement, host string) (all []policy.Aud
 	return all
 }
 
-// leftOpenTo lists the usages that the policy would have to disallow to ask a crawler not to serve AI in the same way
-// as crawlers of the audiences. It returns nil if the crawler does not serve AI in this way, if a rule names the
-// crawler, or if the policy already asks the crawler not to do so.
+// leftOpenTo lists the usages for AI that the crawler c has in common with the audiences "of" (see aiCategories), and
+// that the policy does not disallow for it. It returns nil if a rule names or allows the crawler, or if the policy
+// disallows crawling or s.Usage for it.
 func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []policy.Audience, s *policy.Statement, host, path string) (open []policy.Usage) {
 	if c.RobotsOnly || c.FromPolicy || l.isNamed(c.Token) {
 		return nil
@@ -267,8 +267,8 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 		use.refrain, l.someTokens(may), what, use.usage, yamlList(Audiences(&policy.Rule{For: use.categories})), crawl, hosts))
 }
 
-// isSettled reports whether the author has decided about crawling: a rule for the categories, or a test of the policy
-// file, states whether crawlers of these categories may crawl the paths.
+// isSettled reports whether the author has decided about crawling of the paths. That is the case if a rule for the
+// categories is about it, or if a test of the policy file expects that crawlers of the categories may crawl a path.
 func (l *linter) isSettled(categories []policy.Audience, p pathpattern.Pattern) bool {
 	asked := policy.Rule{For: categories}
 	for i := range l.rules {

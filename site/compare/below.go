@@ -13,8 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Unread is a host whose own robots.txt is not known, although search engines may lose something because of it. The old
-// policy allowed them to crawl some paths, and the new policy leaves the decision about these paths to the file.
+// Unread is a host where search engines may lose something, because the host's own robots.txt is not known. The old
+// policy allowed search engines to crawl some paths, and the new policy leaves the decision about these paths to the
+// host's own robots.txt.
 type Unread struct {
 	Host     policy.Host // "" for hosts that no policy names
 	Crawlers []string
@@ -85,9 +86,9 @@ func (d *Diff) join(o *Diff) {
 	l.Complete = l.Complete && o.Losses.Complete
 }
 
-// unread adds an entry for host h to l.Unread if there are search engines that lose something on h only if the host's
-// own robots.txt is the strictest one. Crawlers in the entry lists these search engines. strictest is the result of
-// comparing the policies with the strictest robots.txt as their fallback.
+// unread adds h to l.Unread if search engines would lose more on h if the host's own robots.txt were the strictest one.
+// Unread.Crawlers lists these search engines. strictest is the comparison of the policies with that robots.txt as their
+// fallback.
 func (l *Losses) unread(h policy.Host, strictest *Diff) {
 	u := Unread{Host: h}
 	for _, f := range strictest.Losses.Found {

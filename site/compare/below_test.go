@@ -11,7 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// If the new policy no longer decides about a path, the site's own robots.txt decides. Each host has its own file.
+// If the new policy no longer decides about a path, the site's own robots.txt decides. Therefore the losses depend on
+// the robots.txt of each host.
 func TestLossesOverTheFilesOfSites(t *testing.T) {
 	t.Parallel()
 	const silent = "  - for: GPTBot\n    disallow: {train-ai: /}\n"
@@ -24,9 +25,11 @@ func TestLossesOverTheFilesOfSites(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		old, new string
-		below    map[string]string // the name of each host's file; "" is the key for all other hosts. Hosts without a name have an unknown file
-		lost     string            // a part of the text about the losses
-		unread   string            // a part of the text about unknown files
+		// below maps hosts to keys of files. The key "" stands for hosts that the policies do not name. If a host is
+		// missing, its robots.txt is not known.
+		below  map[string]string
+		lost   string // a part of the text about the losses
+		unread string // a part of the text about unknown files
 	}{
 		{"a closed site", allow, silent, map[string]string{"": "closed"}, "the site's own robots.txt:2, because the new policy no longer allows it", ""},
 		{"a site that closes a section to one engine", allow, silent, map[string]string{"": "shop"}, "/shop/ is now disallowed for Bingbot", ""},

@@ -29,7 +29,8 @@ func (x states) alike(y states) bool {
 // cell is a pattern with states. The states apply to the paths that no narrower cell matches.
 type cell = solve.Cell[states]
 
-// cells divides the paths into cells with the decisions of both policies. It skips paths with the same statements in both policies.
+// cells divides the paths into cells with the decisions of both policies. It skips paths with the same statements in
+// both policies.
 func (c *comparison) cells(a, b *side) []cell {
 	var changed solve.Set
 	given := union(a.index(b), b.index(a))
@@ -59,7 +60,7 @@ func (c *comparison) cells(a, b *side) []cell {
 			return func(p pathpattern.Pattern) bool {
 				return exceptions < maxExceptions && (a.matters(x.Value.old, p) || b.matters(x.Value.now, p))
 			}
-		case x.Order >= len(given): // the cell is an exception from a difference
+		case x.Order >= len(given): // the cell was added as an exception from a change, and needs no exceptions itself
 			return nil
 		case x.Value == states{}:
 			added := [2][]*statement{a.added(x.Pattern), b.added(x.Pattern)}
@@ -72,7 +73,8 @@ func (c *comparison) cells(a, b *side) []cell {
 	})
 }
 
-// maxExceptions limits the number of exceptions from changes. Further exceptions are reported as if they changed, too.
+// maxExceptions limits how many patterns inside the changed paths are recognized as unchanged. Patterns beyond this
+// limit are reported as changed.
 const maxExceptions = 2000
 
 // said is the constraint for types that hold what both policies say about the paths of a pattern: decisions (see
@@ -91,7 +93,7 @@ func solved[V said[V]](c *comparison, given []pathpattern.Pattern, value func(pa
 		Same:  func(x, y V) bool { return !x.differs() && !y.differs() || x.same(y) },
 		Alike: func(x, y V) bool { return !x.differs() && !y.differs() || x.alike(y) },
 		Beats: func(x, y *solve.Cell[V]) bool { return y.Pattern.Covers(x.Pattern) },
-		Keep:  func(*solve.Cell[V]) bool { return true }, // keep every cell, because cells are listed
+		Keep:  func(*solve.Cell[V]) bool { return true }, // keep redundant cells too, because the result lists all cells
 		Unsaid: func(x, m *solve.Cell[V]) bool {
 			c.partial = c.partial || !x.Value.differs() && (m == nil || m.Value.differs())
 			return false
@@ -106,7 +108,7 @@ type side struct {
 	p          *policy.Policy
 	q          policy.Query
 	statements []statement
-	lines      map[string]bool                      // the lines of statements
+	lines      map[string]bool                      // the field "line" of all statements
 	at         map[pathpattern.Pattern][]*statement // statements by their rooted patterns
 	other      bool                                 // some statements are for the usage "other"
 }
@@ -117,7 +119,8 @@ type statement struct {
 	only bool   // the other policy does not have this statement
 }
 
-// newSide returns the statements for a class. The query has at most one purpose. Its crawler is ignored.
+// newSide returns the side of the policy p for the crawlers in c. q has at most one purpose. newSide replaces the
+// crawler in q with a crawler in c.
 func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
 	purpose := ""
 	if len(q.Purposes) > 0 {
@@ -143,8 +146,8 @@ func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
 	return s
 }
 
-// index fills s.at, which the methods matters and adds use, and returns the patterns of all statements. The method key
-// of both sides must be called before.
+// index sets the field "only" of the statements, fills s.at for the methods matters and adds, and returns the patterns
+// of all statements. Call the method key of both sides first, because index compares the lines that key stores.
 func (s *side) index(other *side) (patterns []pathpattern.Pattern) {
 	s.at = map[pathpattern.Pattern][]*statement{}
 	for i := range s.statements {
@@ -181,7 +184,7 @@ func (s *side) adds(added []*statement, given pathpattern.Pattern) bool {
 	})
 }
 
-// matters reports whether a statement in s.at[given] can change a state that is equal to the parameter is.
+// matters reports whether a statement with the pattern given can change the state in the first parameter.
 func (s *side) matters(is state, given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(s.at[given], func(st *statement) bool {
 		allows := s.allows(st.Statement)
@@ -199,8 +202,8 @@ func (s *side) matters(is state, given pathpattern.Pattern) bool {
 	})
 }
 
-// overrides reports whether an allow entry overrides a disallow entry. An allow entry whose date has passed is treated
-// as a disallow entry.
+// overrides reports whether the allow entry a can override d. d is a disallow entry, or an allow entry whose end date
+// has passed. An allow entry always overrides the latter.
 func (s *side) overrides(a, d *policy.Applied) bool {
 	if a.Statement == nil || d.Statement == nil {
 		return false
@@ -220,7 +223,7 @@ func (s *side) key() string {
 	return strings.Join(sortedKeys(s.lines), "\n")
 }
 
-// allows reports whether a statement allows something, and its date, if any, has not passed.
+// allows reports whether a statement is an allow entry, and does not have an end date in the past.
 func (s *side) allows(st *policy.Statement) bool { return st.Allow && !s.isOver(st) }
 
 // isOver reports whether the end date of a statement has passed.

@@ -40,6 +40,7 @@ type Diff struct {
 	Losses    *Losses   `json:"-"`          // losses of search engines
 }
 
+// Change is one difference between two policies, with the crawlers, usages, hosts and paths that it affects.
 type Change struct {
 	Effect Effect   `json:"effect"`
 	Usages []string `json:"usages"` // usages, or names of other lines, such as "crawl-delay"
@@ -283,8 +284,8 @@ func (c *comparison) sentOf(kind string, requests bool) (n int) {
 	return n
 }
 
-// closedAlready reports whether a subject does not really lose anything, because the old policy already disallowed the
-// paths for it.
+// closedAlready reports whether the new policy disallows the paths of the loss r for s, a subject without this loss.
+// The old policy must have disallowed the paths for s already, so s is not an exception from the loss.
 func (c *comparison) closedAlready(r *record, s *subject) bool {
 	if r.effect != Loss || r.now != disallowed {
 		return false

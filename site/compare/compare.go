@@ -27,7 +27,8 @@ type Options struct {
 	Below site.Below
 }
 
-// maxHosts limits the number of compared hosts, because a policy may be hostile. The budget also limits the cost.
+// maxHosts limits the number of compared hosts, because a hostile policy may name thousands of hosts. comparison.budget
+// also limits the cost.
 const maxHosts = 500
 
 // Decisions returns the decisions that change when the policy old is replaced with the policy now. It compares every
@@ -87,15 +88,15 @@ type comparison struct {
 
 // subject is a set of crawlers with the same rules on a host, both in the old policy and in the new one.
 type subject struct {
-	tokens   []string // product tokens; in the first subject, of crawlers that only rules for everyone apply to
+	tokens   []string // product tokens; the first subject has the crawlers that only rules for everyone apply to
 	rest     bool     // the subject includes unlisted clients
 	sent     []string // tokens that requests contain, so that the server can block them
 	old, now policy.Class
 	ids      [2]policy.CrawlerID // the IDs of one crawler of the set, in the old and in the new policy
 }
 
-// nameOf returns an example of a host that h matches. No host pattern of the policies that is narrower than h matches
-// the example.
+// nameOf returns an example of a host name that h matches. No narrower host pattern of the policies matches this
+// example.
 func nameOf(h policy.Host) string { return cmp.Or(h.Example(), "host.invalid") }
 
 func (c *comparison) subjects(host string) []subject {

@@ -34,8 +34,8 @@ const (
 	own  = "  - for: [Bingbot, Googlebot, DuckDuckBot, YandexBot, Qwantbot, Mojeekbot, UptimeRobot]\n    allow:\n      crawl: /news/\n"
 )
 
-// Each of these rules disallows a section for the crawlers that it names. Two crawlers in few are not in the catalog. All
-// crawlers in several are in the catalog.
+// The rules few and several disallow a section for some crawlers. Two of the crawlers in the rule few are not in the
+// catalog.
 const (
 	few     = "  - for: [GPTBot, ClaudeBot, OwnBot, OurBot]\n    disallow:\n      crawl: /members/\ncrawlers: {OwnBot: {}, OurBot: {}}\n"
 	several = "  - for: [GPTBot, ClaudeBot, CCBot, Bingbot, YandexBot, AhrefsBot]\n    disallow:\n      crawl: /members/\n"
@@ -333,8 +333,8 @@ func TestNamesOfEveryone(t *testing.T) {
 	}
 }
 
-// Two policies of 200 lines can have thousands of changes if all of their patterns cross. A reload compares policies too,
-// so it must not wait for all of these changes.
+// Two policies of 200 lines can have thousands of changes if all of their patterns cross. A reload compares policies
+// too, so it must not wait for all of these changes.
 func TestCrossingPolicies(t *testing.T) {
 	read := func(name string) *site.Site {
 		data, err := os.ReadFile("testdata/" + name)

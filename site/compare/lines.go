@@ -111,8 +111,8 @@ func (c *comparison) patterns(of func(*policy.Rule) []pathpattern.Pattern) (all 
 // noValue is the value of a missing line in a Change.
 const noValue = "none"
 
-// sample returns a path that a pattern matches. Each "*" is replaced with fill, a text that no pattern contains.
-// Therefore another pattern only matches this path if it matches all paths of the pattern.
+// sample returns an example of a path that p matches. It replaces each "*" with fill, a text that no pattern of the
+// policies contains. Therefore another pattern only matches this path if it matches all paths that p matches.
 func sample(p pathpattern.Pattern, fill string) string {
 	text := strings.TrimSuffix(p.String(), "$")
 	if !strings.HasPrefix(text, "/") {

@@ -46,7 +46,7 @@ type Found struct {
 	Path    pathpattern.Pattern
 }
 
-// maxLossQueries limits the number of pages in the questions of an asker to both sites.
+// maxLossQueries limits the number of pages that an asker compares on both sites.
 const maxLossQueries = 100_000
 
 // Sites returns the changes when the site old is replaced with the site now. These are the changed decisions, each
@@ -193,8 +193,8 @@ func (a *asker) indirect(changes []Change) (all []Change) {
 }
 
 // changesBehind lists the changes that do not name a search engine, but affect a crawler that the search engine depends
-// on. It may be that only the new policy recognizes the engine's requests as requests of a crawler. Then the result
-// also includes all places where rules may disallow something for that crawler.
+// on. Sometimes only the new policy recognizes the engine's requests as requests of another crawler. Then the result
+// also includes all hosts and paths where rules may disallow crawling for that crawler.
 func (a *asker) changesBehind(id policy.CrawlerID, info policy.Crawler, changes []Change) (all []Change) {
 	behind := func(token string, effect Effect) {
 		for i := range changes {

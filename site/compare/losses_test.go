@@ -78,8 +78,7 @@ func TestEveryLossIsFoundWithoutTraffic(t *testing.T) {
 	}
 }
 
-// lossSpec returns a random policy with statements that can cause losses of search engines. One page within a
-// disallowed section is allowed.
+// lossSpec returns a random policy with statements that can cause losses of search engines.
 func lossSpec(r *rand.Rand) *policy.Spec {
 	spec := policytest.Random(r, policytest.Options{
 		Usages: []policy.Usage{policy.Crawl, policy.Crawl, policy.Crawl, policy.Index, policy.Search, policy.Present, policy.PresentSnippet, policy.PresentLink},

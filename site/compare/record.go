@@ -28,12 +28,12 @@ type record struct {
 
 const everyIdentity = 1<<policy.Unknown | 1<<policy.Impostor | 1<<policy.Verified
 
-// what returns the change as a text, without its crawlers, hosts and usages.
+// what returns the same text for records that differ only in crawlers, identities, hosts, usages or purpose.
 func (r *record) what() string {
 	return fmt.Sprint(r.effect, "\n", r.old, "\n", r.now, "\n", r.paths, "\n", r.except, "\n", r.already)
 }
 
-// key returns the change as a text, with its usages.
+// key returns the same text for records that differ only in crawlers, identities, hosts or purpose.
 func (r *record) key() string { return fmt.Sprint(r.usages, "\n", r.what()) }
 
 // subject compares the decisions of both policies for a subject.
@@ -76,8 +76,8 @@ func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 		}
 		return ""
 	}, func(r *record, first cell) Effect {
-		// The policy that does not disallow the paths may allow some of them and not mention others. For this policy, the
-		// record has the state of the first cell.
+		// The policy that does not disallow the paths may allow some of them and not mention others. For this policy,
+		// the record has the state of the first cell.
 		if r.now == disallowed {
 			r.old = first.Value.old.String()
 			return Loss
@@ -105,7 +105,9 @@ func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 
 const disallowed = "disallowed"
 
-// records returns a record for each set of cells with the same change. It returns nil if the budget is used up.
+// records returns a record for each set of cells with the same change. Three parameters are functions: differ selects
+// cells, says returns a state in words, and effect returns the effect of a change. The result is nil if the budget is
+// used up.
 func (c *comparison) records(usage string, cells []cell, differ func(cell) bool, says func(state) string, effect func(*record, cell) Effect) (found []record) {
 	for _, x := range cells {
 		if !differ(x) {
@@ -151,7 +153,8 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 		if !c.budget.Spend(coverCost(o.except, len(o.except)) + coverCost(o.already, len(o.already))) {
 			return nil
 		}
-		// Where an exception overlaps a narrower path, the cell for the overlap shows which of the two applies.
+		// inner gets the narrower paths that change although they overlap an exception. The cell for the overlap shows
+		// which of the two applies there.
 		all := slices.Concat(widest(slices.Clone(o.except)), widest(slices.Clone(o.already)))
 		outside := setOf(all)
 		inner.paths = slices.DeleteFunc(paths, func(p pathpattern.Pattern) bool {
@@ -233,8 +236,8 @@ func (c *comparison) apart(r *record) (parts []record) {
 	return parts
 }
 
-// coverCost returns the number of budget steps for a search. For each of n patterns, the search finds the patterns of a
-// list that cover it. Only the list's patterns with wildcards are tried one by one.
+// coverCost returns the number of budget steps for finding, for each of n patterns, the patterns in list that cover it.
+// Only the patterns with wildcards in list are tried one by one.
 func coverCost(list []pathpattern.Pattern, n int) int {
 	wild := 0
 	for _, p := range list {
@@ -263,7 +266,7 @@ func widest(all []pathpattern.Pattern) []pathpattern.Pattern {
 	return left
 }
 
-// setOf returns a set of patterns whose ids are their indexes.
+// setOf returns the patterns in list as a set. The ID of each pattern is its index in list.
 func setOf(list []pathpattern.Pattern) *solve.Set {
 	var set solve.Set
 	for i, p := range list {

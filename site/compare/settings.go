@@ -18,9 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Setting is a change in the value of a key in the policy file. Diff.Settings has the changes that the changed
-// decisions do not show completely. If both values are lists, Old and New only hold the items that the other list
-// lacks.
+// Setting is a change in the value of a key in the policy file. Diff.Settings has the changes that Diff.Changes does
+// not show completely. If both values are lists, Old and New only hold the items that the other list lacks.
 type Setting struct {
 	Key string `json:"key"` // such as enforcement.status or rules[GPTBot].intended
 	Old string `json:"old"` // "" if the key was missing
@@ -223,7 +222,8 @@ func (c crawler) keys() policyfile.Keys {
 	return keys
 }
 
-// derived returns facts that a policy derives for the crawler.
+// derived returns all facts that the policy has about the crawler, except its control. It is used for differences that
+// keys does not show.
 func (c crawler) derived() string {
 	known := *c.known
 	known.Control = nil

@@ -286,7 +286,7 @@ func TestEveryKeyIsCompared(t *testing.T) {
 	}
 }
 
-// Losses of web search come first, even if they do not count against the search-loss limit.
+// In the text, losses of web search come before other losses, even if they do not count against the search-loss limit.
 func TestSectionOfUncountedLosses(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder

@@ -49,8 +49,8 @@ type changesSubject struct {
 	Diff claim.Known[*Diff] `gap:"comparison" what:"the two policies were not compared"`
 }
 
-// nothingChanges is the claim that two policies have the same effect. The claim is also true if only the text of
-// robots.txt differs. In this case, its words mention the difference.
+// nothingChanges is the claim that two policies have the same effect. It fails if any decision or setting differs. It
+// also fails if only the text of robots.txt differs, and its words say so.
 var nothingChanges = claim.Register("nothing-changes", func(s changesSubject) claim.Finding {
 	d, _ := s.Diff.Get()
 	f := claim.Finding{Text: "nothing changes", Unjudged: "it cannot be judged whether anything changes"}
@@ -64,7 +64,7 @@ var nothingChanges = claim.Register("nothing-changes", func(s changesSubject) cl
 	return f
 })
 
-// NothingChanges judges whether both policies have the same effect.
+// NothingChanges judges whether both policies have the same effect and the same robots.txt.
 func (d *Diff) NothingChanges() claim.Claim {
 	var c claim.Coverage
 	if !d.Complete {
@@ -78,7 +78,7 @@ func (d *Diff) NothingChanges() claim.Claim {
 	return claim.Judge(nothingChanges, changesSubject{claim.Read(d, c)})
 }
 
-// uncounted holds the losses of web search outside the search-loss limit.
+// uncounted holds the losses of web search that do not count against the search-loss limit.
 const uncounted = effect.LossFollow | effect.LossImage | effect.LossPreview | effect.LossVideo | effect.LossCopy | effect.LossDelay
 
 // section is a section of the text, with a title.
@@ -99,8 +99,8 @@ var sections = []section{
 	{"Other lines:", func(c *Change) bool { return c.Effect == Line }},
 }
 
-// WriteText writes the diff as a text for people. Its sections group the changes by the crawlers that gain or lose
-// something.
+// WriteText writes the diff as a text for people. It groups the changes by their effects, and starts with the losses of
+// search engines.
 func (d *Diff) WriteText(w io.Writer) error {
 	lines := make([][]string, len(sections)+1)
 	for i := range d.Changes {
@@ -163,7 +163,8 @@ func (c *Change) String() string {
 	return fmt.Sprintf("%s may %s %s with other limits: %s (was %s)", who, c.does(), where, c.New, c.Old)
 }
 
-// limitsOf returns the limits that a state adds to its verdict.
+// limitsOf returns the limits in a state, for the end of a sentence. The result is " with limits: max-snippet=50" for
+// the state "allowed, max-snippet=50".
 func limitsOf(state string) string {
 	if _, limits, ok := strings.Cut(state, ", "); ok {
 		return " with limits: " + limits

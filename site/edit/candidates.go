@@ -148,8 +148,8 @@ func (e *editor) closings(text string, add func(string, bool)) {
 // rule, so it must be in a new rule that only makes the choice.
 func (e *editor) waive(text string, ok bool) (string, bool) { return text, ok && e.intended == nil }
 
-// without returns the texts that result from removing one entry with exactly the opposite meaning. verb is the key of
-// such entries.
+// without returns the texts that result from removing one entry that states the exact opposite of the choice. verb is
+// the key of such entries: "allow" or "disallow".
 func (e *editor) without(d *document, verb string) (all []string) {
 	add := func(text string, ok bool) {
 		if ok {
@@ -226,7 +226,7 @@ func (e *editor) limits(d *document, add func(string, bool)) {
 
 const maxSnippet = "max-snippet"
 
-// snippet returns the chosen rule for search engines about snippets.
+// snippet returns the rule for search engines that sets the chosen length of snippets, such as "max-snippet:160".
 func (e *editor) snippet() string {
 	if e.choice.Rate == "none" {
 		return maxSnippet + ":-1"

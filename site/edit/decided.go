@@ -17,7 +17,7 @@ import (
 
 // Unmet lists chosen crawlers that the chosen decision does not apply to on a host. Usually another rule decides there.
 type Unmet struct {
-	Crawlers []string     // product tokens, and "" for unknown crawlers
+	Crawlers []string     // product tokens, and "" for unlisted clients
 	Host     string       // "" for any host that the policy does not name
 	Stays    string       // the actual decision, such as "allowed"
 	Rule     *policy.Rule // the rule that decides instead, or nil
@@ -67,7 +67,7 @@ func (e *editor) isMember(p *policy.Policy, id policy.CrawlerID) bool {
 // maxHosts limits the number of hosts that a choice is checked for.
 const maxHosts = 500
 
-// hosts returns an example of each host that the choice applies to.
+// hosts returns the chosen host, and the hosts in rules that the choice also applies to.
 func (e *editor) hosts(p *policy.Policy) []policy.Host {
 	all := []policy.Host{e.choice.Host}
 	for _, h := range robotsserve.Hosts(p) {
@@ -120,7 +120,8 @@ func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.Crawler
 	return "", nil
 }
 
-// byClass groups the chosen crawlers by the rules that apply to them on a host. The first group holds the ID 0 for unlisted clients, and the crawlers that only rules for everyone apply to.
+// byClass groups the chosen crawlers by the rules that apply to them on a host. The first group holds the ID 0 for
+// unlisted clients, and the crawlers that only rules for everyone apply to.
 func (e *editor) byClass(p *policy.Policy, host string) [][]policy.CrawlerID {
 	classes, of := p.ClassIndex(host)
 	members := make([][]policy.CrawlerID, len(classes))

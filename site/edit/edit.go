@@ -41,14 +41,15 @@ const (
 // Actions lists all actions.
 func Actions() []Action { return []Action{Allow, Ask, Refuse, Slow, Snippet} }
 
-// Choice is a decision about crawling or another usage.
+// Choice is one decision about crawlers: what they may do with pages, how many requests they may send, or how much of a
+// page search engines may show.
 type Choice struct {
 	Who policy.Audience // the crawlers: everyone, a crawler, a category, an operator or a purpose
 	Do  Action
-	// Usage is the usage for Allow and Ask; the default is crawling. For usages other than crawling, the choice only
-	// changes signals, which all crawlers can read.
+	// Usage is the usage for Allow and Ask; the default is crawling. A choice about another usage only changes what
+	// robots.txt, headers and other channels state. The server does not block requests because of it.
 	Usage policy.Usage
-	Path  pathpattern.Pattern // "/" for the whole site, as for Slow
+	Path  pathpattern.Pattern // "/" for the whole site; always "/" for Slow
 	Host  policy.Host         // "" for every host
 	// Rate is the rate for Slow in the form of a policy file: "60/m" or "none". For Snippet it is the number of
 	// characters, or "none".

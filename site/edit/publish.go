@@ -33,7 +33,7 @@ func Publish(name, text, register string, on bool, now time.Time) (*Result, erro
 		case len(publish.Content) == 0:
 			text, ok = d.put(publish, flow([]pair{p}))
 		default:
-			if text, ok = d.set(publish, p.key, p.value); !ok { // the file ends with a text of several lines
+			if text, ok = d.set(publish, p.key, p.value); !ok { // the last value of the section has several lines
 				at := d.lineStart(d.start(publish.Content[0]))
 				text, ok = d.replace(at, at, strings.Repeat(" ", publish.Column-1)+p.key+": "+p.value+d.eol), true
 			}

@@ -204,7 +204,8 @@ func (p *pair) check() bool {
 	return true
 }
 
-// asks compares the answers to a question before and after the edit.
+// asks reports whether a question has the same answers before and after the edit, or the result lists the difference.
+// Otherwise, the test fails.
 func (p *pair) asks(q policytest.Question) bool {
 	p.asked++
 	if was, is := snippet(p.before, q), snippet(p.after, q); was != is && !p.lists(q, "max-snippet") {
@@ -225,14 +226,16 @@ func (p *pair) asks(q policytest.Question) bool {
 	return false
 }
 
-// lists reports whether the result lists a change of something that covers a question.
+// lists reports whether the result lists a change that covers the question q. The parameter what is a usage or the name
+// of a line, for example "crawl" or "max-snippet".
 func (p *pair) lists(q policytest.Question, what string) bool {
 	return slices.ContainsFunc(p.result.Diff.Changes, func(c compare.Change) bool {
 		everyone := len(c.Crawlers) > 0 && (c.Crawlers[0] == compare.Everyone || c.Crawlers[0] == compare.EveryoneElse)
 		onHost := c.Hosts == nil || slices.ContainsFunc(c.Hosts, func(h string) bool { return h == "" || policy.Host(h).Covers(q.Host) })
 		atPath := slices.ContainsFunc(c.Paths, func(text string) bool {
 			pattern, path := pathpattern.MustParse(text), pathpattern.NormalizePath(q.Path)
-			return pattern.Match(path) || pattern.Folded().Match(pathpattern.Fold(path)) // /A*A matches the A of %A9
+			// Both forms are compared. For example, /A*A matches the A of %A9, but its folded form does not.
+			return pattern.Match(path) || pattern.Folded().Match(pathpattern.Fold(path))
 		})
 		return slices.Contains(c.Usages, what) && (everyone || slices.Contains(c.Crawlers, q.Token)) && onHost && atPath
 	})

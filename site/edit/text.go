@@ -91,7 +91,7 @@ func (d *document) quoted(at int) int {
 	return len(d.text)
 }
 
-// closing returns the position after the closing bracket for the opening bracket at a position.
+// closing returns the position after the bracket that closes the opening bracket at a position.
 func (d *document) closing(at int) (int, bool) {
 	depth := 0
 	for i := at; i < len(d.text); i++ {
@@ -307,7 +307,7 @@ func (d *document) append(pairs []pair) (string, bool) {
 	return d.insertLines(end, lines), true
 }
 
-// spaced reports whether there is an empty line before a line and the comments above it.
+// spaced reports whether an empty line is directly above a line, or above the comments that precede this line.
 func (d *document) spaced(at int) bool {
 	for at > 0 {
 		from := d.lineStart(at - 1)

@@ -72,7 +72,7 @@ var transport = func() *http.Transport {
 const maxError = 2000
 
 // do sends a statement, followed by data if data is not nil. The server sends its response only after the statement has
-// ended, so do always gets the errors of the statement.
+// ended, so the response shows whether the statement failed.
 func (c *Client) do(ctx context.Context, statement string, data io.Reader) (io.ReadCloser, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *Client) send(ctx context.Context, statement string, data io.Reader) err
 	return errors.Join(err, body.Close())
 }
 
-// Query calls each with the fields of every row that a query returns.
+// Query calls the function each for every row that a query returns, with the fields of the row.
 func (c *Client) Query(ctx context.Context, query string, each func([]string) error) (err error) {
 	body, err := c.do(ctx, query+" FORMAT TabSeparated", nil)
 	if err != nil {
