@@ -42,7 +42,7 @@ type group struct {
 type block struct {
 	rules       []*rule
 	preferences []preference
-	stated      map[statedPreference]int // indexes in preferences; nil if no preference is above the first group
+	stated      map[statedPreference]int // last indexes in preferences; nil if none is above the first group
 }
 
 // A sharedBlock is a block as one name sees it: with the preferences that follow the User-agent line of this name.
