@@ -146,7 +146,7 @@ func TestWebPoliciesThatAreRefused(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, "respond hello")
 	for name, want := range map[string]string{
 		"http://policies.example.com/x":     "is not https",
-		"https://user:secret@example.com/x": "contains a password",
+		"https://user:secret@example.com/x": "contains a user name or a password",
 		"https://":                          "does not name a server",
 		"http://" + freeAddr(t):             "connection refused",
 		"storage:../../etc/passwd":          "must be a path such as robots_policy/site.yaml",

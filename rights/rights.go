@@ -35,7 +35,7 @@ func NewDocument(body []byte, mediaType string) *Document {
 	return &Document{Body: body, ETag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, Type: mediaType}
 }
 
-// SiteDocument is a document of the site itself, such as its own tdmrep.json, to merge with the policy's document.
+// SiteDocument is the site's own version of a rights document, to merge with the policy's document.
 type SiteDocument interface {
 	// MergeInto combines the site's document with the policy's document, which is the argument ours. Each restriction
 	// of either document is kept. exact is false if the result is stricter than necessary.

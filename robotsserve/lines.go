@@ -273,7 +273,9 @@ func (m *lining) covering(p pathpattern.Pattern, allow bool) (all []stated) {
 }
 
 // permissions lists the permissions whose patterns cover p, the longest first.
-func (m *lining) permissions(p pathpattern.Pattern) []stated { return longestFirst(m.covering(p, true)) }
+func (m *lining) permissions(p pathpattern.Pattern) []stated {
+	return longestFirst(m.covering(p, true))
+}
 
 // longestFirst sorts permissions. A search for one that overrides a prohibition ends early, because the longest usually
 // override the most.

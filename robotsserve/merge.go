@@ -238,7 +238,7 @@ func (g *grouping) obeyedBelow(c *policy.Class) *robotstxt.Group {
 	return g.below.Obeyed(g.p.CrawlerInfo(c.Crawlers[0]))
 }
 
-// refuse changes the lines of preferences in ours, such as Content-Usage lines, so that they disallow the usages in
+// refuse changes the lines of preferences about usages in ours, so that they disallow the usages in
 // refused. The keys of refused are keys of lines. Every line has to change, because the line with the longest path
 // replaces all others. If ours has no line for all paths with one of these keys, refuse returns such a line.
 func refuse(ours []Line, refused map[string][]string) (more []Line) {

@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// writerOf writes the records of a channel, such as the ACAP records.
+// writerOf writes the records of a channel, which are lines after the groups.
 type writerOf struct {
 	*channels.Records
 	channels.RecordWriter
@@ -42,7 +42,7 @@ func (l *layout) write(host string) (all []recordsOf, problems []policy.Problem)
 	return all, problems
 }
 
-// document is a document that a line of robots.txt names, such as an RSL license.
+// document is a document that a line of robots.txt names, such as a license.
 type document struct{ field, path string }
 
 // documents lists the documents that the robots.txt of a host names.

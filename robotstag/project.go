@@ -89,7 +89,7 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 }
 
 // OfOne returns the rules that the member for one crawler must have in addition to the rules for everyone. It leaves
-// out the words of other channels, such as noai, because the readers of these words only look at the rules for
+// out the words of other channels, because the readers of these words only look at the rules for
 // everyone.
 func OfOne(rules, everyone robotsrule.Set) robotsrule.Set {
 	return rules.Without(channels.Words().Has).Beyond(everyone)

@@ -156,7 +156,7 @@ func (s *Site) explainOthers(c *Channel, q policy.Query) {
 	}
 }
 
-// explainRecords adds the records, such as lines of ACAP in robots.txt, that apply to a query. It also describes where
+// explainRecords adds the records of robots.txt (lines after the groups) that apply to a query. It also describes where
 // programs that read these records get a decision that differs from the policy's.
 func (s *Site) explainRecords(c *Channel, q policy.Query) {
 	for _, ch := range channels.Table {
