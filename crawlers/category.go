@@ -61,7 +61,7 @@ var categoryTexts = []struct {
 	{CategoryFeed, "reads feeds and the pages that the feeds link to"},
 	{CategoryMonitoring, "checks that a site is up, fast and correct"},
 	{CategorySecurity, "looks for vulnerable or malicious servers and pages"},
-	{CategoryAcademic, "collects pages for research or for the public"},
+	{CategoryAcademic, "collects pages for research, or for archives that anyone can use"},
 }
 
 // Categories returns the categories that rules can name, in the order in which the documentation lists them. The caller

@@ -85,7 +85,7 @@ func (s Style) request(r *http.Request) (*http.Request, error) {
 	switch s {
 	case StyleEnvoy:
 		if target = strings.TrimPrefix(r.RequestURI, DecidePath); target == "" {
-			err = errors.New("after " + DecidePath + " the path is missing: configure the server that asks for the decision to add it")
+			err = errors.New("after " + DecidePath + " the path is missing: the server that asks for the decision must add it; change the configuration of that server")
 		}
 	case StyleNginx:
 		if target, err = single(r, "X-Original-Uri"); err == nil {
@@ -135,9 +135,9 @@ func parseTarget(method, target string) *url.URL {
 func single(r *http.Request, field string) (string, error) {
 	switch values := r.Header[field]; {
 	case len(values) == 0 || values[0] == "":
-		return "", fmt.Errorf("%s is missing: configure the server that asks for the decision to set it", field)
+		return "", fmt.Errorf("%s is missing: the server that asks for the decision must send this header; add it to the configuration of that server", field)
 	case len(values) > 1:
-		return "", fmt.Errorf("%s occurs twice: configure the server that asks for the decision to replace the field that clients send", field)
+		return "", fmt.Errorf("%s occurs twice: the server that asks for the decision must replace the field that clients send; change the configuration of that server", field)
 	default:
 		return values[0], nil
 	}

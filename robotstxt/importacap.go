@@ -297,7 +297,7 @@ func (im *importer) noteProhibited(f *acap.File) {
 			}
 			im.stricter = stricterRecords
 			if slices.Contains(f.Records[i].Crawlers, "*") {
-				im.f.note(fd.Line, "in the policy, paths that ACAP records prohibit are disallowed for all crawlers; in this file, crawlers that do not read ACAP ignore these records")
+				im.f.note(fd.Line, "today, crawlers that do not read ACAP ignore the ACAP records of the file; in the policy, the paths that these records prohibit are disallowed for all crawlers")
 				return
 			}
 		}

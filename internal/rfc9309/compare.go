@@ -93,7 +93,7 @@ type kind struct {
 	old, now Answer
 }
 
-// answers counts a question about some crawlers. If the answers of the two files, old and now, differ, it adds the
+// answers counts a question once for each of the given crawlers. If the answers of the two files, old and now, differ, it adds the
 // crawlers and the path to c.Differences. at holds the index of the Difference for each kind.
 func (c *Comparison) answers(q question, crawlers []string, old, now Answer, at map[kind]int) {
 	if q.usage == "" {
