@@ -10,8 +10,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Explain returns the records of a policy's robots.txt that apply to a query. differs describes the cases in which
-// readers of the records come to another decision than the policy. Explain ignores the query's usage.
+// Explain returns the lines of file, a robots.txt of the policy, whose ACAP records decide about the crawler and path
+// of a query. It considers all usages, whatever the usage of the query is. differs has a sentence for each usage about
+// which a crawler that reads these records comes to another decision than the policy.
 func Explain(p *policy.Policy, file string, q policy.Query) (sends, differs []string) {
 	if !Published(p) {
 		return nil, nil

@@ -19,9 +19,10 @@ type conditional struct {
 	condition string // the purposes of its sub-record in lower case, one on each line, or "" if there is none
 }
 
-// statements lists the statements about a usage for a class, with their conditions. The condition of a statement is the
-// list of its rule's usage purposes. If the statement comes from a rule for crawlers with a purpose that no crawler of
-// the class has, the condition is this purpose.
+// statements lists the statements that reach the crawlers of the class c about the usage u. Each has a condition: the
+// usage purposes of its rule. The list also contains the statements of rules for "purpose:NAME", even if NAME is not a
+// purpose of any crawler in c. A crawler of c may still have this purpose, so the condition of such a statement is
+// NAME.
 func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional) {
 	type key struct {
 		statement *policy.Statement
@@ -86,7 +87,7 @@ func appliesTo(condition, purpose string) bool {
 
 // fieldSolver computes which claims about one usage a record must contain. For readers that follow section 2.4.5 of
 // ACAP, the claims must have the same meaning as the policy. According to this section, the claim with the narrowest
-// scope decides. A usage is prohibited if no claim is the narrowest.
+// scope decides. If claims match, but none of them is the narrowest, the usage is prohibited.
 //
 //	everyone:  disallow index /*/drafts/     ACAP-disallow-index: /*/drafts/
 //	everyone:  allow index /news/         →  ACAP-allow-index: /news/
@@ -149,12 +150,13 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 	return fields
 }
 
-// state adds a claim for each statement that decides about the paths of its pattern. If crawl is true, it also
-// permits crawling explicitly. In ACAP, "other" includes all usages that are not explicitly permitted (section 2.5.6),
-// but in a policy, "other" never includes "crawl".
+// state adds the first claims: one for each pattern of a statement, unless another statement overrides this one there.
+// If crawl is true, it also permits crawling of all paths. This is necessary because in ACAP, "other" includes all
+// usages that are not explicitly permitted (section 2.5.6), but in a policy, "other" never includes "crawl".
 //
 // Some readers treat a permission of Present as a permission of each presentation (section 2.5.5). So if the policy
-// prohibits a presentation where a statement allows Present, state adds the prohibition there, too:
+// prohibits a presentation on the paths of a statement that allows Present, state adds the prohibition for these paths,
+// too:
 //
 //	allow present /photos/            ACAP-allow-present: /photos/
 //	disallow present-oldcopy /   →    ACAP-disallow-present-oldcopy: /
@@ -195,8 +197,8 @@ func (s *fieldSolver) state(crawl bool) {
 	}
 }
 
-// crossPurposes adds names of purposes that several patterns of purposes match. For example, "n*s" stands for the names
-// that both "n*" and "*s" match. It returns false if there are too many.
+// crossPurposes adds to s.purposes the names that two patterns of purposes match. For example, it adds "n*s" for the
+// names that both "n*" and "*s" match. It returns false if there are too many.
 func (s *fieldSolver) crossPurposes() bool {
 	pattern := func(purpose string) pathpattern.Pattern {
 		return pathpattern.Raw(strings.TrimSuffix(purpose, "$") + "$")
@@ -265,11 +267,12 @@ func (a *answer) claim(p pathpattern.Pattern, condition string) *claim {
 	return c
 }
 
-// decide returns the policy's decision about paths that match a pattern but no narrower one. ACAP cannot express a
-// permission in these cases:
+// decide returns the policy's decision about the paths that match the pattern at, but no narrower pattern. condition is
+// the purposes of the crawlers, one on each line, or "". ACAP cannot express a permission in these cases:
 //   - Two of its qualifiers differ, and neither is stricter.
-//   - The decision changes on a date when a permission ends, but its qualifiers do not limit it to the time before.
-//   - Readers are not expected to understand its qualifiers.
+//   - A statement with a time limit ends on a date, and the decision is different afterwards. But no qualifier of the
+//     permission contains this date.
+//   - The specification calls its qualifiers not ready for use (see unready).
 func (s *fieldSolver) decide(at pathpattern.Pattern, condition string) (a answer) {
 	s.budget.Spend(s.wild + len(s.purposes)/4) // the decision checks the purposes of all rules
 	q := s.class.Query(s.host, s.usage, "")
@@ -312,8 +315,9 @@ func (s *fieldSolver) unready(quals string) bool {
 	return slices.ContainsFunc(strings.Fields(quals), func(text string) bool { return strings.HasPrefix(text, "must-") })
 }
 
-// warnUnready warns about the statements whose qualifiers are not ready. The records prohibit what they allow, because
-// readers that ignored the qualifiers would use too much.
+// warnUnready warns about the statements whose qualifiers are not ready for use (see unready). The records contain
+// prohibitions in place of these permissions. Otherwise, a crawler that ignored the qualifiers would use more than the
+// policy allows.
 func (s *fieldSolver) warnUnready() {
 	for i := range s.statements {
 		if st := s.statements[i].Statement; s.notReady[st.Qualifiers] {

@@ -108,8 +108,8 @@ func (d *names) spelling(name string) string {
 
 var reserved = strings.NewReplacer("[", "%5B", "]", "%5D", "'", "%27")
 
-// pathOf returns a pattern as a resource-path-pattern (sections 2.8 and 3). It may contain the characters of paths in
-// RFC 3986, except the apostrophe.
+// pathOf returns a pattern in the syntax of ACAP (sections 2.8 and 3). The syntax has the characters that RFC 3986
+// allows in paths, except the apostrophe. pathOf encodes the other characters of patterns: brackets and the apostrophe.
 func pathOf(p pathpattern.Pattern) string { return reserved.Replace(p.String()) }
 
 func joinPatterns(ps []pathpattern.Pattern) string {
@@ -322,9 +322,9 @@ func (w *writer) resource(uri string) (host, path string) {
 	return host, path
 }
 
-// qualifiersOf returns the printed limits that apply together to a usage. It leaves out limits that section 2.5 does
-// not define for the usage. It returns false if two limits of the same kind apply and neither is stricter, because a
-// qualifier may occur only once (section 2.5.5.2).
+// qualifiersOf returns the limits as the qualifiers of a permission of the usage u. It leaves out limits that section
+// 2.5 does not define for u. It returns false if a qualifier would occur twice, which section 2.5.5.2 forbids. This
+// happens if two limits of the same kind apply and neither is stricter.
 func qualifiersOf(limits policy.Limits, u policy.Usage) (text string, ok bool) {
 	takes := policy.QualifiersOf(u)
 	seen := map[policy.QualifierName]bool{}

@@ -89,9 +89,9 @@ func (n *node) add(name string) *node {
 	return c
 }
 
-// take makes the parser store values with this name in the field f. If several names belong to the same field, the
-// lowest rank wins. A dot in the name may separate an object from its field, or be a part of the field's own name; take
-// covers both.
+// take makes the parser store the JSON field with the given name in the field f of the record. If a log has several
+// names of the field f, the name with the lowest rank wins. A dot may separate the name of an object from the name of
+// its field, or be a part of a name. take covers both cases.
 func (n *node) take(f field, name string, rank uint8) {
 	of := f
 	if f == requestLine {
