@@ -76,8 +76,8 @@ func (p *GivenTo) Publish(to *Recorders, publication *Publication) {
 // because clients can invent hosts.
 const maxRobots = 10_000
 
-// Robots reports whether the caller must still pass a robots.txt to the recorders on this day, and remembers it as
-// passed. robots consists of the host and the version of the robots.txt, separated by a space.
+// Robots reports whether the caller must still pass a robots.txt to the recorders on the given day. If so, it remembers
+// the robots.txt as passed. robots consists of the host and the version of the robots.txt, separated by a space.
 func (p *GivenTo) Robots(robots string, day int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

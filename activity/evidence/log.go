@@ -40,8 +40,8 @@ type Options struct {
 	quotas *quotas // nil means defaultQuotas
 }
 
-// Log writes events to a directory. It is an [activity.Recorder] that writes only the requests that belong in the
-// evidence. Only one process at a time can write to the directory.
+// Log writes events to a directory. It is an [activity.Recorder], but writes only requests that the evidence needs:
+// fetches of robots.txt and of rights documents, and violations. Only one process at a time can write to the directory.
 type Log struct {
 	dir     string
 	lock    *flock.Flock

@@ -19,8 +19,8 @@ const (
 	GapNotRecorded   = "not-recorded"   // requests that could not be written to the database
 )
 
-// unrecorded holds the number of unrecorded requests, by hour. The value 0 means that an unknown number of requests may
-// be missing. This is the case if the database was not closed properly, or was closed for a long time.
+// unrecorded maps each hour to the number of requests that were not recorded. The value 0 means that an unknown number
+// of requests may be missing. This is the case if the database was not closed properly, or was closed for a long time.
 type unrecorded map[int64]int64
 
 // unrecordedIn returns the numbers of unrecorded requests between two times, by hour.

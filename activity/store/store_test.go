@@ -303,9 +303,9 @@ func checkEachRow(t *testing.T, r Queries, visits []activity.Request) {
 	}
 }
 
-// violating makes a quarter of the queries select rows with violations. Such a row usually includes requests without a
-// violation, so its number of requests could not be checked. Therefore these queries also select a rule whose requests
-// are all violations.
+// violating makes a quarter of the queries select rows with violations. It also limits these queries to the rule
+// "robots", because all requests under this rule are violations. Rows of other rules may include requests without a
+// violation, so the test could not compute their number of requests.
 func violating(rnd *rand.Rand, q *Query) bool {
 	if rnd.IntN(4) > 0 {
 		return false
