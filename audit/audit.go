@@ -180,8 +180,9 @@ func newAuditor(address *url.URL, o Options) (*auditor, error) {
 	return a, nil
 }
 
-// run performs the audit. If moved is not nil, the caller must audit the address moved instead. If ctx ends, all
-// further requests fail immediately, so the individual checks do not examine ctx.
+// run performs the audit. If the page redirects to another host, it returns the new address as moved, and the caller
+// must audit that address instead. If ctx ends, all further requests fail immediately, so the individual checks do not
+// examine ctx.
 func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err error) {
 	defer func() { a.report.Requests = a.fetch.requests }()
 	if err := a.robotsTxt(ctx); err != nil {
