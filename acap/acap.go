@@ -103,8 +103,8 @@ type Request struct {
 	Action, Path string // Action is take-down or re-crawl; Path is one resource
 }
 
-// Problem reports a line that violates section 3. Parse ignores such a line, except for a prohibition with superfluous
-// parts.
+// Problem reports a line that violates section 3. Parse ignores such a line, but a prohibition that only has
+// superfluous parts remains valid.
 type Problem struct {
 	Line    int
 	Message string

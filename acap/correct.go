@@ -66,7 +66,8 @@ func (s *fieldSolver) covering(set *solve.Set, p pathpattern.Pattern) []int {
 	return s.afford(set.Covering, p)
 }
 
-// afford looks up a pattern if the budget suffices for this and for a loop over the result.
+// afford calls the function lookup with p and returns its result. It returns nil if the budget does not suffice for the
+// lookup and for a loop over the result.
 func (s *fieldSolver) afford(lookup func(pathpattern.Pattern) []int, p pathpattern.Pattern) []int {
 	if !s.budget.Spend(s.wild) {
 		return nil
@@ -82,7 +83,7 @@ func (s *fieldSolver) afford(lookup func(pathpattern.Pattern) []int, p pathpatte
 // qualifiers of every permission.
 const severalQuals = "\n"
 
-// reading is the conclusion that a reader of the claims draws for a place.
+// reading is the conclusion that a crawler draws from the claims of the record about a place.
 type reading struct {
 	claims  []*claim // the claims that match
 	winners []*claim // permissions narrower than every matching prohibition, and not wider than another such permission
@@ -363,13 +364,14 @@ func (s *fieldSolver) report(p *place, want *answer, purpose string) {
 	}
 }
 
-// loss is a permission that is lost for readers with a purpose.
+// loss identifies a permission of the policy that the records do not give to crawlers with the purpose.
 type loss struct {
 	by      *policy.Statement
 	purpose string
 }
 
-// lost reports that the records disallow part of a permission, unless it has already reported a wider part.
+// lost warns that the records disallow the paths of place, although the statement by allows them. It does not warn
+// again if it has already warned about a pattern that covers place.
 func (s *fieldSolver) lost(by *policy.Statement, purpose string, place pathpattern.Pattern) {
 	if s.times[by] == maxReports {
 		return

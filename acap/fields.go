@@ -69,10 +69,12 @@ type claim struct {
 	added     bool            // added for a place where other claims give the wrong decision
 }
 
-// isFor reports whether readers with a purpose, or without one, apply the claim.
+// isFor reports whether crawlers with the purpose apply the claim. If purpose is "", it reports this for crawlers
+// without a purpose.
 func (c *claim) isFor(purpose string) bool { return appliesTo(c.condition, purpose) }
 
-// appliesTo reports whether readers with a purpose, or without one, apply the parts of a record that have a condition.
+// appliesTo reports whether crawlers with the purpose apply the parts of a record that have the condition. If purpose
+// is "", it reports this for crawlers without a purpose.
 func appliesTo(condition, purpose string) bool {
 	if condition == "" || purpose == "" {
 		return condition == ""

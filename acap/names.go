@@ -162,7 +162,8 @@ func (f *field) whole() bool {
 	return !f.added && f.by.Statement != nil && f.allow == f.by.Statement.Allow
 }
 
-// joinSets returns the fields as items. If the fields for all patterns of a set are equal, they become one item.
+// joinSets returns the fields as items. If a set has a field for each of its patterns, and these fields differ only in
+// the pattern, they become one item.
 func (d *names) joinSets(fields []field) []item {
 	type key struct {
 		set, condition, quals, local string
@@ -222,7 +223,8 @@ func (d *names) sameSet(fields []field, members []int, s *policy.ResourceSet) bo
 	return len(got) == len(want) && len(got) > 1
 }
 
-// joinUsages combines permissions of a resource into one item if together they are all parts of a local usage.
+// joinUsages combines items into one item with a local usage, such as ACAP-allow-(name). It does this if permissions of
+// the same resource are together all parts of this usage.
 func (d *names) joinUsages(items []item) {
 	type key struct{ local, resource, condition string }
 	groups := map[key][]int{}
@@ -286,7 +288,8 @@ func (d *names) noteUsed(items []item) {
 	}
 }
 
-// checkQualifiers reports qualifiers of a permission that the records cannot express.
+// checkQualifiers warns if the records cannot express a qualifier of the statement st for the usage u. It also warns if
+// crawlers must fetch a resource that a qualifier names, but the policy disallows this.
 func (w *writer) checkQualifiers(c *policy.Class, st *conditional, u policy.Usage) {
 	q := st.Statement.Qualifiers
 	if q == nil {

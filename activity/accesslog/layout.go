@@ -110,7 +110,7 @@ func (n *node) take(f field, name string, rank uint8) {
 	}
 }
 
-// mapped has the field for each key that the parameter names of NewJSON can have.
+// mapped lists the keys that the parameter names of NewJSON may have, each with the field of a Record that it means.
 var mapped = map[string]field{"time": timestamp, "ip": clientIP, "host": host, "uri": target, "request": requestLine, "agent": userAgent, "size": size}
 
 // NewJSON returns the parser for logs with one JSON object on each line. The keys of names are time, ip, host, uri,

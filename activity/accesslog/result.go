@@ -68,7 +68,7 @@ type count struct {
 	first      [kinds]badLine
 }
 
-// badLine describes the first damaged line in a file, or the first line of another kind.
+// badLine describes the first line of one kind in a file.
 type badLine struct {
 	chunk int // number of the chunk; 0 if there is no such line
 	text  string

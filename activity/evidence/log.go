@@ -153,7 +153,8 @@ func (l *Log) Record(v activity.Request) {
 	}
 }
 
-// Omit records the events in o, which were left out before the log was opened, together with the log's own omissions.
+// Omit adds the counts of o to the log's own omissions, so that the log records them. o counts the events that were
+// left out before the log was opened.
 func (l *Log) Omit(o *Omissions) {
 	if o.some.Load() {
 		l.omitted.merge(o)

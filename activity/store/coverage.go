@@ -63,7 +63,8 @@ func hoursOf(from, to time.Time) (first, end int64) {
 	return from.Unix() / 3600, (to.Unix() + 3599) / 3600
 }
 
-// coverageOf describes the data that is missing between two times. pathless is the number of requests without paths.
+// coverageOf describes the data that is missing between two times. pathless is the number of requests whose paths are
+// no longer stored, and lost has the numbers of requests that were not recorded.
 func coverageOf(from, to time.Time, pathless int64, lost unrecorded) (c claim.Coverage) {
 	c.From, c.To = from, to
 	if pathless > 0 {

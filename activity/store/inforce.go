@@ -21,7 +21,7 @@ type Period struct{ From, To time.Time }
 // during the pause, because the server was down or could not write.
 const maxPause = 3 * time.Minute
 
-// current is the publication that is in force for a source, with the time of the last record that says so.
+// current is the publication in force for a source, with the time when the database last recorded that it is in force.
 type current struct {
 	hash, number string
 	since        time.Time
