@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package acap reads and writes the ACAP 1.0 records of a robots.txt. [File.Decide] makes the decision that a crawler
-// makes if it reads the records and conforms to ACAP. This serves to explain and to test records.
+// makes if it reads the records and conforms to ACAP. Its decisions explain what records mean, and test records.
 package acap
 
 import (
@@ -182,9 +182,9 @@ type candidate struct {
 
 // Decide returns the decision of a crawler that conforms to ACAP and ignores the Allow and Disallow lines. It looks for
 // matching fields about the usage, first in the records that name the crawler, and then in the records for any crawler
-// (section 2.2). For a present-* usage, it also looks for fields about "present" in the records that name the crawler,
-// before it looks in the records for any crawler (section 2.5.5). If no field matches, Decide looks for fields about
-// "other" in the same order (section 2.5.6), even for "crawl".
+// (section 2.2). For a usage such as present-oldcopy, it also looks for fields about "present" in the records that name
+// the crawler, before it looks in the records for any crawler (section 2.5.5). If no field matches, Decide looks for
+// fields about "other" in the same order (section 2.5.6), even for "crawl".
 //
 // The specification does not define some cases. Decide handles them as follows. A field without a purpose applies to
 // every purpose, in addition to the fields of the purpose's sub-records. A permission wins if it is narrower than every
@@ -264,7 +264,7 @@ func (c *candidate) permits() bool { return c.field.Allow && !c.field.Unreadable
 
 // resolve decides between the candidates cs according to section 2.4.5. The usage is allowed by a permission that is
 // narrower than every prohibition, if no permission is narrower than this one. If there are several such permissions,
-// resolve prefers one with qualifiers. If there is none, the usage is disallowed.
+// resolve prefers one with qualifiers. If there is none, or if its time limit has passed, the usage is disallowed.
 func resolve(cs []candidate, now time.Time) Decision {
 	var permission, prohibition *candidate
 	for i := range cs {

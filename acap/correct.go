@@ -18,9 +18,9 @@ const (
 	maxPlaces = 8 * maxAdded // maximum number of places for one usage in a record, in addition to two for each pattern
 )
 
-// place is a pattern. The solver compares the claims of a record with the policy there. A crawler that reads the
-// record should come to the policy's decision about the paths of the place. These are the paths that match the pattern,
-// but no narrower pattern in the record.
+// place is a pattern. For its paths, the solver compares the claims of a record with the policy: a crawler that reads
+// the record should come to the policy's decision. Paths that also match a narrower pattern in the record do not belong
+// to the place.
 type place struct {
 	pattern, folded pathpattern.Pattern
 	wants           map[string]*answer // the policy's decisions, by purpose

@@ -223,8 +223,8 @@ func (d *names) sameSet(fields []field, members []int, s *policy.ResourceSet) bo
 	return len(got) == len(want) && len(got) > 1
 }
 
-// joinUsages combines items into one item with a local usage, such as ACAP-allow-(name). It does this if permissions of
-// the same resource are together all parts of this usage.
+// joinUsages combines several items into one item with a local usage, such as ACAP-allow-(name). It does so if the
+// items are permissions of the same resource, one for each part of the local usage.
 func (d *names) joinUsages(items []item) {
 	type key struct{ local, resource, condition string }
 	groups := map[key][]int{}

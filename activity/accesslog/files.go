@@ -143,7 +143,7 @@ type feeder struct {
 }
 
 // read sends the chunks of the file name to the workers. number is the index of the file. If a compressed file is
-// damaged or ends early, damage says so, and read has sent the chunks before the damage.
+// damaged or ends early, damage describes this; the chunks before the damage have been sent.
 func (f *feeder) read(name string, number int) (damage, err error) {
 	file := f.Stdin
 	if name != Stdin {

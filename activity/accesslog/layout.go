@@ -89,9 +89,9 @@ func (n *node) add(name string) *node {
 	return c
 }
 
-// take makes the parser store the JSON field with the given name in the field f of the record. If a log has several
-// names of the field f, the name with the lowest rank wins. A dot may separate the name of an object from the name of
-// its field, or be a part of a name. take covers both cases.
+// take makes the parser store the JSON field with the given name in the field f of the record. If an object has several
+// fields for f, the name with the lowest rank wins. A dot in name may separate an object from its field, or belong to
+// the field's own name. take covers both cases.
 func (n *node) take(f field, name string, rank uint8) {
 	of := f
 	if f == requestLine {

@@ -121,8 +121,8 @@ func TestUnsigned(t *testing.T) {
 }
 
 // TestEveryChangeIsFound makes many changed copies of a log. In each copy, one line is removed or repeated, two
-// neighboring lines are swapped, or one byte is changed. It tries every 13th byte or, with ROBOTSPOLICY_LONG, every
-// byte. Verify must report each change.
+// neighboring lines are swapped, or one byte is changed. There is a copy for every 13th byte or, if ROBOTSPOLICY_LONG
+// is set, for every byte. Verify must report each change.
 func TestEveryChangeIsFound(t *testing.T) {
 	t.Parallel()
 	dir := writeLog(t, Options{Key: key()})
@@ -509,8 +509,8 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// After a restart, texts that are already in the day's file are not written again, and the answers of Ask do not
-// change. A text that is in force is written again when the file that contains it is deleted.
+// After a restart, published texts that are already in the day's file are not written again, and the function Ask still
+// finds them. A text in force is written again before the file that contains it is deleted.
 func TestTextsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), start

@@ -158,8 +158,8 @@ func (s *SearchLoss) details() (lines []string) {
 	return lines
 }
 
-// shownElsewhere limits the number of lines about losses that a comparison of the policies found, but that are not in
-// the traffic.
+// shownElsewhere is the maximum number of lines about losses on paths that the traffic does not have. Only the
+// comparison of the policies finds these losses.
 const shownElsewhere = 5
 
 func asked(words []string) []string { return listed("the policy has this effect: ", words) }

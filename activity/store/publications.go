@@ -120,8 +120,8 @@ type Read struct {
 	Requests    int64
 }
 
-// Label returns the label of the publication that was in force when the crawler read the robots.txt. If that
-// publication is not known, it returns the version of the robots.txt.
+// Label returns the name, such as v3, of the publication that was in force when the crawler read the robots.txt. If
+// that publication is not known, it returns the version of the robots.txt.
 func (r *Read) Label() string {
 	if r.Publication == "" {
 		return fmt.Sprintf("%.8s", r.Version)

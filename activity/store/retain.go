@@ -205,8 +205,8 @@ func (s *Store) isSmall(ctx context.Context) (bool, error) {
 	return size <= s.options().MaxBytes*9/10, err
 }
 
-// deleteOldest deletes the rows of the oldest tenth of a table's buckets, which are hours or days. It does not delete
-// only one bucket, because sweep must read all remaining rows after each deletion. It never deletes the newest buckets;
+// deleteOldest deletes the rows of the oldest tenth of a table's buckets, which are hours or days. It deletes many
+// buckets at once, because sweep must read all remaining rows after each deletion. It never deletes the newest buckets;
 // spare is the number of buckets to keep. more is false if it deleted nothing.
 func (s *Store) deleteOldest(ctx context.Context, t table, spare int64) (more bool, err error) {
 	r, err := s.db.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s <= (SELECT min(%[2]s) + (max(%[2]s) - min(%[2]s)) / 10 FROM %[1]s)"+

@@ -61,7 +61,8 @@ CREATE TABLE reads (
 	PRIMARY KEY (` + readTexts + `)) WITHOUT ROWID;
 `
 	// These tables hold publications, the periods when they were in force, the robots.txt files that crawlers received,
-	// and the numbers of unrecorded requests. versions.policy is equal to the column policy in the rows of totals.
+	// and the numbers of unrecorded requests. The column policy of the table versions has the same values as the column
+	// policy of the tables of totals.
 	publicationTables = `
 CREATE TABLE versions (
 	hash TEXT NOT NULL, version TEXT NOT NULL, name TEXT NOT NULL, policy TEXT NOT NULL,
