@@ -33,7 +33,7 @@ func init() {
 	caddy.RegisterModule(new(adminAPI))
 }
 
-// adminAPI adds paths to Caddy's admin API. They show the policies in force, and explain decisions:
+// adminAPI adds paths to Caddy's admin API. They show the policies in force, explain decisions, and change policies:
 //
 //	GET  /robots_policy/              the policies, and the catalog of crawlers in use
 //	GET  /robots_policy/explain       the decision on a request: agent, url, and optionally address

@@ -111,10 +111,10 @@ type Handler struct {
 	VerifyFrom []string `json:"verify_from,omitempty"`
 
 	// Lets another server ask this server about requests that the other server has received. It asks at the path
-	// `/decide`, and the value is the protocol that it uses. `nginx` is for nginx's auth_request, and `forward` for
-	// Traefik's ForwardAuth and Caddy's forward_auth. `envoy` is for Envoy's ext_authz over HTTP with the path prefix
-	// `/decide`. Only servers in `trusted_proxies` may ask. These servers also fetch `/robots.txt` and the rights
-	// documents from this server. Default: none; clients send their requests to this server themselves.
+	// `/decide`. The value of this setting is the protocol that it uses. `nginx` is for nginx's auth_request, and
+	// `forward` for Traefik's ForwardAuth and Caddy's forward_auth. `envoy` is for Envoy's ext_authz over HTTP with the
+	// path prefix `/decide`. Only servers in `trusted_proxies` may ask. These servers also fetch `/robots.txt` and the
+	// rights documents from this server. Default: none; clients send their requests to this server themselves.
 	Decide string `json:"decide,omitempty"`
 
 	// Audits the site through its public address, like `caddy robots-policy audit`. The findings go to the log, to

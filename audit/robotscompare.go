@@ -15,7 +15,7 @@ import (
 
 // compareRobots compares served, the site's robots.txt, with the robots.txt that the policy makes. It compares the
 // lines first. If the lines differ, it compares the paths that each crawler may fetch, and returns a finding about the
-// difference.
+// difference. It returns true only if the lines do not differ.
 func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 	at := a.robotsURL().String()
 	file, _ := robotsserve.Render(a.o.Policy.Policy, a.base.Host, robotsserve.Options{Scheme: a.base.Scheme})

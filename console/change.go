@@ -406,8 +406,8 @@ func (v *view) signedOf(p *store.Publication) string {
 	return ""
 }
 
-// signedWords returns a phrase about who did something and why, such as: , by alice: “allow search”. The page prints it
-// after the description of the action.
+// signedWords returns a phrase about who did something and why, such as `, by alice: “allow search”`. The page prints
+// this phrase after the description of the action.
 func signedWords(s source.Signed) (text string) {
 	if s.By != "" {
 		text = ", by " + english.List(shortenAll(append([]string{s.By}, s.Approved...)), "and")
