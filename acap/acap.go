@@ -17,7 +17,7 @@ import (
 // File holds the ACAP records of a robots.txt (section 2).
 type File struct {
 	Version            string // the version in the "##ACAP version=" comment (section 2.9.3), or ""
-	IgnoreConventional bool   // readers must ignore the conventional records (section 2.9.1)
+	IgnoreConventional bool   // readers must ignore the Allow and Disallow lines (section 2.9.1)
 	Sets               []Set
 	Usages             []Usage
 	Records            []Record
@@ -87,7 +87,7 @@ type Field struct {
 	Set        string
 	Unreadable bool // a permission with an invalid qualifier or a late definition; such a field permits nothing
 
-	folded []pathpattern.Pattern // the patterns in the form for comparisons
+	folded []pathpattern.Pattern // the patterns as fold returns them
 }
 
 // Meets reports whether the fields f and g have a usage and a path in common.

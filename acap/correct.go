@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxAdded  = 60           // maximum number of claims about one usage that a record gets because patterns cross
+	maxAdded  = 60           // maximum number of claims about one usage that repair adds to a record
 	maxPlaces = 8 * maxAdded // maximum number of places for one usage in a record, in addition to two for each pattern
 )
 

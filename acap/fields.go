@@ -60,7 +60,7 @@ func (s conditional) same(t conditional) bool {
 // claim is a permission or prohibition of one usage in a record.
 type claim struct {
 	pattern   pathpattern.Pattern
-	folded    pathpattern.Pattern // the pattern in the form for comparisons
+	folded    pathpattern.Pattern // the pattern as Fold returns it
 	allow     bool
 	quals     string // the printed qualifiers of a permission
 	condition string
@@ -104,7 +104,7 @@ type fieldSolver struct {
 	statedAt   solve.Set           // the folded patterns of stated, by index
 	qualified  bool                // at least one statement has qualifiers
 	purposes   []string            // "", followed by the purposes of the conditions
-	matching   map[string][]string // the purposes that a condition applies to
+	matching   map[string][]string // for each condition, the purposes that it applies to
 	claims     []*claim
 	claimsAt   solve.Set // the folded patterns of claims, by index
 	places     []*place
@@ -255,7 +255,7 @@ type answer struct {
 	quals string // the printed qualifiers of a permission
 	said  bool   // ACAP can express the decision; otherwise the records prohibit the usage
 
-	unknown bool // too many patterns cross at the place to compare the decisions about its parts
+	unknown bool // the place overlaps too many patterns, so the decisions about its parts were not compared
 }
 
 func (a *answer) permits() bool { return a.Verdict == policy.Allowed && a.said }

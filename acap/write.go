@@ -92,9 +92,9 @@ type Writer struct {
 	published bool
 	full      bool
 	crawl     bool // the records include the usage "crawl"
-	other     bool // a rule disallows the usage "other"
+	other     bool // a rule is about the usage "other"
 	order     map[*policy.Statement]int
-	audiences []string // the purposes that rules are for, in lower case
+	audiences []string // the names in the audiences "purpose:NAME" of the rules, in lower case
 	defined   *names
 }
 

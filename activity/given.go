@@ -19,7 +19,7 @@ type Given struct {
 // GivenTo remembers which texts of a policy version have already been passed to one Recorders value.
 type GivenTo struct {
 	to         weak.Pointer[Recorders]
-	generation atomic.Uint64 // the Recorders' Generation when Publish last passed the publication on
+	generation atomic.Uint64 // the result of Recorders.Generation when Publish last passed on the publication
 	mu         sync.Mutex
 	day        int64           // the day of the entries in robots
 	robots     map[string]bool // keys are "HOST VERSION"

@@ -35,7 +35,7 @@ type OrderedPublisher interface {
 type Recorders struct {
 	mu      sync.Mutex
 	added   []*addedRecorder                 // protected by mu
-	current atomic.Pointer[[]*addedRecorder] // the oldest recorder of each name in added
+	current atomic.Pointer[[]*addedRecorder] // for each name in added, the oldest recorder
 	changes atomic.Uint64
 }
 

@@ -128,7 +128,7 @@ type auditor struct {
 	o        Options
 	now      time.Time
 	own      agent
-	agents   []agent           // a browser and the crawlers of Options.As; empty if Options.As is
+	agents   []agent           // a browser and the crawlers of Options.As; empty if Options.As is empty
 	known    *crawlers.Catalog // the catalog of the policy, or the built-in one
 	fetch    *fetcher
 	report   *Report

@@ -15,7 +15,7 @@ import (
 
 // The names of the gaps of an activity database.
 const (
-	GapUnstoredPaths = "unstored-paths" // requests whose paths were deleted for their age or size
+	GapUnstoredPaths = "unstored-paths" // requests whose paths were deleted because of age or of the database's size
 	GapNotRecorded   = "not-recorded"   // requests that could not be written to the database
 )
 
