@@ -258,8 +258,9 @@ type served interface {
 	Upstream() site.Below
 }
 
-// chosenSnapshot returns the version in force of the policy that a request names in the parameter "policy", together
-// with the policy itself. If each host has its own policy, this is the policy of the given host.
+// chosenSnapshot returns a policy, and its version in force. The request names the policy in the parameter "policy". If
+// it names none, there must be only one policy. If each host has its own policy, chosenSnapshot returns the policy of
+// the given host.
 func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, error) {
 	for _, h := range policies.Pool.AllHosts() {
 		if h.Name() != r.URL.Query().Get("policy") {

@@ -20,8 +20,8 @@ func everyone(statements ...policy.Statement) *policy.Policy {
 }
 
 // To make the records of this policy, the writer needs more work than the budget allows. When the budget is used up,
-// the writer may finish the step in progress, which takes at most 10 units for each statement. It then reports that it
-// cannot write the records.
+// the writer may still finish the loop in progress, which takes at most 10 steps for each statement. It then reports
+// that it cannot write the records.
 func TestWorkStaysWithinTheBudget(t *testing.T) {
 	const n = 17_000
 	var all []policy.Statement

@@ -38,9 +38,9 @@ func Published(p *policy.Policy) bool {
 // Write returns the ACAP 1.0 records for the end of a host's robots.txt, or nil if none are published.
 //
 // In automatic mode, the records contain the parts of the policy that the groups of RFC 9309 cannot express. The usage
-// "crawl" is among them in two cases. If a rule disallows "other", the records permit crawling, because
-// ACAP-disallow-other would prohibit it (section 2.5.6). If a rule about "crawl" is for usage purposes, only the
-// records can express it. With "acap: full", the records contain the whole policy.
+// "crawl" is among them in two cases. If a rule is about "other", the records must also say which crawling is
+// permitted, because ACAP-disallow-other would prohibit it (section 2.5.6). If a rule about "crawl" is for usage
+// purposes, only the records can express it. With "acap: full", the records contain the whole policy.
 func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	if !all.published {
 		return nil, nil
