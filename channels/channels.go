@@ -88,9 +88,9 @@ type Records struct {
 	New   func(*policy.Policy) RecordWriter
 	// All reports whether the records express decisions about every usage.
 	All func(*policy.Publish) bool
-	// Explain returns the lines of file, a robots.txt of the policy, whose records decide about the crawler and path of
-	// a query. differs has a sentence for each case in which a crawler that reads these records comes to another
-	// decision than the policy.
+	// Explain returns the lines of file whose records decide about the crawler and path of a query. file is the
+	// policy's robots.txt. Crawlers that read these records may come to another decision than the policy. differs has
+	// a sentence for each such case.
 	Explain func(p *policy.Policy, file string, q policy.Query) (sends, differs []string)
 	// SwitchOn is the line under "publish" that switches on the channel.
 	SwitchOn string

@@ -77,8 +77,8 @@ func ReadMark(name string) (last Mark, err error) {
 // End returns the mark of the last line of the checked log.
 func (c *Check) End() Mark { return Mark{c.Seq, c.Hash} }
 
-// ParseMark does the same as ReadMark for content that was already read, for example from Caddy's storage. name
-// identifies the content in errors.
+// ParseMark does the same as ReadMark for content that the caller has already read, for example from Caddy's storage.
+// name identifies the content in errors.
 func ParseMark(name string, content []byte) (last Mark, err error) {
 	for d := json.NewDecoder(bytes.NewReader(content)); ; {
 		var m Mark

@@ -123,9 +123,9 @@ func (o *Omissions) add(k omission, n int64) {
 // Total returns the number of all omitted events, including the events whose counts were removed by the method take.
 func (o *Omissions) Total() uint64 { return o.total.Load() }
 
-// maxOmitted is the maximum number of events of the type TypeOmitted that are written in a minute. Each of them reports
-// how many events of one crawler were left out. A limit is needed because clients can use the names of many crawlers.
-// The remaining numbers are written in the next minutes.
+// maxOmitted limits how many events of the type TypeOmitted the log writes in a minute. Each of them reports how many
+// events of one crawler were left out. A limit is needed because clients can use the names of many crawlers. The
+// remaining numbers are written in the next minutes.
 const maxOmitted = 50
 
 // take returns events that report the counts of omitted events, the largest counts first, and removes these counts from

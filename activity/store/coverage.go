@@ -19,8 +19,9 @@ const (
 	GapNotRecorded   = "not-recorded"   // requests that could not be written to the database
 )
 
-// unrecorded maps each hour to the number of requests that were not recorded. The value 0 means that an unknown number
-// of requests may be missing. This is the case if the database was not closed properly, or was closed for a long time.
+// unrecorded maps each hour to the number of requests that could not be recorded. The value 0 means that an unknown
+// number of requests may be missing. This is the case if the database was not closed properly, or was closed for a long
+// time.
 type unrecorded map[int64]int64
 
 // unrecordedIn returns the numbers of unrecorded requests between two times, by hour.
@@ -64,7 +65,7 @@ func hoursOf(from, to time.Time) (first, end int64) {
 }
 
 // coverageOf describes the data that is missing between two times. pathless is the number of requests whose paths are
-// no longer stored, and lost has the numbers of requests that were not recorded.
+// no longer stored, and lost has the numbers of requests that could not be recorded.
 func coverageOf(from, to time.Time, pathless int64, lost unrecorded) (c claim.Coverage) {
 	c.From, c.To = from, to
 	if pathless > 0 {

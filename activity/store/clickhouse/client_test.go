@@ -99,8 +99,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// scan reads a literal as ClickHouse's lexer does: up to the first quote that is not escaped with a backslash. It
-// returns the text after the literal.
+// scan reads a literal as ClickHouse's lexer does: up to the first quote without an escaping backslash. It returns the
+// text after the literal.
 func scan(literal string) (rest string, ok bool) {
 	if !strings.HasPrefix(literal, "'") {
 		return "", false
