@@ -40,9 +40,9 @@ func Parse(text []byte) *File {
 	return p.f
 }
 
-// ACAP does not permit a record for "*" that also names crawlers (section 2.3.1). separateAny splits such a record into
-// a record for "*" and a record for the named crawlers. From the second one, it removes the permissions. So they cannot
-// override prohibitions in other records of the named crawlers.
+// separateAny splits each record that is for "*" and also names crawlers, because ACAP does not permit such a record
+// (section 2.3.1). The result is a record for "*" and a record for the named crawlers. The second one does not have the
+// permissions, because they could override prohibitions in other records of the named crawlers.
 func (p *parser) separateAny() {
 	for i := range p.f.Records {
 		r := &p.f.Records[i]
