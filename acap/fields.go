@@ -317,9 +317,9 @@ func (s *fieldSolver) unready(quals string) bool {
 	return slices.ContainsFunc(strings.Fields(quals), func(text string) bool { return strings.HasPrefix(text, "must-") })
 }
 
-// warnUnready warns about the statements whose qualifiers are not ready for use (see unready). The records contain
-// prohibitions in place of these permissions. Otherwise, a crawler that ignored the qualifiers would use more than the
-// policy allows.
+// warnUnready warns about the statements whose qualifiers are not ready for use (see unready). For such a statement,
+// the records contain a prohibition, although the statement allows a usage. If they contained a permission, a crawler
+// that ignores the qualifiers would use more than the policy allows.
 func (s *fieldSolver) warnUnready() {
 	for i := range s.statements {
 		if st := s.statements[i].Statement; s.notReady[st.Qualifiers] {

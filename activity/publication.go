@@ -13,8 +13,8 @@ import (
 )
 
 // Publication is a version of a policy, together with all documents that the program makes from it, such as robots.txt.
-// A new release of the program or a new crawler catalog may make different documents from the same version. This is a
-// new Publication.
+// A new release of the program or a new crawler catalog may make different documents from the same version. The version
+// with these documents is then a new Publication.
 type Publication struct {
 	ID string `json:"id"` // SHA-256 of all other fields except Number, Time, By and Note
 	// Number is the name that people see, such as 3, the number of the policy's version. Each change of the program or

@@ -210,7 +210,7 @@ func (p pageRules) of(token string) rules {
 }
 
 // forCrawler returns the rules that a crawler obeys: the rules for all crawlers, together with the rules for each name
-// in names. These are all names that the crawler obeys, such as "googlebot-news" and "googlebot".
+// in names. names contains all names that the crawler obeys, such as "Googlebot-News" and "Googlebot".
 func (p pageRules) forCrawler(names []string) rules {
 	s := p[""]
 	for _, n := range names {

@@ -44,8 +44,8 @@ type Channel struct {
 	Page       *Page              // header fields and meta tags, or nil
 	File       *File              // the channel's document, or nil
 
-	// Says returns what the channel tells all crawlers about a page. Says is nil if the other fields of Channel contain
-	// these texts.
+	// Says returns what the channel tells all crawlers about a page. Says is nil if other fields of Channel, such as
+	// Page, already yield this information.
 	Says func(Question) []string
 }
 
@@ -105,7 +105,7 @@ type RecordWriter interface {
 // Page describes the header fields and meta tags of a channel.
 type Page struct {
 	Fields []string // names of the header fields
-	// License is true if the fields name a license. Responses with status 402 also have such fields.
+	// License is true if the fields name a license. The server also adds such fields to responses with status 402.
 	License bool
 	// Declare returns the declaration for a page, or nil. Call Channel.Declare instead, which also handles a channel
 	// that the policy does not publish.

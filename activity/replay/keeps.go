@@ -16,7 +16,8 @@ import (
 
 // KeepsSubject holds the data for the claim [SearchKeeps].
 type KeepsSubject struct {
-	// Comparison holds the losses of search engines according to a comparison of both policies, on all hosts and paths.
+	// Comparison holds the losses of search engines that a comparison of the previous and the new policy found, on all
+	// hosts and paths.
 	Comparison claim.Known[*compare.Losses] `gap:"comparison" what:"the two policies were not compared"`
 	// Traffic holds the search engines' requests that would be lost. If the traffic was not read or has no requests,
 	// only Comparison decides whether the claim fails.

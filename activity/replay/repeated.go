@@ -15,7 +15,7 @@ import (
 
 // sample is the hash of a crawler's request in a log. If two logs have equal samples, they probably contain the same
 // requests. The first sampledFirst requests of each log are sampled. A later request is sampled only if its hash is
-// divisible by sampledOf, so it is sampled in both logs or in neither of them.
+// divisible by sampledOf. So if a later request is in two logs, it is sampled in both or in neither.
 type sample struct {
 	file int
 	sum  uint64

@@ -62,7 +62,7 @@ type Note struct {
 	What     string `json:"what"`
 }
 
-// VerdictCount is the number of requests with a certain decision of the new policy.
+// VerdictCount is the number of requests for which the new policy makes the decision Decision.
 type VerdictCount struct {
 	Decision activity.Decision `json:"decision"`
 	Requests int64             `json:"requests"`

@@ -44,7 +44,7 @@ func madeUp(from, to int) (names []string) {
 	return names
 }
 
-// Policy returns a policy file of a certain size. The larger policy contains all rules of the smaller one. It has more
+// Policy returns a policy file of the given size. The larger policy contains all rules of the smaller one. It has more
 // crawlers, and more rules for sections of this site, for partners, and for other hosts. The additional rules do not
 // change the measured answers.
 func Policy(size PolicySize) string {
