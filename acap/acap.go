@@ -110,9 +110,9 @@ type Problem struct {
 	Message string
 }
 
-// fold parses a pattern of a record, and returns it in the form in which patterns are compared with each other and with
-// the results of FoldPath: in normal form, in lower case (section 2.8), and with a "/" at the start. It returns false
-// if the pattern is not valid.
+// fold parses a pattern of a record, and returns it in normal form, in lower case (section 2.8), and with a "/" at the
+// start. Patterns in this form can be compared with each other and with the results of FoldPath. fold returns false if
+// the pattern is not valid.
 func fold(pattern string) (pathpattern.Pattern, bool) {
 	if pattern != "" && pattern[0] != '/' && pattern[0] != '*' {
 		pattern = "/" + pattern
