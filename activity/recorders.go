@@ -16,8 +16,8 @@ type Publisher interface {
 	// Publish announces that a publication is in force. The new publication replaces the previous one with the same
 	// name.
 	Publish(*Publication)
-	// Serve announces that a crawler received a document that the publication does not list, because it is for a single
-	// host only, or was merged with the upstream's document.
+	// Serve announces that a crawler received a document that the publication does not list. Such a document is for a
+	// single host, or was merged with the upstream's document.
 	Serve(*Publication, site.Document)
 	// End announces that a publication is no longer in force.
 	End(*Publication)

@@ -107,7 +107,7 @@ func isOfComparison(g claim.Gap) bool {
 	return slices.Contains([]string{compare.GapTooLarge, compare.GapReverified, compare.GapUnread, "comparison"}, g.Name)
 }
 
-// ofTraffic fills in a finding from the number of search engines' requests that would be lost.
+// ofTraffic completes the finding f with the result from the traffic: how many requests search engines would lose.
 func (s *KeepsSubject) ofTraffic(f *claim.Finding, traffic *SearchLoss, covered claim.Coverage) {
 	lost := int64(0)
 	for _, c := range traffic.Crawlers {

@@ -15,7 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Publication is a publication whose policy was in force for some time.
+// Publication is a version of a policy that was in force for some time, with the documents made from it; see
+// activity.Publication.
 type Publication struct {
 	ID     string    // start of the ID, as in requests
 	Number string    // see activity.Publication; if an earlier text is published again, it gets a new number

@@ -31,7 +31,7 @@ const (
 	pathTexts    = rowTexts + ", path"
 	readTexts    = "host, crawler, identity, robots, form, version_hash, version"
 	countColumns = "requests, bytes, violations, queries, unread"
-	// changedColumn is the definition of the column with the revision of the last change of a row.
+	// changedColumn is the SQL definition of the column that holds the revision in which a row was last changed.
 	changedColumn = "changed INTEGER NOT NULL"
 	// sumCounts adds up the columns with counts.
 	sumCounts = "sum(requests), sum(bytes), sum(violations), sum(queries), sum(unread)"

@@ -19,7 +19,8 @@ type PolicySize struct {
 	Crawlers, Rules int
 }
 
-// realCrawlers lists crawlers of the catalog, which the policies name before they name made-up crawlers.
+// realCrawlers lists crawlers from the catalog. The generated policies name these crawlers first, and then made-up
+// crawlers.
 var realCrawlers = []string{
 	"GPTBot", "CCBot", "ClaudeBot", "Bytespider", "Google-Extended", "Applebot-Extended", "AI2Bot", "Ai2Bot-Dolma",
 	"anthropic-ai", "cohere-training-data-crawler", "Cotoyogi", "DeepSeekBot", "FacebookBot", "ICC-Crawler", "Kangaroo Bot",
