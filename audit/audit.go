@@ -279,8 +279,8 @@ func (a *auditor) query(crawler policy.CrawlerID, u *url.URL) policy.Query {
 	return policy.Query{Crawler: crawler, Host: u.Host, Path: target(u), Usage: policy.Crawl, Now: a.now}
 }
 
-// documents lists files for AI crawlers and agents that this project does not publish. If a site has such a file, the
-// audit reports a hint, because the file may contradict the policy.
+// documents lists files for AI crawlers and agents, such as llms.txt, which this project does not publish. If a site
+// has one of them, the audit reports a hint, because the file may contradict the policy.
 var documents = []struct {
 	path  string
 	types []string

@@ -125,8 +125,8 @@ func headOf(h http.Header, body []byte) []byte {
 	return head
 }
 
-// mustDo maps each scenario to the parts of a description that a row of this module must have. If a part is missing,
-// the run fails, because a row that does less work cannot be compared.
+// mustDo maps each scenario to the parts that the result of describe must have for a row of this module. If a part is
+// missing, the run fails, because a row that does less work cannot be compared.
 var mustDo = map[string][]string{
 	"json":        {"200", "3 headers"},
 	"page":        {"200", "3 headers", "1 meta"},
