@@ -46,8 +46,8 @@ func madeUp(from, to int) (names []string) {
 }
 
 // Policy returns a policy file of the given size. The larger policy contains all rules of the smaller one. It has more
-// crawlers, and more rules for sections of this site, for the crawlers of partners, and for other hosts. The additional rules do not
-// change the measured answers.
+// crawlers, and more rules: for sections of this site, for the crawlers of partners, and for other hosts. The
+// additional rules do not change the measured answers.
 func Policy(size PolicySize) string {
 	var b strings.Builder
 	b.WriteString("version: 1\ncrawlers:\n")
