@@ -33,7 +33,7 @@ func init() {
 	caddy.RegisterModule(new(adminAPI))
 }
 
-// adminAPI adds paths to Caddy's admin API. They show the policies in force, and explain decisions:
+// adminAPI adds paths to Caddy's admin API. They show the policies in force, explain decisions, and change policies:
 //
 //	GET  /robots_policy/              the policies, and the catalog of crawlers in use
 //	GET  /robots_policy/explain       the decision on a request: agent, url, and optionally address
@@ -251,14 +251,16 @@ func chosenAmong(r *http.Request, all []*source.Document) ([]*source.Document, e
 	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; the policies in use are: %s", name, namesOf(all)))
 }
 
-// served is a document, or the per-host policies of a handler. Upstream returns a function that finds the robots.txt of
-// the upstream, which the site may merge into its own robots.txt.
+// served is a policy that a handler serves: a single document, or the policies of a handler whose hosts each have their
+// own. Upstream returns a function that finds the upstream's robots.txt, which the site may merge into its own
+// robots.txt.
 type served interface {
 	Upstream() site.Below
 }
 
-// chosenSnapshot returns the version in force of the policy that a request names. If each host has its own policy, it
-// is the version of the given host's policy.
+// chosenSnapshot returns a policy, and its version in force. The request names the policy in the parameter "policy". If
+// it names none, there must be only one policy. If each host has its own policy, chosenSnapshot returns the policy of
+// the given host.
 func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, error) {
 	for _, h := range policies.Pool.AllHosts() {
 		if h.Name() != r.URL.Query().Get("policy") {

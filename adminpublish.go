@@ -36,9 +36,9 @@ type publication struct {
 	Why      string   `json:"why,omitempty"`       // why the version was only saved as a draft
 }
 
-// publish publishes a version of a policy in Caddy's storage. The policy's text is the body of the request. With the
-// parameter "undo" or "version", it is the text of an earlier version. If people must approve versions, publish only
-// saves a draft.
+// publish publishes a version of a policy in Caddy's storage. The text of the new version is the body of the request.
+// If the request has the parameter "undo" or "version", publish uses the text of an earlier version instead. If more
+// than one person must approve a version, publish only saves a draft.
 func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	d, err := writableDocument(r)
 	if err != nil {
@@ -161,7 +161,8 @@ func publishStatus(err error) int {
 }
 
 // saveDraft saves a draft that others must approve. If the same text is already saved, the author of the request is
-// added as an approver. This approval is shown but does not count, because the author's name is not proven.
+// added as an approver. The console shows this approval, but does not count it, because the admin API does not prove
+// the author's name.
 func (a publisher) saveDraft(w http.ResponseWriter, r *http.Request, d *source.Document, c source.Change, people int) error {
 	if _, err := source.Compile(d.Name, []byte(c.Text)); err != nil {
 		return apiError(http.StatusUnprocessableEntity, fmt.Errorf("not saved: %w", err))

@@ -56,7 +56,7 @@ type Handler struct {
 	// `{http.request.host.labels.N}` stands for one label of the host, counted from the right.
 	Policy string `json:"policy,omitempty"`
 
-	// If `policy` names a file for each host: the policy of hosts without such a file. Without a default, requests for
+	// The policy for hosts without a file, if `policy` names a file for each host. Without a default, requests for
 	// these hosts pass as if this handler did not exist.
 	Default string `json:"default,omitempty"`
 
@@ -69,8 +69,8 @@ type Handler struct {
 	Refuse string `json:"block_with,omitempty"`
 
 	// How requests for `/robots.txt` are answered. `replace` answers with the policy's robots.txt. `merge` also adds
-	// the lines of the next handlers' robots.txt where the policy has no rule. `off` passes the requests on. Default:
-	// `replace`.
+	// lines of the robots.txt that the next handlers serve, such as the site's own file, where the policy has no rule.
+	// `off` passes the requests on. Default: `replace`.
 	RobotsTxt string `json:"robots_txt,omitempty"`
 
 	// How long clients and caches may use `/robots.txt`, at most `24h` (RFC 9309 section 2.4). With `0` they must
@@ -110,11 +110,11 @@ type Handler struct {
 	// setting for crawlers on an intranet. Default: none.
 	VerifyFrom []string `json:"verify_from,omitempty"`
 
-	// The protocol that another server uses to ask, at the path `/decide`, about requests that it has received. `nginx`
-	// is for nginx's auth_request, and `forward` for Traefik's ForwardAuth and Caddy's forward_auth. `envoy` is for
-	// Envoy's ext_authz over HTTP with the path prefix `/decide`. Only servers in `trusted_proxies` may ask. They also
-	// fetch `/robots.txt` and the rights documents from this server. Default: none; clients send their requests to this
-	// server themselves.
+	// Lets another server ask this server about requests that the other server has received. It asks at the path
+	// `/decide`. The value of this setting is the protocol that it uses. `nginx` is for nginx's auth_request, and
+	// `forward` for Traefik's ForwardAuth and Caddy's forward_auth. `envoy` is for Envoy's ext_authz over HTTP with the
+	// path prefix `/decide`. Only servers in `trusted_proxies` may ask. These servers also fetch `/robots.txt` and the
+	// rights documents from this server. Default: none; clients send their requests to this server themselves.
 	Decide string `json:"decide,omitempty"`
 
 	// Audits the site through its public address, like `caddy robots-policy audit`. The findings go to the log, to

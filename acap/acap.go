@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package acap reads and writes the ACAP 1.0 records of a robots.txt. To test records, it can also decide about
-// requests as a crawler that conforms to ACAP would.
+// Package acap reads and writes the ACAP 1.0 records of a robots.txt. [File.Decide] makes the decision that a crawler
+// makes if it reads the records and conforms to ACAP. Its decisions explain what records mean, and test records.
 package acap
 
 import (
@@ -17,7 +17,7 @@ import (
 // File holds the ACAP records of a robots.txt (section 2).
 type File struct {
 	Version            string // the version in the "##ACAP version=" comment (section 2.9.3), or ""
-	IgnoreConventional bool   // readers must ignore the conventional records (section 2.9.1)
+	IgnoreConventional bool   // readers must ignore the Allow and Disallow lines (section 2.9.1)
 	Sets               []Set
 	Usages             []Usage
 	Records            []Record
@@ -87,7 +87,7 @@ type Field struct {
 	Set        string
 	Unreadable bool // a permission with an invalid qualifier or a late definition; such a field permits nothing
 
-	folded []pathpattern.Pattern // the patterns in the form for comparisons
+	folded []pathpattern.Pattern // the patterns as fold returns them
 }
 
 // Meets reports whether the fields f and g have a usage and a path in common.
@@ -103,15 +103,16 @@ type Request struct {
 	Action, Path string // Action is take-down or re-crawl; Path is one resource
 }
 
-// Problem reports a line that violates section 3. Parse ignores such a line, except for a prohibition with superfluous
-// parts.
+// Problem reports a line that violates section 3. Parse ignores such a line, but a prohibition that only has
+// superfluous parts remains valid.
 type Problem struct {
 	Line    int
 	Message string
 }
 
-// fold returns a pattern in the form for comparisons: in normal form, in lower case (section 2.8), and relative to the
-// document root.
+// fold parses a pattern of a record, and returns it in normal form, in lower case (section 2.8), and with a "/" at the
+// start. Patterns in this form can be compared with each other and with the results of FoldPath. fold returns false if
+// the pattern is not valid.
 func fold(pattern string) (pathpattern.Pattern, bool) {
 	if pattern != "" && pattern[0] != '/' && pattern[0] != '*' {
 		pattern = "/" + pattern
@@ -140,7 +141,8 @@ func FoldPath(path string) string {
 
 // Narrower reports whether the folded pattern a has a narrower scope than b (section 2.4.5). It compares the first
 // bytes that differ. The end of a pattern is wider than "$", "$" is wider than "*", and "*" is wider than any other
-// byte. If both bytes are ordinary characters, neither pattern is narrower.
+// byte. If both bytes are ordinary characters, neither pattern is narrower. For example, "/a/b" is narrower than
+// "/a/*", and "/a/*" is narrower than "/a/".
 func Narrower(a, b pathpattern.Pattern) bool {
 	s, t := a.String(), b.String()
 	for i := range len(s) {
@@ -178,16 +180,16 @@ type candidate struct {
 	pattern pathpattern.Pattern
 }
 
-// Decide returns the decision of a conforming crawler that ignores conventional records. It looks for matching fields
-// about the usage, first in the records that name the crawler, and then in the records for any crawler (section 2.2).
-// For a present-* usage, it also looks for fields about "present" in the records that name the crawler, before it looks
-// in the records for any crawler (section 2.5.5). If no field matches, Decide looks for fields about "other" in the
-// same order (section 2.5.6), even for "crawl".
+// Decide returns the decision of a crawler that conforms to ACAP and ignores the Allow and Disallow lines. It looks for
+// matching fields about the usage, first in the records that name the crawler, and then in the records for any crawler
+// (section 2.2). For a usage such as present-oldcopy, it also looks for fields about "present" in the records that name
+// the crawler, before it looks in the records for any crawler (section 2.5.5). If no field matches, Decide looks for
+// fields about "other" in the same order (section 2.5.6), even for "crawl".
 //
 // The specification does not define some cases. Decide handles them as follows. A field without a purpose applies to
 // every purpose, in addition to the fields of the purpose's sub-records. A permission wins if it is narrower than every
-// prohibition. If several permissions win, the qualifiers of the narrowest one apply. If none of them is the narrowest,
-// Decide prefers one with qualifiers.
+// prohibition. If several permissions are narrower than every prohibition, the narrowest of them decides, with its
+// qualifiers. If none of these permissions is the narrowest, Decide prefers one with qualifiers.
 func (f *File) Decide(q Query) Decision {
 	usages := []policy.Usage{q.Usage}
 	if q.Usage.IsPresentation() {
@@ -260,8 +262,9 @@ func (s *SubRecord) isFor(purpose string) bool {
 
 func (c *candidate) permits() bool { return c.field.Allow && !c.field.Unreadable }
 
-// resolve applies section 2.4.5. A permission decides if it is narrower than every prohibition and no other permission
-// is narrower. If there are several such permissions, resolve prefers one with qualifiers.
+// resolve decides between the candidates cs according to section 2.4.5. The usage is allowed by a permission that is
+// narrower than every prohibition, if no permission is narrower than this one. If there are several such permissions,
+// resolve prefers one with qualifiers. If there is none, or if its time limit has passed, the usage is disallowed.
 func resolve(cs []candidate, now time.Time) Decision {
 	var permission, prohibition *candidate
 	for i := range cs {

@@ -194,8 +194,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The files have mistakes or special cases in records, definitions or action requests. bad is the number of problems
-// that Parse must report.
+// Each text has a mistake or a special case in its records, definitions or action requests. bad is the number of
+// problems that Parse must report.
 func TestRecords(t *testing.T) {
 	for _, c := range []struct {
 		text string

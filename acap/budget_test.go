@@ -19,8 +19,9 @@ func everyone(statements ...policy.Statement) *policy.Policy {
 	return policy.Compile(&policy.Spec{Publish: policy.Publish{ACAP: policy.Full}, Rules: []policy.Rule{rule}})
 }
 
-// The records of this policy need more work than the budget allows. When the budget is used up, the writer only
-// finishes the calls in progress, and reports that the records are incomplete.
+// To make the records of this policy, the writer needs more work than the budget allows. When the budget is used up,
+// the writer may still finish the loop in progress, which takes at most 10 steps for each statement. It then reports
+// that it cannot write the records.
 func TestWorkStaysWithinTheBudget(t *testing.T) {
 	const n = 17_000
 	var all []policy.Statement
@@ -72,8 +73,8 @@ func TestWorkForWarningsAboutQualifiers(t *testing.T) {
 	}
 }
 
-// In each case, every rule has a different usage purpose. Many purposes need much work only if the paths of their rules
-// are different and overlap.
+// In each case, every rule has a different usage purpose. The budget suffices unless the paths of the rules are
+// different and overlap.
 func TestWorkForUsagePurposes(t *testing.T) {
 	const n = 1000
 	for name, c := range map[string]struct {

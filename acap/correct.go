@@ -14,12 +14,13 @@ import (
 )
 
 const (
-	maxAdded  = 60           // maximum number of claims about one usage that a record gets because patterns cross
+	maxAdded  = 60           // maximum number of claims about one usage that repair adds to a record
 	maxPlaces = 8 * maxAdded // maximum number of places for one usage in a record, in addition to two for each pattern
 )
 
-// place is a pattern. The decisions of readers about its paths are compared with the policy's decisions. A place stands
-// for the paths that match this pattern but no narrower pattern in the record.
+// place is a pattern. For its paths, the solver compares the claims of a record with the policy: a crawler that reads
+// the record should come to the policy's decision. Paths that also match a narrower pattern in the record do not belong
+// to the place.
 type place struct {
 	pattern, folded pathpattern.Pattern
 	wants           map[string]*answer // the policy's decisions, by purpose
@@ -47,8 +48,8 @@ func (s *fieldSolver) placeOf(p pathpattern.Pattern) *place {
 	return s.known[p]
 }
 
-// changed notes that the claim c was added or changed. The places whose patterns overlap c have to be compared with the
-// policy again.
+// changed must be called after the claim c was added or changed. It marks the places whose patterns overlap c as not
+// done, so that correct compares them with the policy again.
 func (s *fieldSolver) changed(c *claim) {
 	for _, i := range s.overlapping(&s.placesAt, c.folded) {
 		s.places[i].done = false
@@ -65,7 +66,8 @@ func (s *fieldSolver) covering(set *solve.Set, p pathpattern.Pattern) []int {
 	return s.afford(set.Covering, p)
 }
 
-// afford looks up a pattern if the budget suffices for this and for a loop over the result.
+// afford calls the function lookup with p and returns its result. It returns nil if the budget does not suffice for the
+// lookup and for a loop over the result.
 func (s *fieldSolver) afford(lookup func(pathpattern.Pattern) []int, p pathpattern.Pattern) []int {
 	if !s.budget.Spend(s.wild) {
 		return nil
@@ -81,15 +83,15 @@ func (s *fieldSolver) afford(lookup func(pathpattern.Pattern) []int, p pathpatte
 // qualifiers of every permission.
 const severalQuals = "\n"
 
-// reading is the conclusion that a reader of the claims draws for a place.
+// reading is the conclusion that a crawler draws from the claims of the record about a place.
 type reading struct {
 	claims  []*claim // the claims that match
 	winners []*claim // permissions narrower than every matching prohibition, and not wider than another such permission
 	quals   string
 }
 
-// read returns the reading at a place for readers with a purpose, or without one. It treats the claims in more as part
-// of the record.
+// read returns the conclusion that a crawler draws from the claims of the record about the place p. purpose is the
+// crawler's usage purpose, or "" if it has none. read also considers the claims in more, as if they were in the record.
 func (s *fieldSolver) read(p *place, purpose string, more ...*claim) (r reading) {
 	r.claims = more
 	for _, i := range s.covering(&s.claimsAt, p.folded) {
@@ -129,8 +131,8 @@ func beats(p, q pathpattern.Pattern) bool {
 	return rank(a) > rank(b)
 }
 
-// rank returns a greater number for a narrower pattern. rest is the end of the pattern, from the first byte that
-// differs from the other pattern.
+// rank returns a number that is greater for a narrower pattern. It serves to compare two patterns that begin with the
+// same bytes. rest is what follows these bytes in one of the two patterns.
 func rank(rest string) int {
 	switch {
 	case rest == "":
@@ -143,8 +145,9 @@ func rank(rest string) int {
 	return 3
 }
 
-// agrees reports whether a reader comes to the policy's decision. If no claim matches, readers use the fields about
-// "other". This agrees with a policy whose decision also comes from a statement about "other".
+// agrees reports whether the reading is the same as want, the policy's decision about the usage u. Every reading agrees
+// if the policy states nothing. If no claim about u matches, crawlers use the fields about "other". This agrees with
+// the policy if want comes from a statement about "other", too.
 func (r *reading) agrees(want *answer, u policy.Usage) bool {
 	switch {
 	case want.Verdict == policy.Unstated, len(r.claims) == 0 && want.Statement != nil && want.Statement.Usage != u && want.Statement.Usage == policy.Other:
@@ -155,11 +158,12 @@ func (r *reading) agrees(want *answer, u policy.Usage) bool {
 	return len(r.claims) > 0 && len(r.winners) == 0
 }
 
-// correct compares the readings of the claims with the policy at every place, until they agree or differ only where
-// ACAP cannot express the policy. There it makes the claims stricter and reports the permissions that are lost.
+// correct changes the claims until crawlers that read them come to the policy's decision at every place. Where ACAP
+// cannot express the policy, correct makes the claims stricter than the policy, and reports the permissions that the
+// records do not contain.
 //
-// The first places are the patterns of the statements. From each place, explore adds the crossings (see cross) where
-// the policy or the readers can come to a different decision.
+// The first places are the patterns of the statements. Then explore adds places where two patterns match the same
+// paths, because the decision may be different there.
 func (s *fieldSolver) correct() {
 	for again := true; again; {
 		again = false
@@ -193,8 +197,8 @@ func (s *fieldSolver) correct() {
 	s.warnUnready()
 }
 
-// purposesAt lists the purposes that make a difference to the policy or to readers at a place. The first is "", which
-// stands for readers without a purpose.
+// purposesAt lists the usage purposes that may change the decision at a place, because a statement or a claim with this
+// purpose overlaps the place. The first is "", for crawlers without a purpose.
 func (s *fieldSolver) purposesAt(p *place) []string {
 	conditions := map[string]bool{}
 	for _, i := range s.overlapping(&s.statedAt, p.folded) {
@@ -226,9 +230,9 @@ func (s *fieldSolver) purposesOf(condition string) []string {
 	return of
 }
 
-// repair changes the claims if readers with a purpose do not come to the policy's decision about a place. It adds a
-// claim about the place. If that does not suffice, it withdraws the permissions that permit too much. It returns the
-// new reading.
+// repair compares the reading of crawlers with the purpose with want, the policy's decision about the place p. If they
+// differ, it adds a claim with p's pattern. If this is not possible or does not suffice, it withdraws the permissions
+// that permit more than the policy. It returns the new reading.
 func (s *fieldSolver) repair(p *place, want *answer, purpose string) reading {
 	got := s.read(p, purpose)
 	if got.agrees(want, s.usage) {
@@ -255,8 +259,9 @@ func (s *fieldSolver) repair(p *place, want *answer, purpose string) reading {
 	return got
 }
 
-// withdraw replaces the permission w by a prohibition. If w has no condition, and purpose is not "", the prohibition is
-// only for readers with the purpose.
+// withdraw takes back the permission w from crawlers with the purpose. If w is for all purposes but only one must lose
+// it, withdraw adds a prohibition with w's pattern for this purpose. It wins over w for these crawlers, because w is
+// not narrower. Otherwise, w itself becomes a prohibition.
 func (s *fieldSolver) withdraw(w *claim, purpose string) {
 	c := s.placeOf(w.pattern).claim(purpose)
 	if w.condition != "" || purpose == "" {
@@ -274,8 +279,8 @@ func (s *fieldSolver) withdraw(w *claim, purpose string) {
 	s.changed(c)
 }
 
-// explore adds the crossings (see cross) of a place with other patterns. It adds only those where the policy, or
-// readers with the purpose, can come to a different decision than at the place.
+// explore looks for patterns that overlap the place p, and makes places of the paths that match both patterns (see
+// cross). It does so only where the policy, or crawlers with the purpose, can come to a different decision than at p.
 func (s *fieldSolver) explore(p *place, got reading, want *answer, purpose string) {
 	agrees := got.agrees(want, s.usage)
 	by := want.Applied()
@@ -302,9 +307,9 @@ func (s *fieldSolver) explore(p *place, got reading, want *answer, purpose strin
 	}
 }
 
-// confine adds the crossings (see cross) of a place with a prohibition of the policy, if the place has a permission
-// that may win over this prohibition. If there are too many crossings, or the patterns overlap only because ACAP
-// ignores case, confine withdraws the permission.
+// confine protects the prohibition x of the policy, where it overlaps the place p. If p has a permission that may win
+// over x, confine makes places of the paths that match both patterns (see cross). It withdraws the permission if this
+// makes too many places, or if the patterns overlap only because ACAP ignores case.
 func (s *fieldSolver) confine(p *place, x *stated, purpose string) {
 	d := s.placeOf(x.pattern).claim(x.condition)
 	if !s.budget.Spend(len(p.claims)) {
@@ -320,8 +325,8 @@ func (s *fieldSolver) confine(p *place, x *stated, purpose string) {
 	}
 }
 
-// cross makes places of the crossings of p and q. These are the patterns that together match the paths that both p and
-// q match. If there are too many of them, cross returns false.
+// cross makes places of the patterns that together match the paths that both p and q match. For example, from /news/
+// and /*/drafts/ it makes /news/drafts/ and /news/*/drafts/. It returns false if there are too many such patterns.
 func (s *fieldSolver) cross(p *place, q pathpattern.Pattern) bool {
 	if !p.pattern.Overlaps(q) || p.pattern.Covers(q) || q.Covers(p.pattern) {
 		return true
@@ -339,8 +344,8 @@ func (s *fieldSolver) cross(p *place, q pathpattern.Pattern) bool {
 	return ok
 }
 
-// report reports the permissions of the policy for the place p that readers with the purpose do not find in the
-// records.
+// report warns if the policy allows the usage at the place p, but the records do not give this permission to crawlers
+// with the purpose.
 func (s *fieldSolver) report(p *place, want *answer, purpose string) {
 	got := s.read(p, purpose)
 	switch {
@@ -359,13 +364,14 @@ func (s *fieldSolver) report(p *place, want *answer, purpose string) {
 	}
 }
 
-// loss is a permission that is lost for readers with a purpose.
+// loss identifies a permission of the policy that the records do not give to crawlers with the purpose.
 type loss struct {
 	by      *policy.Statement
 	purpose string
 }
 
-// lost reports that the records disallow part of a permission, unless it has already reported a wider part.
+// lost warns that the records disallow the paths of place, although the statement by allows them. It does not warn
+// again if it has already warned about a pattern that covers place.
 func (s *fieldSolver) lost(by *policy.Statement, purpose string, place pathpattern.Pattern) {
 	if s.times[by] == maxReports {
 		return

@@ -10,8 +10,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Explain returns the records of a policy's robots.txt that apply to a query. differs describes the cases in which
-// readers of the records come to another decision than the policy. Explain ignores the query's usage.
+// Explain returns the ACAP lines of file that decide about the crawler and path of a query. file is the policy's
+// robots.txt. Explain considers all usages, whatever the usage of the query is. For each usage, crawlers that read
+// these records may come to another decision than the policy. differs has a sentence for each such usage.
 func Explain(p *policy.Policy, file string, q policy.Query) (sends, differs []string) {
 	if !Published(p) {
 		return nil, nil

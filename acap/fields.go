@@ -19,9 +19,10 @@ type conditional struct {
 	condition string // the purposes of its sub-record in lower case, one on each line, or "" if there is none
 }
 
-// statements lists the statements about a usage for a class, with their conditions. The condition of a statement is the
-// list of its rule's usage purposes. If the statement comes from a rule for crawlers with a purpose that no crawler of
-// the class has, the condition is this purpose.
+// statements lists the statements that reach the crawlers of the class c about the usage u. Each has a condition: the
+// usage purposes of its rule. The list also contains the statements of rules for "purpose:NAME", even if NAME is not a
+// purpose of any crawler in c. A crawler of c may still have this purpose, so the condition of such a statement is
+// NAME.
 func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional) {
 	type key struct {
 		statement *policy.Statement
@@ -59,7 +60,7 @@ func (s conditional) same(t conditional) bool {
 // claim is a permission or prohibition of one usage in a record.
 type claim struct {
 	pattern   pathpattern.Pattern
-	folded    pathpattern.Pattern // the pattern in the form for comparisons
+	folded    pathpattern.Pattern // the pattern as Fold returns it
 	allow     bool
 	quals     string // the printed qualifiers of a permission
 	condition string
@@ -68,10 +69,12 @@ type claim struct {
 	added     bool            // added for a place where other claims give the wrong decision
 }
 
-// isFor reports whether readers with a purpose, or without one, apply the claim.
+// isFor reports whether crawlers with the purpose apply the claim. If purpose is "", it reports this for crawlers
+// without a purpose.
 func (c *claim) isFor(purpose string) bool { return appliesTo(c.condition, purpose) }
 
-// appliesTo reports whether readers with a purpose, or without one, apply the parts of a record that have a condition.
+// appliesTo reports whether crawlers with the purpose apply the parts of a record that have the condition. If purpose
+// is "", it reports this for crawlers without a purpose.
 func appliesTo(condition, purpose string) bool {
 	if condition == "" || purpose == "" {
 		return condition == ""
@@ -86,7 +89,7 @@ func appliesTo(condition, purpose string) bool {
 
 // fieldSolver computes which claims about one usage a record must contain. For readers that follow section 2.4.5 of
 // ACAP, the claims must have the same meaning as the policy. According to this section, the claim with the narrowest
-// scope decides. A usage is prohibited if no claim is the narrowest.
+// scope decides. If claims match, but none of them is the narrowest, the usage is prohibited.
 //
 //	everyone:  disallow index /*/drafts/     ACAP-disallow-index: /*/drafts/
 //	everyone:  allow index /news/         →  ACAP-allow-index: /news/
@@ -101,7 +104,7 @@ type fieldSolver struct {
 	statedAt   solve.Set           // the folded patterns of stated, by index
 	qualified  bool                // at least one statement has qualifiers
 	purposes   []string            // "", followed by the purposes of the conditions
-	matching   map[string][]string // the purposes that a condition applies to
+	matching   map[string][]string // for each condition, the purposes that it applies to
 	claims     []*claim
 	claimsAt   solve.Set // the folded patterns of claims, by index
 	places     []*place
@@ -149,12 +152,13 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 	return fields
 }
 
-// state adds a claim for each statement that decides about the paths of its pattern. If crawl is true, it also
-// permits crawling explicitly. In ACAP, "other" includes all usages that are not explicitly permitted (section 2.5.6),
-// but in a policy, "other" never includes "crawl".
+// state adds the first claims: one for each pattern of a statement, unless another statement overrides this one there.
+// If crawl is true, it also permits crawling of all paths. This is necessary because in ACAP, "other" includes all
+// usages that are not explicitly permitted (section 2.5.6), but in a policy, "other" never includes "crawl".
 //
 // Some readers treat a permission of Present as a permission of each presentation (section 2.5.5). So if the policy
-// prohibits a presentation where a statement allows Present, state adds the prohibition there, too:
+// prohibits a presentation on the paths of a statement that allows Present, state adds the prohibition for these paths,
+// too:
 //
 //	allow present /photos/            ACAP-allow-present: /photos/
 //	disallow present-oldcopy /   →    ACAP-disallow-present-oldcopy: /
@@ -195,8 +199,8 @@ func (s *fieldSolver) state(crawl bool) {
 	}
 }
 
-// crossPurposes adds names of purposes that several patterns of purposes match. For example, "n*s" stands for the names
-// that both "n*" and "*s" match. It returns false if there are too many.
+// crossPurposes adds to s.purposes the names that two patterns of purposes match. For example, it adds "n*s" for the
+// names that both "n*" and "*s" match. It returns false if there are too many.
 func (s *fieldSolver) crossPurposes() bool {
 	pattern := func(purpose string) pathpattern.Pattern {
 		return pathpattern.Raw(strings.TrimSuffix(purpose, "$") + "$")
@@ -251,7 +255,7 @@ type answer struct {
 	quals string // the printed qualifiers of a permission
 	said  bool   // ACAP can express the decision; otherwise the records prohibit the usage
 
-	unknown bool // too many patterns cross at the place to compare the decisions about its parts
+	unknown bool // the place overlaps too many patterns, so the decisions about its parts were not compared
 }
 
 func (a *answer) permits() bool { return a.Verdict == policy.Allowed && a.said }
@@ -265,11 +269,12 @@ func (a *answer) claim(p pathpattern.Pattern, condition string) *claim {
 	return c
 }
 
-// decide returns the policy's decision about paths that match a pattern but no narrower one. ACAP cannot express a
-// permission in these cases:
+// decide returns the policy's decision about the paths that match the pattern at, but no narrower pattern. condition is
+// the purposes of the crawlers, one on each line, or "". ACAP cannot express a permission in these cases:
 //   - Two of its qualifiers differ, and neither is stricter.
-//   - The decision changes on a date when a permission ends, but its qualifiers do not limit it to the time before.
-//   - Readers are not expected to understand its qualifiers.
+//   - A statement with a time limit ends on a date, and the decision is different afterwards. But no qualifier of the
+//     permission contains this date.
+//   - The specification calls its qualifiers not ready for use (see unready).
 func (s *fieldSolver) decide(at pathpattern.Pattern, condition string) (a answer) {
 	s.budget.Spend(s.wild + len(s.purposes)/4) // the decision checks the purposes of all rules
 	q := s.class.Query(s.host, s.usage, "")
@@ -312,8 +317,9 @@ func (s *fieldSolver) unready(quals string) bool {
 	return slices.ContainsFunc(strings.Fields(quals), func(text string) bool { return strings.HasPrefix(text, "must-") })
 }
 
-// warnUnready warns about the statements whose qualifiers are not ready. The records prohibit what they allow, because
-// readers that ignored the qualifiers would use too much.
+// warnUnready warns about the statements whose qualifiers are not ready for use (see unready). For such a statement,
+// the records contain a prohibition, although the statement allows a usage. If they contained a permission, a crawler
+// that ignores the qualifiers would use more than the policy allows.
 func (s *fieldSolver) warnUnready() {
 	for i := range s.statements {
 		if st := s.statements[i].Statement; s.notReady[st.Qualifiers] {

@@ -108,8 +108,8 @@ func (d *names) spelling(name string) string {
 
 var reserved = strings.NewReplacer("[", "%5B", "]", "%5D", "'", "%27")
 
-// pathOf returns a pattern as a resource-path-pattern (sections 2.8 and 3). It may contain the characters of paths in
-// RFC 3986, except the apostrophe.
+// pathOf returns a pattern in the syntax of ACAP (sections 2.8 and 3). The syntax has the characters that RFC 3986
+// allows in paths, except the apostrophe. pathOf encodes the other characters of patterns: brackets and the apostrophe.
 func pathOf(p pathpattern.Pattern) string { return reserved.Replace(p.String()) }
 
 func joinPatterns(ps []pathpattern.Pattern) string {
@@ -162,7 +162,8 @@ func (f *field) whole() bool {
 	return !f.added && f.by.Statement != nil && f.allow == f.by.Statement.Allow
 }
 
-// joinSets returns the fields as items. If the fields for all patterns of a set are equal, they become one item.
+// joinSets returns the fields as items. If a set has a field for each of its patterns, and these fields differ only in
+// the pattern, they become one item.
 func (d *names) joinSets(fields []field) []item {
 	type key struct {
 		set, condition, quals, local string
@@ -222,7 +223,8 @@ func (d *names) sameSet(fields []field, members []int, s *policy.ResourceSet) bo
 	return len(got) == len(want) && len(got) > 1
 }
 
-// joinUsages combines permissions of a resource into one item if together they are all parts of a local usage.
+// joinUsages combines several items into one item with a local usage, such as ACAP-allow-(name). It does so if the
+// items are permissions of the same resource, one for each part of the local usage.
 func (d *names) joinUsages(items []item) {
 	type key struct{ local, resource, condition string }
 	groups := map[key][]int{}
@@ -286,7 +288,8 @@ func (d *names) noteUsed(items []item) {
 	}
 }
 
-// checkQualifiers reports qualifiers of a permission that the records cannot express.
+// checkQualifiers warns if the records cannot express a qualifier of the statement st for the usage u. It also warns if
+// crawlers must fetch a resource that a qualifier names, but the policy disallows this.
 func (w *writer) checkQualifiers(c *policy.Class, st *conditional, u policy.Usage) {
 	q := st.Statement.Qualifiers
 	if q == nil {
@@ -322,9 +325,9 @@ func (w *writer) resource(uri string) (host, path string) {
 	return host, path
 }
 
-// qualifiersOf returns the printed limits that apply together to a usage. It leaves out limits that section 2.5 does
-// not define for the usage. It returns false if two limits of the same kind apply and neither is stricter, because a
-// qualifier may occur only once (section 2.5.5.2).
+// qualifiersOf returns the limits as the qualifiers of a permission of the usage u. It leaves out limits that section
+// 2.5 does not define for u. It returns false if a qualifier would occur twice, which section 2.5.5.2 forbids. This
+// happens if two limits of the same kind apply and neither is stricter.
 func qualifiersOf(limits policy.Limits, u policy.Usage) (text string, ok bool) {
 	takes := policy.QualifiersOf(u)
 	seen := map[policy.QualifierName]bool{}

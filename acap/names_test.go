@@ -27,8 +27,9 @@ func TestNamesOfCrawlersStartWithALetter(t *testing.T) {
 	}
 }
 
-// In URIs that begin with "the-acap:", must-use-resource accepts extract: with id, class and meta (section 2.5.3.2),
-// and must-include-resource accepts credit: and link: (section 2.5.5.2.5).
+// The URIs of qualifiers may begin with "the-acap:". In must-use-resource, "extract:id:", "extract:class:" or
+// "extract:meta:" may follow (section 2.5.3.2). In must-include-resource, "credit:" or "link:" may follow (section
+// 2.5.5.2.5).
 func TestURIsOfACAPsOwnScheme(t *testing.T) {
 	for _, c := range []struct {
 		usage policy.Usage

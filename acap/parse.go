@@ -23,8 +23,8 @@ const (
 	maxPatterns = 10000 // maximum number of patterns in a set
 )
 
-// Parse reads the ACAP fields of a robots.txt according to section 3. It accepts lines that end in CR, LF or both,
-// superfluous white space, and field names in any letter case. It skips conventional fields.
+// Parse reads the ACAP fields of a robots.txt according to section 3. It accepts any line ends, superfluous white
+// space, and field names in any letter case. It skips all other lines, such as Allow and Disallow.
 func Parse(text []byte) *File {
 	p := parser{f: &File{}, sets: map[string]*Set{}, usages: map[string]*Usage{}}
 	text = Decode(text)
@@ -40,9 +40,9 @@ func Parse(text []byte) *File {
 	return p.f
 }
 
-// separateAny splits each record that is for both any crawler and named crawlers into two records (section 2.3.1). The
-// record for the named crawlers does not have the permissions, so that these do not override prohibitions in other
-// records of the named crawlers.
+// separateAny splits each record that is for "*" and also names crawlers, because ACAP does not permit such a record
+// (section 2.3.1). The result is a record for "*" and a record for the named crawlers. The second one does not have the
+// permissions, because they could override prohibitions in other records of the named crawlers.
 func (p *parser) separateAny() {
 	for i := range p.f.Records {
 		r := &p.f.Records[i]
@@ -238,8 +238,8 @@ func (p *parser) resource(f *Field, spec string) bool {
 	return true
 }
 
-// late reports whether a name is defined on a line below the start of the first record, which section 2.7 forbids. A
-// permission that uses such a name does not permit anything.
+// late reports whether a definition is late: name is defined on the given line, which is below the start of the first
+// record. Section 2.7 forbids this. A permission that uses such a name does not permit anything.
 func (p *parser) late(line int, name string) bool {
 	if line < p.records {
 		return false
@@ -248,8 +248,8 @@ func (p *parser) late(line int, name string) bool {
 	return true
 }
 
-// qualify adds the qualifiers of a permission. If they have a mistake, the permission becomes invalid, because the
-// intended restriction is not known.
+// qualify adds the qualifiers in words to the permission f. If they have a mistake, it sets f.Unreadable, so that f
+// permits nothing, because it is not known which restriction was intended.
 func (p *parser) qualify(f *Field, words []string) {
 	words = joinQualifiers(words)
 	if len(words) == 0 {

@@ -20,8 +20,8 @@ type Line = policy.Line
 // maxReports limits the number of reported problems for one statement. Each of them names a different conflict.
 const maxReports = 3
 
-// Published reports whether ACAP records are published for a policy. In full mode, this is always the case. In
-// automatic mode, they are published only if some part of the policy cannot be expressed in any other channel.
+// Published reports whether ACAP records are published for a policy. With "acap: full", this is always the case. In
+// automatic mode, they are published only if no other channel can express some part of the policy.
 func Published(p *policy.Policy) bool {
 	spec := p.Spec()
 	if spec.Publish.ACAP != policy.Auto {
@@ -35,12 +35,12 @@ func Published(p *policy.Policy) bool {
 	})
 }
 
-// Write returns the ACAP 1.0 records of a host for the end of robots.txt, or nil if none are published.
+// Write returns the ACAP 1.0 records for the end of a host's robots.txt, or nil if none are published.
 //
-// In automatic mode, the records contain the parts of the policy that the groups of RFC 9309 cannot express. They
-// include the usage "crawl" only if necessary. There are two reasons why it can be necessary: ACAP-disallow-other also
-// prohibits crawling that is not explicitly permitted (section 2.5.6), and only records can express a rule for usage
-// purposes. In full mode, the records contain the whole policy.
+// In automatic mode, the records contain the parts of the policy that the groups of RFC 9309 cannot express. The usage
+// "crawl" is among them in two cases. If a rule is about "other", the records must also say which crawling is
+// permitted, because ACAP-disallow-other would prohibit it (section 2.5.6). If a rule about "crawl" is for usage
+// purposes, only the records can express it. With "acap: full", the records contain the whole policy.
 func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	if !all.published {
 		return nil, nil
@@ -92,9 +92,9 @@ type Writer struct {
 	published bool
 	full      bool
 	crawl     bool // the records include the usage "crawl"
-	other     bool // a rule disallows the usage "other"
+	other     bool // a rule is about the usage "other"
 	order     map[*policy.Statement]int
-	audiences []string // the purposes that rules are for, in lower case
+	audiences []string // the names in the audiences "purpose:NAME" of the rules, in lower case
 	defined   *names
 }
 
@@ -187,8 +187,8 @@ func (rec *record) key() string {
 	return b.String()
 }
 
-// records returns the record for any crawler, and the records for crawlers that have their own rules. Crawlers with
-// equal records share one.
+// records returns the record for any crawler, and the records of the classes whose crawlers have their own rules. If
+// the records of two classes have the same lines, they become one record that names the crawlers of both classes.
 func (w *writer) records() (all []*record) {
 	classes := w.p.PublicClasses(w.host)
 	byKey := map[string]*record{}
@@ -210,9 +210,9 @@ func (w *writer) records() (all []*record) {
 	return all
 }
 
-// record returns the record of a class. For usages that are not in this record, the crawlers of the class use the
-// record for any crawler (section 2.2). So if a rule for the class mentions a usage, the record has all fields about
-// this usage.
+// record returns the record of a class. For a usage that this record does not mention, crawlers use the record for any
+// crawler (section 2.2). So if a rule for the class mentions a usage, the record contains all fields about this usage,
+// also those from rules for everyone.
 func (w *writer) record(c, everyone *policy.Class) *record {
 	rec := &record{crawlers: []string{"*"}}
 	if c != everyone {
@@ -236,8 +236,8 @@ func (w *writer) record(c, everyone *policy.Class) *record {
 	return rec
 }
 
-// usages lists the usages that have fields in the record of a class. A usage derived from "present" has fields only if
-// a rule mentions this usage.
+// usages lists the usages that have fields in the record of a class. A usage that is a kind of "present", such as
+// "present-oldcopy", has fields only if a rule mentions this usage.
 func (w *writer) usages(c, everyone *policy.Class) (all []policy.Usage) {
 	differs := map[policy.Usage]bool{}
 	present := c == everyone

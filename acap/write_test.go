@@ -393,8 +393,8 @@ warning acap-resource-disallowed 7
 }
 
 // Some readers treat a permission of "present" as a permission of each presentation, such as "present-oldcopy". For
-// them, this permission would win over a prohibition of the presentation on wider paths (sections 2.4.5 and 2.5.5).
-// Therefore the prohibition is repeated for the paths of the permission.
+// such a reader, the permission of "present" for /photos/ would win over the prohibition of "present-oldcopy" for /
+// (sections 2.4.5 and 2.5.5). Therefore the records repeat the prohibition for /photos/.
 func TestProhibitionIsRepeatedWherePresentIsAllowed(t *testing.T) {
 	statement := func(path string, allow bool, u policy.Usage) policy.Statement {
 		return policy.Statement{Usage: u, Pattern: pathpattern.MustParse(path), Allow: allow}
@@ -420,8 +420,8 @@ func TestProhibitionIsRepeatedWherePresentIsAllowed(t *testing.T) {
 	}
 }
 
-// The grammar of section 3 allows only the characters of paths in RFC 3986, without the apostrophe. In these paths,
-// brackets are encoded.
+// The grammar of section 3 allows only the characters that RFC 3986 allows in paths, without the apostrophe. So the
+// records contain brackets, braces and apostrophes in encoded form.
 func TestBracketsAreEncoded(t *testing.T) {
 	p := policy.Compile(&policy.Spec{Publish: policy.Publish{ACAP: policy.Auto}, Rules: []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{
 		{Usage: policy.Index, Pattern: pathpattern.MustParse("/a[b]/it's/{x}")},

@@ -19,7 +19,7 @@ type Given struct {
 // GivenTo remembers which texts of a policy version have already been passed to one Recorders value.
 type GivenTo struct {
 	to         weak.Pointer[Recorders]
-	generation atomic.Uint64 // the Recorders' Generation when Publish last passed the publication on
+	generation atomic.Uint64 // the result of Recorders.Generation when Publish last passed on the publication
 	mu         sync.Mutex
 	day        int64           // the day of the entries in robots
 	robots     map[string]bool // keys are "HOST VERSION"
@@ -76,8 +76,8 @@ func (p *GivenTo) Publish(to *Recorders, publication *Publication) {
 // because clients can invent hosts.
 const maxRobots = 10_000
 
-// Robots reports whether the caller must still pass a robots.txt to the recorders on this day, and remembers it as
-// passed. robots consists of the host and the version of the robots.txt, separated by a space.
+// Robots reports whether the caller must still pass a robots.txt to the recorders on the given day. If so, it remembers
+// the robots.txt as passed. robots consists of the host and the version of the robots.txt, separated by a space.
 func (p *GivenTo) Robots(robots string, day int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -31,8 +31,8 @@ func TestGivenOnce(t *testing.T) {
 	}
 }
 
-// While a policy is in force for a long time, configurations are reloaded. The policy does not keep memory for
-// recorders that no handler uses any more.
+// A policy may stay in force while configurations are reloaded, and each reload may bring new Recorders. Given does not
+// keep memory for Recorders that no handler uses any more.
 func TestGivenGoesWithItsRecorders(t *testing.T) {
 	t.Parallel()
 	var g Given

@@ -12,13 +12,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Publication is a version of a policy, with all documents that the program makes from this version. A new release of
-// the program or a new crawler catalog may make different documents from the same version, so it makes a new
-// Publication.
+// Publication is a version of a policy, together with all documents that the program makes from it, such as robots.txt.
+// A new release of the program or a new crawler catalog may make different documents from the same version. The version
+// with these documents is then a new Publication.
 type Publication struct {
 	ID string `json:"id"` // SHA-256 of all other fields except Number, Time, By and Note
-	// Number is the name that people see. It is the number of the policy's version. If the program or the catalog has
-	// changed since the policy changed, a dot and the number of these changes follow, as in 3.1. Number is empty if the
+	// Number is the name that people see, such as 3, the number of the policy's version. Each change of the program or
+	// of the catalog makes a new Publication of the same version, such as 3.1 and then 3.2. Number is empty if the
 	// server has not numbered the version.
 	Number    string          `json:"version,omitempty"`
 	Time      time.Time       `json:"-"`      // time when the publication came into force

@@ -16,15 +16,15 @@ type Publisher interface {
 	// Publish announces that a publication is in force. The new publication replaces the previous one with the same
 	// name.
 	Publish(*Publication)
-	// Serve announces that a crawler received a document that the publication does not list. The document belongs to a
+	// Serve announces that a crawler received a document that the publication does not list. Such a document is for a
 	// single host, or was merged with the upstream's document.
 	Serve(*Publication, site.Document)
 	// End announces that a publication is no longer in force.
 	End(*Publication)
 }
 
-// OrderedPublisher is a Publisher that must receive publications before the requests that depend on them. Its methods
-// are called while a request waits, so they must not block.
+// OrderedPublisher is a Publisher that must receive a publication before the requests that it applies to. A request
+// waits while the methods of an OrderedPublisher are called, so they must not block.
 type OrderedPublisher interface {
 	Publisher
 	Ordered()
@@ -35,7 +35,7 @@ type OrderedPublisher interface {
 type Recorders struct {
 	mu      sync.Mutex
 	added   []*addedRecorder                 // protected by mu
-	current atomic.Pointer[[]*addedRecorder] // the oldest recorder of each name in added
+	current atomic.Pointer[[]*addedRecorder] // for each name in added, the oldest recorder
 	changes atomic.Uint64
 }
 
@@ -53,8 +53,8 @@ func (rs *Recorders) Generation() uint64 { return rs.changes.Load() }
 // pass their publications to the recorders again.
 func (rs *Recorders) Changed() { rs.changes.Add(1) }
 
-// Add adds a recorder. Its dropped requests are counted under the given name. The returned function removes the
-// recorder, after all pending publications have been passed to it.
+// Add adds a recorder under the given name, which also appears in the counter of its dropped requests. The returned
+// function removes the recorder, after all pending publications have been passed to it.
 func (rs *Recorders) Add(name string, r Recorder) (remove func()) {
 	e := &addedRecorder{name: name, Recorder: r}
 	rs.change(func(all []*addedRecorder) []*addedRecorder { return append(all, e) })

@@ -18,8 +18,8 @@ import (
 const Field = "App-Directives"
 
 // Lines returns the App-Directives lines for a class of crawlers. purpose is the purpose that the crawlers declare, or
-// "". A reader uses only the matching line with the longest path, so each line has the directives of all applications
-// for its path.
+// "". If several lines match a path, an application uses only the line with the longest path. Therefore each line
+// repeats the directives of all applications that apply to its path.
 func Lines(p *policy.Policy, c *policy.Class, purpose string) ([]policy.Line, []policy.Problem) {
 	var patterns []pathpattern.Pattern
 	var first policy.Pos
@@ -117,8 +117,8 @@ func newFinder(ranks [][]*policy.Rule, app, purpose string) *finder {
 	return f
 }
 
-// isFor reports whether a rule is for clients that declare a purpose. If purpose is "", it reports whether the rule is
-// for clients without a purpose.
+// isFor reports whether the rule r is for clients that declare the given purpose. If purpose is "", it reports whether
+// r is for clients that declare no purpose.
 func isFor(r *policy.Rule, purpose string) bool {
 	return len(r.UsagePurposes) == 0 || purpose != "" && slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return policy.MatchPurpose(strings.ToLower(u), purpose) })
 }

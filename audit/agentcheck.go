@@ -30,8 +30,9 @@ func (a *auditor) checkAgents(ctx context.Context) {
 	a.checkCachedRefusal(ctx)
 }
 
-// checkRobotsAs requests robots.txt with the User-Agent of another client. It reports a block, and a file that differs
-// from a.robots, which the server sent to the audit's own User-Agent.
+// checkRobotsAs requests robots.txt with the User-Agent of as, which is a crawler or a browser. It reports a finding if
+// the request is blocked. It also does so if the server sends another file than a.robots, which it sent to the audit's
+// own User-Agent.
 func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 	if !a.robots.ok() {
 		return
@@ -78,8 +79,8 @@ func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) {
 	}
 }
 
-// letIn returns the name of a client without a crawler's name that received a page: the browser or the audit itself. It
-// returns "" if neither of them received the page.
+// letIn looks for a client that received the page p, although it does not have a crawler's name in its User-Agent: the
+// browser or the audit itself. It returns the client's name, or "" if neither of them received the page.
 func (a *auditor) letIn(p *page) string {
 	for _, as := range []agent{browserAgent, a.own} {
 		if p.got[as.Name].ok() {
@@ -89,7 +90,7 @@ func (a *auditor) letIn(p *page) string {
 	return ""
 }
 
-// refusal returns a finding that a client with the name of a crawler was blocked. If servers can verify the crawler,
+// refusal returns a finding that the client as was blocked. If as has the name of a crawler that servers can verify,
 // the finding is only a warning, because the server may know that the audit is not the real crawler. A finding about
 // the browser is also only a warning.
 func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
@@ -102,8 +103,8 @@ func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
 	return f
 }
 
-// reportNotRefused reports a page served to a crawler although the policy blocks the crawler. It also determines
-// whether a cache served the page.
+// reportNotRefused reports that a page was served to a crawler although the policy blocks the crawler. It requests the
+// page again without caches. If this request is blocked, it reports that a cache served the page.
 func (a *auditor) reportNotRefused(ctx context.Context, p *page, r *response) {
 	if a.refetch(ctx, p, r.agent).refused() {
 		a.add(finding("cached-for-another", p.url.String(), r.agent.crawlerName(), "a cache serves the page to "+r.agent.Name+because(r.cached())+", although the server itself blocks this crawler", cacheFix+" (docs/how-to/behind-a-cdn.md)"))

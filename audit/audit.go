@@ -128,7 +128,7 @@ type auditor struct {
 	o        Options
 	now      time.Time
 	own      agent
-	agents   []agent           // a browser and the crawlers of Options.As; empty if Options.As is
+	agents   []agent           // a browser and the crawlers of Options.As; empty if Options.As is empty
 	known    *crawlers.Catalog // the catalog of the policy, or the built-in one
 	fetch    *fetcher
 	report   *Report
@@ -180,8 +180,9 @@ func newAuditor(address *url.URL, o Options) (*auditor, error) {
 	return a, nil
 }
 
-// run performs the audit. If moved is not nil, the caller must audit the address moved instead. If ctx ends, all
-// further requests fail immediately, so the individual checks do not examine ctx.
+// run performs the audit. If the page redirects to another host, it returns the new address as moved, and the caller
+// must audit that address instead. If ctx ends, all further requests fail immediately, so the individual checks do not
+// examine ctx.
 func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err error) {
 	defer func() { a.report.Requests = a.fetch.requests }()
 	if err := a.robotsTxt(ctx); err != nil {
@@ -278,8 +279,8 @@ func (a *auditor) query(crawler policy.CrawlerID, u *url.URL) policy.Query {
 	return policy.Query{Crawler: crawler, Host: u.Host, Path: target(u), Usage: policy.Crawl, Now: a.now}
 }
 
-// documents lists files for AI crawlers and agents that this project does not publish. If a site has such a file, the
-// audit reports a hint, because the file may contradict the policy.
+// documents lists files for AI crawlers and agents, such as llms.txt, which this project does not publish. If a site
+// has one of them, the audit reports a hint, because the file may contradict the policy.
 var documents = []struct {
 	path  string
 	types []string

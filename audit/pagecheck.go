@@ -209,8 +209,8 @@ func (p pageRules) of(token string) rules {
 	return p[token]
 }
 
-// forCrawler returns the rules that a crawler obeys. names holds all its names. The rules are those for all crawlers
-// and those for each name.
+// forCrawler returns the rules that a crawler obeys: the rules for all crawlers, together with the rules for each name
+// in names. names contains all names that the crawler obeys, such as "Googlebot-News" and "Googlebot".
 func (p pageRules) forCrawler(names []string) rules {
 	s := p[""]
 	for _, n := range names {

@@ -81,8 +81,8 @@ func (g agent) names() []string {
 	return readerOf(g.crawler).names
 }
 
-// checkPolicy reports the parts of the policy that are missing in the response to an agent. If these parts are present
-// when caches are bypassed, checkPolicy reports the cache instead.
+// checkPolicy compares the response r with the policy, and reports what the response lacks. If the response to a second
+// request, which bypasses caches, has everything, checkPolicy reports the cache instead.
 func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agent) {
 	if a.o.Policy == nil {
 		return

@@ -13,8 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// compareRobots compares a robots.txt with the policy's robots.txt. It compares the lines first. If the lines differ,
-// it compares the paths that each crawler may fetch.
+// compareRobots compares served, the site's robots.txt, with the robots.txt that the policy makes. It compares the
+// lines first. If the lines differ, it compares the paths that each crawler may fetch, and returns a finding about the
+// difference. It returns true only if the lines do not differ.
 func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 	at := a.robotsURL().String()
 	file, _ := robotsserve.Render(a.o.Policy.Policy, a.base.Host, robotsserve.Options{Scheme: a.base.Scheme})

@@ -42,12 +42,12 @@ var lighthouseKeys = map[string]bool{
 	"clean-param": true, "host": true, "request-rate": true, "visit-time": true, "noindex": true,
 }
 
-// readRobots parses a robots.txt. known reports whether a name that is not a valid token is the name of a crawler.
-// known may be nil.
+// readRobots parses a robots.txt. A User-agent line may have a name that is not a valid token. For such a name, known
+// reports whether it is the name of a crawler. known may be nil.
 func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 	f := &robotsTxt{File: rfc9309.Parse(data, known), work: maxWork, delays: [2]float64{0, -1}}
 	// opening is true between a User-agent line and the next Allow or Disallow line. named is true after the first
-	// User-agent line. open reports whether the current group is for "*", and whether it is for the audit.
+	// User-agent line. open[0] reports whether the current group is for "*", and open[1] whether it is for the audit.
 	opening, named, open := false, false, [2]bool{}
 	for i := range f.Lines() {
 		content, _, _ := strings.Cut(f.Line(i+1), "#")

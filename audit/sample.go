@@ -57,7 +57,7 @@ func (a *auditor) unindexed() (all []pathpattern.Pattern) {
 }
 
 // sample examines one page that matches a pattern. It chooses the page from the candidates, and returns false if it
-// cannot examine any of them. The first candidates are from the sitemap; listed is the number of these.
+// cannot examine any of them. The first candidates are from the sitemap; listed is the number of candidates from there.
 func (a *auditor) sample(ctx context.Context, pattern pathpattern.Pattern, candidates []*url.URL, listed int) bool {
 	fits := func(u *url.URL) bool { return pattern.Match(target(u)) && a.policyHas(u, a.own, "noindex") }
 	for _, p := range a.pages {

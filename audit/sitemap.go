@@ -120,8 +120,8 @@ func readSitemap(r *response) (locs []string, index bool, err error) {
 	return locs, root == "sitemapindex", nil
 }
 
-// choosePages chooses up to n pages. The first choices are one page for each first path segment, because such pages
-// tend to be in different parts of a site.
+// choosePages chooses up to n pages. It first chooses one page for each first segment of the path, such as /news/ and
+// /shop/, because such pages tend to be in different parts of a site.
 func choosePages(all []*url.URL, home *url.URL, n int) (chosen []*page) {
 	taken := map[string]bool{home.String(): true}
 	segments := map[string]bool{}

@@ -65,8 +65,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestMissing checks that work.missing reports each scenario in which a row did not do its work, for example because
-// its answers lack headers.
+// A row is a configuration of Caddy that must do certain work in each scenario, such as adding headers. TestMissing
+// checks that work.missing reports each scenario in which a row did not do its work.
 func TestMissing(t *testing.T) {
 	good := map[string]string{"json": "200, 1024 octets, 3 headers", "page": "200, 51240 octets, 3 headers, 1 meta", "blocked": "403"}
 	if lacks := (&work{Row: "x", Did: good}).missing(); len(lacks) > 0 {

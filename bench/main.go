@@ -155,8 +155,9 @@ func compare(ctx context.Context, o options, scenarios []workload.Scenario, dir 
 	return nil
 }
 
-// prepare chooses the rows and builds their programs. Each map in binaries has the paths of the programs. There is one
-// map for each part of the run, or a single map for all parts.
+// prepare chooses the rows and builds their programs. Each map in binaries has the paths of the programs. With the flag
+// -binary, there is one map for each part of the run, because each part uses other binaries. Without it, a single map
+// is for all parts.
 func prepare(ctx context.Context, o options, dir string, rep *report) (rows []*row, binaries []map[string]string, err error) {
 	if !o.binary {
 		if rows, err = chooseRows(o.rows, rep); err != nil {

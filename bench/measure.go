@@ -13,7 +13,7 @@ import (
 )
 
 // The constant settle is the time between the start of a load and its measurement. For streams, both this time and the
-// measurement are streamSlow times as long. Otherwise, only the beginning of each stream would be measured.
+// measurement are streamSlow times as long. With shorter times, only the beginning of each stream would be measured.
 const (
 	settle     = 60 * time.Millisecond
 	streamSlow = 4

@@ -27,8 +27,8 @@ type solo struct {
 
 type cell struct{ row, scenario string }
 
-// results holds all measured figures, in the order of measurement. solos has one element for each round, so that the
-// figures of a round can be compared.
+// results holds all measured figures, in the order of measurement. The lists in solos have one element for each round,
+// so that the figures of two rows in the same round can be compared.
 type results struct {
 	pairs  map[cell][]pair
 	solos  map[cell][]solo

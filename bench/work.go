@@ -16,8 +16,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// work holds the work that a row did in each scenario, according to its answers. A ratio means little if the work is
-// not known, because a row that does less work is faster.
+// work describes the answers of a row in each scenario, such as "200, 1024 octets, 3 headers". They show whether the
+// row did all of its work. If it did not, its ratio to another row means little, because a row that does less work is
+// faster.
 type work struct {
 	Row string            `json:"row"`
 	Did map[string]string `json:"did"` // keyed by the names of scenarios
@@ -124,8 +125,8 @@ func headOf(h http.Header, body []byte) []byte {
 	return head
 }
 
-// mustDo maps each scenario to the parts of a description that a row of this module must have. If a part is missing,
-// the run fails, because a row that does less work cannot be compared.
+// mustDo maps each scenario to the parts that the result of describe must have for a row of this module. If a part is
+// missing, the run fails, because a row that does less work cannot be compared.
 var mustDo = map[string][]string{
 	"json":        {"200", "3 headers"},
 	"page":        {"200", "3 headers", "1 meta"},
@@ -137,8 +138,8 @@ var mustDo = map[string][]string{
 	"robots-304":  {"304"},
 }
 
-// missing returns messages about work that a row of this module should have done and has not done. If the upstream sent
-// a length and the page is not compressed, the row must keep the length.
+// missing returns a message for each scenario in which a row of this module did not do all of its work. Part of the
+// work is to keep the length of the page, if the upstream sent a length and the page is not compressed.
 func (w *work) missing() (all []string) {
 	for name, did := range w.Did {
 		parts := strings.Split(did, ", ")

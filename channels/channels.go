@@ -28,11 +28,11 @@ type Channel struct {
 	ForEveryone bool
 	// On reports whether a policy publishes anything in the channel.
 	On func(*policy.Publish) bool
-	// Carries reports whether a policy publishes its decisions about a usage of policy.RightsUsages in the channel.
-	// If Carries is nil, the channel does not publish such decisions.
+	// Carries reports whether a policy with the given settings publishes its decisions about a usage in the channel.
+	// The usage is one of policy.RightsUsages. If Carries is nil, the channel does not publish such decisions.
 	Carries func(*policy.Publish, policy.Usage) bool
-	// Switch switches the channel on, for example because the policy's author reserves rights. It is nil if the channel
-	// cannot reserve rights.
+	// Switch switches the channel on in the settings of a policy, for example because the policy's author reserves
+	// rights. It is nil if the channel cannot reserve rights.
 	Switch func(*policy.Publish)
 	// Where describes where readers find the reservation, for channels with Switch.
 	Where string
@@ -44,8 +44,8 @@ type Channel struct {
 	Page       *Page              // header fields and meta tags, or nil
 	File       *File              // the channel's document, or nil
 
-	// Says returns what the channel tells all crawlers about a page. Says is nil if the other fields of Channel contain
-	// these texts.
+	// Says returns what the channel tells all crawlers about a page. Says is nil if other fields of Channel, such as
+	// Page, already yield this information.
 	Says func(Question) []string
 }
 
@@ -54,15 +54,17 @@ type Group struct {
 	Field  string // the key of the lines
 	ByPath bool   // lines may have a path, and the line with the longest path applies
 	Lines  func(*rights.Client) ([]policy.Line, []policy.Problem)
-	// StrictLine returns the value of a single line for all paths. It disallows each usage that the policy disallows on
-	// any path. robots.txt has this line if groups for different purposes have different lines, because a crawler with
-	// two purposes combines their groups. StrictLine is nil if such a crawler combines the lines by path.
+	// StrictLine returns the value of a line for all paths. The line disallows each usage that the policy disallows on
+	// any path. It replaces all other lines of the channel if the groups for different usage purposes have different
+	// lines. A crawler with two purposes combines their groups, and could then use a line that allows too much.
+	// StrictLine is nil if such a crawler just uses the line with the longest path.
 	StrictLine func(*rights.Client) string
-	// Named is the diagnostic for the case that only groups of named crawlers have lines. If such lines have the
-	// intended effect, the text of Named is empty.
+	// Named is the diagnostic for robots.txt files where only groups of named crawlers have lines of this channel. If
+	// this is not a problem, the text of Named is empty.
 	Named Hint
-	// Reasons yields the texts of the lines about a host and path, with the rules and places that cause them. Reasons
-	// is nil if the decisions of the policy cause the lines.
+	// Reasons yields the texts of the lines that apply to the host and path of a query, each with the rule and the
+	// place in the policy that cause it. Reasons is nil if the lines follow from the decisions of the policy, which
+	// have their own reasons.
 	Reasons func(*policy.Policy, policy.Query, func(r *policy.Rule, at policy.Pos, says string))
 	// Values describes texts that the channel publishes in addition to decisions. It is nil if there are none.
 	Values *Values
@@ -86,8 +88,9 @@ type Records struct {
 	New   func(*policy.Policy) RecordWriter
 	// All reports whether the records express decisions about every usage.
 	All func(*policy.Publish) bool
-	// Explain returns the records of a robots.txt that apply to a query. differs describes the cases in which readers
-	// of the records come to another decision than the policy.
+	// Explain returns the lines of file whose records decide about the crawler and path of a query. file is the
+	// policy's robots.txt. Crawlers that read these records may come to another decision than the policy. differs has
+	// a sentence for each such case.
 	Explain func(p *policy.Policy, file string, q policy.Query) (sends, differs []string)
 	// SwitchOn is the line under "publish" that switches on the channel.
 	SwitchOn string
@@ -102,7 +105,7 @@ type RecordWriter interface {
 // Page describes the header fields and meta tags of a channel.
 type Page struct {
 	Fields []string // names of the header fields
-	// License is true if the fields name a license. Responses with status 402 also have such fields.
+	// License is true if the fields name a license. The server also adds such fields to responses with status 402.
 	License bool
 	// Declare returns the declaration for a page, or nil. Call Channel.Declare instead, which also handles a channel
 	// that the policy does not publish.
@@ -117,8 +120,8 @@ type File struct {
 	Field string
 	// New returns the document of a host, or nil if the document would be empty.
 	New func(v *rights.View, spec *policy.Spec) *rights.Document
-	// Site parses the site's own document, which is merged with the document of New. Site is nil if the channel does
-	// not merge documents.
+	// Site parses the site's own document, which the handler merges with the document that New returns. Site is nil if
+	// the channel does not merge documents.
 	Site *Site
 }
 
@@ -139,10 +142,9 @@ type Question struct {
 	Declared rights.Declared        // the declaration of the channel's Page, for the function Says; or nil
 }
 
-// Declare returns the declaration of a channel with a Page for a page, or nil. published reports whether the policy
-// publishes the channel. If the policy does not publish the channel, the declaration contains only the usages that the
-// policy disallows. The caller uses such a declaration only if the page already has the site's own declaration in this
-// channel.
+// Declare returns what the channel declares about a page, or nil. The channel must have a Page. published reports
+// whether the policy publishes the channel. Even if it does not, the page may already have a declaration of the site in
+// this channel. For this case, Declare returns a declaration with only the usages that the policy disallows.
 func (c *Channel) Declare(x Question) (d rights.Declared, published bool) {
 	if d = c.Page.Declare(x); d != nil || c.Switch == nil || c.On(&x.Spec.Publish) {
 		return d, true

@@ -35,8 +35,8 @@ func (o Outcome) String() string {
 // Finding is the result of a claim's judge. It says whether the claim fails, and contains the sentences to print.
 type Finding struct {
 	Fails bool
-	// Text is the sentence to print: that the claim holds, or, if Fails is true, that it fails. It begins with a
-	// capital letter and has no full stop.
+	// Text is the sentence to print. It says that the claim holds or, if Fails is true, that the claim fails. It begins
+	// with a capital letter and has no full stop.
 	Text string
 	// Details follow the sentence, one on each line.
 	Details []string
@@ -87,8 +87,9 @@ func All() []Registered {
 // coveredValue is an interface that [Known] values and a [Claim] implement.
 type coveredValue interface{ covered() (Coverage, bool) }
 
-// Judge calls the judge of a claim with a subject and returns the Claim. accepted has the names of gaps that the user
-// accepts. Judge makes the Claim in spite of these gaps, and lists them in the Claim. No other function makes a Claim.
+// Judge calls the judge of a claim with the subject s, and returns the Claim. accepted has the names of gaps that the
+// user accepts. Such a gap does not prevent the Claim from holding, but the Claim lists it. No other function makes a
+// Claim.
 func Judge[Subject any](id *ID[Subject], s Subject, accepted ...string) Claim {
 	f := id.judge(s)
 	c := Claim{id: id.name, text: f.Text, details: f.Details, outcome: Holds}
@@ -215,8 +216,8 @@ func (c Claim) MarshalJSON() ([]byte, error) {
 	}{c.id, c.Outcome().String(), c.text, c.details, c.gaps, c.accepted})
 }
 
-// Sentence returns a sentence that describes the gap and how to close it. It leaves out the name of the gap, because
-// users cannot accept the gap where the sentence is printed.
+// Sentence returns a sentence that describes the gap and how to close it. It leaves out the name of the gap. Users need
+// this name to accept the gap, but the sentence is only printed where they cannot accept it.
 func (g Gap) Sentence() string {
 	text := strings.TrimSuffix(g.What+"; "+g.Close, "; ")
 	return strings.ToUpper(text[:1]) + text[1:] + "."

@@ -64,8 +64,8 @@ type Activity struct {
 	// cannot be judged because of a gap, the error message names the gap. Default: none.
 	AcceptGaps []string `json:"accept_gaps,omitempty"`
 
-	// The ClickHouse database of a fleet of servers. In addition to its own database, each server sends its totals to
-	// this database. Default: none.
+	// The ClickHouse database of a fleet of servers. Each server sends its totals to this database, and also keeps its
+	// own database. Default: none.
 	ClickHouse *ClickHouse `json:"fleet_database,omitempty"`
 
 	// The server's name in a fleet. Default: the name of the host.
@@ -364,8 +364,8 @@ func (a *Activity) Dropped() uint64 {
 func (a *Activity) Publish(p *activity.Publication) {
 	a.publish(p, func(ctx context.Context, s *store.Store) error {
 		at := time.Now()
-		// An older version may have been loaded before this server or its database existed, so it is stored with the
-		// current time.
+		// The version is stored with the time when it was loaded, if this was less than a minute ago. Otherwise it is
+		// stored with the current time, because it may have been loaded before this server or its database existed.
 		if at.Sub(p.Time) < time.Minute && p.Time.Before(at) {
 			at = p.Time
 		}

@@ -136,8 +136,8 @@ var wellKnown = []string{"Googlebot", "Bingbot", "Applebot", "OAI-SearchBot", "G
 
 const maxQuestion = 4096
 
-// answer answers a question of the Ask page: what the policy decides for a request of the client agent for the page at
-// address. If from is not empty, it is the client's IP address.
+// answer answers the question of the Ask page: what does the policy decide if a client with the User-Agent or name
+// agent requests the page at address? If from is not empty, it is the client's IP address.
 func (v *view) answer(agent, address, from string) (*answered, error) {
 	if agent == "" || len(agent)+len(address)+len(from) > maxQuestion {
 		return nil, failed(http.StatusBadRequest, "Write the name of a crawler, such as GPTBot, or a complete User-Agent.")
@@ -234,8 +234,8 @@ func (v *view) others(agent string, u *url.URL) (all []otherAnswer) {
 	return all
 }
 
-// likely returns the identity that genuine requests of the crawler id usually have: Verified if its operator publishes
-// a way to verify it, otherwise Unknown.
+// likely returns the identity that genuine requests of the crawler id usually have. This is Verified if the crawler's
+// operator publishes a way to verify it, and otherwise Unknown.
 func (v *view) likely(id policy.CrawlerID) policy.Identity {
 	if v.Running.Site.Verification(id).IsEmpty() {
 		return policy.Unknown

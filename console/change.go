@@ -238,8 +238,8 @@ func (v *view) versionOf(id string) (text string, ok bool, err error) {
 	return "", false, v.standingError
 }
 
-// textOf returns the text of the version with the hash sum. A draft names the version that it started from by this
-// hash. ok is false if the text is not known.
+// textOf returns the text of the version whose text has the hash sum. It serves to find the version that a draft
+// started from, because the draft has only the hash of this version. ok is false if the text is not known.
 func (v *view) textOf(sum string) (text string, ok bool, err error) {
 	if sum == v.Running.SHA256 || sum == "" {
 		return v.Running.Text, sum == v.Running.SHA256, nil
@@ -331,8 +331,8 @@ func changesInWords(d *compare.Diff) (all []changeLine) {
 // maxRobotsDiffs limits the number of hosts whose changed robots.txt the page shows.
 const maxRobotsDiffs = 4
 
-// robotsDiffs compares the robots.txt of each host under the policy in force with the robots.txt under the draft. Hosts
-// without differences are left out.
+// robotsDiffs compares the robots.txt of up to 50 hosts under the policy in force with the robots.txt of the same hosts
+// under the draft. It returns the first maxRobotsDiffs hosts whose robots.txt differs.
 func (v *view) robotsDiffs(draft *site.Site) (all []robotsDiff) {
 	hosts := v.Hosts()
 	if len(hosts) == 0 {
@@ -383,8 +383,8 @@ func (v *view) stands() *source.Standing {
 	return v.standing
 }
 
-// publishedAs returns the entry for a publication in the version history, or nil if the history has no such entry. It
-// compares version numbers, because several versions can have the same text.
+// publishedAs finds the publication p in the version history of the policy's storage, and returns the entry there, or
+// nil if there is none. It compares version numbers, because several versions can have the same text.
 func (v *view) publishedAs(p *store.Publication) *source.Published {
 	number, _, _ := strings.Cut(p.Number, ".") // the part after the dot depends on the program and the catalog
 	n, err := strconv.Atoi(number)
@@ -397,8 +397,8 @@ func (v *view) publishedAs(p *store.Publication) *source.Published {
 	return nil
 }
 
-// signedOf returns a phrase with the person who published p and the reason for it; see signedWords. It returns "" if
-// the version history does not have p.
+// signedOf returns a phrase about who published p and why, as signedWords writes it. It returns "" if the version
+// history does not have p.
 func (v *view) signedOf(p *store.Publication) string {
 	if x := v.publishedAs(p); x != nil {
 		return signedWords(x.Signed)
@@ -406,8 +406,8 @@ func (v *view) signedOf(p *store.Publication) string {
 	return ""
 }
 
-// signedWords returns a phrase with the author of an action and the reason for the action. The phrase follows the
-// description of the action.
+// signedWords returns a phrase about who did something and why, such as `, by alice: “allow search”`. The page prints
+// this phrase after the description of the action.
 func signedWords(s source.Signed) (text string) {
 	if s.By != "" {
 		text = ", by " + english.List(shortenAll(append([]string{s.By}, s.Approved...)), "and")

@@ -55,8 +55,8 @@ var parts = []struct {
 	{"f-blocked", "Blocked", func(c *counts) int64 { return c.Blocked }},
 }
 
-// newChart draws the bars of the chosen period. A bar of a day or a week links to the same page, limited to these days.
-// The parameter what is the beginning of the label, such as "Requests".
+// newChart draws the bars of the chosen period. A bar that covers one or more whole days links to the same page,
+// limited to these days. The parameter what is the beginning of the label, such as "Requests".
 func (v *view) newChart(what string, buckets []bucket) *chart {
 	s := v.steps()
 	c := &chart{Label: fmt.Sprintf("%s per %s by decision, %s. The table below has the same numbers.", what, s.unit, v.Period()), Rows: buckets, Of: v.Period()}

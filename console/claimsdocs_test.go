@@ -29,9 +29,10 @@ var blindSpotNames = []string{
 	"no previous policy for the comparison", "two rules with the same name in the records", "a robots.txt that only clients with the crawler's name but a different identity have read", "a robots.txt with several forms (http, https, merged), if the crawler has read only one of them", "an evidence log that is incomplete, or was restored from a backup", "a time when the site or the server was down",
 }
 
-// judged describes how the program handles each blind spot of one claim. cells maps a blind spot to the package and the
-// name of the test that makes it happen. If there is no such test, the text begins with "open: " and explains why the
-// program does not detect it. rest is the reason why all other blind spots cannot make the claim false.
+// judged describes how the program handles the blind spots of one claim: the ways in which the claim's data can be
+// incomplete. cells maps the name of a blind spot to the test in which it occurs, as package and name. If there is no
+// such test, the text begins with "open: " and explains why the program does not detect the blind spot. rest is the
+// reason why the other blind spots cannot make the claim false.
 type judged struct {
 	cells map[string]string
 	rest  string

@@ -91,8 +91,8 @@ func (a *Activity) fleet(report func(error)) store.Fleet {
 	return f
 }
 
-// queries returns an interface to query the totals. With a fleet database, these are the totals of the fleet or, if
-// node is not empty, of the server with this name. Without a fleet database, these are the totals of this server, and
+// queries returns an interface to query totals. With a fleet database, these are the totals of the server named node
+// or, if node is empty, of all servers. Without a fleet database, these are the totals of this server. In this case,
 // queries returns nil while the store is not open.
 func (a *Activity) queries(node string) store.Queries {
 	if a.ClickHouse != nil {

@@ -64,8 +64,8 @@ type clientID struct {
 	Identity activity.Identity
 }
 
-// idOf returns the ID of the client in r. All clients whose User-Agent names the command `audit` have the ID of this
-// command, even if the User-Agent also names a crawler.
+// idOf returns the ID of the client in r: its name and its identity. All clients whose User-Agent names the command
+// `audit` have the name of this command, even if the User-Agent also names a crawler.
 func idOf(r *store.Row) clientID {
 	id := clientID{r.Values[store.ByCrawler], activity.Identity(r.Values[store.ByIdentity])}
 	switch id.Identity {

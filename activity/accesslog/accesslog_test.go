@@ -254,8 +254,9 @@ func TestDamagedJSON(t *testing.T) {
 	}
 }
 
-// FuzzCaddyJSON parses random bytes (junk) as a log line. Then it writes a line with encoding/json, with junk in
-// additional fields if junk is valid JSON, and expects to read the same values from the line.
+// FuzzCaddyJSON parses the random bytes junk as a log line, which must not panic. Then it writes a line of Caddy's log
+// with the values uri, host and ua. This line also has junk in fields that the parser must skip, if junk is valid JSON.
+// From this line, the parser must read uri, host and ua.
 func FuzzCaddyJSON(f *testing.F) {
 	f.Add("/a?b", "h", "curl/8 \"x\"\n\u00e9", []byte(`{"a":[1,{"b":"\\"}],"c":"}"}`))
 	f.Add("\\", "", "", []byte(caddyLine))

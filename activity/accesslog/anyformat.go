@@ -7,8 +7,8 @@ import (
 	"errors"
 )
 
-// anyFormat parses each line in its own format, whatever the format of the previous lines was. No line matches two
-// formats, so the order in which they are tried does not matter.
+// anyFormat finds out the format of each line separately, so that a log may mix formats. No line is valid in two
+// formats, so the order in which Parse tries the formats does not change the result.
 type anyFormat struct {
 	json *jsonFormat
 	text []*textFormat

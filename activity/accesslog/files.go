@@ -22,8 +22,8 @@ import (
 // Stdin is the name of the standard input.
 const Stdin = "-"
 
-// Expand replaces globs by the matching files, in order. It returns an error for names without a match, names given
-// twice, and directories.
+// Expand replaces each glob in names by the files that match it. The other names and the order of names do not change.
+// It returns an error for names without a match, names given twice, and directories.
 func Expand(names []string) ([]string, error) {
 	var files []string
 	var infos []fs.FileInfo // infos of the files; nil for the standard input
@@ -142,8 +142,8 @@ type feeder struct {
 	sent   int
 }
 
-// read sends the chunks of a file to the workers. number is the index of the file. damage is the error if a compressed
-// file is damaged or ends early.
+// read sends the chunks of the file name to the workers. number is the index of the file. If a compressed file is
+// damaged or ends early, damage describes this; the chunks before the damage have been sent.
 func (f *feeder) read(name string, number int) (damage, err error) {
 	file := f.Stdin
 	if name != Stdin {
@@ -211,8 +211,8 @@ func (f *feeder) read(name string, number int) (damage, err error) {
 
 var fieldsLine = []byte("#Fields:")
 
-// lastW3C returns the format that the last #Fields line in lines describes. If lines has no such line, it returns its
-// argument before.
+// lastW3C returns the format of the lines after the given ones: the format that the last #Fields line in lines
+// describes. If lines has no such line, this is the format before them.
 func lastW3C(lines []byte, before *w3cFormat) *w3cFormat {
 	for {
 		i := bytes.Index(lines, fieldsLine)
@@ -243,8 +243,8 @@ func (u unpacker) Read(b []byte) (int, error) {
 
 func damage(err error) error { return fmt.Errorf("it %w: %w", errDamaged, err) }
 
-// unpack decompresses gzip or zstd, whatever the name of the file is. It returns other data unchanged, except that it
-// returns an error for the kinds of files listed in the variable packed, such as ZIP archives.
+// unpack recognizes gzip and zstd by the first bytes, and decompresses them. It returns an error for other kinds of
+// packed files, which the variable packed lists, such as ZIP archives. It returns all other data unchanged.
 func unpack(in io.Reader) (io.ReadCloser, error) {
 	buffered := bufio.NewReaderSize(in, 1<<16)
 	start, _ := buffered.Peek(16) // the error does not matter: a file with fewer bytes is not compressed

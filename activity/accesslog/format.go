@@ -152,8 +152,8 @@ func (f *textFormat) Parse(line []byte, r *Record) error {
 	return r.complete()
 }
 
-// end returns the index in s where the value at the start of s ends, or -1 if s does not match the part. In a quoted
-// value, a backslash escapes the next byte.
+// end returns the length of the value at the start of s: the index of the text p.after, which follows the value. It
+// returns -1 if s does not have this text. In a quoted value, a backslash escapes the next byte.
 func (p *part) end(s []byte) int {
 	if !p.quoted || p.after[0] != '"' {
 		n := bytes.Index(s, []byte(p.after))

@@ -66,9 +66,9 @@ func (q *truth) ts() string {
 	return `"ts":` + string(b)
 }
 
-// forms lists the log formats that can be read without an option. name is the program that writes the format. lost
-// lists what a line does not contain: h for the host, m for the milliseconds, + for the difference between a plus sign
-// and a space in the User-Agent.
+// forms lists the log formats that can be read without an option. name is the program that writes the format. Each
+// letter in lost stands for data that the format does not write: h for the host, and m for the milliseconds. A + means
+// that the format writes spaces in the User-Agent as plus signs.
 var forms = []struct {
 	name, head, lost string
 	line             func(q *truth) string
@@ -162,8 +162,8 @@ func requests(rnd *rand.Rand, n int) (all []truth) {
 	return all
 }
 
-// known returns the request as text, without the data that a line of the log does not contain. lost lists this data, as
-// in the variable forms.
+// known returns the request as text, but without the data that a line of the log cannot contain. lost describes this
+// data with the same letters as in the variable forms.
 func (q truth) known(lost string) string {
 	if strings.Contains(lost, "h") {
 		q.host = ""

@@ -60,8 +60,8 @@ func TestLongLastLine(t *testing.T) {
 	}
 }
 
-// If a compressed file is cut off inside its gzip header, Read reports a gap, just as for a file cut off after the
-// header.
+// If a compressed file is cut off within its gzip header, Read reports a gap and not an error. It does the same for a
+// file that is cut off after the header.
 func TestCutHeader(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

@@ -64,8 +64,9 @@ func (p *jsonFormat) Parse(line []byte, r *Record) error {
 	return r.complete()
 }
 
-// value scans a JSON value. n describes where the record stores the value. value skips the JSON value if n is nil or
-// has no rank, or if a field name with a lower rank has already set the same field of the record.
+// value scans a JSON value, and stores it in the field of the record that n describes. It skips the value if n is nil
+// or has no rank. It also skips the value if the record already has a value for this field from a JSON field with a
+// lower rank, which is a preferred name.
 func (s *scanner) value(n *node, r *Record) {
 	if n == nil {
 		s.skip()

@@ -89,9 +89,9 @@ func (n *node) add(name string) *node {
 	return c
 }
 
-// take makes the parser store values with this name in the field f. If several names belong to the same field, the
-// lowest rank wins. A dot in the name may separate an object from its field, or be a part of the field's own name; take
-// covers both.
+// take makes the parser store the JSON field with the given name in the field f of the record. If an object has several
+// fields for f, the name with the lowest rank wins. A dot in name may separate an object from its field, or belong to
+// the field's own name. take covers both cases.
 func (n *node) take(f field, name string, rank uint8) {
 	of := f
 	if f == requestLine {
@@ -110,7 +110,7 @@ func (n *node) take(f field, name string, rank uint8) {
 	}
 }
 
-// mapped has the field for each key that the parameter names of NewJSON can have.
+// mapped lists the keys that the parameter names of NewJSON may have, each with the field of a Record that it means.
 var mapped = map[string]field{"time": timestamp, "ip": clientIP, "host": host, "uri": target, "request": requestLine, "agent": userAgent, "size": size}
 
 // NewJSON returns the parser for logs with one JSON object on each line. The keys of names are time, ip, host, uri,

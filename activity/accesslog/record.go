@@ -106,8 +106,8 @@ func (r *Record) complete() error {
 	return nil
 }
 
-// unescape appends the decoded text to b. It decodes the escapes of JSON, which nginx can also write, and the escapes
-// of nginx and Apache: \xHH and the escapes of C, such as \t. It keeps invalid escapes.
+// unescape appends s to b and decodes its escapes. It knows the escapes of JSON, which nginx can also write, and the
+// escapes of nginx and Apache: \xHH and the escapes of C, such as \t. It keeps invalid escapes as they are.
 func unescape(b, s []byte) []byte {
 	for i := 0; i < len(s); i++ {
 		if s[i] != '\\' || i+1 == len(s) {
@@ -155,8 +155,9 @@ func hexNumber(s []byte, digits int) (uint64, bool) {
 	return v, err == nil
 }
 
-// hexRune parses the four digits after \u and, if they are half of a surrogate pair, the other half. n is the number of
-// parsed bytes, or 0 if s does not begin with four digits.
+// hexRune parses s, the text after \u, which begins with four hexadecimal digits. If these digits are the first half of
+// a surrogate pair, it also parses the second half, with its \u. n is the number of parsed bytes, or 0 if s does not
+// begin with four digits.
 func hexRune(s []byte) (r rune, n int) {
 	v, ok := hexNumber(s, 4)
 	if !ok {

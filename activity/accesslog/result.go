@@ -34,9 +34,9 @@ var closes = map[string]string{
 	GapUserAgents: "add the User-Agent to the server's log, for example with the format combined",
 }
 
-// lacks adds a gap to the result. n is the number of missing items, or 0 if it is not known. unit names one item:
-// "line" or "request". In the gap's text, the value of what follows the number and the unit, as in "3 lines that could
-// not be read". The value of why ends the text.
+// lacks adds a gap to the result: n items of the given file are missing. If n is 0, their number is not known. unit is
+// the word for one item, "line" or "request". what describes the items, such as "that could not be read", and why gives
+// the reason. The text of the gap is, for example, "3 lines that could not be read, in access.log: REASON".
 func (r *Result) lacks(name, file string, n int64, unit, what, why string) {
 	of := "an unknown number of " + unit + "s"
 	if n > 0 {
@@ -68,7 +68,7 @@ type count struct {
 	first      [kinds]badLine
 }
 
-// badLine describes the first damaged line in a file, or the first line of another kind.
+// badLine describes the first line of one kind in a file.
 type badLine struct {
 	chunk int // number of the chunk; 0 if there is no such line
 	text  string

@@ -112,8 +112,9 @@ func cutField(line []byte, separator byte) (value, rest []byte, more bool) {
 	return bytes.Cut(line, []byte{separator})
 }
 
-// decode decodes spaces in a value. In formats whose fields are separated by tabs, spaces are written as %20 or %2520;
-// in other formats, as a plus sign.
+// decode decodes a value. Where the fields of a line are separated by tabs, percent is true, and the value may contain
+// escapes such as %20, or %2520 if it was encoded twice. Where they are separated by spaces, percent is false, and a
+// plus sign in the value is a space.
 func (f *w3cFormat) decode(value []byte, percent bool) []byte {
 	start := len(f.buf)
 	if !percent {

@@ -97,9 +97,9 @@ type excerptLine struct {
 	Excerpt *Excerpt `json:"excerpt"`
 }
 
-// WriteExcerpt writes an excerpt of the log in dir. The first line is head, in which WriteExcerpt sets Log and Lines.
-// After head, the excerpt has all events for which fits returns true, as unchanged lines of the log. WriteExcerpt
-// returns the signature of the excerpt, or nil if key is nil.
+// WriteExcerpt writes an excerpt of the log in dir. The first line is head; WriteExcerpt sets its fields Log and Lines.
+// The other lines are the log's events for which fits returns true, as unchanged lines of the log. WriteExcerpt returns
+// the signature of the excerpt, or nil if key is nil.
 func WriteExcerpt(w io.Writer, dir string, head Excerpt, key ed25519.PrivateKey, fits func(*Event) bool) (signature []byte, err error) {
 	if err := readLines(dir, func(_ string, _ []byte, e *Event, _ string) error {
 		if head.Log = e.Seq; fits(e) {
@@ -154,8 +154,8 @@ var excerptIs = claim.Register("evidence-excerpt", func(s excerptSubject) claim.
 	return f
 })
 
-// VerifyExcerpt checks the excerpt in a directory. ok is false if the directory has no excerpt. If key is not nil, the
-// excerpt must be signed with that key.
+// VerifyExcerpt checks the excerpt in the directory dir, and returns the claim that it is unchanged and signed. ok is
+// false if the directory has no excerpt. If key is not nil, the claim fails unless the excerpt is signed with that key.
 func VerifyExcerpt(dir string, key ed25519.PublicKey) (c claim.Claim, ok bool, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, ExcerptName))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -48,7 +48,7 @@ func (c *Check) Whole() claim.Claim {
 	case len(c.Keys) == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "the log is not signed, so anyone with write access to the files could have written it", Close: "to sign the log, add \"key FILE\" to the block of the option \"evidence\""})
 	// c.Tail is the number of unsigned lines at the end of the newest file. They are not a gap, because the server may
-	// not have signed them yet. The claim then names the last signed line.
+	// not have signed them yet. If there are such lines, the claim names the last signed line.
 	case c.Signed < c.Files && c.Tail == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the file of at least one day is not completely signed, so anyone with write access to the file may have changed it", Close: "find out whether the signature of that file was removed"})
 	}
@@ -64,8 +64,8 @@ type Mark struct {
 	Hash string `json:"hash"` // SHA-256 of the line
 }
 
-// ReadMark reads a file with a copy of a log's signature or time stamps, and returns the mark of the last line that the
-// file names.
+// ReadMark reads a mark from the file name, which is a copy of a log's signature file, time-stamp file or last line. If
+// the file contains several marks, ReadMark returns the one with the greatest line number.
 func ReadMark(name string) (last Mark, err error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -77,8 +77,8 @@ func ReadMark(name string) (last Mark, err error) {
 // End returns the mark of the last line of the checked log.
 func (c *Check) End() Mark { return Mark{c.Seq, c.Hash} }
 
-// ParseMark does the same as ReadMark for the content of a file, or of a key in a storage. name identifies the file or
-// key in errors.
+// ParseMark does the same as ReadMark for content that the caller has already read, for example from Caddy's storage.
+// name identifies the content in errors.
 func ParseMark(name string, content []byte) (last Mark, err error) {
 	for d := json.NewDecoder(bytes.NewReader(content)); ; {
 		var m Mark
@@ -119,8 +119,9 @@ var reaches = claim.Register("evidence-last", func(s lastSubject) claim.Finding 
 	return f
 })
 
-// Reaches returns the claim that no line is missing at the end of the log in dir. m is a mark from a copy of the
-// signature or of the time stamps that is kept outside of dir. m is nil if there is no such copy.
+// Reaches returns the claim that no line is missing at the end of the log in dir. To prove this, someone must have kept
+// a copy of a signature or time stamp outside of dir, because a person who removes lines can also replace the files in
+// dir. m is the mark from this copy, or nil if there is no copy.
 func (c *Check) Reaches(dir string, m *Mark) (claim.Claim, error) {
 	s := lastSubject{Check: c}
 	if m == nil {

@@ -3,9 +3,10 @@
 // Package evidence writes an event log. The log shows when each policy, robots.txt and rights document was published,
 // which crawlers read the robots.txt and the rights documents, and which requests violated the robots.txt. The log is a
 // directory with one file for each day (UTC). Each line is an [Event] as JSON, and contains the SHA-256 of the previous
-// line, even across files. So a changed, removed or inserted line breaks the chain. With a key, the end of the chain is
-// signed each time lines are written. The signature proves that no line was changed, removed or inserted since then. It
-// does not prove when the lines were written.
+// line. The first line of a file contains the SHA-256 of the previous file's last line. So a changed, removed or
+// inserted line breaks this chain. If the log has a key, the newest line is signed each time lines are written. The
+// signature proves that no line was changed, removed or inserted after the signing. It does not prove when the lines
+// were written.
 package evidence
 
 import (

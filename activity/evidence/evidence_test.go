@@ -120,8 +120,9 @@ func TestUnsigned(t *testing.T) {
 	}
 }
 
-// TestEveryChangeIsFound removes and repeats each line, swaps neighboring lines, and changes every 13th byte or, with
-// ROBOTSPOLICY_LONG, every byte. Verify must report each change.
+// TestEveryChangeIsFound makes many changed copies of a log. In each copy, one line is removed or repeated, two
+// neighboring lines are swapped, or one byte is changed. There is a copy for every 13th byte or, if ROBOTSPOLICY_LONG
+// is set, for every byte. Verify must report each change.
 func TestEveryChangeIsFound(t *testing.T) {
 	t.Parallel()
 	dir := writeLog(t, Options{Key: key()})
@@ -280,8 +281,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// The numbers of omitted events are in the log within a minute. A restart does not reset the quotas, because they apply
-// to the whole day.
+// If events are left out because of the quotas, the log records their number within a minute. A restart does not reset
+// the quotas, because they apply to the whole day.
 func TestOmissionsAreWrittenWithinAMinute(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -474,8 +475,8 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// If the last line of a file is not an event, the log cannot be opened until the file is put aside. Then the chain
-// continues from the remaining files, and Verify reports the file that was put aside.
+// If the last line of a file is not an event, the log cannot be opened until the file is renamed (see the package
+// aside). Then the chain continues from the other files, and Verify reports the renamed file.
 func TestDamagedFile(t *testing.T) {
 	t.Parallel()
 	dir := writeLog(t, Options{})
@@ -508,8 +509,8 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// After a restart, texts that are already in the day's file are not written again, and the answers of Ask do not
-// change. A text that is in force is written again when the file that contains it is deleted.
+// After a restart, published texts that are already in the day's file are not written again, and the function Ask still
+// finds them. A text in force is written again before the file that contains it is deleted.
 func TestTextsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), start

@@ -29,8 +29,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child writes violations, and prints their number each second, until it is killed. EVIDENCE_LIMIT limits the size of
-// its files in bytes for two seconds, to simulate a full disk.
+// child is the program that the tests start in another process. It writes violations until it is killed, and prints
+// their number each second. If the environment variable EVIDENCE_LIMIT is set, its files cannot exceed 50,000 bytes for
+// two seconds, as on a full disk. Then it prints its reports and ends.
 func child(dir string) {
 	var soft syscall.Rlimit
 	limited := os.Getenv("EVIDENCE_LIMIT") != ""
@@ -138,8 +139,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// The disk is full for a short time. No event is lost, one line is logged, and the evidence log records the failure as
-// soon as it can be written again.
+// The disk is full for a short time. No event is lost. Report is called once for the failure, and once when writing
+// works again. The log then records the failure.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -164,8 +165,9 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFaults damages a log while it is open, between the first and the second of three violations. It checks the result
-// of Verify and, if the log can still be read, the events in it.
+// TestFaults writes three violations to a log. While the log is open, after the first violation, something goes wrong:
+// for example, the clock is set back or the file is removed. The test checks the result of Verify and, if the log can
+// still be read, the events in it.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	name := fileName(start.Format(time.DateOnly))

@@ -39,8 +39,8 @@ func (e *DamagedError) Error() string {
 	return e.File + " is damaged: its last line is not an event, or was written by another version of this program"
 }
 
-// resume finds the end of the chain, and returns events that describe any damage there. If the last line of the newest
-// file is incomplete, resume removes that line.
+// resume finds the last line of an existing log, so that new lines continue its chain. It returns events that describe
+// any damage there. If the last line of the newest file is incomplete, resume removes that line.
 func (l *Log) resume() (found []*Event, err error) {
 	all, err := days(l.dir)
 	if err != nil {
@@ -153,8 +153,8 @@ func (l *Log) flush() {
 	}
 }
 
-// write appends the pending lines to the day's file and signs it. If writing fails, it removes incomplete lines from
-// the file.
+// write appends the pending lines to the day's file, and signs the file. If appending fails, write restores the file's
+// previous length, so that no incomplete line remains.
 func (l *Log) write() error {
 	if len(l.pending) == 0 && (l.options.Key == nil || l.signed == l.seq) {
 		return nil

@@ -40,8 +40,8 @@ type Options struct {
 	quotas *quotas // nil means defaultQuotas
 }
 
-// Log writes events to a directory. It is an [activity.Recorder] that writes only the requests that belong in the
-// evidence. Only one process at a time can write to the directory.
+// Log writes events to a directory. It is an [activity.Recorder], but writes only requests that the evidence needs:
+// fetches of robots.txt and of rights documents, and violations. Only one process at a time can write to the directory.
 type Log struct {
 	dir     string
 	lock    *flock.Flock
@@ -153,7 +153,8 @@ func (l *Log) Record(v activity.Request) {
 	}
 }
 
-// Omit records the events in o, which were left out before the log was opened, together with the log's own omissions.
+// Omit adds the counts of o to the log's own omissions, so that the log records them. o counts the events that were
+// left out before the log was opened.
 func (l *Log) Omit(o *Omissions) {
 	if o.some.Load() {
 		l.omitted.merge(o)

@@ -199,8 +199,8 @@ func (a *inquiry) event(e *Event) {
 	}
 }
 
-// publish processes an event about a publication that came into force or ended, or about a document that a crawler
-// received while a publication was in force.
+// publish processes an event of one of three types: a publication comes into force, a publication ends, or a crawler
+// receives a document while a publication is in force.
 func (a *inquiry) publish(e *Event) {
 	before, published := a.inForce[e.Name], e.Published
 	if published != nil {

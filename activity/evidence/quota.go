@@ -53,8 +53,8 @@ type share struct {
 // usage holds the space that was already used today, by share.
 type usage map[share]room
 
-// shares calls the function each for every share that an event uses, with the limit of that share. Events that clients
-// cannot cause use no share.
+// shares calls the function each for every share of the day's space that the event e uses, with the limit of that
+// share. Events that clients cannot cause use no share, so they have no limit.
 func (q *quotas) shares(e *Event, each func(share, room)) {
 	kind, p := e.Type, party{e.Crawler, e.Identity}
 	switch {
@@ -123,12 +123,13 @@ func (o *Omissions) add(k omission, n int64) {
 // Total returns the number of all omitted events, including the events whose counts were removed by the method take.
 func (o *Omissions) Total() uint64 { return o.total.Load() }
 
-// maxOmitted limits the number of events about omissions written in a minute. A limit is needed because clients can use
-// many names. The remaining counts are written later.
+// maxOmitted limits how many events of the type TypeOmitted the log writes in a minute. Each of them reports how many
+// events of one crawler were left out. A limit is needed because clients can use the names of many crawlers. The
+// remaining numbers are written in the next minutes.
 const maxOmitted = 50
 
-// take returns events that report the counts, the largest first, and removes these counts. It returns at most limit
-// events; a limit of 0 means all.
+// take returns events that report the counts of omitted events, the largest counts first, and removes these counts from
+// o. It returns at most limit events; a limit of 0 means all.
 func (o *Omissions) take(now time.Time, limit int) (all []*Event) {
 	if !o.some.Load() {
 		return nil

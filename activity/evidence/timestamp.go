@@ -25,7 +25,8 @@ import (
 )
 
 // Timestamp is a line of the time-stamp file of a day's file. It contains a token of a time-stamping authority (RFC
-// 3161). The token proves that the event Seq, and with it all earlier events, existed at a certain time.
+// 3161). The token proves that the event Seq, and with it all earlier events, existed at the time that the token
+// states.
 type Timestamp struct {
 	Seq   uint64 `json:"seq"`
 	Hash  string `json:"hash"`  // hash of the event's line; the token confirms this hash

@@ -107,8 +107,8 @@ func stampedLog(t *testing.T, url string) string {
 	return dir
 }
 
-// Verify detects when someone who has the signing key changes or removes time-stamped events. Such a person also cannot
-// add a file for an earlier day that has a time stamp of that day.
+// Verify detects when someone who has the signing key changes or removes time-stamped events. It also detects when such
+// a person adds a file for an earlier day, because this file cannot have a time stamp from that day.
 func TestTimestamps(t *testing.T) {
 	t.Parallel()
 	url, roots := startAuthority(t)

@@ -16,8 +16,8 @@ type Checked struct {
 }
 
 // Together combines the results of the logs of several servers, sorted by time. Each log must have a Check from
-// [Verify]. A crawler may read robots.txt from one server and send requests to another. Therefore Together also looks
-// in the other logs for the time when the crawler read the violated version.
+// [Verify]. A crawler may read robots.txt from one server, and then violate it on another server. So for each
+// violation, Together looks in all logs for the time when the crawler read this version of robots.txt.
 func Together(logs []Checked) (*Answer, *Check) {
 	if len(logs) == 1 {
 		return logs[0].Answer, logs[0].Check

@@ -20,8 +20,9 @@ import (
 type Check struct {
 	Files, Events int
 	First, Last   time.Time
-	// FromStart reports whether the log still has its first line. If not, an event in the log must record that earlier
-	// files were deleted because of their age; otherwise Problems mentions the removed files.
+	// FromStart reports whether the log still has its first line. A log without its first line is in order if an event
+	// in the log records that earlier files were deleted because of their age. If there is no such event, Problems says
+	// that files were removed.
 	FromStart bool
 	Signed    int       // number of completely signed files
 	Keys      []string  // public keys of all signatures, in base64
@@ -35,8 +36,8 @@ type Check struct {
 	Problems  []string  // signs that the log was damaged or changed; empty if there are none
 }
 
-// Stamped records that a time stamp is valid. According to the authority, the event Seq and all earlier events existed
-// at this time.
+// Stamped describes a valid time stamp. According to Authority, the event Seq and all earlier events existed at the
+// time Time.
 type Stamped struct {
 	Seq       uint64
 	Time      time.Time
@@ -183,7 +184,8 @@ func (c *checking) event(file string, e *Event, hash string) {
 	c.Last, c.seq, c.prev = e.Time, e.Seq, hash
 }
 
-// stamped checks the time stamp of an event, if it has one. It also compares the event's time with earlier time stamps.
+// stamped checks the time stamp of the event e, if it has one. It also reports events whose time is before the time
+// stamp of an earlier event, because then a clock was wrong.
 func (c *checking) stamped(e *Event, hash string) {
 	if n := len(c.Stamps); n > 0 && e.Time.Before(c.Stamps[n-1].Time.Add(-time.Minute)) && e.Type != TypeTrouble {
 		c.gap(e, "event %d comes after event %d in the log, but its time is before the time stamp of that event", e.Seq, c.Stamps[n-1].Seq)

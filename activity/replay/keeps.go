@@ -16,7 +16,8 @@ import (
 
 // KeepsSubject holds the data for the claim [SearchKeeps].
 type KeepsSubject struct {
-	// Comparison holds the losses of search engines according to a comparison of both policies, on all hosts and paths.
+	// Comparison holds the losses of search engines that a comparison of the previous and the new policy found, on all
+	// hosts and paths.
 	Comparison claim.Known[*compare.Losses] `gap:"comparison" what:"the two policies were not compared"`
 	// Traffic holds the search engines' requests that would be lost. If the traffic was not read or has no requests,
 	// only Comparison decides whether the claim fails.
@@ -93,19 +94,20 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 	return f
 }
 
-// isStaging reports whether a rule in a first policy names hosts, and only keeps them out of search results. The safety
-// checks at load allow such a rule, for example for a staging server.
+// isStaging reports whether the loss f comes from a rule that names hosts, and only removes their pages from search
+// results, without disallowing or blocking requests. In a first policy, the safety checks at load allow such a rule,
+// for example for a staging server.
 func isStaging(f compare.Found) bool {
 	return f.Loss&(effect.LossBlocked|effect.LossCrawl) == 0 && f.Rule != nil && len(f.Rule.Hosts) > 0
 }
 
-// isOfComparison reports whether a gap belongs to the comparison of the policies. Such a gap matters even if the
-// comparison found no loss.
+// isOfComparison reports whether the gap g means that the comparison of the two policies is incomplete, in contrast to
+// a gap in the traffic. Such a gap matters even if the comparison found no loss.
 func isOfComparison(g claim.Gap) bool {
 	return slices.Contains([]string{compare.GapTooLarge, compare.GapReverified, compare.GapUnread, "comparison"}, g.Name)
 }
 
-// ofTraffic fills in a finding from the number of search engines' requests that would be lost.
+// ofTraffic completes the finding f with the result from the traffic: how many requests search engines would lose.
 func (s *KeepsSubject) ofTraffic(f *claim.Finding, traffic *SearchLoss, covered claim.Coverage) {
 	lost := int64(0)
 	for _, c := range traffic.Crawlers {
@@ -157,8 +159,8 @@ func (s *SearchLoss) details() (lines []string) {
 	return lines
 }
 
-// shownElsewhere limits the number of lines about losses that a comparison of the policies found, but that are not in
-// the traffic.
+// shownElsewhere is the maximum number of lines about losses on paths that the traffic does not have. Only the
+// comparison of the policies finds these losses.
 const shownElsewhere = 5
 
 func asked(words []string) []string { return listed("the policy has this effect: ", words) }
@@ -177,9 +179,9 @@ func listed(before string, words []string) (lines []string) {
 	return lines
 }
 
-// Keeps judges whether search engines lose something because of a policy. It does not use traffic. old is the previous
-// policy, or nil if now is the first one. below finds the site's own robots.txt; it is nil if the server does not merge
-// that file. For accepted, see [Report.Keeps].
+// Keeps judges the claim that search engines lose nothing because of the policy now. It compares now with the previous
+// policy old, which is nil if now is the first policy, and does not use traffic. below finds the site's own robots.txt;
+// it is nil if the server does not merge that file. For accepted, see [Report.Keeps].
 func Keeps(old, now *site.Site, below site.Below, accepted []string) claim.Claim {
 	return KeepsBy(compare.Sites(old, now, compare.Options{Below: below}).Losses, old == nil, accepted)
 }
@@ -189,8 +191,8 @@ func KeepsBy(losses *compare.Losses, first bool, accepted []string) claim.Claim 
 	return claim.Judge(SearchKeeps, KeepsSubject{Comparison: losses.Known(), First: first, Accepted: accepted}, accepted...)
 }
 
-// Keeps judges whether search engines lose more requests than limit. accepted contains names of search engines whose
-// losses are accepted, and names of accepted gaps.
+// Keeps judges the claim that search engines lose at most limit requests. accepted contains the names of search engines
+// whose losses are accepted, and the names of accepted gaps.
 func (r *Report) Keeps(limit int64, accepted []string) claim.Claim {
 	return claim.Judge(SearchKeeps, KeepsSubject{
 		Comparison: r.losses.Known(), Traffic: claim.Read(&r.SearchLoss, r.Coverage), First: r.Old == "", Limit: limit, Accepted: accepted,

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// Search engines' losses are judged by their requests. Unrequested paths matter only if an engine loses nearly a whole
-// host.
+// If search engines lose paths under a policy, the claim fails only if the traffic has requests for such paths, or if
+// an engine loses nearly a whole host.
 func TestSearchKeeps(t *testing.T) {
 	t.Parallel()
 	const open = "version: 1\nenforcement: off\nrules:\n  - for: everyone\n    allow: {crawl: /}\n"

@@ -20,8 +20,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// blindSpots are functions that hide a part of the traffic. They return the remaining rows and the gaps that a reader
-// of the rows would report.
+// blindSpots are functions that hide a part of the traffic from the replay. Each returns the remaining rows, and the
+// gaps that a database with these rows would report.
 var blindSpots = map[string]func(r *rand.Rand, rows []activity.Totals) ([]activity.Totals, []claim.Gap){
 	"none": func(_ *rand.Rand, rows []activity.Totals) ([]activity.Totals, []claim.Gap) { return rows, nil },
 	"not recorded": func(r *rand.Rand, rows []activity.Totals) ([]activity.Totals, []claim.Gap) {

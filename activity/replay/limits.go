@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// queued is a request with a rate limit. Whether the request exceeds the limit is only known once all earlier requests
-// are known, because workers do not read the logs in the order of time.
+// queued is a request that a rate limit applies to. Workers do not read the logs in the order of time. So whether the
+// request exceeds the limit is only decided after all requests have been read.
 type queued struct {
 	at     time.Time
 	bytes  int64

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// LossPeriod is the length of the period, ending now, whose traffic is checked against the search-loss limit.
+// LossPeriod is the length of the period whose traffic is checked against the search-loss limit. The period ends now.
 const LossPeriod = 7 * 24 * time.Hour
 
 // SearchLoss holds the losses of search engines under the new policy; see [site.SearchLoss]. It counts the requests of
@@ -38,7 +38,7 @@ type CrawlerLoss struct {
 	Requests int64       `json:"requests"`
 	Paths    int         `json:"paths"`           // number of different paths
 	Rules    []string    `json:"rules,omitempty"` // line and name of each rule, the most frequent first
-	// Site reports that the site's own robots.txt causes the loss, where the policy has no rule.
+	// Site is true if the site's own robots.txt causes the loss, on paths where the policy has no rule.
 	Site bool `json:"site_robots_txt,omitempty"`
 }
 

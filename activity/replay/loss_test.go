@@ -151,9 +151,9 @@ func reported(l *SearchLoss) map[string]int64 {
 // countedWords are the names of the kinds of loss that count against the search-loss limit.
 var countedWords = []string{"blocked", "crawl", "index", "unavailable", "search", "snippet", "link", "limit"}
 
-// counted returns the numbers that the function reported must return for two policies, their robots.txt files and the
-// rows visits. It counts them row by row with the independent evaluator. intended says whether the new policy intends
-// the losses.
+// counted computes the losses independently of package policy, row by row. Its result must equal the result of the
+// function "reported" for the same two policies (specs), their robots.txt files (texts) and the same rows (visits).
+// intended says whether the rules of the new policy are marked as intended.
 func counted(specs [2]*policy.Spec, texts [2]func(string) string, visits []activity.Totals, intended bool) map[string]int64 {
 	n := map[string]int64{"requests": 0, "intended": 0, "unverified": 0}
 	verifiable := map[string]bool{}
@@ -188,8 +188,8 @@ func counted(specs [2]*policy.Spec, texts [2]func(string) string, visits []activ
 	return n
 }
 
-// The rows of a database lack some data, such as the query. This is a gap only if the decisions of the two policies
-// depend on the missing data and differ.
+// The rows of a database lack some data, such as the query of the requests. This is a gap only if the missing data
+// could decide whether a search engine loses the requests under the new policy.
 func TestSearchKeepsWithRowsThatLackData(t *testing.T) {
 	t.Parallel()
 	const in = "version: 1\nenforcement: block\nrules:\n  - for: everyone\n    allow: {crawl: /}\n"

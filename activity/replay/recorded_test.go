@@ -8,8 +8,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A record of an unverified client does not say whether the server was able to verify such clients. The replay assumes
-// that it was not, and marks the identity as unproven, so that a loss of the request is counted.
+// A record of an unverified client does not say whether the server was able to verify the crawler's clients. Replay
+// assumes that it was not able, and marks the identity as unproven, so that the loss of such a request is counted.
 func TestRecordedIdentities(t *testing.T) {
 	for text, want := range map[string]identity{
 		"unverified": {Identity: policy.Unknown, unproven: true},

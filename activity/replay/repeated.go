@@ -13,9 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// sample is the hash of a crawler's request in a log. Logs with equal samples probably contain the same requests. The
-// first sampledFirst requests of a log are sampled, and later ones only if sampledOf divides their hash: this choice is
-// the same in each log.
+// sample is the hash of a crawler's request in a log. If two logs have equal samples, they probably contain the same
+// requests. The first sampledFirst requests of each log are sampled. A later request is sampled only if its hash is
+// divisible by sampledOf. So if a later request is in two logs, it is sampled in both or in neither.
 type sample struct {
 	file int
 	sum  uint64

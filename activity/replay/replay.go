@@ -27,8 +27,8 @@ type Options struct {
 	New   *site.Site
 	Old   *site.Site // previous policy; nil means that no request was blocked
 	Files []string   // logs, as [accesslog.Expand] returns them
-	// Stored reads the rows of an activity database between two times. It may be nil. StoreName is the name of the
-	// database in the report.
+	// Stored reads the rows of an activity database between two times. If Stored is nil, only logs are read. StoreName
+	// is the name of the database in the report.
 	Stored    Stored
 	StoreName string
 	Parser    accesslog.Parser // if nil, the format of each line is detected
@@ -108,7 +108,7 @@ type identityKey struct {
 	crawler policy.CrawlerID
 	addr    netip.Addr
 	day     int64
-	// preview reports that the client may be a link preview on a user's device, and unsigned that the request had no
+	// preview means that the client may be a link preview on a user's device. unsigned means that the request had no
 	// signature.
 	preview, unsigned bool
 }

@@ -82,8 +82,9 @@ var agents = []struct {
 
 var paths = []string{"/", "/news/1", "/shop/a?b=c", "/private/x", "/shop/b", "/robots.txt"}
 
-// traffic writes n lines of Caddy's log. If live is true, the lines of crawlers have this module's fields, in which
-// every crawler is verified. traffic returns the number of requests for each pair of an agent and a path.
+// traffic writes n lines of Caddy's log. If live is true, the lines of crawlers have the field "robots_policy", which
+// says that the crawler was verified. traffic returns how many requests each agent made for each path; the keys are
+// indexes of agents and paths.
 func traffic(w io.Writer, seed uint64, n int, live bool) map[[2]int]int64 {
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	truth := map[[2]int]int64{}

@@ -62,7 +62,7 @@ type Note struct {
 	What     string `json:"what"`
 }
 
-// VerdictCount is the number of requests with a certain decision of the new policy.
+// VerdictCount is the number of requests with the decision Decision under the new policy.
 type VerdictCount struct {
 	Decision activity.Decision `json:"decision"`
 	Requests int64             `json:"requests"`

@@ -202,8 +202,8 @@ func (d *decided) verdict() Verdict {
 
 // decide decides about a request under both policies. named and before are the crawlers that the new and the old policy
 // recognize in the request. The request is counted for the crawler whose rules decide under the new policy or, if the
-// new policy does not recognize a crawler, under the old policy. If a search engine's request would be decided by the
-// rules of another crawler under the new policy, it is still counted for the search engine.
+// new policy does not recognize a crawler, under the old policy. There is an exception. If the old policy recognizes a
+// search engine, but the new policy recognizes only other crawlers, the request is counted for the search engine.
 func (w *worker) decide(t *site.Target, now time.Time, named, before []policy.CrawlerID, purposes [2][]string, identify func(*site.Site, policy.CrawlerID) identity) decided {
 	d := decided{key: key{old: verdict{decision: activity.Allowed}}}
 	by := func(j *decider, id policy.CrawlerID) {
@@ -366,8 +366,8 @@ func (d *decider) clients(ids []policy.CrawlerID, identify func(*site.Site, poli
 	return clients
 }
 
-// Decision returns the decision on a request with the verdict v, if the Caddyfile option enforce does not make the
-// enforcement of the policy less strict.
+// Decision converts the verdict v of a policy to the decision on the request. It assumes that the server enforces the
+// policy as the policy file says. The Caddyfile option enforce can make this less strict.
 func Decision(v site.Verdict) activity.Decision {
 	if !v.Blocked() {
 		return activity.Allowed

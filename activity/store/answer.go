@@ -18,9 +18,9 @@ type span struct {
 	and      string // a further condition, or ""
 }
 
-// spans returns the parts of tables to read. For whole days, it uses the daily totals if the answer does not
-// distinguish hours. For other parts of the period, it uses the hourly totals. rolled is the last day with daily totals
-// by path.
+// spans splits the period of the query into parts, and chooses the table to read for each part. For whole days, it uses
+// the daily totals, unless the answer distinguishes hours. For the rest of the period, it uses the hourly totals.
+// rolled is the last day with daily totals by path.
 func (q *Query) spans(rolled int64) []span {
 	from, to := hoursOf(q.From, q.To)
 	hours, days := pathHourTable, pathDayTable
@@ -112,7 +112,8 @@ func (q *Query) part(e engine, s span) string {
 }
 
 // most returns the end of an SQL statement that limits its result to the rows with the most requests (n) or violations
-// (v). The statement returns more rows than q.Limit, because totalsIn decides the order of rows with equal sums.
+// (v). The limit is greater than q.Limit, because several rows may have equal sums. totalsIn sorts these rows, and then
+// applies q.Limit.
 func (q *Query) most() string {
 	if q.Limit <= 0 || q.timed() {
 		return ""

@@ -132,8 +132,8 @@ func TestBoundsAreReachedAndHold(t *testing.T) {
 	closeStore(t, s)
 }
 
-// Even if an unverified client requests very many paths, the paths of verified search crawlers are kept. They are
-// needed to judge what search engines lose because of a policy.
+// Even if clients request very many paths with the names of crawlers, the paths of verified search crawlers are kept.
+// They are needed to judge what search engines lose because of a policy.
 func TestFloodOfPathsFoldsNoVerifiedSearchCrawler(t *testing.T) {
 	t.Parallel()
 	const rowsPerHour, articles = 50, 30

@@ -15,12 +15,13 @@ import (
 
 // The names of the gaps of an activity database.
 const (
-	GapUnstoredPaths = "unstored-paths" // requests whose paths were deleted for their age or size
+	GapUnstoredPaths = "unstored-paths" // requests whose paths were deleted because of age or of the database's size
 	GapNotRecorded   = "not-recorded"   // requests that could not be written to the database
 )
 
-// unrecorded holds the number of unrecorded requests, by hour. The value 0 means that an unknown number of requests may
-// be missing. This is the case if the database was not closed properly, or was closed for a long time.
+// unrecorded maps each hour to the number of requests that could not be recorded. The value 0 means that an unknown
+// number of requests may be missing. This is the case if the database was not closed properly, or was closed for a long
+// time.
 type unrecorded map[int64]int64
 
 // unrecordedIn returns the numbers of unrecorded requests between two times, by hour.
@@ -63,7 +64,8 @@ func hoursOf(from, to time.Time) (first, end int64) {
 	return from.Unix() / 3600, (to.Unix() + 3599) / 3600
 }
 
-// coverageOf describes the data that is missing between two times. pathless is the number of requests without paths.
+// coverageOf describes the data that is missing between two times. pathless is the number of requests whose paths are
+// no longer stored, and lost has the numbers of requests that could not be recorded.
 func coverageOf(from, to time.Time, pathless int64, lost unrecorded) (c claim.Coverage) {
 	c.From, c.To = from, to
 	if pathless > 0 {

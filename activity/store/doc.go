@@ -25,7 +25,7 @@ type Options struct {
 	Hours       time.Duration // how long hourly totals are stored; default 90 days
 	Days        time.Duration // how long daily totals are stored; default 396 days
 	// MaxBytes limits the size of the database. The default is 512 MiB. If the database is larger, the least important
-	// data is deleted first: old published texts, then hourly totals by path from before the last week. Then follow
+	// data is deleted first: old published texts, then hourly totals by path that are older than a week. Then follow
 	// totals of rare paths, daily totals by path, and all other totals.
 	MaxBytes int64
 	Queue    int              // maximum number of requests that may wait to be summed; default 16,384

@@ -17,8 +17,9 @@ import (
 // dialects.
 type engine interface {
 	dialect() *dialect
-	// query calls the function each for every row, with its fields both as texts and as numbers. The number of a field
-	// that is not numeric is 0.
+	// query executes the SQL statement text, whose result has the given number of fields. For every row of the result,
+	// it calls the function each with the fields f as texts, and with the same fields n as numbers. The number of a
+	// field that is not numeric is 0.
 	query(ctx context.Context, text string, fields int, each func(f []string, n []int64)) error
 	// where returns a WHERE clause with the given conditions, or "" if there are none.
 	where(and ...string) string

@@ -250,7 +250,7 @@ func TestNodesThatBeginAnewAndComeBack(t *testing.T) {
 	closeStore(t, s)
 }
 
-// Forget and prune delete the selected rows, and no others.
+// FleetForget and FleetPrune delete only the selected rows.
 func TestForgetAndPrune(t *testing.T) {
 	t.Parallel()
 	fleet := fleetIn(t, clickhousetest.Start(t))

@@ -16,8 +16,8 @@ const (
 	GapClocksApart  = "clocks-apart"  // the clock of a server is wrong, so the times of its requests are wrong, too
 )
 
-// maxClockSkew limits the difference between the clocks of a server and of the fleet's database. The measured
-// difference includes the time that sending takes.
+// maxClockSkew is the maximum difference between the clocks of a server and of the fleet's database. A greater
+// difference is a gap. The measured difference includes the time that sending takes.
 const maxClockSkew = 2 * time.Minute
 
 // forgottenAfter limits how long a silent server is reported.
@@ -31,7 +31,7 @@ func (n *Node) Silent() bool { return !n.Ended && n.Heard > n.Every+max(n.Every/
 func (n *Node) SentUntil() (ago time.Duration, known bool) { return n.Heard + n.Behind, !n.Silent() }
 
 // gaps returns the gaps for servers that have not sent all of their rows, and for servers whose clocks are wrong. from
-// is the start of the period that the reader looks at.
+// is the start of the period that the gaps are computed for, and now is its end.
 func gaps(nodes []Node, now, from time.Time) (all []claim.Gap) {
 	heard := map[string]bool{} // by server: whether at least one of its databases is not silent
 	for i := range nodes {

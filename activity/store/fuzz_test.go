@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// A database may contain any bytes. Opening it works or returns an error, but never panics or blocks forever. After
-// ErrDamaged, the database can be put aside and a new one can be created.
+// A database may contain any bytes. Opening it works or returns an error, but never panics or blocks forever. If Open
+// returns ErrDamaged, PutAside can rename the database, and Open can create a new one.
 func FuzzOpen(f *testing.F) {
 	dir := f.TempDir()
 	s, err := Open(f.Context(), dir, Options{})

@@ -16,11 +16,12 @@ import (
 // Period is a period during which a server recorded that a publication was in force.
 type Period struct{ From, To time.Time }
 
-// maxPause limits the time between two records that belong to the same Period. After a longer pause, it is not known
-// which publication was in force, because the server was down or could not write.
+// maxPause is the maximum time between two records that belong to the same Period. While a publication is in force, the
+// server records this about once a minute. After a longer pause, it is not known which publication was in force during
+// the pause, because the server was down or could not write.
 const maxPause = 3 * time.Minute
 
-// current is the publication that is in force for a source, with the time of the last record that says so.
+// current is the publication in force for a source, with the time when the database last recorded that it is in force.
 type current struct {
 	hash, number string
 	since        time.Time

@@ -125,8 +125,9 @@ func sum(rows []Row) (n int64) {
 	return n
 }
 
-// A killed process may not have written all requests, and an older copy of a database lacks requests. Both are gaps for
-// all claims about that time. A process that stopped normally leaves no gap, even if it recorded nothing.
+// A killed process may not have written all requests, and an older copy of a database lacks requests. In both cases,
+// the coverage of the affected time has a gap. A process that stopped normally leaves no gap, even if it recorded
+// nothing.
 func TestKilledIsAGap(t *testing.T) {
 	t.Parallel()
 	dir, copied, older := t.TempDir(), t.TempDir(), t.TempDir()

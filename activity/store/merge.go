@@ -92,8 +92,9 @@ var mergeStatements = func() string {
 		"INSERT INTO not_recorded SELECT *, ?1 FROM new_lost"+add, touchAll("not_recorded", "hour", "new_lost")), ";")
 }()
 
-// touchAll returns the statement that marks the buckets of all new rows as changed, so that they are sent to the
-// fleet's database. touch does the same for one bucket.
+// touchAll returns the statement that marks rows of the table name as changed, so that they are sent to the fleet's
+// database. It marks whole buckets: the hours or days (the expression bucket) of all rows in the table from. In tables
+// without time, bucket is 0 for all rows. touch does the same for one bucket.
 func touchAll(name, bucket, from string) string {
 	return "INSERT INTO outbox SELECT DISTINCT '" + name + "', " + bucket + ", ?1, 0, 0 FROM " + from + " WHERE true ON CONFLICT DO UPDATE SET changed = excluded.changed"
 }
@@ -149,9 +150,11 @@ const verifiedSearch = "(identity = (SELECT id FROM strings WHERE text = 'verifi
 	" (SELECT crawler FROM crawlers WHERE category = (SELECT id FROM strings WHERE text = 'search')))"
 
 // fold limits the rows with paths in one hour or day. If there are more than limit rows, it keeps the rows with the
-// most requests, and adds up the others under [OtherPath]. keep is the number of kept rows. If all rows of this hour or
-// day were already sent to a fleet's database, the rows in the fleet's database remain unchanged. If only some of the
-// rows were sent, the folded rows remain in this database as empty rows until they have been sent, too.
+// most requests, and adds up the others under [OtherPath]. keep is the number of kept rows.
+//
+// Some rows of this hour or day may already be in a fleet's database. If all of its rows were sent, the rows in the
+// fleet's database remain as they are. If only some of them were sent, the folded rows remain in this database as empty
+// rows. When these are sent, they replace the rows in the fleet's database.
 func (t table) fold(ctx context.Context, tx *sql.Tx, at int64, limit, keep int, revision int64) error {
 	var n int
 	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM "+t.name+" WHERE "+t.bucket+" = ? AND requests > 0", at).Scan(&n); err != nil || n <= limit {

@@ -19,8 +19,9 @@ type names struct {
 
 type pair struct{ host, crawler string }
 
-// bound replaces the host of a request by the constant other if the hour of the request already has too many pairs. It
-// also clears Robots, because this constant stands for several hosts with different robots.txt files.
+// bound replaces the host of the request v by the constant other if v's hour already has maxNames pairs of a host and a
+// crawler, and v has a new pair. It also clears v.Robots, because the constant represents several hosts with different
+// robots.txt files.
 func (n *names) bound(v *activity.Request) {
 	if hour := v.Time.Unix() / 3600; hour != n.hour || n.seen == nil {
 		n.hour, n.seen = hour, map[pair]struct{}{}

@@ -118,8 +118,8 @@ func (o origin) rowKey(key []string) uint64 {
 	return binary.BigEndian.Uint64(h.Sum(nil))
 }
 
-// write calls the function add for each row of the bucket p that has changed since p was last sent. line is the row in
-// the format TabSeparated.
+// write calls the function add for each changed row in the bucket p, which is an hour or day of the table. These are
+// the rows that have changed since p was last sent. line is the row in ClickHouse's format TabSeparated.
 func (t *outgoingTable) write(ctx context.Context, db querier, o origin, p pendingBucket, add func(line []byte) error) error {
 	var columns, joins []string
 	for i, c := range t.texts() {

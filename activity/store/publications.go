@@ -15,7 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Publication is a publication whose policy was in force for some time.
+// Publication is a version of a policy that was in force for some time, with the documents made from it; see
+// activity.Publication.
 type Publication struct {
 	ID     string    // start of the ID, as in requests
 	Number string    // see activity.Publication; if an earlier text is published again, it gets a new number
@@ -120,8 +121,8 @@ type Read struct {
 	Requests    int64
 }
 
-// Label returns the label of the publication that was in force when the crawler read the robots.txt. If that
-// publication is not known, it returns the version of the robots.txt.
+// Label returns the name, such as v3, of the publication that was in force when the crawler read the robots.txt. If
+// that publication is not known, it returns the version of the robots.txt.
 func (r *Read) Label() string {
 	if r.Publication == "" {
 		return fmt.Sprintf("%.8s", r.Version)

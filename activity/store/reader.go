@@ -103,8 +103,8 @@ func (q *Query) paths() bool {
 	return q.has(ByPath) || len(q.Only[ByPath]) > 0 || q.PathPrefix != ""
 }
 
-// bucket returns the length of the periods of d in hours, and the first hour of the first period. If d is not a
-// dimension of time, hours is 0.
+// bucket returns the length in hours of the periods in an answer by the dimension d, such as 24 for ByDay. first is the
+// hour when the first period begins, counted since 1970. If d is not a dimension of time, hours is 0.
 func (q *Query) bucket(d Dimension) (hours, first int64) {
 	if d == ByDay && q.Days > 1 {
 		return 24 * int64(q.Days), q.From.Unix() / 86400 * 24

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// clock detects jumps of the system clock. Rows are deleted because of their age only if the clock has not jumped for
-// an hour. Otherwise, a clock that is years ahead for a minute would delete all rows.
+// clock detects jumps of the system clock. Old rows are deleted only if the clock has not jumped for an hour. Without
+// this rule, all rows would be deleted if the clock is years ahead for a minute.
 type clock struct {
 	wall   time.Time
 	mono   time.Time
@@ -39,8 +39,8 @@ func (c *clock) tick(now time.Time) {
 
 func (c *clock) steady() bool { return c.evenly >= steadyTime }
 
-// retain sums up past days, and deletes rows if the database is too large. If steady is true, it also deletes rows that
-// are too old.
+// retain computes the daily totals of past days, and deletes rows if the database is too large. If steady is true, the
+// clock can be trusted, and retain also deletes rows that are too old.
 func (s *Store) retain(ctx context.Context, now time.Time, steady bool) error {
 	if err := s.roll(ctx, now.Unix()/86400); err != nil {
 		return fmt.Errorf("summing up past days: %w", err)
@@ -151,8 +151,9 @@ const coarser = 20
 
 // shrink makes the database smaller if it is too large. First it deletes the oldest published texts if they use more
 // than an eighth of the allowed size, and then the hourly totals by path that are older than a week. Next it adds up
-// all but the most frequent paths of each day, and of each hour more than two days ago. Finally it deletes the oldest
-// daily totals by path, the remaining hourly totals by path, and the totals without paths.
+// rare paths: in each day, and in each hour that is more than two days ago, only the most frequent paths keep their
+// rows. Finally it deletes the oldest daily totals by path, the remaining hourly totals by path, and the totals without
+// paths.
 func (s *Store) shrink(ctx context.Context) error {
 	size, err := sizeOf(ctx, s.db)
 	if err != nil || size <= s.options().MaxBytes {
@@ -204,9 +205,9 @@ func (s *Store) isSmall(ctx context.Context) (bool, error) {
 	return size <= s.options().MaxBytes*9/10, err
 }
 
-// deleteOldest deletes the rows of the oldest tenth of a table's buckets, which are hours or days. It deletes that many
-// buckets at once, because sweep must read all remaining rows after each deletion. It always keeps the newest buckets;
-// spare is their number. more is false if it deleted nothing.
+// deleteOldest deletes the rows of the oldest tenth of a table's buckets, which are hours or days. It deletes many
+// buckets at once, because sweep must read all remaining rows after each deletion. It never deletes the newest buckets;
+// spare is the number of buckets to keep. more is false if it deleted nothing.
 func (s *Store) deleteOldest(ctx context.Context, t table, spare int64) (more bool, err error) {
 	r, err := s.db.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s <= (SELECT min(%[2]s) + (max(%[2]s) - min(%[2]s)) / 10 FROM %[1]s)"+
 		" AND %[2]s <= (SELECT max(%[2]s) FROM %[1]s) - ?", t.name, t.bucket), spare)

@@ -53,15 +53,16 @@ func kindsOfCrawlers(ctx context.Context, q querier) (map[int64]int64, error) {
 	return kinds, err
 }
 
-// dayCoverage holds the number of a day's requests with paths in path_hours (hours) and path_days (days), and the
-// number of all its requests (total).
+// dayCoverage holds numbers of a day's requests. total is the number of all requests. hours is the number of requests
+// in the table path_hours, which has rows by hour and path, and days is the number of requests in the table path_days.
 type dayCoverage struct {
 	day                int64
 	hours, days, total int64
 }
 
-// coverage returns the days with requests between two hours. If only a part of a day is selected, its daily rows are
-// not used.
+// coverage returns a dayCoverage for each day with requests between the hours first and end. If the period contains
+// only a part of a day, the daily rows of this day are not used, because they also count requests outside of the
+// period.
 func coverage(ctx context.Context, tx *sql.Tx, first, end int64) ([]dayCoverage, error) {
 	return list(ctx, tx, func(d *dayCoverage) []any { return []any{&d.day, &d.hours, &d.days, &d.total} }, `SELECT day, coalesce(sum(h), 0), coalesce(sum(d), 0), coalesce(sum(t), 0) FROM (
 	SELECT hour / 24 AS day, sum(requests) AS h, 0 AS d, 0 AS t FROM path_hours WHERE hour >= ?1 AND hour < ?2 GROUP BY 1

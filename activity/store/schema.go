@@ -31,7 +31,7 @@ const (
 	pathTexts    = rowTexts + ", path"
 	readTexts    = "host, crawler, identity, robots, form, version_hash, version"
 	countColumns = "requests, bytes, violations, queries, unread"
-	// changedColumn is the definition of the column with the revision of the last change of a row.
+	// changedColumn is the SQL definition of the column that holds the revision in which a row was last changed.
 	changedColumn = "changed INTEGER NOT NULL"
 	// sumCounts adds up the columns with counts.
 	sumCounts = "sum(requests), sum(bytes), sum(violations), sum(queries), sum(unread)"
@@ -61,7 +61,8 @@ CREATE TABLE reads (
 	PRIMARY KEY (` + readTexts + `)) WITHOUT ROWID;
 `
 	// These tables hold publications, the periods when they were in force, the robots.txt files that crawlers received,
-	// and the numbers of unrecorded requests. versions.policy is equal to the column policy in the rows of totals.
+	// and the numbers of unrecorded requests. The column policy of the table versions has the same values as the column
+	// policy of the tables of totals.
 	publicationTables = `
 CREATE TABLE versions (
 	hash TEXT NOT NULL, version TEXT NOT NULL, name TEXT NOT NULL, policy TEXT NOT NULL,

@@ -205,7 +205,8 @@ func insert(ctx context.Context, f *Fleet, table string, columns []string, rows 
 }
 
 // sendNode tells the fleet that this server is running or, if ends is true, that it stops. It also sends the last day
-// in path_days, the last hour with totals, and how long ago the fleet last had all rows of this server.
+// in path_days, the last hour with totals, and how long ago the fleet last had all rows of this server. These values
+// show which rows the fleet lacks.
 func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin, ends bool) error {
 	var rolled, last int64
 	if err := d.db.QueryRowContext(ctx, "SELECT min(coalesce((SELECT value FROM meta WHERE name = '"+metaRolled+"'), 0),"+

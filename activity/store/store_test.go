@@ -303,9 +303,9 @@ func checkEachRow(t *testing.T, r Queries, visits []activity.Request) {
 	}
 }
 
-// violating makes a quarter of the queries select rows with violations. Such a row usually includes requests without a
-// violation, so its number of requests could not be checked. Therefore these queries also select a rule whose requests
-// are all violations.
+// violating makes a quarter of the queries select rows with violations. It also limits these queries to the rule
+// "robots", because all requests under this rule are violations. Rows of other rules may include requests without a
+// violation, so the test could not compute their number of requests.
 func violating(rnd *rand.Rand, q *Query) bool {
 	if rnd.IntN(4) > 0 {
 		return false
@@ -630,7 +630,8 @@ func TestViolationsWithoutAPathComeLast(t *testing.T) {
 	}
 }
 
-// If the paths of rows were deleted, answers by path have a gap.
+// If the rows with paths were deleted, EachRow reports a gap with the number of requests whose paths are no longer
+// stored.
 func TestUnstoredPathsAreAGap(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -664,8 +665,8 @@ func TestUnstoredPathsAreAGap(t *testing.T) {
 	}
 }
 
-// Rows count the requests by crawlers whose reading of robots.txt the server does not know (Unread). Unrecorded requests are a
-// gap.
+// Counts.Unread is the number of requests by crawlers that have not read any robots.txt, as far as the server knows.
+// Requests that could not be recorded are a gap.
 func TestUnreadAndLost(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

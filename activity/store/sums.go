@@ -120,9 +120,10 @@ func (s *sums) add(k sumKey, c Counts) {
 	row.add(c)
 }
 
-// limitOf returns the limit of rows with paths in s for a new row with the key k. If s already has that many rows, add
-// counts the request under [OtherPath] instead. A quarter of all rows is reserved for verified search crawlers, so that
-// a client that requests many paths cannot displace the requests of search engines.
+// limitOf returns the maximum number of rows with paths in s. It depends on the key k of a new row. If s already has
+// that many rows, add counts the request of the new row under [OtherPath] instead. Only verified search crawlers may
+// use the last quarter of the rows. So a client that requests many paths cannot displace the requests of search
+// engines.
 func (s *sums) limitOf(k *sumKey) int {
 	if k.Kind == "search" && k.Identity == string(activity.Verified) {
 		return 2 * s.limit
@@ -133,8 +134,8 @@ func (s *sums) limitOf(k *sumKey) int {
 // maxReads limits the number of reads of robots.txt that wait to be written to the database.
 const maxReads = 10_000
 
-// addRead adds reads of a robots.txt. If too many are waiting, it counts new ones as not recorded. The strings of r may
-// share memory with the request.
+// addRead adds fetches of a robots.txt with the key r. If r is new, and too many keys already wait to be written, it
+// counts these fetches as not recorded. The strings of r may share memory with the request.
 func (s *sums) addRead(r readKey, t times) {
 	have := s.reads[r]
 	if have == nil {

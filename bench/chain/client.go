@@ -50,7 +50,8 @@ func (c *client) learn(h handler) {
 	}
 }
 
-// ask sends one request to a handler. The handler gets it in the form in which the server of net/http would pass it on.
+// ask calls the handler h with a copy of the next request. The copy has its own URL and header fields, as in a server
+// of net/http, because handlers may change them.
 func (c *client) ask(h handler) {
 	like := c.requests[c.next%len(c.requests)]
 	c.next++

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command replay compares `caddy robots-policy replay` with GoAccess and DuckDB on the same generated logs. It also
-// checks every number of the report against the requests that the logs were made from:
+// checks every number of the report against the requests that the logs were made from. Run it with:
 //
 //	go -C bench run ./replay -mb 1000 -node-modules DIR
 //

@@ -99,7 +99,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// scan reads a literal like ClickHouse's lexer: up to the first quote without a backslash before it. It returns the
+// scan reads a literal as ClickHouse's lexer does: up to the first quote without an escaping backslash. It returns the
 // text after the literal.
 func scan(literal string) (rest string, ok bool) {
 	if !strings.HasPrefix(literal, "'") {

@@ -27,9 +27,9 @@ const ChunkSize = 16 << 10
 const OriginRobots = "User-agent: *\nAllow: /\n"
 
 // Bodies returns a map from the first segment of a path, such as "/pages/", to the body of the response. The key
-// "/robots.txt" has the body of that file. The bodies are made at the first call, so that they do not use the memory of
-// a measured proxy, which does not call Bodies. A process that uses more memory collects garbage less often, and would
-// seem faster.
+// "/robots.txt" has the body of that file. The bodies are made at the first call. A measured proxy may contain this
+// package, but does not call Bodies, so it needs no memory for them. Otherwise it would collect garbage less often, and
+// would seem faster.
 var Bodies = sync.OnceValue(makeBodies)
 
 // packed is the key of Bodies for the compressed page. Clients that accept gzip get this page below "/packed/".

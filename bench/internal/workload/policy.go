@@ -19,7 +19,8 @@ type PolicySize struct {
 	Crawlers, Rules int
 }
 
-// realCrawlers lists crawlers of the catalog, which the policies name before they name made-up crawlers.
+// realCrawlers lists crawlers from the catalog. The generated policies name these crawlers first, and then made-up
+// crawlers.
 var realCrawlers = []string{
 	"GPTBot", "CCBot", "ClaudeBot", "Bytespider", "Google-Extended", "Applebot-Extended", "AI2Bot", "Ai2Bot-Dolma",
 	"anthropic-ai", "cohere-training-data-crawler", "Cotoyogi", "DeepSeekBot", "FacebookBot", "ICC-Crawler", "Kangaroo Bot",
@@ -44,9 +45,9 @@ func madeUp(from, to int) (names []string) {
 	return names
 }
 
-// Policy returns a policy file of a certain size. The larger policy contains all rules of the smaller one. It has more
-// crawlers, and more rules for sections of this site, for partners, and for other hosts. The additional rules do not
-// change the measured answers.
+// Policy returns a policy file of the given size. The larger policy contains all rules of the smaller one. It has more
+// crawlers, and more rules: for sections of this site, for the crawlers of partners, and for other hosts. The
+// additional rules do not change the measured answers.
 func Policy(size PolicySize) string {
 	var b strings.Builder
 	b.WriteString("version: 1\ncrawlers:\n")
@@ -66,8 +67,9 @@ func Policy(size PolicySize) string {
 	return b.String()
 }
 
-// rule returns rule number i of a policy. Among the rules that only the larger policy has, a third is for partners' own
-// pages, and a third for other hosts.
+// rule returns rule number i of a policy. The first rules are in both policies, and the further rules are only in the
+// larger policy. A third of the further rules is for single crawlers in partners, about paths below /partners/. Another
+// third is for other hosts.
 func rule(r *rand.Rand, i int, partners []string) string {
 	usage := []string{"index", "follow", "present-snippet", "present-thumbnail"}[r.IntN(4)]
 	path := fmt.Sprintf("/%s/section-%d/part-%d/", []string{"api", "pages", "packed", "long"}[r.IntN(4)], r.IntN(variety), i)
