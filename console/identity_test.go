@@ -78,8 +78,8 @@ func TestClaimsAreOfOneIdentity(t *testing.T) {
 		times(41, request("Googlebot", "search", activity.Verified, activity.Allowed, func(v *activity.Request) { v.Robots = "t1" })),
 		times(1, request("Googlebot", "search", activity.Unverified, activity.Allowed, reads("t2", live.ID[:12], live.Number, "https"))),
 		times(7, request("Googlebot", "search", activity.Unverified, activity.Allowed, violates)),
-		// Bingbot has read the robots.txt for http. It differs from the robots.txt for https in its sitemaps, but it is
-		// not an older version.
+		// Bingbot has read the robots.txt for http. This file differs from the robots.txt for https only in the URLs of
+		// sitemaps, so the console must not regard it as an older version.
 		times(1, request("Bingbot", "search", activity.Verified, activity.Allowed, reads("t2 by http", live.ID[:12], live.Number, "http"))),
 		// The number of blocked requests is higher than the number of violations, but some of the violations were
 		// served.

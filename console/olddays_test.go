@@ -117,7 +117,8 @@ func TestLinksOfBars(t *testing.T) {
 	}
 }
 
-// The chart of a single day has hourly bars as long as the database is certain to have the hourly totals of this day.
+// The chart of a single day has hourly bars if the database certainly still has the hourly totals of this day. For
+// older days, the chart has a single bar.
 func TestHoursOfADate(t *testing.T) {
 	s := &server{local: true, logger: caddy.Log()}
 	check := func(hours map[int]bool) {

@@ -23,7 +23,7 @@ import (
 const closingBingbot = "  - name: closed\n    for: Bingbot\n    disallow: {crawl: /news/}\n    enforce: block\n"
 
 // If search engines would lose something because an earlier version is restored, the user must accept the loss for each
-// search engine by name. This is necessary even if no request for the lost paths is stored.
+// search engine by name. This is necessary even if no requests for the affected paths are stored.
 func TestEarlierVersionAsksForEachLoss(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
