@@ -47,9 +47,9 @@ func TestEarlierVersionAsksForEachLoss(t *testing.T) {
 	}
 }
 
-// An undo can be published even if search engines lose something. In that case, there is an alert. If the version in
-// force is itself the result of an undo, the page calls the next undo "undo the undo". For any other earlier version,
-// the user must accept the losses of the search engines.
+// An undo restores the version before the version in force. It can be published even if search engines lose something
+// because of it, but there is an alert then. If the version in force is itself the result of an undo, the page calls
+// the next undo "undo the undo". For any other earlier version, the user must accept the losses of the search engines.
 func TestUndoAndEarlierVersions(t *testing.T) {
 	closing := strings.Replace(testPolicy, "  - name: late\n", closingBingbot+"  - name: late\n", 1)
 	s := startCaddy(t, testPolicy) // Bingbot requests /news/ in the generated traffic

@@ -108,8 +108,8 @@ func (v *view) only() []string {
 	return v.may
 }
 
-// span returns the start and the end of the chosen period. The period has two dates, or is a number of days up to
-// today, or the last 24 hours.
+// span returns the start and the end of the period that the user has chosen: the days between two dates, a number of
+// days up to today, or the last 24 hours.
 func (v *view) span() (from, to time.Time) {
 	if !v.since.IsZero() {
 		return v.since, v.until.AddDate(0, 0, 1)
