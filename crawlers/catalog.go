@@ -179,8 +179,8 @@ func (c *Catalog) Patterns() []Pattern {
 	return patterns
 }
 
-// Derived computes a value from the catalog in use only once, and shares the value among all callers. The zero value is
-// ready to use.
+// Derived caches a value computed from the catalog in use, so that all callers share one value. When another catalog
+// comes into use, the value is computed again. The zero value is ready to use.
 type Derived[T any] struct {
 	mu    sync.Mutex
 	of    *Catalog

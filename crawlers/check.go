@@ -146,9 +146,9 @@ func checkHTTPS(s string) error {
 	return nil
 }
 
-// checkDirectory accepts the address of a key directory. The address must use https, because otherwise anyone on the
-// network path could change the keys. The address may have a query. It must not have a fragment, because a request
-// cannot contain a fragment (draft-ietf-webbotauth-httpsig-protocol-01 section 5.2.1).
+// checkDirectory returns an error unless s is suitable as the URL of a key directory. The URL must use https, because
+// otherwise anyone on the network path could change the keys. The URL may have a query. It must not have a fragment,
+// because a request cannot contain a fragment (draft-ietf-webbotauth-httpsig-protocol-01 section 5.2.1).
 func checkDirectory(s string) error {
 	if strings.Contains(s, "#") {
 		return fmt.Errorf("invalid address %q: leave out the part from # on, which is never sent to a server", s)

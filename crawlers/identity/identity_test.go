@@ -426,8 +426,8 @@ func TestListsAreReleasedWithTheirPolicy(t *testing.T) {
 	runtime.KeepAlive(last)
 }
 
-// A user's own device fetches a link preview, and its User-Agent names crawlers. Such a client is never treated as an
-// impostor of these crawlers.
+// On-device link previews are fetched by the device of a user, but the User-Agent of the request names crawlers. Such a
+// client is never treated as an impostor of these crawlers.
 func TestOnDevicePreviewsAreNeverImpostors(t *testing.T) {
 	for agent, want := range map[string]policy.Identity{
 		"facebookexternalhit/1.1": policy.Impostor,

@@ -12,10 +12,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
 )
 
-// These thresholds determine when a failing DNS resolver is logged. Several lookups in a row must fail, because a
-// single failure may be caused by a broken name server, which affects only its own addresses. The log says at most once
-// per dnsLogInterval that the resolver fails or works again. Otherwise, someone with a broken name server could fill
-// the log.
+// These thresholds determine when a failing DNS resolver is logged. Several lookups in a row must fail. If only one
+// fails, the cause may be the name server for the client's address, and other lookups still work. The log says at most
+// once per dnsLogInterval that the resolver fails or works again. Otherwise, someone with a broken name server could
+// fill the log.
 const (
 	dnsFailures    = 5
 	dnsLogInterval = time.Minute
