@@ -81,9 +81,10 @@ func shortKey(word string) uint32 {
 	return k * 0x9e3779b1 >> 22
 }
 
-// stopBytes returns a mask in which the highest bit of some bytes is set. It marks bytes of x that are less than a
-// hyphen, the bytes ":;<=[{", and a slash before a letter. If several such bytes follow each other, it may mark only
-// the last one. In a User-Agent, the marked bytes include all bytes directly before a token, and few other bytes.
+// stopBytes returns a mask with the highest bit set in the bytes that may be directly before a token in a User-Agent.
+// It marks bytes of x that are less than a hyphen, the bytes ":;<=[{", and a slash before a letter. If several such
+// bytes follow each other, it may mark only the last one. In a User-Agent, the mask contains all bytes directly before
+// tokens, and few other bytes.
 func stopBytes(x uint64) uint64 {
 	const (
 		ones = 0x0101010101010101

@@ -105,8 +105,9 @@ func (s *sources) keysFetched(d webbotauth.DirectoryStatus) {
 // boundLogInterval is the shortest time between two log lines about the same limit.
 const boundLogInterval = time.Hour
 
-// bound logs that a limit was reached, at most once per boundLogInterval for each message. A limit never turns a client
-// into an impostor: clients that need the excess lists or nonces stay unverified.
+// bound logs that a limit was reached, at most once per boundLogInterval for each message. If there are more lists or
+// nonces than the limit allows, clients that need one of the lists or nonces beyond the limit stay unverified. They do
+// not become impostors.
 func (s *sources) bound(message string, fields ...zap.Field) {
 	s.mu.Lock()
 	now := time.Now()

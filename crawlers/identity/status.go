@@ -121,8 +121,8 @@ type knownList struct {
 }
 
 // listsOf returns the address lists of all engines, ordered by URL and without duplicates. If several engines have the
-// same list, listsOf prefers an engine that fetches the list. Between engines that are equal in this respect, it
-// prefers the newer list.
+// same list, listsOf prefers an engine that fetches the list. If several of these engines fetch the list, or none of
+// them does, it prefers the newest copy of the list.
 func listsOf(inUse []*engine) (all []knownList) {
 	for _, e := range inUse {
 		for _, s := range e.lists.Status() {
