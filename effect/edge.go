@@ -19,7 +19,7 @@ type Verdict struct {
 }
 
 // Blocked reports whether the policy disallows the request, or has a mode for impostors that applies to the request.
-// The result does not depend on Mode.
+// The server then handles the request according to Mode, for example by blocking or only logging it.
 func (v Verdict) Blocked() bool { return v.Impostor || v.Decision.Verdict == policy.Disallowed }
 
 // Edge decides about a request of the query's crawler in the same way as EdgeOf. The query's host and path must be
@@ -83,8 +83,8 @@ func (v *Verdict) evaluate(e *Engine, q policy.Query, t PolicyTarget) {
 	}
 }
 
-// EvaluateLong blocks the request if the policy blocks any path of the host for the query's crawler. It is for
-// targets that are too long to compare with patterns.
+// EvaluateLong is for targets that are too long to compare with patterns. If the policy blocks the query's crawler on
+// at least one path of the host, EvaluateLong blocks the request.
 func (v *Verdict) EvaluateLong(e *Engine, q policy.Query) {
 	q.AnyPath = true
 	d := e.Policy.Decide(q)

@@ -163,8 +163,8 @@ func parseDocument(data []byte, url string) (d document, err error) {
 	return d, err
 }
 
-// text returns a string, or the elements of a list of strings, separated by commas. It returns "" for a value of
-// another type, and for a text that is too long or not printable.
+// text returns the JSON string in data. If data is a list of strings, text returns them, separated by commas. It
+// returns "" for a value of another type, and for a text that is too long or not printable.
 func text(data json.RawMessage) string {
 	var words []string
 	if json.Unmarshal(data, &words) != nil {

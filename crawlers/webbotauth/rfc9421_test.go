@@ -88,7 +88,7 @@ func signatureBase(r Request, input string) (string, error) {
 }
 
 // TestRFC9421Bases uses the signatures of requests in RFC 9421 appendices B.2 and B.3. For every algorithm, the package
-// must build the base that the authors of the RFC have signed.
+// must build the same signature base as the authors of the RFC. Otherwise the signatures in the RFC would not match.
 func TestRFC9421Bases(t *testing.T) {
 	for _, c := range []struct {
 		request          Request
