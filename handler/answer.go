@@ -123,8 +123,8 @@ func (q *request) refuse(e policy.Enforcement) error {
 	return q.writeRefusal(status, e.Message)
 }
 
-// tooMany answers a request that exceeds a rate limit (RFC 6585 section 4). The answer has no noindex, because the
-// page is still there.
+// tooMany answers a request that exceeds a rate limit (RFC 6585 section 4). In contrast to the answer to a blocked
+// request, it does not have the rule noindex, because the crawler may fetch the page later.
 func (q *request) tooMany() error {
 	seconds := wholeSeconds(q.wait)
 	q.w.Header().Set("Retry-After", strconv.Itoa(seconds))

@@ -52,8 +52,8 @@ const (
 type Options struct {
 	Policies Policies
 
-	// MaxMode limits what happens to crawlers that the policy disallows. The zero value, ModeUnset, means
-	// ModeBlock, so that only the policy decides.
+	// MaxMode is the strictest reaction to crawlers that the policy disallows. If the policy has a stricter mode,
+	// MaxMode is used instead. The zero value, ModeUnset, means ModeBlock, so that only the policy decides.
 	MaxMode policy.Mode
 
 	// RaiseRefusals makes the handler return an [*Error] for a blocked request, instead of writing a response. Use it
