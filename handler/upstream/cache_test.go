@@ -171,8 +171,8 @@ func TestChangesAndFailures(t *testing.T) {
 	})
 }
 
-// While one request fetches the file, other requests get the last known file, or wait until the timeout ends. The fetch
-// continues even if the client that caused it disconnects.
+// While one request fetches the file, other requests get the last known file. If there is none, they wait for the
+// fetch, at most until its timeout. The fetch continues even if the client that caused it disconnects.
 func TestOneRequestFetches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
