@@ -134,7 +134,7 @@ func (v *view) crawlerLead(d *crawlerData) string {
 	return text
 }
 
-// within returns a period of whole hours or days, in words, that is at least as long as d.
+// within returns d in words, rounded up to whole hours or days.
 func within(d time.Duration) string {
 	switch hours := int((d + time.Hour - 1) / time.Hour); {
 	case hours <= 1:

@@ -73,7 +73,7 @@ func TestClaimsAreOfOneIdentity(t *testing.T) {
 	var all []activity.Request
 	for _, r := range [][]activity.Request{
 		// The verified Googlebot has read the previous version. An unverified Googlebot has read the newest version,
-		// and violates it.
+		// and requests a page that this version disallows.
 		times(1, request("Googlebot", "search", activity.Verified, activity.Allowed, reads("t1", "000000000000", "0.1", "https"))),
 		times(41, request("Googlebot", "search", activity.Verified, activity.Allowed, func(v *activity.Request) { v.Robots = "t1" })),
 		times(1, request("Googlebot", "search", activity.Unverified, activity.Allowed, reads("t2", live.ID[:12], live.Number, "https"))),

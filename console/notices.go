@@ -63,7 +63,7 @@ func (v *view) findNoticesBeside() {
 	}()
 }
 
-// count returns the numbers of alerts and warnings. It leaves out notices if the function holds returns false for them.
+// count returns the numbers of alerts and warnings. Only the notices that the function holds accepts are counted.
 func (v *view) count(holds func(*notice) bool) (alarms, warnings int) {
 	for _, n := range v.notices() {
 		switch {

@@ -36,7 +36,7 @@ func fillDays(t *testing.T, dir string, now time.Time, visits map[int]int) {
 	}
 }
 
-// viewOf returns the view that the console makes for the page at an address, with its query.
+// viewOf returns the view that the console makes for a page. address is the path of the page, and may have a query.
 func viewOf(t *testing.T, s *server, address string) *view {
 	t.Helper()
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/"+address, nil))

@@ -108,7 +108,7 @@ func get(t *testing.T, s *server, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// Only a few pages accept forms. Requests to change anything else are rejected.
+// Most pages accept only GET and HEAD. Requests with other methods for these pages are rejected.
 func TestMethods(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for _, name := range []string{"", "who-came", "published", "health", "news", "evidence.zip", "policy.yaml", "static/console.css", "nowhere"} {

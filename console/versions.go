@@ -24,7 +24,7 @@ type history struct {
 	publications []numbered // the newest publication is first
 	documents    []store.Document
 	reads        []store.Read      // the latest first
-	newest       map[served]string // the version of the last text of each robots.txt; see isCurrent
+	newest       map[served]string // the version of each robots.txt that crawlers received last; see isCurrent
 }
 
 // served identifies a robots.txt by its host and scheme. The robots.txt files for http and https can differ in their

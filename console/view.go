@@ -315,7 +315,8 @@ func (v *view) Hosts() []string {
 // Periods returns the periods that people can choose, in days.
 func (v *view) Periods() []int { return periods }
 
-// MainHost returns the default host for answers, which is used if the person has not chosen a host.
+// MainHost returns the host that answers are about. This is the host that the person has chosen or, without a choice,
+// the first of Hosts.
 func (v *view) MainHost() string {
 	if v.Host != "" {
 		return v.Host

@@ -95,7 +95,7 @@ func stopBytes(x uint64) uint64 {
 	notLess := y + (0x80-'-')*ones                   // the highest bit of a byte is 0 for a byte less than a hyphen
 	slash := y ^ '/'*ones + low                      // the highest bit is 0 for a slash
 	bracket := y | 0x20*ones ^ '{'*ones + low        // the highest bit is 0 for "[" and "{"
-	from, to := y+(0x80-':')*ones, y+(0x80-'>')*ones // the highest bit is 1 from ":" on, and from ">" on
+	from, to := y+(0x80-':')*ones, y+(0x80-'>')*ones // the highest bit is 1 for a byte of at least ":", and for a byte of at least ">"
 	letter := y>>7 | 1<<63                           // whether the next byte is at least "@", or is not in x
 	stops := (^notLess | ^bracket | from&^to) & high &^ x
 	return stops&^(stops>>8) | ^slash&letter&high&^x // drops a stop if the next byte is also a stop, because no token begins with a stop

@@ -63,7 +63,7 @@ func TestAnswersEqualAnIndependentEvaluator(t *testing.T) {
 	}
 }
 
-// Servers may take a target to mean several pages. The restrictions of all of them apply.
+// Different servers may take the same target to mean different pages. The restrictions of all these pages apply.
 func TestAnswerOfOtherReadings(t *testing.T) {
 	f, ds := policyfile.Load("policy.yaml", []byte("version: 1\nrules:\n  - {for: everyone, disallow: {index: /admin/, train-ai: /admin/}}\n"))
 	if f == nil {

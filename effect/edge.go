@@ -40,7 +40,8 @@ func (e *Engine) Edge(q policy.Query) Verdict {
 // Mode is the mode for impostors.
 func (e *Engine) EdgeOf(sent *Target, q policy.Query) Verdict {
 	v := Verdict{Crawler: q.Crawler}
-	// The server does not recognize crawlers that only the fallback names, which is the site's own robots.txt.
+	// Some crawlers are named only in the site's own robots.txt, which is the policy's fallback. The server does not
+	// recognize these crawlers.
 	if q.Crawler == 0 || e.Policy.OnlyFallback(q.Crawler) {
 		return v
 	}

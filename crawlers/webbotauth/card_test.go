@@ -13,7 +13,7 @@ import (
 	"unicode"
 )
 
-// cardOf returns the example card in section 2 of draft-meunier-webbotauth-registry-03, with another address and with
+// cardOf returns the example card in section 2 of draft-meunier-webbotauth-registry-03, with another URL and with
 // additional members.
 func cardOf(url, more string) string {
 	return `{"client_id":"` + url + `","client_name":"Example Bot","contacts":["mailto:bot-support@example.com"],` + more + `,
