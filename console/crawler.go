@@ -177,9 +177,9 @@ func (v *view) mayWords(name string) string {
 	return text + ". "
 }
 
-// controls returns the controls against AI training and AI answers that operators of crawlers offer. Each control has
-// its state for the main host of the view. If token is not "", only the controls for the crawler with this product
-// token are returned.
+// controls returns the controls against AI training and AI answers that operators of crawlers offer. The result says
+// for each control whether the policy uses it on the main host of the view. If token is not "", only the controls for
+// the crawler with this product token are returned.
 func (v *view) controls(token string) []site.ControlState {
 	if v.Running == nil {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 )
 
-// decision has the fields of a form on the Change page. The form adds a decision to the draft, such as blocking a
-// crawler. decision also has the problems of adding it.
+// decision has the fields of the form on the Change page that adds a decision to the draft, such as blocking a crawler.
+// It also has the result of adding the decision.
 type decision struct {
 	Who, Do, Place, Much, On string
 	Intended                 bool
@@ -92,9 +92,9 @@ func (d *changeData) put(what, unmet string, r *edit.Result, err error) {
 	}
 }
 
-// DecideLink returns a link to the Change page, with a draft that contains one more decision. The decision is the
-// action do for the crawlers who, for the path place on the host on. DecideLink returns "" if who is empty, or if the
-// user may not see the policy's text.
+// DecideLink returns a link to the Change page. The link opens a draft that contains one more decision. The parameters
+// do, who, place and on are the action, the crawlers, the path and the host of this decision. DecideLink returns "" if
+// who is empty, or if the user may not see the policy's text.
 func (v *view) DecideLink(do, who, place, on string) string {
 	if !v.showsText() || who == "" {
 		return ""

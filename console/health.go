@@ -132,8 +132,8 @@ func (v *view) recorded() claim.Claim {
 }
 
 // totalsSince returns a clause that says since when the totals in the database are complete. If the totals begin before
-// day, which is the time 24 hours ago, this is "the totals of the last 24 hours are complete". If they begin later, the
-// clause names the time when they begin.
+// day, which is the time 24 hours ago, the clause is "the totals of the last 24 hours are complete". If the totals
+// begin later, the clause names the time when they begin.
 func totalsSince(b store.Bounds, day time.Time) string {
 	switch {
 	case b.FirstHour.IsZero() && b.FirstDay.IsZero():

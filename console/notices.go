@@ -204,8 +204,8 @@ func (v *view) searchNotices() (all []notice) {
 	return all
 }
 
-// samplePath returns the path on a host where a crawler was blocked most often in the last 24 hours. If no such path is
-// stored, it returns "/".
+// samplePath returns the path of the host with the most blocked requests of the crawler in the last 24 hours. If no
+// such path is stored, it returns "/".
 func (v *view) samplePath(crawler, host string) string {
 	rows, err := v.totals(store.Query{
 		From: v.Now.Add(-24 * time.Hour), To: v.Now.Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 1,

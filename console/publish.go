@@ -61,9 +61,9 @@ func (v *view) publishBox(d *changeData) publishBox {
 	return b
 }
 
-// searchLoss adds a condition for publishing the draft to the form: search engines must not lose anything because of
-// the draft. An undo always meets the condition. If the draft restores an earlier version, the condition is also met if
-// the user accepts the losses and gaps in b.Losers.
+// searchLoss adds a condition to the form. The draft can be published only if search engines do not lose anything
+// because of it. An undo always meets the condition. If the draft restores an earlier version, the condition is also
+// met if the user accepts the losses and gaps in b.Losers.
 func (d *changeData) searchLoss(b *publishBox, add func(passes bool, good, bad string)) {
 	text := strings.Join(append([]string{d.Keeps.Text()}, d.Keeps.Lines()...), "; ")
 	switch {
@@ -95,8 +95,8 @@ func (d *changeData) losers() []string {
 
 // judgeKeeps returns the claim that search engines do not lose anything because of the draft. It uses the replay of the
 // stored traffic or, without a complete replay, the comparison of the draft with the policy in force. If the draft
-// restores an earlier version, the user must accept all losses, even on pages that received no requests, so judgeKeeps
-// uses the comparison.
+// restores an earlier version, judgeKeeps always uses the comparison, because the user must then accept all losses,
+// even on pages that received no requests.
 func (d *changeData) judgeKeeps(v *view) claim.Claim {
 	if d.Returns == source.Earlier {
 		return replay.KeepsBy(d.Losses, false, d.Accept)

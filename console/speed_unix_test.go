@@ -78,8 +78,8 @@ const (
 
 // TestPagesOfAYear requests each page for each period up to a year, and prints the size of the page and the processor
 // time. It measures processor time, because the time on the clock would include the work of other programs. The maximum
-// is a multiple of the time for one query that no page uses: the requests of a year by category and decision. A fixed
-// maximum would depend on the machine.
+// processor time of a page is a multiple of the time for one query that no page uses: the requests of a year by
+// category and decision. A fixed maximum would depend on the machine.
 func TestPagesOfAYear(t *testing.T) {
 	testkit.Nightly(t)
 	dir, now := t.TempDir(), time.Now().UTC()

@@ -68,8 +68,8 @@ func (v *view) askEarly(questions ...store.Query) {
 
 // counts holds numbers of requests. All is the sum of Allowed, Unknown, Closed, Would and Blocked. Unknown counts the
 // requests of unlisted clients, regardless of the decision. The other summands count requests of crawlers by decision:
-// Closed counts requests for disallowed pages if the policy does not block, not even in test mode. Blocked also counts
-// limited requests.
+// Closed counts requests for disallowed pages that the server neither blocked nor logged. Would counts requests that
+// the server only logs instead of blocking them. Blocked counts blocked and limited requests.
 type counts struct {
 	All, Allowed, Unknown, Closed, Would, Blocked int64
 	Violations, Bytes                             int64

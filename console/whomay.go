@@ -165,8 +165,8 @@ const (
 // rows returns the crawlers for the rows of the grid. If all is true, or if the URL has a search term, these are all
 // crawlers of the policy. Otherwise they are the well-known crawlers, the crawlers that sent requests in the last 30
 // days, and the crawlers that a rule names. The search term and the category in the URL then leave out the crawlers
-// that do not match. The last rows are about any other crawler and about impostors. known is the number of crawlers in
-// the policy that could have a row.
+// that do not match. Without a search term and category, the last rows are about any other crawler and about impostors.
+// known is the number of crawlers in the policy that could have a row.
 func (v *view) rows(all bool) (rows []asker, known int) {
 	q, kind := strings.ToLower(v.Param("q")), v.Param("category")
 	chosen := policy.ParseAudience("category:" + kind)

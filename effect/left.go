@@ -67,9 +67,9 @@ func (e *Engine) leaves(q policy.Query, rows Loss) *left {
 	return &a.left
 }
 
-// lower notes that something in the policy, by, lowers the row of loss to value. It has no effect if the row already
-// has a smaller value. If the row already has the same value, lower replaces its cause only if the rule of by declares
-// the loss as intended, and the rule of the previous cause does not.
+// lower sets the row of loss to value, with by as the cause, if the present value of the row is greater. If the present
+// value is equal to value, lower only replaces the cause. It does so only if the rule of by declares the loss as
+// intended, and the rule of the present cause does not.
 func (a *asking) lower(loss Loss, value int64, by Cause) {
 	if a.rows&loss == 0 {
 		return

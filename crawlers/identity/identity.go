@@ -121,9 +121,10 @@ const bySignature = "signature"
 
 // Ask identifies the client of a request. It appends to clients the crawlers whose rules apply to the request. If the
 // request proves which crawler sent it, Ask appends only the proven crawler. Otherwise it appends named, the crawlers
-// that the User-Agent names. A policy may also name the signer of the request (signed:HOST). Then Ask appends the
-// signer too, or only the signer if its field Follows names the proven crawler. Ask also returns the signer's
-// description of itself. Ask uses only cached data. It looks up missing data in the background for later requests.
+// that the User-Agent names. A policy may also name the signer of the request (signed:HOST). Then Ask also appends the
+// signer. It leaves out the proven crawler if the signer's field Follows names this crawler. Ask also returns the
+// signer's description of itself. Ask uses only cached data. It looks up missing data in the background for later
+// requests.
 func Ask[T comparable](v *Verifier, r Request, known Known[T], named []T, clients []Client[T]) ([]Client[T], webbotauth.Card) {
 	var p proven
 	if v != nil {

@@ -36,9 +36,8 @@ func newFetcher(o Options) *fetcher {
 	}}
 }
 
-// fetch returns the document at the address of a key directory, including its keys. The document may be cached for the
-// time keep. A panic caused by a response becomes an error, because in the fetching goroutine a panic would end the
-// program.
+// fetch returns the document at the URL of a key directory, including its keys. The document may be cached for the time
+// keep. A panic caused by a response becomes an error, because in the fetching goroutine a panic would end the program.
 func (f *fetcher) fetch(ctx context.Context, url string) (d document, keep time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {

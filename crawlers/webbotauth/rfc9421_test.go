@@ -119,8 +119,8 @@ func TestRFC9421Bases(t *testing.T) {
 	}
 }
 
-// RFC 9421 appendix B.4 lists changes of a request on its way. After some of them, a signature remains valid, and after
-// others, it is invalid.
+// RFC 9421 appendix B.4 lists changes that proxies may make to a request on its way to the server. After some of them,
+// a signature remains valid, and after others, it is invalid.
 func TestRFC9421Transformations(t *testing.T) {
 	const input = `transform=("@method" "@path" "@authority" "accept");created=1618884473;keyid="test-key-ed25519"`
 	const signature = "ZT1kooQsEHpZ0I1IjCqtQppOmIqlJPeo7DHR3SoMn0s5JZ1eRGS0A+vyYP9t/LXlh5QMFFQ6cpLt2m0pmj3NDA=="
