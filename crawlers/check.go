@@ -37,7 +37,7 @@ func checkCrawler(c *Crawler) (errs []error) {
 		add("source is missing")
 	}
 	v := c.Verification
-	onlySigns := v.WebBotAuth != "" && len(v.AddressLists)+len(v.ReverseDNS) == 0 // may send a browser's User-Agent, so needs no examples
+	onlySigns := v.WebBotAuth != "" && len(v.AddressLists)+len(v.ReverseDNS) == 0 // such a crawler may send a browser's User-Agent, so it needs no examples
 	if len(c.Examples) == 0 && !c.RobotsOnly && !onlySigns {
 		add("examples are missing")
 	}

@@ -23,8 +23,8 @@ var snapshot = sync.OnceValue(func() map[string]*list { return readSnapshot(snap
 // ofCatalog holds the lists delivered with the catalog in use.
 var ofCatalog crawlers.Derived[map[string]*list]
 
-// delivered returns the newest list for a URL that comes with the catalog in use or with the program itself. It returns
-// nil if neither has the list.
+// delivered returns a list for a URL from the catalog in use or from the program itself, whichever list is newer. It
+// returns nil if neither has the list.
 func delivered(url string) *list {
 	first := snapshot()[url]
 	c, err := crawlers.Default()
