@@ -53,8 +53,8 @@ func (v *view) Unseen() string {
 	return strings.TrimSpace(text)
 }
 
-// missing returns a sentence for each gap in the stored requests of the period between from and to. A page appends the
-// text to a number, so it begins with a space, unless it is empty.
+// missing returns a text with one sentence for each gap in the stored requests of the period between from and to. The
+// text begins with a space, unless it is empty, so that a page can append it to another sentence.
 func (v *view) missing(from, to time.Time) (text string) {
 	c, err := v.coverage(from, to)
 	if err != nil {

@@ -154,8 +154,8 @@ func TestEachDetectorIsTested(t *testing.T) {
 	}
 }
 
-// The test makes a copy of the program, and switches off the detection of one gap after the other in it. Each time, the
-// test that detectors lists for this gap must fail.
+// The test makes a copy of the program in which the detection of each gap can be switched off. It then switches off the
+// detection of one gap after the other. Each time, the test that detectors lists for this gap must fail.
 func TestWithoutEachDetector(t *testing.T) {
 	testkit.Nightly(t)
 	files, _ := sourcesOfGaps(t)

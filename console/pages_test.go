@@ -501,7 +501,7 @@ func TestSiteShowsItsHostsOnly(t *testing.T) {
 	}
 }
 
-// A row that sums up several clients does not offer to add them to the policy as one crawler.
+// If a row sums up several clients, the page does not offer to add these clients to the policy as one crawler.
 func TestWhoCanBeNamed(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for name, want := range map[string]string{"harbor-fetch": "Name harbor-fetch</h2>", "(none)": "Name python-httpx</h2>"} {

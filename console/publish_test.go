@@ -244,8 +244,7 @@ func TestDraftThatPanics(t *testing.T) {
 	}
 }
 
-// Requests that were served although they are disallowed, and requests that would be blocked if blocking were on, are
-// counted separately.
+// Served requests for disallowed pages are counted separately from requests that would be blocked if blocking were on.
 func TestClosedAndWouldAreCountedApart(t *testing.T) {
 	v := &view{server: &server{}, q: map[string][]string{"decision": {"would_block"}}}
 	row := func(decision string, n int64) *store.Row {

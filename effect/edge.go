@@ -115,9 +115,9 @@ type Client struct {
 	Identity policy.Identity
 }
 
-// EdgeOfAll decides about a request that any of several crawlers may have sent. It returns the strictest of the
-// crawlers' verdicts, and the query for this verdict. If several verdicts are equally strict, it returns the first. If
-// there are no clients, it returns q and an empty verdict.
+// EdgeOfAll decides about a request when it is not known which of the clients sent it. It returns the strictest of the
+// verdicts for these clients, and the query for this verdict. If several verdicts are equally strict, it returns the
+// first. If there are no clients, it returns q and an empty verdict.
 func (e *Engine) EdgeOfAll(t *Target, clients []Client, q policy.Query) (policy.Query, Verdict) {
 	var strictest Verdict
 	by := q

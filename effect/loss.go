@@ -120,7 +120,7 @@ const firstLetters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUV
 const FirstPage = "/aaa"
 
 // NearlyWhole reports whether holds returns true for nearly all pages of a host. It does not know the pages, so it
-// tests made-up pages: for each letter of firstLetters, holds must return true for a page in the root, such as /aaa, or
+// tests made-up pages. For each letter of firstLetters, holds must return true for a page in the root, such as /aaa, or
 // for a page in a directory, such as /aaa/aaa.
 func NearlyWhole(holds func(path string) bool) bool {
 	for _, c := range firstLetters {

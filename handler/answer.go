@@ -131,8 +131,8 @@ func (q *request) tooMany() error {
 	return q.writeRefusal(http.StatusTooManyRequests, "Too many requests by this crawler; try again in "+english.Count(seconds, "second"))
 }
 
-// writeRefusal answers with a status and a message. With the option RaiseRefusals, it returns both as an error for the
-// server's error routes instead.
+// writeRefusal answers with a status and a message. With the option RaiseRefusals, it returns an error with the status
+// and the message instead, for the server's error routes.
 func (q *request) writeRefusal(status int, message string) error {
 	header := q.w.Header()
 	header["Cache-Control"] = []string{"no-store"}

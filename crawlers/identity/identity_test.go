@@ -265,8 +265,8 @@ func TestEnginesAreShared(t *testing.T) {
 	off.Close()
 }
 
-// Many policies have their own address lists, and share the lists that they have in common. If a policy exceeds a
-// limit, the lists of the other policies remain in use.
+// Each of many policies has its own address lists. A list that several policies name is stored only once. If a policy
+// exceeds a limit, the lists of the other policies remain in use.
 func TestPoliciesWithManyLists(t *testing.T) {
 	logger, logs := observed()
 	v := newTestVerifier(Methods{Enabled: true}, verify.DNSOptions{})

@@ -35,8 +35,8 @@ type health struct {
 	period  int       // number of probes that did not receive a correct answer
 }
 
-// now returns the current time, and the number of probes that have failed so far (the period). Callers store both with
-// an answer that has just arrived. working is false if the last probe failed.
+// now returns the current time, and the number of probes that have failed so far (the period). Callers store the time
+// and the number with an answer that has just arrived. working is false if the last probe failed.
 func (h *health) now() (at time.Time, period int, working bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

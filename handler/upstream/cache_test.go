@@ -261,8 +261,8 @@ func TestHandlerThatNeverReturns(t *testing.T) {
 	})
 }
 
-// If the parser panics on a file, that is handled like a failed fetch: the last good file stays in use, and requests do
-// not wait forever.
+// If the parser panics on a file, the cache handles this like a failed fetch. The last good file stays in use, and
+// requests do not wait forever.
 func TestParserPanics(t *testing.T) {
 	kind := RobotsTxt
 	kind.Parse = func(data []byte) *robotstxt.File {

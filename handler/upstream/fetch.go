@@ -173,8 +173,8 @@ func (rec *recorder) redirect() string {
 	return ""
 }
 
-// file returns the file in the response. For a file that is too large, it returns the part that cut returns, which may
-// be nil.
+// file returns the file in the response. If the file is too large, it returns the part that cut returns. If cut is nil
+// or returns nil, it returns errTooLarge.
 func (rec *recorder) file(reject func(string, []byte) error, cut func([]byte) []byte) ([]byte, error) {
 	switch {
 	case rec.status == 0, rec.status == http.StatusNoContent:
