@@ -79,8 +79,8 @@ func (v *view) staysInside(before, after *site.Site) bool {
 	})
 }
 
-// outside returns the part of a policy that the person may not change, as text for a comparison. It leaves out the
-// policy's tests, and the rules that are only for hosts the person may see.
+// outside returns the part of a policy that the person may not change, as a text that can be compared with the part of
+// another policy. It leaves out the policy's tests, and the rules that are only for hosts the person may see.
 func (v *view) outside(s *site.Site) string {
 	spec := *s.File.Spec
 	spec.Expect = nil

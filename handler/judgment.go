@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// judgment is the policy's decision on a request by a crawler that it knows.
+// judgment is the policy's decision on a request by a crawler that the policy knows.
 type judgment struct {
 	decision  *Decision // nil if the request is not from a known crawler
 	several   bool      // the User-Agent names several crawlers
