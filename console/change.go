@@ -85,7 +85,7 @@ type publishBox struct {
 	MaySave    bool
 	MayApprove bool
 	MayPublish string   // the reason why the user may not publish; empty if the user may publish
-	Losers     []string // the search engines, and gaps in the data, that the user must accept
+	Losers     []string // the search engines with losses, and the gaps in the data, that the user must accept
 	Accepted   bool     // true if the user has accepted the losses of all Losers
 }
 

@@ -136,7 +136,7 @@ type spark struct {
 	Dropped bool
 }
 
-// newSpark draws the number of requests for each unit of time, such as a day.
+// newSpark draws a small line chart. counts has the number of requests in each unit of time, such as a day.
 func newSpark(counts []int64, unit string) (s spark) {
 	const width, height, edge, most = 84.0, 20.0, 2.0, 60 // more than 60 points would not be visible
 	texts := make([]string, len(counts))

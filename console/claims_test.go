@@ -74,7 +74,8 @@ func TestNothingReassuresAboveAGap(t *testing.T) {
 	}
 }
 
-// The metrics contain the claims that the pages show. But the metrics are about this server only.
+// The metrics contain the claims that the pages show. In contrast to the pages, the metrics are always about this
+// server only, even if it belongs to a fleet.
 func TestClaimsForMetrics(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	recorded(t, s, activity.Request{Time: time.Now(), Host: "www.example.com", Path: "/", Crawler: "Googlebot", Category: "search", Identity: activity.Verified, Decision: activity.Allowed})

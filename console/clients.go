@@ -78,9 +78,9 @@ func idOf(r *store.Row) clientID {
 	return id
 }
 
-// traffic returns a query for the requests in the chosen period, grouped by chart bar and client. If name is not empty,
-// the query selects only requests under this name. If prefix is not empty, the query selects only paths with this
-// prefix.
+// traffic returns a query that counts the requests in the chosen period, separately for each bar of the chart, each
+// client and each decision. If name is not empty, only requests of clients with this name are counted. If prefix is not
+// empty, only requests for paths that begin with prefix are counted.
 func (v *view) traffic(name, prefix string) store.Query {
 	q := v.query(v.steps().by, store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision)
 	q.Days, q.PathPrefix = int(v.steps().width.Hours()/24), prefix
@@ -90,8 +90,8 @@ func (v *view) traffic(name, prefix string) store.Query {
 	return q
 }
 
-// clients returns the clients in rows, which are the result of the query that traffic returns. The client with the most
-// requests is first.
+// clients adds up rows, the result of the query that traffic returns. It returns one client for each name and identity
+// in rows. The client with the most requests is first.
 func (v *view) clients(rows []store.Row) []*client {
 	from, _ := v.span()
 	by := map[clientID]*client{}
@@ -137,8 +137,8 @@ func (v *view) describe(c *client) {
 	}
 }
 
-// lookup finds a crawler in the catalog of the policy or, if no policy is loaded, in the built-in catalog. It returns
-// nil if the catalog does not have the crawler.
+// lookup finds a crawler in the catalog of the policy or, if no policy is loaded, in the catalog that crawlers.Default
+// returns. It returns nil if the catalog does not have the crawler.
 func (v *view) lookup(name string) *crawlers.Crawler {
 	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	if v.Running != nil {
@@ -184,8 +184,9 @@ func (v *view) addSeen(clients []*client) {
 		if v.may == nil && names[c.Name] == 1 && !c.Impostor() {
 			continue
 		}
-		// seen has only the times for all hosts and identities together. These are wrong for one of several identities,
-		// or for a user who may not see all hosts, so use the days with requests.
+		// The map seen has one first and one last time for each name. These times are about all hosts and all
+		// identities. They may be wrong if the name has several identities, or if the user may not see all hosts. In
+		// these cases, take the times from c.Days instead.
 		c.First, c.Last = time.Time{}, time.Time{}
 		for i, n := range c.Days {
 			if at := from.Add(time.Duration(i) * s.width); n > 0 {
@@ -198,8 +199,9 @@ func (v *view) addSeen(clients []*client) {
 	}
 }
 
-// fell reports whether a crawler has stopped. A crawler has stopped if there is no request on the last day of c.Days,
-// and if it sent fewer than half of its average on the previous day. The average must be at least 20 requests a day.
+// fell reports whether a crawler has stopped sending requests. It compares the last two days in c.Days with the days
+// before them. On each of those earlier days, the crawler must have sent requests, on average at least 20 a day. It has
+// stopped if it then sent fewer than half of this average on the second last day, and no requests on the last day.
 func fell(c *client) bool {
 	n := len(c.Days)
 	if n < 7 || c.Impostor() || c.IsUnknown() {

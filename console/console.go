@@ -39,13 +39,14 @@ type Console struct {
 	Write bool `json:"write,omitempty"`
 
 	// The placeholder with the name of the person who uses the console's pages on a site (`robots_policy_console`). If
-	// the placeholder is a request header, the console trusts the header. Therefore a handler or proxy in front of the
-	// console must remove this header from the requests of clients. Default: `{http.auth.user.id}`.
+	// the placeholder reads a request header, such as `{http.request.header.X-User}`, the console trusts this header.
+	// Therefore a handler or proxy in front of the console must remove this header from the requests of clients.
+	// Default: `{http.auth.user.id}`.
 	User string `json:"user,omitempty"`
 
 	// The names of the people with each role, for console pages that sites serve with `robots_policy_console`. The keys
-	// are `viewer`, `editor` and `publisher`, and the name `*` means everyone. Default: everyone who can open the pages
-	// is a viewer.
+	// are `viewer`, `editor` and `publisher`. The name `*` means everyone for the role `viewer`, and everyone who is
+	// signed in for the other roles. Default: everyone who can open the pages is a viewer.
 	Roles map[string][]string `json:"roles,omitempty"`
 
 	// The number of people who must agree before a version is published. Default: 1.
@@ -88,8 +89,8 @@ func (c *Console) Provision(ctx caddy.Context) error {
 			return fmt.Errorf("the role %s has no names; add the names that people sign in with, or * for everyone", name)
 		}
 	}
-	// The option "user" must be a single placeholder. With other text next to the placeholder, the name would not be
-	// empty for people who are not signed in.
+	// The option "user" must be a single placeholder. A value such as `{http.auth.user.id}@example.com` would give a
+	// name to people who are not signed in, so the console would regard them as signed in.
 	if u := c.user(); len(u) < 3 || u[0] != '{' || strings.IndexByte(u, '}') != len(u)-1 || strings.Contains(u[1:], "{") {
 		return fmt.Errorf("invalid user %q: must be a single placeholder, such as %s", c.User, defaultUser)
 	}

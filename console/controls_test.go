@@ -9,7 +9,8 @@ import (
 )
 
 // Some operators of crawlers offer their own controls against AI training, such as a setting in Search Console. The
-// pages about crawlers list the same controls as the command `check`, but only for the host of the page.
+// command `check` lists these controls for all hosts of a policy. The pages of the console list only the controls for
+// the host of the page.
 func TestOperatorsControls(t *testing.T) {
 	s := startCaddy(t, `version: 1
 rules:

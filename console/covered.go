@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// coverage returns the gaps in the recorded requests between two times. It leaves out the parts that the user may not
-// see, as described at the method shown.
+// coverage describes the stored requests of the period between from and to, with the gaps in them. It leaves out the
+// details that the user may not see; see the method shown.
 func (v *view) coverage(from, to time.Time) (claim.Coverage, error) {
 	if v.store == nil {
 		return claim.Coverage{}, nil
@@ -53,8 +53,8 @@ func (v *view) Unseen() string {
 	return strings.TrimSpace(text)
 }
 
-// missing returns sentences about the gaps in the numbers between two times. The text begins with a space, unless it is
-// empty.
+// missing returns a text with one sentence for each gap in the stored requests of the period between from and to. The
+// text begins with a space, unless it is empty, so that a page can append it to another sentence.
 func (v *view) missing(from, to time.Time) (text string) {
 	c, err := v.coverage(from, to)
 	if err != nil {

@@ -82,8 +82,9 @@ func crawlerPage(v *view) (*page, error) {
 	return &page{template: "crawler", Title: d.Label(), Lead: v.crawlerLead(d), Scope: scope{Host: true, Period: true}, Data: d}, nil
 }
 
-// chooseIdentity chooses the identity that the URL of the page names. If the URL does not name an identity, it chooses
-// the identity with the best proof.
+// chooseIdentity sets d.client to one of the clients called name, and adds the clients with other identities to
+// d.Others. It chooses the client with the identity in the URL of the page or, if the URL does not have an identity,
+// the client with the best proof of identity.
 func (v *view) chooseIdentity(d *crawlerData, name string, clients []*client) {
 	chosen := activity.Identity(v.Param("identity"))
 	for _, id := range []activity.Identity{activity.Verified, activity.Unverified, activity.Audit, activity.Impostor} {
@@ -133,7 +134,7 @@ func (v *view) crawlerLead(d *crawlerData) string {
 	return text
 }
 
-// within returns a period of whole hours or days, in words, that is at least as long as d.
+// within returns d in words, rounded up to whole hours or days.
 func within(d time.Duration) string {
 	switch hours := int((d + time.Hour - 1) / time.Hour); {
 	case hours <= 1:
@@ -176,9 +177,9 @@ func (v *view) mayWords(name string) string {
 	return text + ". "
 }
 
-// controls returns the controls against AI training and AI answers that operators of crawlers offer, with their states
-// for the main host of the view. If token is not "", only the controls for the crawler with this product token are
-// returned.
+// controls returns the controls against AI training and AI answers that operators of crawlers offer. The result says
+// for each control whether the policy uses it on the main host of the view. If token is not "", only the controls for
+// the crawler with this product token are returned.
 func (v *view) controls(token string) []site.ControlState {
 	if v.Running == nil {
 		return nil
@@ -197,15 +198,15 @@ func (v *view) onlyClient(c *client, by ...store.Dimension) store.Query {
 }
 
 // pathsOf returns a query for the paths that a client requested most often in the chosen period. If the period is
-// longer than 30 days, the query is only about its last 30 days.
+// longer than 30 days, the query covers only the last 30 days of this period.
 func (v *view) pathsOf(c *client) store.Query {
 	q := v.onlyClient(c, store.ByPath, store.ByDecision)
 	q.From, q.Limit = maxTime(q.From, q.To.AddDate(0, 0, -30)), 5000
 	return q
 }
 
-// sectionOf returns the first folder of a path, or "/" for a page that is not in a folder. /robots.txt and
-// store.OtherPath are sections too.
+// sectionOf returns the first folder of a path, such as "/news/" for "/news/2026/a.html", or "/" for a page that is not
+// in a folder. It returns "/robots.txt" and store.OtherPath unchanged.
 func sectionOf(path string) string {
 	if path == store.OtherPath {
 		return path
@@ -266,7 +267,8 @@ func (v *view) crawlerPaths(d *crawlerData) error {
 	return nil
 }
 
-// lineOf returns the line number of a rule in the policy in force. It returns 0 if the policy does not have the rule.
+// lineOf returns the line number of the rule with the given name in the policy in force. It returns 0 if the policy
+// does not have the rule.
 func (v *view) lineOf(rule string) int {
 	if v.Running == nil {
 		return 0

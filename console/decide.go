@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 )
 
-// decision is a decision that the user chose in the form of the Change page, such as blocking a crawler. The console
-// adds it to the draft.
+// decision has the fields of the form on the Change page that adds a decision to the draft, such as blocking a crawler.
+// It also has the result of adding the decision.
 type decision struct {
 	Who, Do, Place, Much, On string
 	Intended                 bool
@@ -73,9 +73,9 @@ func (v *view) decideIn(d *changeData) {
 	}
 }
 
-// put takes the result r of an edit as the new text of the draft. If err is not nil, it adds a problem instead: the
-// text what, which names the edit, and then the error. unmet is the text before each crawler that the edit does not
-// affect.
+// put updates d after an edit of the draft that returned r and err. If err is nil, the text in r becomes the draft, and
+// put notes the crawlers that the edit does not affect, each with the text unmet in front. Otherwise put notes a
+// problem: the text what, which names the edit, and the message of err.
 func (d *changeData) put(what, unmet string, r *edit.Result, err error) {
 	if invalid, ok := errors.AsType[*edit.InvalidError](err); ok {
 		i := slices.IndexFunc(invalid.Diagnostics, func(x policyfile.Diagnostic) bool { return x.Severity == policy.Error })
@@ -92,8 +92,9 @@ func (d *changeData) put(what, unmet string, r *edit.Result, err error) {
 	}
 }
 
-// DecideLink returns the link that opens a draft with one decision. It returns "" if who is empty, or if the policy's
-// text may not be shown.
+// DecideLink returns a link to the Change page. The link opens a draft that contains one more decision. The parameters
+// do, who, place and on are the action, the crawlers, the path and the host of this decision. DecideLink returns "" if
+// who is empty, or if the user may not see the policy's text.
 func (v *view) DecideLink(do, who, place, on string) string {
 	if !v.showsText() || who == "" {
 		return ""
@@ -107,8 +108,9 @@ type decideLinks struct {
 	Links []action
 }
 
-// decideLinks returns links to decisions about the section s: for the crawler a and its category, or for everyone if a
-// is not a crawler of the policy.
+// decideLinks returns links to decisions about the section s. There are links for the crawler a, for its category and,
+// if a is a crawler for AI, for all crawlers for AI. If a is not a crawler of the policy, there are only links for
+// everyone.
 func (v *view) decideLinks(a *asker, s *section) (all []decideLinks) {
 	on := ""
 	if s.Whole || v.Host != "" {

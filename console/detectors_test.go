@@ -22,8 +22,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// detectors maps each gap that the program can detect to a test. A gap is the reason why a claim cannot be judged. The
-// test creates the gap, and fails if the program does not detect it.
+// detectors maps the name of each gap that the program can detect to the name of a test. A gap is the reason why a
+// claim cannot be judged. The test creates the gap, and fails if the program does not detect it.
 var detectors = map[string]string{
 	"future-traffic":     "internal/cli.TestSearchGuard",
 	"clocks-apart":       "activity/store.TestGapsOfAFleet",
@@ -154,8 +154,8 @@ func TestEachDetectorIsTested(t *testing.T) {
 	}
 }
 
-// The test switches off the detection of one gap at a time, in a copy of the program. The test of this gap must then
-// fail.
+// The test makes a copy of the program in which the detection of each gap can be switched off. It then switches off the
+// detection of one gap after the other. Each time, the test that detectors lists for this gap must fail.
 func TestWithoutEachDetector(t *testing.T) {
 	testkit.Nightly(t)
 	files, _ := sourcesOfGaps(t)
@@ -186,8 +186,9 @@ func TestWithoutEachDetector(t *testing.T) {
 	}
 }
 
-// switchedOff writes a copy of the files that create gaps. In the copy, an environment variable names a gap that the
-// program ignores. switchedOff returns the name of the overlay file for the go command.
+// switchedOff writes a copy of the files that create gaps. In the copy, the program does not report the gap whose name
+// is in the environment variable ROBOTSPOLICY_GAP_OFF. The result is the name of an overlay file that makes the go
+// command build the copy.
 func switchedOff(t *testing.T, dir string, files []*goFile) string {
 	t.Helper()
 	replace := map[string]string{}

@@ -54,8 +54,8 @@ var (
 	errTooSlow  = errors.New("checking the draft takes too long; shorten it: use categories instead of single crawlers, and wildcards for hosts")
 )
 
-// checkDraft checks a text. It returns an error if the text is too long, or if the check or the wait for other checks
-// takes too long.
+// checkDraft checks the text of a draft with newDraft. It returns an error if the text is too long, if the check takes
+// too long, or if other checks do not end in time for this check to begin.
 func checkDraft(ctx context.Context, name, text string, returns source.Return) (*draft, error) {
 	if len(text) > maxDraft {
 		return nil, statusError{http.StatusRequestEntityTooLarge, errTooLong}
@@ -81,8 +81,8 @@ func checkDraft(ctx context.Context, name, text string, returns source.Return) (
 	return d, err
 }
 
-// newDraft checks a text in the same way as a server that loads the text. If the only errors are failing tests, the
-// draft still has a site, so that the page can show its effects.
+// newDraft checks a text in the same way as a server that loads the text. If the only errors are failing tests of the
+// policy, the draft still has a site, so that the page can show the effects of the draft.
 func newDraft(name, text string, returns source.Return) *draft {
 	d := new(draft)
 	o := policyfile.Options{Accepted: returns == source.Undo}

@@ -24,8 +24,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// evidenceReaders limits the number of evidence downloads at the same time. They have a separate limit, because a
-// download can have hundreds of megabytes, and a slow client must not delay the pages.
+// evidenceReaders limits the number of evidence downloads at the same time. Downloads do not count toward the limit on
+// pages, because an archive can have hundreds of megabytes, and a slow download must not delay the pages.
 var evidenceReaders = semaphore.NewWeighted(4)
 
 const (
@@ -34,8 +34,8 @@ const (
 )
 
 // evidenceFile sends an evidence archive with a report about one crawler. The archive can be verified on another
-// machine. People who may see all hosts receive complete days of the log, with their signatures. Others receive an
-// excerpt.
+// machine. People who may see all hosts receive complete days of the log, with their signatures. Other people receive
+// an excerpt about the hosts that they may see.
 func (s *server) evidenceFile(w http.ResponseWriter, r *http.Request) {
 	if !evidenceReaders.TryAcquire(1) {
 		w.Header().Set("Retry-After", "60")
@@ -143,7 +143,8 @@ func (b *bundle) readme() string {
 	return text + " --key evidence.pub\n\nThe fingerprint of the key is " + evidence.Fingerprint(base64.StdEncoding.EncodeToString(public)) + ". Compare it with a copy of the fingerprint that you got from another place.\n"
 }
 
-// report writes a report for people as an HTML file. The report covers one host or, if host is empty, all hosts.
+// report writes an HTML file that explains the evidence to readers. The report covers one host or, if host is empty,
+// all hosts.
 func (b *bundle) report(name, host string) error {
 	q := evidence.Question{Crawler: b.Crawler, Host: host, Paths: 50}
 	a, err := evidence.Ask(b.dir, q)

@@ -50,8 +50,8 @@ func unzipped(t *testing.T, body []byte) (dir string, names []string) {
 	return dir, names
 }
 
-// Users can verify the whole log that they downloaded, even if the server was writing to it. They can also verify an
-// excerpt of the log, which does not contain anything about other hosts.
+// Users can download the whole log while the server writes to it, and can then verify the downloaded log. They can also
+// verify an excerpt of the log, which does not contain anything about other hosts.
 func TestEvidenceDownload(t *testing.T) {
 	dir := t.TempDir()
 	key := filepath.Join(t.TempDir(), "key.pem")

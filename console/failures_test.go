@@ -98,8 +98,8 @@ func pageWith(t *testing.T, s *server, answers store.Queries, path string, form 
 	return html.UnescapeString(w.Body.String()), err
 }
 
-// If a page consists of data that cannot be read, the page fails. Other pages say which data is missing. No page shows
-// a missing number as 0.
+// The database cannot be read. A page that would show only data from the database fails. The other pages say which data
+// is missing. No page shows 0 in place of a number that could not be read.
 func TestPagesOfAStoreThatFails(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	draft := url.Values{"text": {testPolicy + "# a draft\n"}, "do": {"check"}}
@@ -155,8 +155,8 @@ type panics struct{ store.Queries }
 
 func (panics) Totals(context.Context, store.Query) ([]store.Row, error) { panic("a question") }
 
-// A query that runs in the background panics. The page that needs its result panics in the same way, and the server
-// continues to run.
+// If a query panics while it runs in the background, the page that needs the result of the query panics in the same
+// way. The server continues to run.
 func TestPanicBesideThePage(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
@@ -203,8 +203,8 @@ func TestWhatTakesTooLong(t *testing.T) {
 	}
 }
 
-// The draft of a site is replayed with the requests of the site's hosts only, and with the requests of the chosen
-// number of days.
+// A draft is tested by replaying stored requests. On the pages of a site, only the requests to the hosts of the site
+// are replayed, and only the requests of the chosen number of days.
 func TestReplayOfHostsAndDays(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/?days=30", nil))

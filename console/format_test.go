@@ -32,7 +32,7 @@ func TestBreakableNamesAreEscaped(t *testing.T) {
 	}
 }
 
-// A crawler that has not read the newest robots.txt of two hosts is counted as one crawler.
+// If a crawler has not read the newest robots.txt of two hosts, the page counts this crawler only once.
 func TestPublishedCountsCrawlers(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := (storecmd.Demo{Name: "storage:robots/site.yaml", Text: testPolicy, Hosts: []string{"www.example.com", "news.example.com"}, Days: 30, Seed: 1, Share: 0.02, Now: time.Now()}).Fill(t.Context(), filepath.Join(dir, "activity")); err != nil {

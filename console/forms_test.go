@@ -20,7 +20,8 @@ const exempt = "version: 1\nrules:\n  - {for: GPTBot, allow: {train-ai: /}}\n"
 
 var editorText = regexp.MustCompile(`(?s)<textarea class="code" id="text"[^>]*>\n(.*?)</textarea>`)
 
-// Each task of the console has a form or a link. It works without a script, and adds lines to the policy.
+// For each task of the console, there is a form or a link that works without a script, and adds the expected lines to
+// the draft.
 func TestForms(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for _, tt := range []struct {
@@ -95,8 +96,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// The form for rights reservations cannot remove a reservation, because that would grant rights. But it can switch off
-// a rights document.
+// The form for rights reservations cannot remove a reservation, because that would grant rights. It can only stop a
+// rights document from publishing the reservation.
 func TestRightsAreNotGrantedByASwitch(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	reserved := strings.Replace(testPolicy, "{crawl: /admin/}", "{crawl: /admin/, train-ai: /}", 1) + "publish: {tdmrep: on} # rights\n"

@@ -24,7 +24,7 @@ func init() {
 // crawlers of the site's hosts, so put `basic_auth` or `forward_auth` before this directive. Without authentication,
 // the pages are read-only.
 type Handler struct {
-	// The hosts that the pages show and that users may make decisions about, or `*` for all hosts. Default: the host of
+	// The hosts that the pages show, and whose rules the users may change, or `*` for all hosts. Default: the host of
 	// the request.
 	Hosts []string `json:"hosts,omitempty"`
 

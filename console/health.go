@@ -32,8 +32,8 @@ type healthData struct {
 	NodesError string // the reason why Nodes could not be read
 }
 
-// lookAgain is the maximum age of the last verification of the evidence log. If the verification is older, the page
-// starts a new one.
+// lookAgain is the maximum age of the last verification of the evidence log. If the verification is older, the Health
+// page starts a new verification.
 const lookAgain = 10 * time.Minute
 
 // hostFiles describes a folder that contains one policy file for each host.
@@ -131,8 +131,9 @@ func (v *view) recorded() claim.Claim {
 	return judgeRecorded(c, totals, err)
 }
 
-// totalsSince returns a clause about the totals since a day, such as "the totals of the last 24 hours are complete". If
-// the first totals in the database are newer, the clause says when they begin.
+// totalsSince returns a clause that says since when the totals in the database are complete. If the totals begin before
+// day, which is the time 24 hours ago, the clause is "the totals of the last 24 hours are complete". If the totals
+// begin later, the clause names the time when they begin.
 func totalsSince(b store.Bounds, day time.Time) string {
 	switch {
 	case b.FirstHour.IsZero() && b.FirstDay.IsZero():
@@ -143,8 +144,9 @@ func totalsSince(b store.Bounds, day time.Time) string {
 	return "the totals of the last 24 hours are complete"
 }
 
-// judgeRecorded returns the claim that no request is missing in the recorders or in the totals. c is the coverage of
-// the totals, and totals is the clause that totalsSince returns.
+// judgeRecorded returns the claim that no request is missing: the recorders did not drop any requests, and the totals
+// have no gaps. The parameter c is the coverage of the totals, totals is the clause that totalsSince returns, and err
+// is not nil if c is not known.
 func judgeRecorded(c claim.Coverage, totals string, err error) claim.Claim {
 	s := recordedSubject{Totals: totals}
 	var missed uint64
@@ -171,8 +173,8 @@ func (d *healthData) addDocument(doc *source.Document) {
 	d.Policies = append(d.Policies, row)
 }
 
-// maxLists limits the number of address lists and key directories that the Health page shows. Those with a problem are
-// shown first.
+// maxLists limits the number of address lists and key directories that the Health page shows. Lists and directories
+// with a problem are shown first.
 const maxLists = 12
 
 func (d *healthData) addLists(v *view) {

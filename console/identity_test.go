@@ -73,13 +73,13 @@ func TestClaimsAreOfOneIdentity(t *testing.T) {
 	var all []activity.Request
 	for _, r := range [][]activity.Request{
 		// The verified Googlebot has read the previous version. An unverified Googlebot has read the newest version,
-		// and violates it.
+		// and requests a page that this version disallows.
 		times(1, request("Googlebot", "search", activity.Verified, activity.Allowed, reads("t1", "000000000000", "0.1", "https"))),
 		times(41, request("Googlebot", "search", activity.Verified, activity.Allowed, func(v *activity.Request) { v.Robots = "t1" })),
 		times(1, request("Googlebot", "search", activity.Unverified, activity.Allowed, reads("t2", live.ID[:12], live.Number, "https"))),
 		times(7, request("Googlebot", "search", activity.Unverified, activity.Allowed, violates)),
-		// Bingbot has read the robots.txt for http. It differs from the robots.txt for https in its sitemaps, but it is
-		// not an older version.
+		// Bingbot has read the robots.txt for http. This file differs from the robots.txt for https only in the URLs of
+		// sitemaps, so the console must not regard it as an older version.
 		times(1, request("Bingbot", "search", activity.Verified, activity.Allowed, reads("t2 by http", live.ID[:12], live.Number, "http"))),
 		// The number of blocked requests is higher than the number of violations, but some of the violations were
 		// served.

@@ -11,8 +11,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Two editors change the policy at the same time. The second editor applies their change to the version that the first
-// editor has published, or to the draft that the first editor has saved.
+// Two editors change the policy at the same time. The first editor has published a version or saved a draft. The change
+// of the second editor is then added to this version or draft.
 func TestTwoEditors(t *testing.T) {
 	startCaddyWith(t, testPolicy, t.TempDir())
 	use(t, &Console{Write: true, Roles: people})

@@ -63,7 +63,7 @@ func (v *view) findNoticesBeside() {
 	}()
 }
 
-// count returns the numbers of alerts and warnings. It leaves out notices if the function holds returns false for them.
+// count returns the numbers of alerts and warnings. Only the notices that the function holds accepts are counted.
 func (v *view) count(holds func(*notice) bool) (alarms, warnings int) {
 	for _, n := range v.notices() {
 		switch {
@@ -204,8 +204,8 @@ func (v *view) searchNotices() (all []notice) {
 	return all
 }
 
-// samplePath returns the path on a host where a crawler was blocked most often in the last 24 hours. If no such path is
-// stored, it returns "/".
+// samplePath returns the path of the host with the most blocked requests of the crawler in the last 24 hours. If no
+// such path is stored, it returns "/".
 func (v *view) samplePath(crawler, host string) string {
 	rows, err := v.totals(store.Query{
 		From: v.Now.Add(-24 * time.Hour), To: v.Now.Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 1,
@@ -217,8 +217,9 @@ func (v *view) samplePath(crawler, host string) string {
 	return rows[0].Values[store.ByPath]
 }
 
-// lackNotices returns warnings about proofs of identity that the policy demands. With its settings, this server cannot
-// obtain these proofs, or can obtain them only until its built-in address lists expire.
+// lackNotices returns warnings about proofs of identity that the policy demands, but that this server cannot obtain
+// with its settings. It also warns about proofs that the server can obtain only until its built-in address lists
+// expire.
 func (v *view) lackNotices() (all []notice) {
 	if v.Running == nil || v.Running.first {
 		return nil
@@ -273,8 +274,9 @@ func (v *view) listNotices() (all []notice) {
 	return all
 }
 
-// withoutPart maps each optional part to two texts of the notice for the case that the part does not work: the heading,
-// and the text after "The sites are served as before".
+// withoutPart has the texts of notices about optional parts that do not work, such as the activity database. The key
+// is the name of the part. The first text is the heading of the notice. The second text continues the sentence "The
+// sites are served as before".
 var withoutPart = map[string][2]string{
 	"activity":        {"Requests cannot be stored at the moment", ", but new requests are missing on these pages"},
 	"evidence":        {"Evidence cannot be written at the moment", ", but new requests are missing from the evidence log"},

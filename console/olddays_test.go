@@ -36,7 +36,7 @@ func fillDays(t *testing.T, dir string, now time.Time, visits map[int]int) {
 	}
 }
 
-// viewOf returns the view that the console makes for the page at an address, with its query.
+// viewOf returns the view that the console makes for a page. address is the path of the page, and may have a query.
 func viewOf(t *testing.T, s *server, address string) *view {
 	t.Helper()
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/"+address, nil))
@@ -117,7 +117,8 @@ func TestLinksOfBars(t *testing.T) {
 	}
 }
 
-// The chart of a single day has hourly bars as long as the database is certain to have the hourly totals of this day.
+// The chart of a single day has hourly bars if the database certainly still has the hourly totals of this day. For
+// older days, the chart has a single bar.
 func TestHoursOfADate(t *testing.T) {
 	s := &server{local: true, logger: caddy.Log()}
 	check := func(hours map[int]bool) {

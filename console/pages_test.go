@@ -55,7 +55,7 @@ expect:
 `
 
 // startCaddy starts Caddy with a policy in its storage, an activity database with a generated week of requests, and the
-// console. It returns the console's server on this machine.
+// console. It returns the server of the console's local address.
 func startCaddy(t *testing.T, policy string) *server {
 	t.Helper()
 	dir := t.TempDir()
@@ -108,7 +108,7 @@ func get(t *testing.T, s *server, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// Only a few pages accept forms. Requests to change anything else are rejected.
+// Most pages accept only GET and HEAD. Requests with other methods for these pages are rejected.
 func TestMethods(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for _, name := range []string{"", "who-came", "published", "health", "news", "evidence.zip", "policy.yaml", "static/console.css", "nowhere"} {
@@ -216,8 +216,8 @@ func TestNumbersAgree(t *testing.T) {
 	}
 }
 
-// The pages "Who may" and "Ask" agree about a path that the policy disallows in another letter case, for crawlers of
-// the catalog and for others.
+// The pages "Who may" and "Ask" give the same answer about a path that differs from a disallowed path only in letter
+// case, such as /ADMIN/. The test asks for crawlers of the catalog, and for a crawler that is not in the catalog.
 func TestGridAndExplainInAnyCase(t *testing.T) {
 	l, err := source.Compile("p.yaml", []byte(testPolicy))
 	if err != nil {
@@ -381,9 +381,9 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// The headline of a draft depends on a replay of the recorded traffic. Without traffic, it depends on a comparison of
-// the draft with the policy in force. A gap in the traffic matters only if these two policies differ for search
-// engines.
+// The headline of a draft says whether the draft is ready to be published. It depends on a replay of the recorded
+// traffic or, without traffic, on a comparison of the draft with the policy in force. A gap in the traffic matters only
+// if the draft and the policy in force differ for search engines.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	load := func(rules string) *site.Site {
@@ -449,8 +449,8 @@ func TestDraftOverTheSitesOwnRobotsTxt(t *testing.T) {
 	}
 }
 
-// A decision about a name that does not belong to a crawler is not added to the draft. A draft that already has such a
-// rule cannot be published.
+// A decision about a name is not added to the draft if no crawler has this name. A draft that already has a rule for
+// such a name cannot be published.
 func TestDraftForANameWithoutACrawler(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for _, who := range []string{"ChatGPT", "all AI"} {
@@ -501,7 +501,7 @@ func TestSiteShowsItsHostsOnly(t *testing.T) {
 	}
 }
 
-// A row that sums up several clients does not offer to add them to the policy as one crawler.
+// If a row sums up several clients, the page does not offer to add these clients to the policy as one crawler.
 func TestWhoCanBeNamed(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for name, want := range map[string]string{"harbor-fetch": "Name harbor-fetch</h2>", "(none)": "Name python-httpx</h2>"} {

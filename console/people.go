@@ -71,8 +71,8 @@ func (s *server) who(r *http.Request, o *Console) person {
 	return p
 }
 
-// lacks returns "" if the sender of the request has the role r, and the console may change the policy. Otherwise it
-// returns a message with the reason why the sender cannot make changes.
+// lacks returns "" if the sender of the request has at least the role r, and the console may change the policy.
+// Otherwise it returns a message with the reason why the sender cannot make changes.
 func (v *view) lacks(r role) string {
 	switch {
 	case !v.options.Write:
@@ -112,16 +112,17 @@ var tokenKey = func() (key [32]byte) {
 
 const tokenPeriod = 6 * time.Hour
 
-// token returns the value that a form must send back to change policies or drafts. Pages of other sites cannot read it.
-// The value depends on the version, on the name of the person, and on the time: it changes after each tokenPeriod.
+// token returns the value that a form must send back to change policies or drafts. Pages of other sites cannot read
+// this value, so they cannot forge the form. The value depends on the version of the policy and on the name of the
+// person. It changes after each tokenPeriod.
 func token(at time.Time, version, name string) string {
 	mac := hmac.New(sha256.New, tokenKey[:])
 	fmt.Fprintf(mac, "%d %s %s", at.Unix()/int64(tokenPeriod.Seconds()), version, name)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// mayWrite returns an error if the sender of the request does not have the role r. It also returns an error if the form
-// comes from another origin, or if the token in the form is out of date.
+// mayWrite returns an error if the sender of the request does not have at least the role r. It also returns an error if
+// the form comes from another origin, or if the token in the form is out of date.
 func (v *view) mayWrite(r role, version string) error {
 	if why := v.lacks(r); why != "" {
 		return failed(http.StatusForbidden, "%s", why)

@@ -264,7 +264,7 @@ expect:
 			continue
 		}
 		// Now petra, who may change everything, has saved the draft. paul, who may change only the rules of one host,
-		// must not be able to approve it either.
+		// must not be able to approve petra's draft.
 		document := policies.Pool.Documents()[0]
 		if err := document.SaveDraft(t.Context(), "", &source.Draft{Base: sumOf(base), Text: draft, Time: time.Now(), Signed: source.Signed{By: "petra"}}); err != nil {
 			t.Fatal(err)
@@ -283,8 +283,8 @@ expect:
 	}
 }
 
-// The option "user" must be a single placeholder. With other text next to it, people who are not signed in would also
-// have a name.
+// The option "user" must be a single placeholder. With a value such as `{http.auth.user.id}@example.com`, people who
+// are not signed in would also have a name.
 func TestUserIsOnePlaceholder(t *testing.T) {
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: t.Context()})
 	defer cancel()

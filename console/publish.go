@@ -61,9 +61,9 @@ func (v *view) publishBox(d *changeData) publishBox {
 	return b
 }
 
-// searchLoss adds a condition to the form: search engines must not lose anything because of the draft. An undo always
-// meets the condition. If the draft is an earlier version, the condition is also met if the user accepts the losses and
-// gaps in b.Losers.
+// searchLoss adds a condition to the form. The draft can be published only if search engines do not lose anything
+// because of it. An undo always meets the condition. If the draft restores an earlier version, the condition is also
+// met if the user accepts the losses and gaps in b.Losers.
 func (d *changeData) searchLoss(b *publishBox, add func(passes bool, good, bad string)) {
 	text := strings.Join(append([]string{d.Keeps.Text()}, d.Keeps.Lines()...), "; ")
 	switch {
@@ -93,9 +93,10 @@ func (d *changeData) losers() []string {
 	return slices.Compact(names)
 }
 
-// judgeKeeps returns the claim that search engines do not lose anything because of the draft. It replays the stored
-// traffic, or compares the policies if there is no traffic. If the draft is an earlier version, the user must accept
-// all losses, even on pages that received no requests, so judgeKeeps only compares the policies.
+// judgeKeeps returns the claim that search engines do not lose anything because of the draft. It uses the replay of the
+// stored traffic or, without a complete replay, the comparison of the draft with the policy in force. If the draft
+// restores an earlier version, judgeKeeps always uses the comparison, because the user must then accept all losses,
+// even on pages that received no requests.
 func (d *changeData) judgeKeeps(v *view) claim.Claim {
 	if d.Returns == source.Earlier {
 		return replay.KeepsBy(d.Losses, false, d.Accept)
@@ -119,7 +120,7 @@ func (v *view) readOnly(d *changeData) string {
 }
 
 // outsideWords returns the message for a draft that changes decisions about hosts that the user may not change. The
-// parameter may lists the hosts that the user may change.
+// message names the hosts in may, which are the hosts that the user may change.
 func outsideWords(may []string) string {
 	return "the draft changes rules for hosts other than " + english.Some(may, 3) + ". Limit each changed rule to " + english.Some(may, 3) + " with the key `hosts`, or add `hosts *` to the directive robots_policy_console."
 }

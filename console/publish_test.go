@@ -23,7 +23,7 @@ import (
 const closingBingbot = "  - name: closed\n    for: Bingbot\n    disallow: {crawl: /news/}\n    enforce: block\n"
 
 // If search engines would lose something because an earlier version is restored, the user must accept the loss for each
-// search engine by name. This is necessary even if no request for the lost paths is stored.
+// search engine by name. This is necessary even if no requests for the affected paths are stored.
 func TestEarlierVersionAsksForEachLoss(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
@@ -47,9 +47,9 @@ func TestEarlierVersionAsksForEachLoss(t *testing.T) {
 	}
 }
 
-// An undo can be published even if search engines lose something. In that case, there is an alert. If the version in
-// force is itself the result of an undo, the page calls the next undo "undo the undo". For any other earlier version,
-// the user must accept the losses of the search engines.
+// An undo restores the version before the version in force. It can be published even if search engines lose something
+// because of it, but there is an alert then. If the version in force is itself the result of an undo, the page calls
+// the next undo "undo the undo". For any other earlier version, the user must accept the losses of the search engines.
 func TestUndoAndEarlierVersions(t *testing.T) {
 	closing := strings.Replace(testPolicy, "  - name: late\n", closingBingbot+"  - name: late\n", 1)
 	s := startCaddy(t, testPolicy) // Bingbot requests /news/ in the generated traffic
@@ -244,8 +244,7 @@ func TestDraftThatPanics(t *testing.T) {
 	}
 }
 
-// Requests that were served although they are disallowed, and requests that would be blocked if blocking were on, are
-// counted separately.
+// Served requests for disallowed pages are counted separately from requests that would be blocked if blocking were on.
 func TestClosedAndWouldAreCountedApart(t *testing.T) {
 	v := &view{server: &server{}, q: map[string][]string{"decision": {"would_block"}}}
 	row := func(decision string, n int64) *store.Row {

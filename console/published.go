@@ -135,8 +135,9 @@ func (v *view) undo(d *publishedData) {
 	}
 }
 
-// readers fills in the version that each crawler read last on each host, separately for each identity. It returns a map
-// from each version to all crawlers that have read it.
+// readers fills in d with the version that each crawler read last on each host. A crawler that appears with several
+// identities, such as verified and unverified, is listed once for each identity. The result maps the label of each
+// version to all crawlers that have read this version.
 func (v *view) readers(d *publishedData, h *history) map[string]map[clientID]bool {
 	readBy := map[string]map[clientID]bool{}
 	seen := map[clientID]map[string]bool{} // the hosts that each client is already listed for

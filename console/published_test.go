@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// GPTBot has not read robots.txt, so no page says whether it obeyed. Bingbot has read the previous text, so no page
-// says that it has read the text in force.
+// GPTBot has not read robots.txt, so no page says whether it obeyed. Bingbot has read only the robots.txt of the
+// previous version, so no page says that it has read the robots.txt in force.
 func TestReadersAreThoseOfTheText(t *testing.T) {
 	const old, host = "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /old/}\n", "www.example.com"
 	dir, now := t.TempDir(), time.Now()

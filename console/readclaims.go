@@ -65,8 +65,8 @@ type askedSubject struct {
 	Requests claim.Known[map[activity.Identity]*counts] `gap:"not-read" what:"the stored requests could not be read" close:"see the page Health"`
 }
 
-// didNotAsk is the claim that a page was not requested under the name of a crawler. If the claim is false, its text has
-// the number of requests for each identity.
+// didNotAsk is the claim that no client with the name of a crawler requested a page, or anything on the site. If the
+// claim is false, its details have the number of requests for each identity, such as "Verified: 3 requests".
 var didNotAsk = claim.Register("did-not-ask", func(s askedSubject) claim.Finding {
 	f := claim.Finding{
 		Text:     s.Name + " did not request this page " + s.In,
@@ -91,8 +91,9 @@ var didNotAsk = claim.Register("did-not-ask", func(s askedSubject) claim.Finding
 	return f
 })
 
-// judgeAsked returns the claim that a crawler did not send requests in the chosen period. It takes into account that
-// requests may be stored for only a part of the period.
+// judgeAsked returns the claim that a crawler did not send requests in the chosen period. The parameter by has the
+// crawler's requests in this period, and more has gaps that are already known. If the stored requests begin later than
+// the period, the claim is only about the time since they begin.
 func (v *view) judgeAsked(s askedSubject, by map[activity.Identity]*counts, more ...claim.Gap) claim.Claim {
 	from, to := v.span()
 	s.In = v.inPeriod()
@@ -118,8 +119,9 @@ func (v *view) judgeAsked(s askedSubject, by map[activity.Identity]*counts, more
 	return claim.Judge(didNotAsk, s)
 }
 
-// judgeReaders returns the claim that all readers have read the robots.txt in force. since is the time when this
-// robots.txt came into force.
+// judgeReaders returns the claim that all crawlers that read robots.txt have read the robots.txt in force. The
+// parameter readers is the number of these crawlers, and behind is the number of those that have read only an older
+// robots.txt. since is the time when the robots.txt came into force.
 func (v *view) judgeReaders(readers, behind int, since time.Time) claim.Claim {
 	s := readersSubject{Readers: readers}
 	all, err := v.coverage(since, v.Now)

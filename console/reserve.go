@@ -25,8 +25,8 @@ type reservation struct {
 	Stays      bool   // true if the reservation can be removed only in the text of the policy
 }
 
-// reservations returns the switches of the form. The first two switches disallow a usage for everyone. The other
-// switches are for rights documents and signals that publish the reservation.
+// reservations returns the switches of the form for rights reservations. Each of the first two switches disallows a
+// usage for everyone. The other switches are for the rights documents and signals that publish these reservations.
 func reservations(s *site.Site, now time.Time) []reservation {
 	registers := channels.Reserving()
 	all := make([]reservation, 2, 2+len(registers))
@@ -44,8 +44,9 @@ func reservations(s *site.Site, now time.Time) []reservation {
 // maxReservedQueries limits the number of queries in the search for an exception to a reservation.
 const maxReservedQueries = 100_000
 
-// reserved reports whether a usage is disallowed for all crawlers, hosts and paths that the policy does not name. The
-// result but describes an exception: a case that the policy names and does not disallow.
+// reserved reports whether the policy disallows the usage u in general, which means for a crawler, host and path that
+// none of its rules names. The policy may still allow u in special cases, such as for one crawler or one host. The
+// result but describes such an exception.
 func reserved(p *policy.Policy, u policy.Usage, now time.Time) (on bool, but string) {
 	q := policy.Query{Path: pathpattern.All.Example(), Usage: u, Now: now}
 	if p.Decide(q).Verdict != policy.Disallowed {
@@ -96,8 +97,9 @@ func reserved(p *policy.Policy, u policy.Usage, now time.Time) (on bool, but str
 	return true, ""
 }
 
-// exception describes an exception to a reservation: the crawlers, host and path whose usage is not disallowed. The
-// parameter by is the rule that allows the usage, or nil.
+// exception describes a case that a reservation does not cover. The case is a combination of crawlers, a purpose, a
+// host and a path, and the policy does not disallow the usage in this case. The parameter by is the rule that allows
+// the usage, or nil.
 func exception(p *policy.Policy, class *policy.Class, purpose string, host policy.Host, pattern pathpattern.Pattern, by *policy.Rule) string {
 	names := make([]string, 0, len(class.Crawlers))
 	for _, id := range class.Crawlers {

@@ -33,8 +33,8 @@ func (p *running) File() string {
 	return p.Name[strings.LastIndexAny(p.Name, "/:")+1:]
 }
 
-// choose returns the policy for a page. This is the policy that the request names, the policy for the host that the
-// request names, or the first policy.
+// choose returns the policy that a page shows. This is the policy that the request names, otherwise the policy for the
+// host that the request names, otherwise the first policy.
 func (v *view) choose() (*running, error) {
 	name := v.q.Get("policy")
 	documents := policies.Pool.Documents()
@@ -83,8 +83,9 @@ func ofDocument(d *source.Document) *running {
 	return &running{Snapshot: d.Current(), Name: d.Name, document: d, below: d.Upstream()}
 }
 
-// waiting returns an empty policy in place of a policy that does not have a version yet, or nil if there is no such
-// policy. It returns nil on the pages of a site, because a first policy is about all hosts.
+// waiting returns an empty policy if a policy in Caddy's storage does not have a version yet, so that the pages can
+// offer to publish the first version. It returns nil if all policies have a version. On the pages of a site, it also
+// returns nil, because a first version decides about all hosts.
 func (v *view) waiting() (*running, error) {
 	if v.may != nil {
 		return nil, nil

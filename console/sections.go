@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// section is a column of the grid on the page "Who may". The column is about the pages of one host whose paths begin
-// with Path.
+// section is a column of the grid on the page "Who may". The column is about the pages of the host Host whose paths
+// begin with Path.
 type section struct {
 	Host, Path string
 	Whole      bool // true if the section is the whole host
@@ -26,8 +26,9 @@ type section struct {
 // Key returns the name of the section in URLs.
 func (s *section) Key() string { return s.Host + s.Path }
 
-// probe is a path for which the console asks the policy. It is an example of the paths that match a pattern. The field
-// shows contains this pattern, which pages display instead of the path.
+// probe is a path that matches a pattern, as an example of all such paths. To fill a cell of the grid, the console asks
+// the policy for its decision about this path. The field shows contains the pattern, which pages display instead of the
+// path.
 type probe struct{ path, shows string }
 
 // These constants limit the size of the grid.
@@ -37,8 +38,9 @@ const (
 	maxProbes   = 24
 )
 
-// sections returns the columns of the grid. They are the paths that the policy names, the folders with the most
-// requests, and other hosts with rules.
+// sections returns the columns of the grid. Most columns are about paths of the main host: "/", the paths that the
+// policy names, and the folders with the most requests. If the view is about all hosts, there is also one column for
+// each other host with rules.
 func (v *view) sections(u policy.Usage) []section {
 	host := v.MainHost()
 	patterns := v.patterns(u)
@@ -121,9 +123,9 @@ func folder(path string) string {
 	return path[:strings.LastIndexByte(path, '/')+1]
 }
 
-// probe chooses the paths to query: an arbitrary page of the section, and one page for each pattern in the section. The
-// parameter others lists the paths of all columns. A pattern below one of these paths belongs to the column with the
-// longest such path, and is left out of all other columns.
+// probe sets s.probes to example paths of the section: an arbitrary page, and one page for each pattern in the section.
+// The parameter others lists the paths of all columns. If a column is about /news/ and another is about /news/sport/, a
+// pattern such as /news/sport/*.html belongs only to the second column, whose path is longer.
 func (s *section) probe(patterns, others []string) {
 	generic := s.Path
 	if strings.HasSuffix(generic, "/") {
@@ -263,8 +265,9 @@ func (v *view) sectionPeriod() string {
 	return v.until.AddDate(0, 0, -6).Format("2 Jan 2006") + " to " + v.until.Format("2 Jan 2006")
 }
 
-// sectionTraffic returns the numbers of a crawler's requests for a section in the chosen period, or in the last seven
-// days of a longer period. It includes only requests with the identity that the row is about.
+// sectionTraffic counts the requests of a crawler for a section in the chosen period. If the period is longer than
+// seven days, requests before its last seven days are not counted. Only requests with the identity that the row of the
+// grid is about, such as verified, are counted.
 func (v *view) sectionTraffic(a *asker, s *section) *counts {
 	if v.store == nil || a.id == 0 {
 		return nil

@@ -123,8 +123,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case name == "favicon.ico":
 		w.WriteHeader(http.StatusNoContent)
 	case !s.local:
-		// The path lacks the slash at its end. Links are relative to the directory, so the response redirects to the
-		// path with the slash.
+		// The path of the console lacks the slash at its end. The links on the pages are relative to the path with the
+		// slash, so the response redirects to this path.
 		w.Header().Set("Location", "./"+url.PathEscape(name)+"/")
 		w.WriteHeader(http.StatusFound)
 	default:
@@ -159,9 +159,9 @@ func failed(status int, format string, args ...any) error {
 	return statusError{status, fmt.Errorf(format, args...)}
 }
 
-// limited responds with the output of f. It calls f only when few enough pages are being computed, and gives f a
-// deadline. The client's speed does not affect this limit, because limited reads the form before the wait and sends the
-// response after f has returned.
+// limited responds with the output of f. Only a limited number of pages may be computed at the same time, so limited
+// may have to wait before it calls f. It also gives f a deadline. A slow client does not use up the limit, because
+// limited reads the form before the wait, and sends the response after f has returned.
 func (s *server) limited(w http.ResponseWriter, r *http.Request, f func(http.ResponseWriter, *view) error) {
 	if r.Method == http.MethodPost {
 		if err := r.ParseMultipartForm(maxForm); err != nil && !errors.Is(err, http.ErrNotMultipart) {

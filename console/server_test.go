@@ -34,8 +34,8 @@ func (s *stalled) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// The number of pages that are computed at the same time is limited. Clients that read or send slowly do not use up
-// this limit.
+// Only a limited number of pages may be computed at the same time. A page is not counted while the console waits for a
+// client that reads or sends slowly.
 func TestStalledClientsHoldNoPlace(t *testing.T) {
 	s := &server{local: true, logger: caddy.Log()}
 	const clients = 3

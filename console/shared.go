@@ -58,8 +58,8 @@ func (v *view) mayRead(text string) bool {
 	return f != nil && v.onlyNames(f.Spec)
 }
 
-// staysInside compares two policies, named before and after. It reports whether they differ only in decisions and tests
-// about hosts that the person may see.
+// staysInside reports whether the policies before and after differ only in decisions and tests about hosts that the
+// person may see.
 func (v *view) staysInside(before, after *site.Site) bool {
 	if v.may == nil {
 		return true
@@ -79,8 +79,8 @@ func (v *view) staysInside(before, after *site.Site) bool {
 	})
 }
 
-// outside returns the part of a policy that the person may not change, as text for a comparison. It leaves out the
-// policy's tests, and the rules that are only for hosts the person may see.
+// outside returns the part of a policy that the person may not change, as a text that can be compared with the part of
+// another policy. It leaves out the policy's tests, and the rules that are only for hosts the person may see.
 func (v *view) outside(s *site.Site) string {
 	spec := *s.File.Spec
 	spec.Expect = nil
@@ -147,8 +147,8 @@ func (d *changeData) mayApprove(v *view) bool {
 	return d.Saved != nil && d.Saved.Text == d.Text && v.lacks(editor) == "" && v.person.Name != d.Saved.By && !slices.Contains(d.Saved.Approved, v.person.Name)
 }
 
-// behind returns the names of the people who saved or approved the text of the draft. It leaves out names that are not
-// proven, and the person who views the page.
+// behind returns the names of the people who saved or approved the text of the draft. It leaves out the person who
+// views the page, and people who were not signed in; see policies.Proven.
 func (d *changeData) behind(v *view) (names []string) {
 	if d.Saved == nil || d.Saved.Text != d.Text || d.Saved.Base != d.Base {
 		return nil

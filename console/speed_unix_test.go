@@ -76,9 +76,10 @@ const (
 	yearDays  = 365
 )
 
-// TestPagesOfAYear requests each page for each period up to a year, and prints its size and processor time. Clock time
-// would include the work of other programs. The maximum is not a fixed time, because that would depend on the machine.
-// It is a multiple of the time for one query that no page uses: the requests of a year by category and decision.
+// TestPagesOfAYear requests each page for each period up to a year, and prints the size of the page and the processor
+// time. It measures processor time, because the time on the clock would include the work of other programs. The maximum
+// processor time of a page is a multiple of the time for one query that no page uses: the requests of a year by
+// category and decision. A fixed maximum would depend on the machine.
 func TestPagesOfAYear(t *testing.T) {
 	testkit.Nightly(t)
 	dir, now := t.TempDir(), time.Now().UTC()

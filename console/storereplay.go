@@ -25,8 +25,8 @@ type replayed struct {
 
 const replayTimeout = 8 * time.Second
 
-// traffic selects the stored requests to replay. These are the requests that versions of one policy have decided. If
-// hosts is not nil, only requests to these hosts are selected.
+// traffic selects the stored requests to replay. The field policy is the name of a policy, and only requests that a
+// version of this policy has decided are selected. If hosts is not nil, only requests to these hosts are selected.
 type traffic struct {
 	store  store.Queries
 	policy string // the name of the policy

@@ -19,8 +19,9 @@ func runningActivity() *Activity {
 	return a
 }
 
-// runningStore returns the fleet database of the running configuration or, without one, the open activity database. It
-// returns nil if there is neither. node limits the fleet's totals to one server; see Activity.queries.
+// runningStore returns the fleet database of the running configuration or, without a fleet database, the open activity
+// database. It returns nil if there is neither. If node is not empty, the fleet database returns only the totals of the
+// server with this name; see Activity.queries.
 func runningStore(node string) store.Queries {
 	if a := runningActivity(); a != nil {
 		return a.queries(node)
@@ -36,8 +37,8 @@ func errNoStore() error {
 	return errors.New("this server does not store totals of requests; add the option \"activity\" to robots_policy")
 }
 
-// totals returns the answer to a query. Equal queries for a page share one answer, even while the answer is being
-// computed.
+// totals returns the rows that the database returns for the query q. If a page asks the same query several times, the
+// database is asked only once. A second call waits until the answer for the first call is ready.
 func (v *view) totals(q store.Query) ([]store.Row, error) {
 	if v.store == nil {
 		return nil, nil
@@ -66,8 +67,9 @@ func (v *view) askEarly(questions ...store.Query) {
 }
 
 // counts holds numbers of requests. All is the sum of Allowed, Unknown, Closed, Would and Blocked. Unknown counts the
-// requests of unlisted clients, whatever the decision. Closed counts served requests for disallowed pages, and Blocked
-// includes limited requests.
+// requests of unlisted clients, regardless of the decision. The other summands count requests of crawlers by decision:
+// Closed counts requests for disallowed pages that the server neither blocked nor logged. Would counts requests that
+// the server only logs instead of blocking them. Blocked counts blocked and limited requests.
 type counts struct {
 	All, Allowed, Unknown, Closed, Would, Blocked int64
 	Violations, Bytes                             int64

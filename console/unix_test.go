@@ -16,8 +16,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// On a unix socket, everyone who may open the socket may use the console. The Host header may have any port of this
-// machine, because a tunnel listens on another port.
+// On a Unix socket, everyone who may open the socket may use the console. The Host header may have any port of this
+// machine, because people often reach the socket through a tunnel, which listens on a port of their choice.
 func TestUnixSocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "console") // t.TempDir would be too long for the path of a socket
 	if err != nil {

@@ -24,7 +24,7 @@ type history struct {
 	publications []numbered // the newest publication is first
 	documents    []store.Document
 	reads        []store.Read      // the latest first
-	newest       map[served]string // the version of the last text of each robots.txt; see isCurrent
+	newest       map[served]string // the version of each robots.txt that crawlers received last; see isCurrent
 }
 
 // served identifies a robots.txt by its host and scheme. The robots.txt files for http and https can differ in their
@@ -93,13 +93,13 @@ func (h *history) live() *numbered {
 	return nil
 }
 
-// isCurrent reports whether a crawler read the robots.txt in force. It does not render this robots.txt. Instead, it
-// uses the last text that any client received under the publication in force, from the same host and with the same
-// scheme.
+// isCurrent reports whether a crawler has read the robots.txt in force. It does not render this robots.txt for the
+// comparison. Instead, it uses the last file that any crawler received while the version in force was served, from the
+// same host and with the same scheme.
 func (h *history) isCurrent(r *store.Read) bool { return h.newest[servedAs(r)] == r.Version }
 
-// changes returns the most recent events, newest first: a version came into force, or a crawler read the version in
-// force for the first time.
+// changes returns at most limit events, newest first. There is an event for each version that came into force, and for
+// each crawler that read the robots.txt of the version in force for the first time.
 func (v *view) changes(limit int) ([]event, error) {
 	h, err := v.history()
 	if err != nil {

@@ -108,8 +108,8 @@ func (v *view) only() []string {
 	return v.may
 }
 
-// span returns the start and the end of the chosen period. The period has two dates, or is a number of days up to
-// today, or the last 24 hours.
+// span returns the start and the end of the period that the user has chosen: the days between two dates, a number of
+// days up to today, or the last 24 hours.
 func (v *view) span() (from, to time.Time) {
 	if !v.since.IsZero() {
 		return v.since, v.until.AddDate(0, 0, 1)
@@ -315,7 +315,8 @@ func (v *view) Hosts() []string {
 // Periods returns the periods that people can choose, in days.
 func (v *view) Periods() []int { return periods }
 
-// MainHost returns the default host for answers, which is used if the person has not chosen a host.
+// MainHost returns the host that answers are about. This is the host that the person has chosen or, without a choice,
+// the first of Hosts.
 func (v *view) MainHost() string {
 	if v.Host != "" {
 		return v.Host

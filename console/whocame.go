@@ -214,8 +214,8 @@ func maxTime(a, b time.Time) time.Time {
 // cannot be used.
 func (c *client) CanBeNamed() bool { return !strings.HasPrefix(c.Name, "(") }
 
-// naming returns the policy lines for the chosen unlisted client. If no client is chosen, it returns the lines for the
-// first client with a name that a policy can use.
+// naming returns the lines that would name the chosen unlisted client in a policy. If no client is chosen, it returns
+// the lines for the first client with a name that a policy can use.
 func (v *view) naming(unknown []*client) *naming {
 	name := ""
 	for _, c := range unknown {

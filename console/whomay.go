@@ -128,8 +128,8 @@ func (d *whoMayData) lead() string {
 	return text + "Choose a cell to see the rule behind it."
 }
 
-// addRow evaluates a row of the grid and adds it. If the user chose a cell of this row, addRow also adds the
-// explanation.
+// addRow adds the row for the crawler a to the grid. The row has one cell for each section, with the decision about the
+// usage u. If the user chose a cell of this row, addRow also adds the explanation of this cell.
 func (v *view) addRow(d *whoMayData, a asker, u policy.Usage) {
 	row := gridRow{asker: a}
 	if a.id != 0 && !a.impostor() {
@@ -164,8 +164,9 @@ const (
 
 // rows returns the crawlers for the rows of the grid. If all is true, or if the URL has a search term, these are all
 // crawlers of the policy. Otherwise they are the well-known crawlers, the crawlers that sent requests in the last 30
-// days, and the crawlers that a rule names. The filters in the URL always apply. known is the number of crawlers that
-// could have a row.
+// days, and the crawlers that a rule names. The search term and the category in the URL then leave out the crawlers
+// that do not match. Without a search term and category, the last rows are about any other crawler and about impostors.
+// known is the number of crawlers in the policy that could have a row.
 func (v *view) rows(all bool) (rows []asker, known int) {
 	q, kind := strings.ToLower(v.Param("q")), v.Param("category")
 	chosen := policy.ParseAudience("category:" + kind)
@@ -218,8 +219,8 @@ func (v *view) came() map[string]bool {
 	return all
 }
 
-// openCell returns the explanation of a cell. It has the rules that allow or disallow the pages of the section, and the
-// output of every channel.
+// openCell returns the explanation of the cell for the crawler a and the section s. The explanation has the rules that
+// allow or disallow the pages of the section, and the output of every channel for one of these pages.
 func (v *view) openCell(a asker, s section, word string, parts []cellVerdict, u policy.Usage) *cell {
 	c := &cell{Name: a.Name, Section: s, Verdict: verdicts[word], Identity: string(a.recorded()), Traffic: v.sectionTraffic(&a, &s), Period: v.sectionPeriod()}
 	shown := parts[0]

@@ -16,8 +16,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 )
 
-// The label of a spark (a small line chart) names the unit of time of its numbers. All points of a chart stand for the
-// same number of units.
+// The label of a spark (a small line chart) names the unit of time of its numbers. Each point of a chart is the sum of
+// the same number of units, for example of two days.
 func TestSpark(t *testing.T) {
 	for _, c := range []struct {
 		n      int

@@ -12,9 +12,9 @@ import (
 	"unicode"
 )
 
-// Automated reports whether a User-Agent probably comes from an automated client. name is the product in the User-Agent
-// that shows this. Callers count the client under this name. Automated does not use the catalog. A client is automated
-// if one of these rules applies:
+// Automated reports whether a User-Agent probably comes from an automated client. name is the name of the client, taken
+// from the User-Agent. Callers count the requests of the client under this name. Automated does not use the catalog. A
+// client is automated if one of these rules applies:
 //
 //   - There is no User-Agent. In this case, the name is "(none)".
 //   - The User-Agent begins with the name of an HTTP library or a command-line client.
@@ -80,8 +80,9 @@ var clueBits = func() (set [64]uint64) {
 // of the letters does not change the hash.
 func clueKey(letters uint32) uint32 { return letters * 0x9e3779b1 >> 20 }
 
-// hasClue reports whether a User-Agent may belong to an automated client. This fast check looks up every three
-// consecutive letters of the User-Agent in clues.
+// hasClue is a fast check before the complete check. If it returns false, the User-Agent does not belong to an
+// automated client. It returns true if the User-Agent does not begin like a browser's, or contains three consecutive
+// letters from clues. It also returns true if an address may follow, after characters such as "@" or "//".
 func hasClue(ua string) bool {
 	if !strings.HasPrefix(ua, browserProduct) {
 		return true
@@ -283,8 +284,8 @@ var recognizeAutomatons = sync.OnceValues(func() (*Recognizer, []string) {
 	return NewRecognizer(patterns), names
 })
 
-// automaton returns the name from automatons that a User-Agent contains. If the User-Agent contains another word that
-// indicates a program, automaton returns the first product, or "(unnamed)".
+// automaton returns the name in automatons that a User-Agent contains. If the User-Agent contains "webhook" or another
+// word that only programs use, automaton returns the first product of the User-Agent instead, or "(unnamed)".
 func automaton(ua string) (name string, ok bool) {
 	for _, word := range []string{"webhook", "-hook", "nutch-"} {
 		if strings.Contains(strings.ToLower(ua), word) {

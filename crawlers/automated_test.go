@@ -95,8 +95,8 @@ func FuzzAutomated(f *testing.F) {
 	})
 }
 
-// TestCluesMissNothing checks the fast check hasClue: if it finds no clue in a header, the complete check must not find
-// an automated client either.
+// TestCluesMissNothing compares hasClue, the fast check, with the complete check. If hasClue finds no clue in a header,
+// the complete check must not find an automated client either.
 func TestCluesMissNothing(t *testing.T) {
 	t.Parallel()
 	c, err := Default()

@@ -16,8 +16,8 @@ import (
 //go:embed catalog/*.yaml
 var embedded embed.FS
 
-// Catalog is an immutable set of crawlers that is safe for concurrent use. No two crawlers have the same token, even
-// without regard to letter case. The zero value is empty.
+// Catalog is an immutable set of crawlers that is safe for concurrent use. No two crawlers have tokens that are equal
+// if letter case is ignored. The zero value is empty.
 type Catalog struct {
 	crawlers  []*Crawler // ordered by token, ignoring case
 	byToken   map[string]int
@@ -161,8 +161,9 @@ func (c *Catalog) filter(keep func(*Crawler) bool) []*Crawler {
 	return found
 }
 
-// Patterns returns the strings to look for in a User-Agent. Each Index is an argument for [Catalog.At]. The patterns of
-// crawlers from the policy file come first, so they take precedence over equal patterns of built-in crawlers.
+// Patterns returns the strings to look for in a User-Agent. The Index of a pattern is the index of its crawler, for
+// [Catalog.At]. The patterns of crawlers from the policy file come first. If a built-in crawler has an equal pattern,
+// the crawler from the policy file takes precedence.
 func (c *Catalog) Patterns() []Pattern {
 	patterns := make([]Pattern, 0, len(c.crawlers))
 	for _, fromPolicy := range []bool{true, false} {
@@ -178,8 +179,8 @@ func (c *Catalog) Patterns() []Pattern {
 	return patterns
 }
 
-// Derived computes a value from the catalog in use only once, and shares the value among all callers. The zero value is
-// ready to use.
+// Derived caches a value computed from the catalog in use, so that all callers share one value. When another catalog
+// comes into use, the value is computed again. The zero value is ready to use.
 type Derived[T any] struct {
 	mu    sync.Mutex
 	of    *Catalog

@@ -62,8 +62,8 @@ func TestDefaultSize(t *testing.T) {
 	t.Logf("%d crawlers of %d operators, %d examples", c.Len(), len(c.Operators()), examples)
 }
 
-// A rule for category:ai-training applies to exactly the crawlers in want. Add a crawler only if its operator says, or
-// many sources document, that it collects data for training.
+// A rule for category:ai-training applies to exactly the crawlers in want. Add a crawler to want only if its operator
+// says, or many sources document, that the crawler collects data for training.
 func TestAITrainingIsDeliberate(t *testing.T) {
 	want := []string{
 		"AI2Bot", "Ai2Bot-Dolma", "Amazonbot", "anthropic-ai", "Applebot-Extended", "Bytespider", "CCBot", "ChatGLM-Spider", "ClaudeBot",

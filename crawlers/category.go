@@ -29,8 +29,8 @@ const (
 // crawler, and the crawler's requests are counted. But rules for a category do not apply to the crawler.
 const CategoryNone Category = "none"
 
-// CategoryOnDevice is a further category of link previews that an app fetches on its user's own device. Such a request
-// comes from the IP address of a person. CategoryOnDevice is never a main category.
+// CategoryOnDevice is a further category of apps such as WhatsApp, which fetch link previews on their user's own
+// device. A request from such an app comes from the IP address of a person. CategoryOnDevice is never a main category.
 const CategoryOnDevice Category = "on-device"
 
 // CategoryAI stands for all crawlers for AI; see [Crawler.IsAI]. No crawler has CategoryAI as its stored category.

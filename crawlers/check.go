@@ -37,7 +37,7 @@ func checkCrawler(c *Crawler) (errs []error) {
 		add("source is missing")
 	}
 	v := c.Verification
-	onlySigns := v.WebBotAuth != "" && len(v.AddressLists)+len(v.ReverseDNS) == 0 // may send a browser's User-Agent, so needs no examples
+	onlySigns := v.WebBotAuth != "" && len(v.AddressLists)+len(v.ReverseDNS) == 0 // such a crawler may send a browser's User-Agent, so it needs no examples
 	if len(c.Examples) == 0 && !c.RobotsOnly && !onlySigns {
 		add("examples are missing")
 	}
@@ -146,9 +146,9 @@ func checkHTTPS(s string) error {
 	return nil
 }
 
-// checkDirectory accepts the address of a key directory. The address must use https, because otherwise anyone on the
-// network path could change the keys. The address may have a query. It must not have a fragment, because a request
-// cannot contain a fragment (draft-ietf-webbotauth-httpsig-protocol-01 section 5.2.1).
+// checkDirectory returns an error unless s is suitable as the URL of a key directory. The URL must use https, because
+// otherwise anyone on the network path could change the keys. The URL may have a query. It must not have a fragment,
+// because a request cannot contain a fragment (draft-ietf-webbotauth-httpsig-protocol-01 section 5.2.1).
 func checkDirectory(s string) error {
 	if strings.Contains(s, "#") {
 		return fmt.Errorf("invalid address %q: leave out the part from # on, which is never sent to a server", s)

@@ -23,8 +23,9 @@ const (
 
 var controlKinds = []ControlKind{ControlToken, ControlRule, ControlForm}
 
-// Control is a setting that a site can use to disallow some usages of its pages. The operator documents the control for
-// its crawlers, in addition to their groups in robots.txt.
+// Control is a setting that an operator offers to sites, such as a meta tag, a control token or a switch on a website.
+// A site uses it to disallow some usages of its pages, in addition to the rules for the operator's crawlers in
+// robots.txt.
 type Control struct {
 	Operator string      `json:"operator"`
 	Crawlers []string    `json:"crawlers"` // the crawlers that the control affects; the main crawler is first
@@ -39,8 +40,8 @@ type Control struct {
 // Controls returns the controls that operators document, in the order of the catalog.
 func (c *Catalog) Controls() []Control { return slices.Clone(c.controls) }
 
-// ControlsOf returns the controls that apply to the crawler whose token is token. If token is the value of a control,
-// that control is included.
+// ControlsOf returns the controls that affect the crawler with the given token. If token is a control token, such as
+// Google-Extended, ControlsOf also returns the control with this token as its value.
 func (c *Catalog) ControlsOf(token string) (all []Control) {
 	for _, x := range c.controls {
 		if x.isFor(token) {

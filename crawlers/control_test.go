@@ -31,8 +31,8 @@ func TestControls(t *testing.T) {
 	}
 }
 
-// TestControlsAreRecent checks that the function aged finds rows without a recent check. In the nightly run, it also
-// fails for such rows in the catalog, because operators change the settings that they offer.
+// TestControlsAreRecent checks that the function aged finds controls without a recent check. In the nightly run, it
+// also fails if the catalog contains such controls, because operators change the settings that they offer.
 func TestControlsAreRecent(t *testing.T) {
 	const days = 180
 	at, err := time.Parse(time.DateOnly, defaultCatalog(t).AsOf())

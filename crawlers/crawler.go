@@ -65,9 +65,9 @@ func (v Verification) IsEmpty() bool {
 // Is reports whether k is the main category or a further category of the crawler.
 func (c *Crawler) Is(k Category) bool { return c.Category == k || slices.Contains(c.Further, k) }
 
-// IsAI reports whether category:ai includes the crawler. This is true if its main category or one of its further
-// categories is an AI category, or if its search results are AI answers. Crawlers of ordinary web search are not
-// included.
+// IsAI reports whether category:ai includes the crawler. If the main category of the crawler is search, this is true
+// only if its search results are AI answers, even if it also has AI categories. For other crawlers, it is true if the
+// main category or one of the further categories is an AI category.
 func (c *Crawler) IsAI() bool {
 	if c.Category == CategorySearch {
 		return c.Results == ResultsAI

@@ -64,8 +64,8 @@ func (c *Catalog) unrecognized(places map[*Crawler]string) (errs []error) {
 	return errs
 }
 
-// browserNames returns an error for each pattern that the User-Agent of a browser contains. Such a pattern would
-// recognize the site's readers as crawlers.
+// browserNames returns an error for each pattern that the User-Agent of a browser contains. With such a pattern, people
+// who read the site would be recognized as crawlers.
 func (p *fileParser) browserNames(rows []*Crawler) (errs []error) {
 	for _, c := range rows {
 		for _, s := range c.Patterns() {

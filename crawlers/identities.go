@@ -8,8 +8,9 @@ import (
 	"slices"
 )
 
-// Identities finds the owner of a published address or key. A signed request, or a request from a listed address, can
-// thus be attributed to its crawler even if the User-Agent names another client. Identities are immutable.
+// Identities maps the URLs of address lists and key directories to the crawlers whose operators publish them. With it,
+// a signed request, or a request from an address on a list, can be attributed to its crawler even if the User-Agent
+// names another client. Identities are immutable.
 type Identities struct {
 	catalogLists []string
 	ownLists     []string
@@ -19,8 +20,9 @@ type Identities struct {
 
 var sharedIdentities Derived[*Identities]
 
-// NewIdentities returns the identities of a catalog. If policies do not change the verification facts of their common
-// catalog, they share one result.
+// NewIdentities returns the identities for c, which is a catalog or the catalog of a policy. A policy can add crawlers
+// to its catalog. If it does not add or change any verification facts, NewIdentities returns the same value as for all
+// other such policies.
 func NewIdentities(c *Catalog) *Identities {
 	base := c.withoutPolicy()
 	if !slices.ContainsFunc(c.crawlers, func(cr *Crawler) bool {

@@ -66,8 +66,8 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// An address list that a newer catalog adds is treated as a list of the catalog, even if a policy changes the crawlers
-// that use it.
+// A newer catalog has an address list that the embedded catalog does not have. The list is treated as a list of the
+// catalog, and not as a policy's own list, even if a policy changes the crawlers that use it.
 func TestListsOfANewerCatalog(t *testing.T) {
 	known, err := Embedded()
 	if err != nil {

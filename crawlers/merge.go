@@ -28,8 +28,7 @@ type Row struct {
 	IgnoresStar *bool
 	ReadsMeta   *bool
 	RobotsOnly  *bool
-	// AddressLists, ReverseDNS and WebBotAuth are not changed if they are nil. All addresses must be https
-	// addresses.
+	// AddressLists, ReverseDNS and WebBotAuth are not changed if they are nil. All URLs must be https URLs.
 	AddressLists []string
 	ReverseDNS   []string
 	WebBotAuth   *string

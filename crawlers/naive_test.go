@@ -136,8 +136,8 @@ func naiveBest(patterns []Pattern, ua string) (best naiveHit, ok bool) {
 	return best, true
 }
 
-// naiveEach returns the sorted indexes of the patterns that naiveHits finds in a User-Agent, except those that are only
-// inside longer hits.
+// naiveEach returns the sorted indexes of the patterns that occur in a User-Agent according to naiveHits. It leaves out
+// patterns that occur only inside longer patterns.
 func naiveEach(patterns []Pattern, ua string) []int {
 	var found []int
 	for _, text := range naiveReadings(ua) {

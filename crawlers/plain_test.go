@@ -4,8 +4,8 @@ package crawlers
 
 import "testing"
 
-// A name is recognized even if it is disguised with look-alike or invisible characters. No name of another crawler is
-// recognized.
+// A name is recognized even if it is disguised with look-alike or invisible characters. The header is not recognized as
+// another crawler.
 func TestDisguisedNames(t *testing.T) {
 	t.Parallel()
 	c := defaultCatalog(t)

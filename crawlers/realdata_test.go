@@ -14,7 +14,7 @@ import (
 )
 
 // readOutside returns a file of the folder that $ROBOTSPOLICY_DATA names. Without that variable, the test is skipped.
-// The skipped tests are not the only ones with real headers: TestExamples always checks the examples in the catalog.
+// Even then, some real headers are tested: TestExamples always checks the examples in the catalog.
 func readOutside(t *testing.T, name string) []byte {
 	t.Helper()
 	dir := os.Getenv("ROBOTSPOLICY_DATA")
@@ -77,8 +77,8 @@ func expectedTokens(t *testing.T) map[[2]string][]string {
 	return expected
 }
 
-// oddHeaders maps headers to the correct crawler, where the simple rule in TestRealCrawlers gives a wrong result. An
-// empty string means that no crawler sent the header.
+// oddHeaders lists headers that the simple rule of TestRealCrawlers attributes to a wrong crawler. It maps each of
+// these headers to the correct crawler. An empty string means that no crawler sent the header.
 var oddHeaders = map[string]string{
 	// The name that the rule finds is a part of a longer name of another program.
 	"Mozilla/5.0 (compatible; sukibot_heritrix/3.1.1 +http://suki.ling.helsinki.fi/eng/webmasters.html)":    "",
@@ -88,9 +88,10 @@ var oddHeaders = map[string]string{
 	"Mozilla/5.0 (compatible; MSIE or Firefox mutant; not on Windows server;) Daumoa/4.0 (Following Mediapartners-Google)": "Daumoa",
 }
 
-// TestRealCrawlers recognizes the headers of two collections. It finds the expected crawler without the Recognizer:
-// testdata/expected.tsv lists possible crawlers for some entries, and the one with the longest string in the header,
-// outside of URLs, is expected. The headers of all other entries must not be recognized.
+// TestRealCrawlers recognizes the headers of two collections. The test determines the expected crawler of a header
+// without the Recognizer. testdata/expected.tsv lists possible crawlers for some entries of the collections. The
+// expected crawler is the one with the longest string that occurs in the header, outside of URLs. The headers of all
+// other entries must not be recognized.
 func TestRealCrawlers(t *testing.T) {
 	all, expected := collections(t), expectedTokens(t)
 	c, err := Default()
@@ -150,8 +151,8 @@ func longestContained(t *testing.T, c *Catalog, tokens []string, ua string) stri
 	return token
 }
 
-// TestLongTail makes a Recognizer of the names in a collection, which are more than 1000. It compares the result for
-// every tenth header with the result of naiveRecognize.
+// TestLongTail makes a Recognizer of the more than 1000 names in a collection. For every tenth header, it compares the
+// result of the Recognizer with the result of naiveRecognize.
 func TestLongTail(t *testing.T) {
 	var patterns []Pattern
 	var headers []string

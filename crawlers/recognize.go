@@ -216,9 +216,9 @@ func (r *Recognizer) find(ua string, i, end int) group {
 	return g
 }
 
-// shorter returns the last position before end where the first word of a token may end, although the word ua[i:end]
-// continues. There, a version begins, or the rest of a derived name such as SemrushBot-XY. shorter returns i if there is
-// no such position.
+// shorter returns a position inside the word ua[i:end] where the first word of a token may end. The rest of the word
+// must then be a version, as in GPTBot-1.2, or the rest of a derived name, as in SemrushBot-XY. shorter returns the
+// last such position, or i if there is none.
 func (r *Recognizer) shorter(ua string, i, end int) int {
 	if k := bareVersion(ua, end); k < end && k >= i+4 {
 		return k
@@ -255,8 +255,8 @@ func isVersion(ua string, i int) bool {
 	return '0' <= ua[i] && ua[i] <= '9'
 }
 
-// longest returns the index of the longest tail of the group that ua contains at position i, and the length of this
-// tail. The token of the tail starts at position begin.
+// longest looks at ua[i:] for the tails of the group, which are the rests of tokens with the same first word. It
+// returns the index of the longest tail that it finds, and the length of this tail. The first word starts at ua[begin].
 func (g group) longest(ua string, begin, i int) (index, length int, ok bool) {
 	for d := 0; len(g) > 0; d++ {
 		for len(g) > 0 && len(g[0].text) == d {

@@ -81,9 +81,10 @@ func shortKey(word string) uint32 {
 	return k * 0x9e3779b1 >> 22
 }
 
-// stopBytes returns a mask in which the highest bit of some bytes is set. It marks bytes of x that are less than a
-// hyphen, the bytes ":;<=[{", and a slash before a letter. If several such bytes follow each other, it may mark only
-// the last one. In a User-Agent, the marked bytes include all bytes directly before a token, and few other bytes.
+// stopBytes returns a mask with the highest bit set in the bytes that may be directly before a token in a User-Agent.
+// It marks bytes of x that are less than a hyphen, the bytes ":;<=[{", and a slash before a letter. If several such
+// bytes follow each other, it may mark only the last one. In a User-Agent, the mask contains all bytes directly before
+// tokens, and few other bytes.
 func stopBytes(x uint64) uint64 {
 	const (
 		ones = 0x0101010101010101
@@ -94,7 +95,7 @@ func stopBytes(x uint64) uint64 {
 	notLess := y + (0x80-'-')*ones                   // the highest bit of a byte is 0 for a byte less than a hyphen
 	slash := y ^ '/'*ones + low                      // the highest bit is 0 for a slash
 	bracket := y | 0x20*ones ^ '{'*ones + low        // the highest bit is 0 for "[" and "{"
-	from, to := y+(0x80-':')*ones, y+(0x80-'>')*ones // the highest bit is 1 from ":" on, and from ">" on
+	from, to := y+(0x80-':')*ones, y+(0x80-'>')*ones // the highest bit is 1 for a byte of at least ":", and for a byte of at least ">"
 	letter := y>>7 | 1<<63                           // whether the next byte is at least "@", or is not in x
 	stops := (^notLess | ^bracket | from&^to) & high &^ x
 	return stops&^(stops>>8) | ^slash&letter&high&^x // drops a stop if the next byte is also a stop, because no token begins with a stop

@@ -142,8 +142,9 @@ func isAppName(ua string) bool {
 	return ok && strings.Contains(rest, " Darwin/")
 }
 
-// bareVersion returns the position where a version begins directly after a name, as 1.2 in GPTBot1.2. end is the
-// position of the first dot. If there is no version before this dot, bareVersion returns end.
+// bareVersion returns the position where a version begins directly after a name. For GPTBot1.2, this is the position of
+// the 1. The parameter end is the position of the first dot. If there is no version at this dot, bareVersion returns
+// end.
 func bareVersion(ua string, end int) int {
 	if end+1 >= len(ua) || ua[end] != '.' || !isDigit(ua[end+1]) {
 		return end

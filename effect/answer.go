@@ -17,8 +17,9 @@ type Answer struct {
 	Untold     bool               // crawling is disallowed, but neither robots.txt nor the server stops the crawler
 }
 
-// Answer returns whether the query's crawler may use a page. The use is disallowed if a rule of the policy disallows
-// it, if the server blocks the crawler's requests, or if a robots-tag of the policy disallows it.
+// Answer returns whether a crawler may use a page, where q names the crawler, the page and the usage. The usage is
+// disallowed if a rule of the policy disallows it, if the server blocks the crawler's requests, or if a robots-tag of
+// the policy disallows it.
 func (e *Engine) Answer(q policy.Query) (a Answer) {
 	a.Decision = e.Policy.Decide(q)
 	if a.Disallowed = a.Decision.Verdict == policy.Disallowed; q.Usage == policy.Crawl {
@@ -55,8 +56,8 @@ func (e *Engine) answerCrawl(a *Answer, q policy.Query) {
 	}
 }
 
-// tagOf returns the robots-tag that disallows the query's usage, or nil if there is none. If only several robots-tags
-// together disallow the usage, it returns the last one needed for this.
+// tagOf returns the robots-tag that disallows the query's usage, or nil if there is none. Sometimes only the rules of
+// several robots-tags together disallow the usage. Then it returns the last of these robots-tags.
 func tagOf(p *policy.Policy, q policy.Query) (by *policy.EngineRule) {
 	var all robotsrule.Set
 	for _, name := range p.EngineRuleNames() {

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// meaning maps usages to the robots control rules that disallow them. Each element lists rules that disallow the usage
-// only if all of them apply.
+// meaning maps usages to the robots control rules that disallow them. If an element lists several rules, they disallow
+// the usage only together.
 var meaning = map[policy.Usage][][]string{
 	policy.Index: {{"noindex"}}, policy.PresentLink: {{"noindex"}}, policy.Follow: {{"nofollow"}}, policy.Preserve: {{"noarchive"}},
 	policy.PresentSnippet: {{"nosnippet"}}, policy.PresentCurrentCopy: {{"noarchive"}}, policy.PresentOldCopy: {{"noarchive"}},
@@ -63,7 +63,7 @@ func TestAnswersEqualAnIndependentEvaluator(t *testing.T) {
 	}
 }
 
-// Servers may take a target to mean several pages. The restrictions of all of them apply.
+// Different servers may take the same target to mean different pages. The restrictions of all these pages apply.
 func TestAnswerOfOtherReadings(t *testing.T) {
 	f, ds := policyfile.Load("policy.yaml", []byte("version: 1\nrules:\n  - {for: everyone, disallow: {index: /admin/, train-ai: /admin/}}\n"))
 	if f == nil {

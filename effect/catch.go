@@ -9,10 +9,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// catchesOf maps each crawler to the crawlers that the server may mistake it for. The server may mistake a crawler for
-// one that the policy itself defines, if the pattern of the defined crawler also matches the User-Agent of the other.
-// For example, if the policy defines a crawler with the pattern "Googlebot/2.1", the server may mistake Googlebot for
-// that crawler.
+// catchesOf maps each crawler of the catalog to the crawlers that the server may mistake it for. These are crawlers
+// that the policy itself defines, with a pattern that also matches the User-Agent of the catalog's crawler. For
+// example, if the policy defines a crawler with the pattern "Googlebot/2.1", the server may mistake Googlebot for that
+// crawler.
 func catchesOf(p *policy.Policy, catalog *crawlers.Catalog) map[policy.CrawlerID][]policy.CrawlerID {
 	own := map[policy.CrawlerID][]string{}
 	for i := range catalog.Len() {

@@ -19,7 +19,7 @@ type Verdict struct {
 }
 
 // Blocked reports whether the policy disallows the request, or has a mode for impostors that applies to the request.
-// The result does not depend on Mode.
+// The server then handles the request according to Mode, for example by blocking or only logging it.
 func (v Verdict) Blocked() bool { return v.Impostor || v.Decision.Verdict == policy.Disallowed }
 
 // Edge decides about a request of the query's crawler in the same way as EdgeOf. The query's host and path must be
@@ -40,7 +40,8 @@ func (e *Engine) Edge(q policy.Query) Verdict {
 // Mode is the mode for impostors.
 func (e *Engine) EdgeOf(sent *Target, q policy.Query) Verdict {
 	v := Verdict{Crawler: q.Crawler}
-	// The server does not recognize crawlers that only the fallback names, which is the site's own robots.txt.
+	// Some crawlers are named only in the site's own robots.txt, which is the policy's fallback. The server does not
+	// recognize these crawlers.
 	if q.Crawler == 0 || e.Policy.OnlyFallback(q.Crawler) {
 		return v
 	}
@@ -83,8 +84,8 @@ func (v *Verdict) evaluate(e *Engine, q policy.Query, t PolicyTarget) {
 	}
 }
 
-// EvaluateLong blocks the request if the policy blocks any path of the host for the query's crawler. It is for
-// targets that are too long to compare with patterns.
+// EvaluateLong is for targets that are too long to compare with patterns. If the policy blocks the query's crawler on
+// at least one path of the host, EvaluateLong blocks the request.
 func (v *Verdict) EvaluateLong(e *Engine, q policy.Query) {
 	q.AnyPath = true
 	d := e.Policy.Decide(q)
@@ -114,9 +115,9 @@ type Client struct {
 	Identity policy.Identity
 }
 
-// EdgeOfAll decides about a request that any of several crawlers may have sent. It returns the strictest of the
-// crawlers' verdicts, and the query for this verdict. If several verdicts are equally strict, it returns the first. If
-// there are no clients, it returns q and an empty verdict.
+// EdgeOfAll decides about a request when it is not known which of the clients sent it. It returns the strictest of the
+// verdicts for these clients, and the query for this verdict. If several verdicts are equally strict, it returns the
+// first. If there are no clients, it returns q and an empty verdict.
 func (e *Engine) EdgeOfAll(t *Target, clients []Client, q policy.Query) (policy.Query, Verdict) {
 	var strictest Verdict
 	by := q

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package effect computes the effect of a policy on a crawler at one page. It includes every channel that reaches the
-// crawler. It also computes what a search engine loses when another policy replaces this policy.
+// Package effect computes the effect of a policy on a crawler at one page. It takes every channel into account that the
+// crawler can notice, such as robots.txt, headers, meta tags and blocking. It also computes what a search engine loses
+// when another policy replaces this policy.
 package effect
 
 import (
@@ -34,8 +35,8 @@ type Engine struct {
 // New returns the engine for a policy. The catalog must also have the crawlers that the policy file itself defines.
 func New(p *policy.Policy, catalog *crawlers.Catalog) *Engine { return newEngine(p, catalog, nil) }
 
-// Over returns an engine for the same policy, with the lines of a site's own robots.txt as the policy's fallback. See
-// [robotstxt.File.Below].
+// Over returns an engine for the same policy, with the lines of a site's own robots.txt as the policy's fallback. The
+// fallback decides about paths that the policy does not mention. See [robotstxt.File.Below].
 func (e *Engine) Over(below *robotstxt.File) *Engine {
 	b := below.Below(e.Policy.WithoutFallback())
 	return newEngine(b.Policy, e.catalog, b.File)
@@ -67,8 +68,8 @@ func pageIndex(p *policy.Policy) *pathpattern.Index[uint32] {
 	return pathpattern.NewIndex(entries, func(a, _ uint32) uint32 { return a })
 }
 
-// PageIndex returns an index of the policy's page patterns, with a number for each pattern. Headers and meta tags can
-// have rules only for pages that match a page pattern. If anyCase is true, the patterns are in lower case.
+// PageIndex returns an index of page patterns, with a number for each pattern. A page can have rules in headers or meta
+// tags only if it matches one of these patterns. If anyCase is true, the patterns are in lower case.
 func (e *Engine) PageIndex(anyCase bool) *pathpattern.Index[uint32] {
 	if anyCase {
 		return e.pages[1]

@@ -20,8 +20,9 @@ type Cause struct {
 	Mode    policy.Mode // how the server handles a disallowed request
 }
 
-// left describes the uses of a page that a policy still allows to a crawler. It has a value for each row of the table
-// of losses. A greater value means that more is allowed.
+// left describes the uses of a page that a policy leaves to a crawler. It has a value for each row of the table of
+// losses. A greater value means that more is allowed. A crawler has lost something if a value is less under a new
+// policy.
 type left [numLosses]struct {
 	value    int64
 	by       Cause
@@ -48,8 +49,7 @@ type asking struct {
 	q    policy.Query
 }
 
-// leaves returns the uses of a page that the policy still allows to the query's crawler. Only the given rows are
-// computed.
+// leaves returns the uses of a page that the policy leaves to the query's crawler. Only the given rows are computed.
 func (e *Engine) leaves(q policy.Query, rows Loss) *left {
 	a := asking{Engine: e, rows: rows, info: e.Policy.CrawlerInfo(q.Crawler), q: q, left: leftWhole}
 	t := e.TargetOf(q.Host, q.Path)
@@ -67,8 +67,9 @@ func (e *Engine) leaves(q policy.Query, rows Loss) *left {
 	return &a.left
 }
 
-// lower sets a row to a value with its cause if the value is less than the present one. If the two values are equal,
-// lower sets the row only if the new cause declares the loss as intended and the present cause does not.
+// lower sets the row of loss to value, with by as the cause, if the present value of the row is greater. If the present
+// value is equal to value, lower only replaces the cause. It does so only if the rule of by declares the loss as
+// intended, and the rule of the present cause does not.
 func (a *asking) lower(loss Loss, value int64, by Cause) {
 	if a.rows&loss == 0 {
 		return
@@ -88,8 +89,8 @@ func causeOf(d policy.Decision) Cause {
 	return c
 }
 
-// requests lowers the values of the rows that depend on how the server handles requests. It includes requests that the
-// server may mistake for requests of another crawler.
+// requests lowers the values of the rows that depend on how the server handles the crawler's requests. It takes into
+// account that the server may mistake the crawler for another crawler.
 func (a *asking) requests() {
 	if a.rows&(LossBlocked|LossCrawl|LossLimit) == 0 {
 		return
@@ -176,8 +177,8 @@ func (a *asking) line(q *policy.Query) *robotsserve.Line {
 	return &lines[0]
 }
 
-// isNamed reports whether robots.txt may have a group with the name of the query's crawler. It is only called for
-// crawlers that ignore the group of "*".
+// isNamed reports whether robots.txt may have a group with the name of the query's crawler. It is only called for a
+// crawler that ignores the group of "*". Such a crawler obeys robots.txt only if the file has a group with its name.
 func (a *asking) isNamed(q *policy.Query) bool {
 	class := a.Policy.ClassOf(q.Crawler, q.Host)
 	for tier := range policy.TierEveryone {

@@ -69,9 +69,9 @@ func (e *Engine) LimitsOf(r *policy.Rule) (all []Limit) {
 	return all
 }
 
-// limitMode returns the mode for requests over a rule's limit. A limit that the server does not enforce has no effect.
-// Therefore the default mode is ModeBlock. The rule can set another mode, and if the mode of the whole policy is
-// ModeLog, the default is ModeLog.
+// limitMode returns the mode for requests over a rule's rate limit. This is the mode that the rule sets. By default, it
+// is ModeLog if the policy as a whole only logs, and otherwise ModeBlock, because a limit that the server does not
+// enforce has no effect.
 func (e *Engine) limitMode(r *policy.Rule) policy.Mode {
 	switch {
 	case r.Enforce != policy.ModeUnset:

@@ -25,8 +25,8 @@ type Taken struct {
 }
 
 // Compare returns what a search engine loses at a host and path when the policy of the engine now replaces the policy
-// of the engine old. old may be nil. rows selects rows of the table of losses. The parameters was and is contain the
-// same query, for the old and for the new policy. They may differ only in the ID of the crawler.
+// of the engine old. old is nil if there was no policy. rows selects rows of the table of losses. The parameters was
+// and is contain the same query, for the old and for the new policy. They may differ only in the ID of the crawler.
 //
 // Compare includes losses that begin now, and losses that begin later because a date in the new policy passes. It
 // returns no losses for an impostor, or for a crawler that does not belong to a search engine in either policy.
@@ -112,15 +112,16 @@ func (t *Taken) add(later *Taken) {
 	}
 }
 
-// firstLetters has the first letters of the names of the pages that NearlyWhole and WholeHost test, with one page in
-// the root for each letter.
+// firstLetters has the letters and digits that NearlyWhole and WholeHost use to make up names of pages, such as /aaa.
+// They test one such page in the root of the host for each letter.
 const firstLetters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // FirstPage is the first page that WholeHost tests.
 const FirstPage = "/aaa"
 
-// NearlyWhole reports whether holds returns true for nearly all pages of a host. For each letter of firstLetters, holds
-// must return true for a page in the root or for a page in a directory.
+// NearlyWhole reports whether holds returns true for nearly all pages of a host. It does not know the pages, so it
+// tests made-up pages. For each letter of firstLetters, holds must return true for a page in the root, such as /aaa, or
+// for a page in a directory, such as /aaa/aaa.
 func NearlyWhole(holds func(path string) bool) bool {
 	for _, c := range firstLetters {
 		page := "/" + strings.Repeat(string(c), 3)

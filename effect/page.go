@@ -11,7 +11,8 @@ import (
 
 // PageQueriesAt yields the queries whose answers determine the headers and meta tags of a target. With each query, it
 // yields the policy that answers the query. The queries have no purposes, because headers and meta tags are the same
-// whatever purpose a client declares. For a long target, the queries have AnyPath.
+// whatever purpose a client declares. If the target is too long to compare with patterns, the queries are about any
+// path (AnyPath).
 func (p Projection) PageQueriesAt(t PolicyTarget, q policy.Query) iter.Seq2[Reader, policy.Query] {
 	q.Purposes = nil
 	if !t.Long {

@@ -87,7 +87,7 @@ func rows(fits func(*row) bool) (all Loss) {
 	return all
 }
 
-// LossesFrom returns the losses that a usage, a robots control rule or a setting can cause. name is its name.
+// LossesFrom returns the losses that the usage, the robots control rule or the setting with the given name can cause.
 func LossesFrom(name string) Loss {
 	return rows(func(r *row) bool { return strings.Contains(r.from, " "+name+" ") })
 }

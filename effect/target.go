@@ -13,9 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// MaxPath limits the length in bytes of a request target that is compared with patterns. A longer target is blocked if
-// any path is blocked for the crawler. The headers and meta tags of its response have all rules that the policy has for
-// any path.
+// MaxPath is the maximum length in bytes of a request target. Only targets up to this length are compared with
+// patterns. A longer target is blocked if the policy blocks the crawler on at least one path. Likewise, the headers and
+// meta tags of the response have every rule that the policy has for at least one path.
 const MaxPath = 16 << 10
 
 // Target holds the host and the path of a request, with all hosts and paths that Caddy and the servers behind it may
@@ -82,8 +82,8 @@ type Projection struct {
 	Folded *policy.Policy // compares paths in lower case, like Caddy's path matchers; see policy.Policy.Folded
 }
 
-// PolicyTarget is a Target for a certain policy, without the hosts and the letter case that do not matter to the
-// policy.
+// PolicyTarget is a Target for a certain policy. Its field Other is empty if the policy does not have rules for single
+// hosts.
 type PolicyTarget struct {
 	Target
 

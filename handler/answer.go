@@ -123,16 +123,16 @@ func (q *request) refuse(e policy.Enforcement) error {
 	return q.writeRefusal(status, e.Message)
 }
 
-// tooMany answers a request that exceeds a rate limit (RFC 6585 section 4). The answer has no noindex, because the
-// page is still there.
+// tooMany answers a request that exceeds a rate limit (RFC 6585 section 4). In contrast to the answer to a blocked
+// request, it does not have the rule noindex, because the crawler may fetch the page later.
 func (q *request) tooMany() error {
 	seconds := wholeSeconds(q.wait)
 	q.w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	return q.writeRefusal(http.StatusTooManyRequests, "Too many requests by this crawler; try again in "+english.Count(seconds, "second"))
 }
 
-// writeRefusal answers with a status and a message. With the option RaiseRefusals, it returns both as an error for the
-// server's error routes instead.
+// writeRefusal answers with a status and a message. With the option RaiseRefusals, it returns an error with the status
+// and the message instead, for the server's error routes.
 func (q *request) writeRefusal(status int, message string) error {
 	header := q.w.Header()
 	header["Cache-Control"] = []string{"no-store"}

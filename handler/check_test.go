@@ -20,8 +20,9 @@ type visits []activity.Request
 
 func (v *visits) Record(visit activity.Request) { *v = append(*v, visit) }
 
-// If the request is allowed, the other server sends the page, so its status and size are not recorded. A block comes
-// from this server, so its status is recorded.
+// Another server asks the handler for decisions. If a request is allowed, the other server sends the page, so the
+// handler does not record the status and size of the response. If a request is blocked, the response comes from the
+// handler, so its status is recorded.
 func TestDecideRecords(t *testing.T) {
 	t.Parallel()
 	s, err := source.Compile("policy.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /closed/}\n    enforce: block\n"))
@@ -44,8 +45,8 @@ func TestDecideRecords(t *testing.T) {
 	}
 }
 
-// A disallowed target is blocked in every spelling. A target that has a scheme but no host gets 400, because none of
-// the asking servers serves the page after a 400.
+// A disallowed target is blocked in every spelling. A target that has a scheme but no host gets status 400, because
+// every server that can ask for decisions then does not serve the page.
 func TestDecideReadsTargets(t *testing.T) {
 	t.Parallel()
 	s, err := source.Compile("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: [/closed/, /100%]}\n    enforce: block\n    intended: true\n"+

@@ -42,7 +42,7 @@ func (q *request) classify(v site.Verdict) class {
 // refused reports whether the policy disallows the request, even if the server does not block it.
 func (c *class) refused() bool { return c.impostor || c.verdict == policy.Disallowed }
 
-// done returns the recorded decision on the requests of the class. Unlike the verdict, this decision says whether the
+// done returns the decision to record for the requests of the class. Unlike the verdict, this decision says whether the
 // requests were really blocked or limited.
 func (c *class) done() activity.Decision {
 	switch {

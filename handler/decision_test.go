@@ -115,7 +115,7 @@ func (s namedServer) Publisher(*Decision) func(*http.Request) {
 }
 
 // Two handlers with different servers serve the same policy. Each server must publish only the decisions of its own
-// handler, even if its type is not comparable.
+// handler, even if the type of the server is not comparable.
 func TestDecisionsArePublishedByTheirServer(t *testing.T) {
 	for _, other := range []any{nil, []int{1}} {
 		s, err := source.Compile("policy.yaml", []byte(closedToGPTBot))

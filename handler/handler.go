@@ -52,8 +52,8 @@ const (
 type Options struct {
 	Policies Policies
 
-	// MaxMode limits what happens to crawlers that the policy disallows. The zero value, ModeUnset, means
-	// ModeBlock, so that only the policy decides.
+	// MaxMode is the strictest reaction to crawlers that the policy disallows. If the policy has a stricter mode,
+	// MaxMode is used instead. The zero value, ModeUnset, means ModeBlock, so that only the policy decides.
 	MaxMode policy.Mode
 
 	// RaiseRefusals makes the handler return an [*Error] for a blocked request, instead of writing a response. Use it
@@ -70,8 +70,8 @@ type Options struct {
 	Headers   robotstag.Channels
 	NoHeaders bool
 
-	// Tailored adds only the rules for the requesting crawler to headers and meta tags. Otherwise, headers and meta
-	// tags contain the rules that apply to all crawlers.
+	// Tailored means that headers and meta tags contain only the rules for the requesting crawler. If Tailored is
+	// false, every response contains the rules for all crawlers.
 	Tailored bool
 
 	// Meta selects how the robots meta tags of pages are changed. MaxHead limits how many bytes of a page are searched
@@ -191,8 +191,9 @@ func (h *Handler) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// writeError answers with an error. Clients get the message of a block, because the policy's author wrote it for
-// them. The reason why a policy is not available is only logged.
+// writeError answers with an error. If err is about a blocked request, the client gets its message, because the author
+// of the policy wrote it for clients. If err says why a policy is not available, the client gets only the status, and
+// the error is logged.
 func (h *Handler) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	status, message := h.Server.ErrorStatus(err), err.Error()
 	if status >= http.StatusInternalServerError {

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// judgment is the policy's decision on a request by a crawler that it knows.
+// judgment is the policy's decision on a request by a crawler that the policy knows.
 type judgment struct {
 	decision  *Decision // nil if the request is not from a known crawler
 	several   bool      // the User-Agent names several crawlers
@@ -46,8 +46,8 @@ func (q *request) judge() {
 	q.query = policy.Query{Host: q.target.Host, Path: q.target.Path, Now: time.Now(), Purposes: purposes}
 	query, verdict := s.EdgeOfAll(&q.target, who, q.query)
 	q.query, q.several, q.anyCase, q.statement = query, len(clients) > 1, verdict.AnyCase, verdict.Decision.Statement
-	// The requests of a verified crawler are never recorded as requests of the audit command, even if its User-Agent
-	// names this command.
+	// The requests of a verified crawler are never recorded as requests of the audit command, even if the User-Agent
+	// names the audit command too.
 	info := s.Policy.CrawlerInfo(query.Crawler)
 	q.audit = query.Identity != policy.Verified && !info.IsStranger() && strings.Contains(q.UserAgent(), activity.AuditProduct)
 	kind, rule := q.classify(verdict), verdict.Decision.Rule

@@ -57,7 +57,8 @@ func (q *request) logRefusal() {
 	})
 }
 
-// refusalMessage returns a constant to save time: it is called for most requests, although few requests are logged.
+// refusalMessage returns the message of a log line. All messages are constants, because building them would take time,
+// and refusalMessage is called for many more requests than are logged.
 func refusalMessage(d *Decision) string {
 	switch {
 	case d.action == policy.ModeBlock && d.limited:

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// publication returns the documents published under the policy. It passes these documents to the recorders that do not
-// have them yet.
+// publication returns the version of the policy that decides about the request, with all documents made from this
+// version. It passes them to the recorders that do not have them yet.
 func (q *request) publication() *activity.Publication {
 	all := q.snapshot.Publication()
 	q.snapshot.Given.To(q.h.Recorders).Publish(q.h.Recorders, all)

@@ -31,8 +31,8 @@ type recording struct {
 
 var recordings = sync.Pool{New: func() any { return new(recording) }}
 
-// record begins to record a request. It returns nil if there are no recorders, or if the client is not a crawler and
-// does not look automated.
+// record begins to record a request. It returns nil if there are no recorders, or if the request is recorded already.
+// It also returns nil if the client is not a crawler and does not look automated.
 func (q *request) record() *recording {
 	if !q.h.Recorders.Active() || q.h.Server.Vars(q.Request)[recordedVar] != nil {
 		return nil // no recorders, or already recorded before an error route

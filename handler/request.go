@@ -36,8 +36,8 @@ func (q *request) isRobots() bool {
 // client is a crawler that a request may come from.
 type client = identity.Client[policy.CrawlerID]
 
-// ask finds out which known crawlers may have sent the request, and for which purposes. If the policy knows none of
-// these crawlers, ask returns no clients.
+// ask returns the crawlers that may have sent the request, and the purposes that the request states. If the policy does
+// not know any of these crawlers, ask returns neither clients nor purposes.
 func (q *request) ask(clients []client) (_ []client, purposes []string) {
 	s := q.snapshot.Site
 	var buf [4]policy.CrawlerID

@@ -19,8 +19,8 @@ import (
 type Server interface {
 	upstream.Server
 
-	// ClientIP returns the client's IP address without a port, or "" if it is not known. A client whose address has
-	// another form is not verified.
+	// ClientIP returns the client's IP address without a port, or "" if it is not known. If the result is not a valid
+	// IP address, the client is not verified.
 	ClientIP(r *http.Request) string
 	// Vars returns the variables of a request, in which a handler leaves notes for later handlers of the same
 	// request. It returns nil if the server has no place for variables. All keys begin with "robots_policy.".
@@ -28,8 +28,8 @@ type Server interface {
 	// IsInclude reports whether the response will be inserted into a page. The handler passes such a request on without
 	// applying the policy, because meta tags in the response would apply to the whole page.
 	IsInclude(r *http.Request) bool
-	// Publisher returns a function that is called with each request that has the decision d, for example to log it.
-	// Publisher itself is called once for many requests. d is nil for requests without a known crawler.
+	// Publisher returns a function that is called with each request that has the decision d, for example to log it. The
+	// result of one call of Publisher is used for many requests. d is nil for requests without a known crawler.
 	Publisher(d *Decision) func(r *http.Request)
 }
 

@@ -15,12 +15,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// An Explainer returns the identity of a client that claims to be the crawler with the given facts. The client's
-// address was given to the function that returned the Explainer. The second result is a sentence with the reason.
+// An Explainer decides whether a client is the crawler with the given facts. The address of the client is not a
+// parameter, because the function that returned the Explainer, such as ExplainRunning, got this address. The second
+// result is a sentence with the reason for the decision.
 type Explainer = func(crawlers.Verification) (policy.Identity, string)
 
-// ExplainEmbedded returns an Explainer for a client at addr that uses only the embedded address lists whose URLs are in
-// urls. It does not use the network.
+// ExplainEmbedded returns an Explainer for a client at addr. The Explainer uses only the embedded address lists whose
+// URLs are in urls. It does not use the network.
 func ExplainEmbedded(urls []string, addr netip.Addr) Explainer {
 	lists := verify.NewLists(urls, verify.ListOptions{})
 	return func(facts crawlers.Verification) (policy.Identity, string) {
@@ -28,8 +29,8 @@ func ExplainEmbedded(urls []string, addr netip.Addr) Explainer {
 	}
 }
 
-// ExplainRunning returns an Explainer for a client at addr that uses the lists and cached answers of the running
-// server. The Explainer does not wait for lookups.
+// ExplainRunning returns an Explainer for a client at addr. The Explainer uses the lists and cached answers of the
+// running server. It does not wait for lookups.
 func ExplainRunning(addr netip.Addr) Explainer {
 	return func(facts crawlers.Verification) (identity policy.Identity, evidence string) {
 		evidence = "this server does not verify crawlers (verify off)"

@@ -113,17 +113,18 @@ type Client[T comparable] struct {
 	proof    proof
 }
 
-// proof is the proof that verified a client. by is the field By of a [verify.Result], or bySignature if evidence is a
-// key.
+// proof says how a client was verified. by is the method: "address-list" or "reverse-dns", as in the field By of a
+// [verify.Result], or bySignature. evidence is the URL of the list, the host name, or the ID of the key.
 type proof struct{ by, evidence string }
 
 const bySignature = "signature"
 
 // Ask identifies the client of a request. It appends to clients the crawlers whose rules apply to the request. If the
 // request proves which crawler sent it, Ask appends only the proven crawler. Otherwise it appends named, the crawlers
-// that the User-Agent names. If the policy names the signer of the request (signed:HOST), Ask also appends the signer,
-// unless the catalog says that this signer is the proven crawler. Ask also returns the signer's description of itself.
-// Ask uses only cached data. It looks up missing data in the background for later requests.
+// that the User-Agent names. A policy may also name the signer of the request (signed:HOST). Then Ask also appends the
+// signer. It leaves out the proven crawler if the signer's field Follows names this crawler. Ask also returns the
+// signer's description of itself. Ask uses only cached data. It looks up missing data in the background for later
+// requests.
 func Ask[T comparable](v *Verifier, r Request, known Known[T], named []T, clients []Client[T]) ([]Client[T], webbotauth.Card) {
 	var p proven
 	if v != nil {
@@ -205,8 +206,8 @@ type proven struct {
 }
 
 // recognize returns the sender of a request, if the request proves who the sender is. The proof is an operator's
-// signature, or an address on a list that belongs to only one crawler. named is true if the User-Agent names any
-// crawler. isNamed reports whether the User-Agent names the given crawler.
+// signature or, if named is false, an address that is on the lists of only one crawler. named is true if the User-Agent
+// names any crawler. isNamed reports whether the User-Agent names the given crawler.
 func (v *Verifier) recognize(r Request, id *crawlers.Identities, named bool, isNamed func(*crawlers.Crawler) bool) (p proven) {
 	if v.engine.signatures != nil && webbotauth.Signed(r.Header) {
 		if p = v.recognizeSigner(r, id, isNamed); p != (proven{}) {
@@ -264,8 +265,8 @@ func (v *Verifier) recognizeAddress(r Request, id *crawlers.Identities) (found *
 	return found
 }
 
-// checkSignature checks whether the keys of directory signed a request. If several handlers or matchers check the same
-// request, all of them get the first result, because a nonce is accepted only once.
+// checkSignature checks whether a request was signed with a key of the directory. If several handlers or matchers check
+// the same request, all of them get the first result, because a nonce is accepted only once.
 func (v *Verifier) checkSignature(r Request, directory string) webbotauth.Result {
 	key := "robots_policy.signature " + directory
 	vars := r.Server.Vars(r.Request)

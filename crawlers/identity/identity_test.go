@@ -265,8 +265,8 @@ func TestEnginesAreShared(t *testing.T) {
 	off.Close()
 }
 
-// Many policies have their own address lists, and share the lists that they have in common. If a policy exceeds a
-// limit, the lists of the other policies remain in use.
+// Each of many policies has its own address lists. A list that several policies name is stored only once. If a policy
+// exceeds a limit, the lists of the other policies remain in use.
 func TestPoliciesWithManyLists(t *testing.T) {
 	logger, logs := observed()
 	v := newTestVerifier(Methods{Enabled: true}, verify.DNSOptions{})
@@ -426,8 +426,8 @@ func TestListsAreReleasedWithTheirPolicy(t *testing.T) {
 	runtime.KeepAlive(last)
 }
 
-// A user's own device fetches a link preview, and its User-Agent names crawlers. Such a client is never treated as an
-// impostor of these crawlers.
+// On-device link previews are fetched by the device of a user, but the User-Agent of the request names crawlers. Such a
+// client is never treated as an impostor of these crawlers.
 func TestOnDevicePreviewsAreNeverImpostors(t *testing.T) {
 	for agent, want := range map[string]policy.Identity{
 		"facebookexternalhit/1.1": policy.Impostor,

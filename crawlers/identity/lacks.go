@@ -101,9 +101,9 @@ func (m Methods) lacksOf(r *policy.Rule, catalog *crawlers.Catalog) (why []strin
 // refreshes reports whether the methods use more than the built-in lists.
 func (m Methods) refreshes() bool { return m.Lists || m.DNS || m.Signatures }
 
-// lacks returns the method that must be configured to verify permanently the crawler with the given facts. If such a
-// method is already configured, method is "". builtIn reports whether a built-in address list verifies the crawler
-// until the list expires.
+// lacks returns the method that the server's configuration must switch on, so that crawlers with the given facts can
+// always be verified. If such a method is already on, method is "". builtIn reports whether a built-in address list
+// verifies the crawler until the list is too old.
 func (m Methods) lacks(facts crawlers.Verification) (method string, builtIn bool) {
 	switch {
 	case len(facts.AddressLists) > 0 && m.Lists, len(facts.ReverseDNS) > 0 && m.DNS, facts.WebBotAuth != "" && m.Signatures:

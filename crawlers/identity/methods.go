@@ -56,8 +56,9 @@ func ParseMethods(names, ranges []string) (Methods, error) {
 // are detected only until the embedded address lists are too old.
 func (m Methods) DetectsImpostors() bool { return m.Lists || m.DNS }
 
-// askable returns facts without the host names if DNS is not used. all reports whether nothing was removed. If all is
-// false, clients must not be treated as impostors.
+// askable returns the part of facts that a server with these methods checks: it leaves out the host names if DNS is
+// off. all reports whether nothing was left out. If all is false, a client must not be treated as an impostor, because
+// the host names might have proved its identity.
 func (m Methods) askable(facts crawlers.Verification) (_ crawlers.Verification, all bool) {
 	if m.DNS || len(facts.ReverseDNS) == 0 {
 		return facts, true

@@ -12,10 +12,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
 )
 
-// These thresholds determine when a failing DNS resolver is logged. Several lookups in a row must fail, because a
-// single failure may be caused by a broken name server, which affects only its own addresses. The log says at most once
-// per dnsLogInterval that the resolver fails or works again. Otherwise, someone with a broken name server could fill
-// the log.
+// These thresholds determine when a failing DNS resolver is logged. Several lookups in a row must fail. If only one
+// fails, the cause may be the name server for the client's address, and other lookups still work. The log says at most
+// once per dnsLogInterval that the resolver fails or works again. Otherwise, someone with a broken name server could
+// fill the log.
 const (
 	dnsFailures    = 5
 	dnsLogInterval = time.Minute
@@ -105,8 +105,9 @@ func (s *sources) keysFetched(d webbotauth.DirectoryStatus) {
 // boundLogInterval is the shortest time between two log lines about the same limit.
 const boundLogInterval = time.Hour
 
-// bound logs that a limit was reached, at most once per boundLogInterval for each message. A limit never turns a client
-// into an impostor: clients that need the excess lists or nonces stay unverified.
+// bound logs that a limit was reached, at most once per boundLogInterval for each message. If there are more lists or
+// nonces than the limit allows, clients that need one of the lists or nonces beyond the limit stay unverified. They do
+// not become impostors.
 func (s *sources) bound(message string, fields ...zap.Field) {
 	s.mu.Lock()
 	now := time.Now()

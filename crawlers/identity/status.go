@@ -29,7 +29,8 @@ type ListStatus struct {
 	AsOf      time.Time `json:"as_of,omitzero"` // absent if there is no list
 	Age       string    `json:"age,omitempty"`
 	Fresh     bool      `json:"fresh"` // true while the list is recent enough to detect impostors
-	// Old says what the list can no longer prove because of its age, or will soon no longer be able to prove.
+	// Old says what the list can no longer prove because of its age, or will soon no longer prove, such as "of
+	// 2026-05-05, too old to verify crawlers". It is empty for a recent list.
 	Old        string    `json:"old,omitempty"`
 	Incomplete string    `json:"incomplete,omitempty"` // the reason why the list does not detect impostors even if it is fresh
 	Error      string    `json:"error,omitempty"`      // the error of the last fetch
@@ -121,8 +122,8 @@ type knownList struct {
 }
 
 // listsOf returns the address lists of all engines, ordered by URL and without duplicates. If several engines have the
-// same list, listsOf prefers an engine that fetches the list. Between engines that are equal in this respect, it
-// prefers the newer list.
+// same list, listsOf prefers an engine that fetches the list. If several of these engines fetch the list, or none of
+// them does, it prefers the newest copy of the list.
 func listsOf(inUse []*engine) (all []knownList) {
 	for _, e := range inUse {
 		for _, s := range e.lists.Status() {

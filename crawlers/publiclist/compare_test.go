@@ -43,8 +43,9 @@ type Report struct {
 	Missing []Missing `json:"missing,omitempty"`
 }
 
-// Compare looks for every User-Agent of the collection with r. The collection ai.robots.txt has tokens instead of
-// headers. Some of them are control tokens, which no header contains, so Compare also looks them up in the catalog.
+// Compare counts how many User-Agents of the collection r recognizes. The collection ai.robots.txt has tokens instead
+// of headers. Some of its tokens are control tokens, which no header contains, so Compare also looks up these tokens in
+// the catalog c.
 func (l *List) Compare(c *crawlers.Catalog, r *crawlers.Recognizer) Report {
 	report := Report{Format: l.Format, Kinds: map[string]Count{}}
 	for _, e := range l.Entries {
@@ -113,8 +114,8 @@ func WriteTable(out io.Writer, reports []Report) error {
 	return w.Flush()
 }
 
-// rank puts the categories that policies name most at the top of a table, and words that are
-// not categories at the bottom.
+// rank returns the position of a kind in the order of a table. Categories that policies often name come first. Words
+// that are not categories come last.
 func rank(kind string) int {
 	switch kind {
 	case KindAI:

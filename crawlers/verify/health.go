@@ -20,8 +20,9 @@ var probes = []struct{ addr, suffix string }{
 }
 
 // health tracks whether a resolver answers correctly. Some resolvers wrongly answer "not found" or always give the same
-// name, at least for a while. Therefore a negative answer is used only after a later probe has received the correct
-// answer. It is never used if the previous probe failed, or if a probe has failed since the answer arrived.
+// name, at least for a while. A probe looks up addresses with well-known answers, to find out whether the resolver is
+// correct. A negative answer is used only after a probe that began later has received the correct answer. A negative
+// answer is never used if the previous probe failed, or if a probe has failed since the answer arrived.
 type health struct {
 	resolver Resolver
 
@@ -34,8 +35,8 @@ type health struct {
 	period  int       // number of probes that did not receive a correct answer
 }
 
-// now returns the current time, and the number of probes that have failed so far (the period). Callers store both with
-// an answer that has just arrived. working is false if the last probe failed.
+// now returns the current time, and the number of probes that have failed so far (the period). Callers store the time
+// and the number with an answer that has just arrived. working is false if the last probe failed.
 func (h *health) now() (at time.Time, period int, working bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -50,8 +51,8 @@ func (h *health) believes(at time.Time, period int) (believed, dropped bool) {
 	return h.period == period && !h.failing && !h.correct.Before(at), h.period != period
 }
 
-// probe looks up well-known addresses. If the last probe began less than probeInterval ago, the next probe begins in
-// the background after that time.
+// probe looks up well-known addresses. If a probe is in progress, or began less than probeInterval ago, probe returns
+// at once, and the next probe begins in the background after probeInterval.
 func (h *health) probe(ctx context.Context) {
 	h.mu.Lock()
 	began := time.Now()

@@ -167,8 +167,9 @@ func TestLookupsAreBoundedByNetwork(t *testing.T) {
 	}
 }
 
-// One network cannot use up all lookups, whether the resolver is slow or fast. Here a /64 sends 100 requests a second,
-// each from another address, and some real crawlers from other networks send requests, too.
+// One network cannot use up all lookups, whether the resolver is slow or fast. In this test, the clients in one /64
+// network send 100 requests a second, each from another address. At the same time, some real crawlers in other networks
+// send requests.
 func TestLookupsUnderAFlood(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"a resolver that hangs": time.Hour, "a fast resolver": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -224,8 +225,8 @@ func (d *splitDNS) LookupNetIP(ctx context.Context, network, host string) ([]net
 	return d.crawlers.LookupNetIP(ctx, network, host)
 }
 
-// An answer that is used frequently stays in the cache, even if many other answers are added. A positive answer is used
-// after it has expired, while the resolver fails.
+// An answer that is used frequently stays in the cache, even if many other answers are added. While the resolver fails,
+// a positive answer is used even after it has expired.
 func TestAnswersInUseStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const crawler = "198.51.100.1"

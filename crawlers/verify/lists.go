@@ -40,8 +40,9 @@ const (
 // warnAge is the age from which warnings say that a list will soon be too old.
 const warnAge = 180 * 24 * time.Hour
 
-// Old returns a phrase about what a list can no longer prove because of its age, or will soon no longer be able to
-// prove. The phrase belongs at the end of a sentence. Old returns "" if the list is recent or does not exist.
+// Old returns a phrase about the age of the list, such as "of 2026-05-05, too old to verify crawlers". The phrase says
+// what the list can no longer prove, or the day after which it can no longer verify crawlers. It belongs at the end of
+// a sentence. Old returns "" if the list is recent or does not exist.
 func (l *ListStatus) Old(now time.Time) string {
 	date, end := l.Date.Format(time.DateOnly), Expires(l.Date).Format(time.DateOnly)
 	switch age := now.Sub(l.Date); {
@@ -252,8 +253,9 @@ func (l *Lists) Status() []ListStatus {
 	return all
 }
 
-// ask looks up an address in the lists at urls. The answer is negative only if every list shows that the address
-// belongs to an impostor. If the answer is positive, the second result is the URL of the list with the address.
+// ask looks up an address in the lists at urls. The answer is positive if a list contains the address; then the second
+// result is the URL of this list. The answer is negative if every list shows that the address belongs to an impostor.
+// Otherwise the answer is silent.
 func (l *Lists) ask(urls []string, a netip.Addr) (answer, string) {
 	now, ruledOut := l.options.Now(), true
 	for _, url := range urls {

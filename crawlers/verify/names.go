@@ -48,8 +48,8 @@ const (
 	keepSilent = time.Minute
 	// keepStale limits how long an expired positive answer is used while a newer answer is not available.
 	keepStale = 24 * time.Hour
-	// Within a rateWindow, the lookups that may begin for a network are rateFactor times as many as may be in progress
-	// for it at the same time. This limits the load even if the resolver is fast.
+	// Only rateFactor*limit lookups may begin for a network within a rateWindow, where limit is the maximum number of
+	// lookups in progress for the network (see maxLookups). This limits the load even if the resolver is fast.
 	rateFactor = 16
 	rateWindow = 4 * time.Second
 	// maxNames limits how many matching host names are looked up for one address.
@@ -134,8 +134,8 @@ func (n *names) ask(ctx context.Context, patterns []string, a netip.Addr) (answe
 	return e.answer, e.host
 }
 
-// believe reports whether a negative answer may be used. If the answer arrived while the resolver did not work, the
-// address will be looked up again.
+// believe reports whether a negative answer may be used. If a probe of the resolver has failed since the answer
+// arrived, believe marks the answer as expired, so that the address is looked up again.
 func (n *names) believe(e *entry) bool {
 	if e.counts {
 		return true
@@ -188,9 +188,9 @@ func blocks(a netip.Addr) [2]block {
 	return [2]block{{network, maxLookups / 16}, {around, maxLookups / 4}}
 }
 
-// reserve reserves a lookup for an address. It returns false if too many lookups are in progress, or if too many
-// lookups for the networks of the address are in progress or began recently. The limits for networks prevent a single
-// network from using up all lookups.
+// reserve reserves a lookup for an address. It returns false if too many lookups are in progress. It also returns false
+// if, for one of the networks that contain the address, too many lookups are in progress or began recently. The limits
+// for networks prevent a single network from using up all lookups.
 func (n *names) reserve(a netip.Addr) bool {
 	if n.inFlight >= maxLookups {
 		return false

@@ -184,9 +184,9 @@ type shrunken struct {
 	since time.Time
 }
 
-// guard returns an error if a new list has lost more than half of its entries. When the server has returned such a list
-// for the time confirmFor, guard returns nil. The loss may be a mistake, and with the shorter list, real crawlers would
-// be treated as impostors. During the time confirmFor, the new list may change, but must not shrink further.
+// guard returns an error if a new list has lost more than half of its entries. The loss may be a mistake, and with the
+// shorter list, real crawlers would be treated as impostors. When the server has returned such a list for the time
+// confirmFor, guard returns nil. During this time, the new list may change, but must not shrink further.
 func (s *source) guard(old, new *list, now time.Time) error {
 	if !new.shrankFrom(old) {
 		s.shrunk = nil
@@ -203,9 +203,9 @@ func (s *source) guard(old, new *list, now time.Time) error {
 	return fmt.Errorf("%s has shrunk from %d prefixes to %d; using the old list until the operator has published the shorter one for a day", s.url, old.Prefixes, new.Prefixes)
 }
 
-// shrankFrom reports whether a list has lost more than half of old in one address family. This is true if the list has
-// less than half as many prefixes, and covers less than half of the old prefixes. A list with fewer but wider prefixes
-// has not shrunk.
+// shrankFrom reports whether the list has lost more than half of the old list, for IPv4 or for IPv6. This is true if
+// the list has less than half as many prefixes as the old list, and covers less than half of the prefixes of the old
+// list. So a list with fewer but wider prefixes has not shrunk.
 func (c *list) shrankFrom(old *list) bool {
 	return c.lost(old.prefixes.All4(), old.prefixes.Size4(), c.prefixes.Size4()) || c.lost(old.prefixes.All6(), old.prefixes.Size6(), c.prefixes.Size6())
 }

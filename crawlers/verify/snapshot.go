@@ -23,8 +23,8 @@ var snapshot = sync.OnceValue(func() map[string]*list { return readSnapshot(snap
 // ofCatalog holds the lists delivered with the catalog in use.
 var ofCatalog crawlers.Derived[map[string]*list]
 
-// delivered returns the newer list for a URL from two sources: the catalog in use and the program itself. It returns
-// nil if neither has the list.
+// delivered returns a list for a URL from the catalog in use or from the program itself, whichever list is newer. It
+// returns nil if neither has the list.
 func delivered(url string) *list {
 	first := snapshot()[url]
 	c, err := crawlers.Default()
@@ -38,7 +38,7 @@ func delivered(url string) *list {
 	return first
 }
 
-// Renew replaces each list by the list of the catalog in use if that list is newer. If the newer list has lost more
+// Renew replaces each list if the catalog in use has a newer list for the same URL. If the newer list has lost more
 // than half of the entries, it is not used while the older list can still verify clients.
 func (l *Lists) Renew() {
 	for _, s := range l.all() {

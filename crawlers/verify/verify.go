@@ -44,8 +44,8 @@ func New(lists *Lists, options DNSOptions) *Verifier {
 // missing from every published list and fails reverse DNS. If the operator publishes only one kind of facts, only that
 // kind is checked. A missing address is evidence only if the list is fresh and complete (see [ListStatus.Fresh] and
 // [ListStatus.Incomplete]) and has other addresses of the same family (IPv4 or IPv6). A negative DNS answer is evidence
-// only if the resolver is known to work. If a matching host name does not resolve to any address, the answer is not
-// evidence, because some operators do not maintain these records.
+// only if the resolver is known to work. If a matching host name does not resolve to any address, this is evidence only
+// together with the lists, because some operators do not maintain these records.
 func (v *Verifier) Check(ctx context.Context, facts crawlers.Verification, addr netip.Addr) Result {
 	addr = addr.Unmap().WithZone("")
 	if !isPublic(addr) {

@@ -13,7 +13,7 @@ import (
 	"unicode"
 )
 
-// cardOf returns the example card in section 2 of draft-meunier-webbotauth-registry-03, with another address and with
+// cardOf returns the example card in section 2 of draft-meunier-webbotauth-registry-03, with another URL and with
 // additional members.
 func cardOf(url, more string) string {
 	return `{"client_id":"` + url + `","client_name":"Example Bot","contacts":["mailto:bot-support@example.com"],` + more + `,
@@ -21,8 +21,8 @@ func cardOf(url, more string) string {
 		"rate-expectation":"avg=10rps;max=100rps","known-urls":["/"]}}`
 }
 
-// The keys of a card are inside the card, or at an address that the card names. The limits for key directories apply in
-// both cases.
+// A Signature Agent Card contains the keys of a signer, or names the URL of the keys. The limits for key directories
+// apply in both cases.
 func TestCard(t *testing.T) {
 	stated := Card{Purpose: "search", Rate: "avg=10rps;max=100rps"}
 	json := func(text string) http.HandlerFunc {
@@ -111,8 +111,8 @@ func TestCard(t *testing.T) {
 	}
 }
 
-// According to earlier drafts, a key directory itself has the members of a card. Whatever these members contain, all
-// keys of the directory remain usable.
+// In earlier drafts, there is no separate card: the members of a card are in the key directory. Whatever these members
+// contain, all keys of the directory remain usable.
 func TestCardOfDirectory(t *testing.T) {
 	const url = "https://bot.example" + wellKnown
 	for more, want := range map[string]Card{

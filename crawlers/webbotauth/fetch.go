@@ -36,9 +36,8 @@ func newFetcher(o Options) *fetcher {
 	}}
 }
 
-// fetch returns the document at the address of a key directory, including its keys. The document may be cached for the
-// time keep. A panic caused by a response becomes an error, because in the fetching goroutine a panic would end the
-// program.
+// fetch returns the document at the URL of a key directory, including its keys. The document may be cached for the time
+// keep. A panic caused by a response becomes an error, because in the fetching goroutine a panic would end the program.
 func (f *fetcher) fetch(ctx context.Context, url string) (d document, keep time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -86,8 +85,8 @@ func (f *fetcher) get(ctx context.Context, url string) (data []byte, keep time.D
 	return resp.Data, keep, nil
 }
 
-// checkType returns an error if the media type is not the media type of key directories. At paths other than the
-// well-known path, it also accepts the media types of a JWK Set and of a card.
+// checkType returns an error if the value of a Content-Type header is not the media type of key directories. For a
+// document that is not at the well-known path, it also accepts the media types of a JWK Set and of a card.
 func checkType(header string, atWellKnown bool) error {
 	t, _, err := mime.ParseMediaType(header)
 	switch {
@@ -99,8 +98,9 @@ func checkType(header string, atWellKnown bool) error {
 	return fmt.Errorf("the response has the Content-Type %s; it must be %s", t, mediaType)
 }
 
-// wellKnown is the well-known path of an origin's keys. According to version -01 of the draft, a client sends the whole
-// URL in the field Signature-Agent, but most clients still send only the origin.
+// wellKnown is the well-known path for the keys of an origin. According to version -01 of the draft, a client sends the
+// whole URL of its keys in the field Signature-Agent. Most clients still send only the origin, so the package adds this
+// path.
 const wellKnown = "/.well-known/http-message-signatures-directory"
 
 // location holds the identifier and the URL of a key directory.

@@ -121,12 +121,12 @@ func (c Card) String() string {
 // maxCardText limits the length of each text and URL in a card, in bytes.
 const maxCardText = 500
 
-// document is the content at the address of a key directory. It is a set of keys, or a card that contains the keys or
-// their address. In earlier drafts, it can also be a key directory that has the members of a card.
+// document is the content at the URL of a key directory. It is a set of keys, or a card that contains the keys or their
+// URL. In earlier drafts, it can also be a key directory that has the members of a card.
 type document struct {
 	keys map[string]publicKey
 	card Card
-	next string // the address of the card's keys, if keys is nil
+	next string // the URL of the card's keys, if keys is nil
 }
 
 // parseDocument parses data, which was fetched from url. The client_id of a card must be url. If a directory has a
@@ -163,8 +163,8 @@ func parseDocument(data []byte, url string) (d document, err error) {
 	return d, err
 }
 
-// text returns a string, or the elements of a list of strings, separated by commas. It returns "" for a value of
-// another type, and for a text that is too long or not printable.
+// text returns the JSON string in data. If data is a list of strings, text returns them, separated by commas. It
+// returns "" for a value of another type, and for a text that is too long or not printable.
 func text(data json.RawMessage) string {
 	var words []string
 	if json.Unmarshal(data, &words) != nil {

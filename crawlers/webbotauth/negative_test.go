@@ -9,9 +9,9 @@ import (
 
 // TestNegativeVectors uses requests that must not be verified. They are the vectors of
 // github.com/ParallaxGrain/webbotauth-negative-vectors (as of 2026-10), each with one error. They are signed with the
-// key of RFC 9421 appendix B.1.4, and KEYID stands for the thumbprint of this key. Some vectors are called "invalid"
-// although they do not have the form that the draft defines. For these, this package returns Unverified, because it did
-// not check any signature. Both results have the same effect.
+// key of RFC 9421 appendix B.1.4, and KEYID is replaced by the thumbprint of this key. Some vectors do not even have
+// the form that the draft defines. For them, this package returns Unverified instead of Invalid, because it did not
+// check any signature. Unverified and Invalid have the same effect.
 func TestNegativeVectors(t *testing.T) {
 	const agent = `sig1="https://signature-agent.test"`
 	const until2124 = `;created=1735689600;keyid="KEYID";alg="ed25519";expires=4889289600;tag="web-bot-auth"`

@@ -39,7 +39,7 @@ type signerNonces struct {
 type nonceTimes struct{ created, expires int64 }
 
 // use records the nonce of a valid signature. It returns errReplayed if the nonce was used before. It returns
-// errForgotten if nonces have been forgotten, so that nonces cannot tell whether this nonce was used before.
+// errForgotten if this nonce may be one of the used nonces that have been forgotten.
 func (n *nonces) use(signer, nonce string, now, created, expires time.Time) error {
 	sum := sha256.Sum256([]byte(nonce))
 	key := [16]byte(sum[:])

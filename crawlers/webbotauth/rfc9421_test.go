@@ -88,7 +88,7 @@ func signatureBase(r Request, input string) (string, error) {
 }
 
 // TestRFC9421Bases uses the signatures of requests in RFC 9421 appendices B.2 and B.3. For every algorithm, the package
-// must build the base that the authors of the RFC have signed.
+// must build the same signature base as the authors of the RFC. Otherwise the signatures in the RFC would not match.
 func TestRFC9421Bases(t *testing.T) {
 	for _, c := range []struct {
 		request          Request
@@ -119,8 +119,8 @@ func TestRFC9421Bases(t *testing.T) {
 	}
 }
 
-// RFC 9421 appendix B.4 lists changes of a request on its way. After some of them, a signature remains valid, and after
-// others, it is invalid.
+// RFC 9421 appendix B.4 lists changes that proxies may make to a request on its way to the server. After some of them,
+// a signature remains valid, and after others, it is invalid.
 func TestRFC9421Transformations(t *testing.T) {
 	const input = `transform=("@method" "@path" "@authority" "accept");created=1618884473;keyid="test-key-ed25519"`
 	const signature = "ZT1kooQsEHpZ0I1IjCqtQppOmIqlJPeo7DHR3SoMn0s5JZ1eRGS0A+vyYP9t/LXlh5QMFFQ6cpLt2m0pmj3NDA=="

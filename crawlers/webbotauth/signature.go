@@ -192,8 +192,8 @@ func NamedDirectories(h http.Header, directories []string) (named []string) {
 	return named
 }
 
-// identifier returns the location.id of the address that a member of Signature-Agent names. The address may be the
-// address of a key directory, a JWK Set or a card.
+// identifier returns the location.id of the URL that a member of Signature-Agent names. The URL may be the URL of a key
+// directory, a JWK Set or a card.
 func identifier(agent httpsfv.Item) (string, error) {
 	for _, name := range agent.Params.Names() {
 		how, _ := agent.Params.Get(name)

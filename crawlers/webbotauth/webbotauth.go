@@ -50,8 +50,8 @@ type Result struct {
 	KeyID  string // thumbprint of the key of a verified signature (RFC 7638)
 	Card   Card   // the card of a verified signer
 	Err    error  // the reason if the status is Unverified or Invalid
-	// Undecided is true if the operator may have made the signature: the keys are not available yet, or a replay cannot
-	// be excluded.
+	// Undecided is true if the signature may still be the operator's: either the keys are not available yet, or the
+	// request may be a replay.
 	Undecided bool
 }
 
@@ -129,10 +129,11 @@ var (
 	errForgotten   = errors.New("too many nonces are in use, so it cannot be checked whether this nonce has been used before")
 )
 
-// Check checks whether the operator whose key directory is directory signed a request. directory is an origin whose
-// keys are at the well-known path, or the https URL of a JWK Set or a Signature Agent Card. The query of such a URL is
-// sent in fetches, but ignored in comparisons (draft section 5.5). Check waits for keys until ctx is done. If ctx is
-// already done, Check uses only cached keys, and fetches missing keys in the background.
+// Check checks whether a request was signed with a key of a key directory. The parameter directory is an origin with
+// keys at the well-known path, or the https URL of a JWK Set or a Signature Agent Card. The query of such a URL is sent
+// when the keys are fetched, but ignored when the URL is compared with the URL in a request (draft section 5.5). Check
+// waits for keys until ctx is done. If ctx is already done, Check uses only cached keys, and fetches missing keys in
+// the background.
 //
 // A signature with a nonce is accepted only once (draft section 5.2.3), so call Check only once per request. Anyone who
 // sees a signature without a nonce can send that signature again to the same authority until the signature expires.

@@ -30,11 +30,12 @@ const (
 )
 
 // UnknownMaxAge limits how long clients may cache a robots.txt served while the upstream's robots.txt was unknown. It
-// is short, because the served file may allow more than the merged file will.
+// is short, because this robots.txt may allow more than the merged robots.txt that the handler serves once the
+// upstream's file is known.
 const UnknownMaxAge = time.Minute
 
-// Limits of the cache. They are needed because clients can invent hosts. The cache has two generations, and the limits
-// on hosts and bytes apply to each.
+// Limits of the cache. They are needed because clients can invent hosts. The cache has two generations of entries (see
+// the fields recent and earlier), and the limits on hosts and bytes apply to each generation.
 const (
 	maxHosts   = 128
 	maxBytes   = 1 << 20

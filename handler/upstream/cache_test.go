@@ -171,8 +171,8 @@ func TestChangesAndFailures(t *testing.T) {
 	})
 }
 
-// While one request fetches the file, other requests get the last known file, or wait until the timeout ends. The fetch
-// continues even if the client that caused it disconnects.
+// While one request fetches the file, other requests get the last known file. If there is none, they wait for the
+// fetch, at most until its timeout. The fetch continues even if the client that caused it disconnects.
 func TestOneRequestFetches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -261,8 +261,8 @@ func TestHandlerThatNeverReturns(t *testing.T) {
 	})
 }
 
-// If the parser panics on a file, that is handled like a failed fetch: the last good file stays in use, and requests do
-// not wait forever.
+// If the parser panics on a file, the cache handles this like a failed fetch. The last good file stays in use, and
+// requests do not wait forever.
 func TestParserPanics(t *testing.T) {
 	kind := RobotsTxt
 	kind.Parse = func(data []byte) *robotstxt.File {

@@ -44,9 +44,9 @@ func KindOf(f *channels.File) Kind[Document] {
 // maxMerged limits the number of remembered merged documents for one site's document.
 const maxMerged = 32
 
-// Merged returns the policy's document merged with the site's. The first call also returns the notes about the site's
-// document. The first call for each of the policy's documents reports whether the merged document is stricter than the
-// policy's document and the site's.
+// Merged returns a document that combines the policy's document ours with the site's document. The first call also
+// returns the notes about the site's document. For each value of ours, the first call reports in stricter whether the
+// combined document is stricter than necessary, because it cannot express the restrictions of both documents exactly.
 func (d *Document) Merged(ours *rights.Document) (both *rights.Document, notes []string, stricter bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

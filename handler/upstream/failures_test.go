@@ -248,8 +248,9 @@ func TestPagesInTheLog(t *testing.T) {
 	}
 }
 
-// Crawlers cannot read a file in UTF-16. The merged file is in UTF-8, so it disallows paths that crawlers could fetch
-// until then. The log warns about these paths. It also warns about lines that have no effect.
+// Crawlers cannot read a file in UTF-16, so they may fetch the paths that such a file disallows. The merged file is in
+// UTF-8, so it really disallows these paths. The log warns about this change. It also warns about lines that have no
+// effect.
 func TestWarningsAboutTheMergedFile(t *testing.T) {
 	for name, c := range map[string]struct{ file, message, problem string }{
 		"UTF-16":               {"\xff\xfe" + strings.Join(strings.Split("User-agent: *\nDisallow: /theirs/\n", ""), "\x00") + "\x00", "the robots.txt that crawlers receive differs", "now disallows"},

@@ -95,8 +95,8 @@ func redirected(client *http.Request, from *url.URL, location string) (*url.URL,
 	return to, nil
 }
 
-// ask requests the file or, if to is not nil, the target of a redirect. It changes the client's request in place during
-// the call, because placeholders refer to the address of that request.
+// ask requests the file or, if to is not nil, the target of a redirect. During the call, it overwrites the client's
+// request, instead of making a new one, because the server's placeholders have a pointer to the client's request.
 func (c *Cache[T]) ask(ctx context.Context, client *http.Request, next Next, to *url.URL) (rec *recorder, err error) {
 	rec = &recorder{header: http.Header{}}
 	saved := *client
@@ -173,8 +173,8 @@ func (rec *recorder) redirect() string {
 	return ""
 }
 
-// file returns the file in the response. For a file that is too large, it returns the part that cut returns, which may
-// be nil.
+// file returns the file in the response. If the file is too large, it returns the part that cut returns. If cut is nil
+// or returns nil, it returns errTooLarge.
 func (rec *recorder) file(reject func(string, []byte) error, cut func([]byte) []byte) ([]byte, error) {
 	switch {
 	case rec.status == 0, rec.status == http.StatusNoContent:
