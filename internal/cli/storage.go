@@ -117,8 +117,9 @@ func (s *storage) files() *certmagic.FileStorage {
 	return files
 }
 
-// mayWrite returns an error if the files of the storage belong to another user. The server runs as that user, and could
-// not read a new file of the current user. mayWrite does not create or change files.
+// mayWrite returns an error if the file of a key belongs to another user than the user of this command. If the file
+// does not exist, mayWrite checks the nearest existing directory above it. The server probably runs as that other user,
+// so it could not read a file that this command creates. mayWrite does not create or change files.
 func (s *storage) mayWrite(key string) error {
 	files := s.files()
 	if files == nil {

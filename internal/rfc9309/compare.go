@@ -19,8 +19,9 @@ type Comparison struct {
 	Complete    bool         // false if some questions were not asked
 }
 
-// Difference groups crawlers or paths that get different answers from the two files. The pair of answers is the same
-// for all of them.
+// Difference is a pair of different answers, Old from the first file and New from the second file, to questions about
+// Crawlers and paths. If it is about crawling, it has all paths with this pair of answers, and crawlers that obey the
+// same groups. If it is about the preference for a usage, it has one path, and all crawlers with this pair of answers.
 type Difference struct {
 	Crawlers []string
 	Sent     bool     // the paths are compared as they are sent, not in normal form
@@ -42,10 +43,11 @@ const Other = "crawler-that-no-file-names"
 
 // Compare asks two files about many paths and reports different answers. It makes paths from each pattern of both
 // files: as written, decoded, encoded, with one more byte, and with one byte less. It adds paths that match both a
-// pattern with "*" and another pattern. It asks for each crawler that one of the files names, for crawlers that obey a
-// named crawler's group or ignore "*", and for an unknown crawler. If a pattern is not in normal form, Compare asks
-// about its paths twice: once in normal form, and once unchanged, as Google's parser compares them. It also asks for
-// the preferences in lines with Content-Usage and Content-Signal.
+// pattern with "*" and another pattern. It asks for each crawler that one of the files names, and for an unknown
+// crawler (Other). From the argument crawlers, it adds crawlers that obey the group of a name in the files, and
+// crawlers that ignore the group of "*". If a pattern is not in normal form, Compare asks about its paths twice: once
+// in normal form, and once unchanged, as Google's parser compares them. It also asks for the preferences in lines with
+// Content-Usage and Content-Signal.
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	c := &Comparison{Complete: true}
 	asked := questions(old, now)
@@ -93,8 +95,9 @@ type kind struct {
 	old, now Answer
 }
 
-// answers counts a question once for each of the given crawlers. If the answers of the two files, old and now, differ, it adds the
-// crawlers and the path to c.Differences. at holds the index of the Difference for each kind.
+// answers counts a question once for each of the given crawlers. If the answers of the two files, old and now, differ,
+// it adds the crawlers and the path to c.Differences. at maps each kind to the index of its Difference in
+// c.Differences.
 func (c *Comparison) answers(q question, crawlers []string, old, now Answer, at map[kind]int) {
 	if q.usage == "" {
 		c.Questions += len(crawlers)
@@ -243,8 +246,8 @@ func (r *rule) respelled() bool { return r.sent.text != r.text }
 // maxMeetings limits the number of paths that match two patterns.
 const maxMeetings = 1 << 15
 
-// meetings returns paths that match a pattern with "*" and, in many cases, another one of the patterns. For "/*.css$"
-// and "/admin/", it returns "/admin/x.css".
+// meetings takes each pair of a pattern with "*" and another pattern, and returns paths that may match both of them.
+// For "/*.css$" and "/admin/", it returns "/admin/x.css". Not all of the paths match both patterns.
 func meetings(patterns []string) (paths []string) {
 	for _, wild := range patterns {
 		before, after, ok := strings.Cut(strings.TrimSuffix(wild, "$"), "*")
@@ -276,8 +279,10 @@ func rooted(path string) string {
 	return path
 }
 
-// Spellings returns a pattern unchanged, decoded and encoded. Only the encoded spelling encodes reserved octets (RFC
-// 3986 section 2.2), and a "%" that does not start an escape.
+// Spellings returns up to three spellings of a pattern: unchanged, decoded and encoded. In the decoded spelling, only
+// bytes that a URL or a pattern cannot contain in plain form are encoded, such as spaces, and "*" in a path. In the
+// encoded spelling, reserved octets such as "=" (RFC 3986 section 2.2), and a "%" that does not start an escape, are
+// encoded as well.
 func Spellings(pattern string) []string {
 	var decoded, encoded strings.Builder
 	for i := 0; i < len(pattern); i++ {

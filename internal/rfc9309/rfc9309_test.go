@@ -198,8 +198,8 @@ func FuzzAsk(f *testing.F) {
 	})
 }
 
-// Compare asks about a catalog name with a space even if a version follows the name. It does not ask about the groups
-// of purposes, because they are not for crawlers.
+// Compare asks about a catalog name with a space even if a version follows the name. It does not ask about
+// "purpose-a.b", because such a name identifies the group of a User-Agent-Purpose line, and not a crawler.
 func TestNamesToAskAbout(t *testing.T) {
 	t.Parallel()
 	whole := func(name string) bool { return name == "Offline Explorer" }

@@ -51,8 +51,9 @@ func Within(t *testing.T, limit int64, most time.Duration, f func()) {
 	}
 }
 
-// memory returns the maximum number of heap bytes in use while f runs. The heap also contains values that are no longer
-// used. The argument garbage limits them to a percentage of the values in use, like GOGC.
+// memory returns how many bytes larger the heap is while f runs, at its maximum, than before. The heap also contains
+// garbage, which is values that are no longer used. The argument garbage limits them to a percentage of the values in
+// use, like GOGC.
 func memory(f func(), garbage int) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	runtime.GC()

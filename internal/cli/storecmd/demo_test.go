@@ -48,7 +48,8 @@ func TestDemoQueue(t *testing.T) {
 	}
 }
 
-// The command demo needs only a folder. It writes a policy into the folder, and does not use ports that are in use.
+// The command demo needs only a folder. It writes a policy into the folder, and chooses ports that other programs do
+// not use.
 func TestDemoFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var taken []string

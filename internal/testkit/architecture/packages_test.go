@@ -59,8 +59,8 @@ var importCaddy = []string{
 	".", "console", "cmd/caddy", "integration_test", "internal/caddyside", "internal/cli",
 }
 
-// notLinked lists packages, with the folders below them, that a Caddy with only the root package must not contain. The
-// activity database is one of them, because it belongs to the console.
+// notLinked lists packages that a Caddy must not contain if it imports only the root package of this module. The
+// folders below them are included. The activity database is one of them, because it belongs to the console.
 var notLinked = []string{"activity/store", "console", "internal/cli/storecmd", "modernc.org/sqlite", "database/sql"}
 
 // graph holds the imports of each package. Packages of this module are named by their folders.

@@ -39,7 +39,7 @@ func ReadTDMRep(data string) (f TDMRep, err error) {
 }
 
 // At returns the file's declaration for a path in normal form. reservation is "0", "1", or "" if no location matches,
-// and policy is the address of the license policy. The first matching location decides.
+// and policy is the URL of the license policy. The first matching location decides.
 func (f TDMRep) At(path string) (reservation, policy string) {
 	for _, r := range f {
 		if matchesAnyWay(r.Location, path) {

@@ -183,8 +183,9 @@ func (r Rights) And(s Rights) Rights {
 	}
 }
 
-// Evaluate returns the rights that rules leave. Each rule is a name and a value. As the search engines document, the
-// most restrictive rule applies, negative rules add up, and indexifembedded weakens a noindex.
+// Evaluate returns the rights that a search engine has on a page with the given rules. Each rule is a name and a value.
+// As search engines document, all rules that forbid something apply together. If there are several limits of the same
+// kind, the most restrictive one applies. The rule indexifembedded weakens a noindex.
 func Evaluate(rules [][2]string) Rights {
 	r := AllRights()
 	number := func(v string) int64 {
@@ -338,8 +339,8 @@ func EvaluateTag(lines []string, agent string) (Rights, error) {
 	return EvaluateFor(rules, agent), err
 }
 
-// EvaluateFor returns the rights that rules by agent leave to one agent, whose name is in lower case. The rules for
-// "*" and for the agent apply together.
+// EvaluateFor returns the rights that one agent has. The keys of rules are names of agents in lower case. The rules for
+// "*" and the rules for the agent apply together.
 func EvaluateFor(rules map[string][][2]string, agent string) Rights {
 	return Evaluate(slices.Concat(rules["*"], rules[agent]))
 }
