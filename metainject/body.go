@@ -122,15 +122,15 @@ func (rw *ResponseWriter) send(b []byte) (n int, err error) {
 }
 
 // checkHead calls Options.LongHead if full is true and the head has not ended. full means that the writer holds MaxHead
-// bytes of text or of the stream.
+// bytes of the page, or of its compressed stream.
 func (rw *ResponseWriter) checkHead(full bool) {
 	if full && rw.o.LongHead != nil && !rw.page.scan.BehindHead() && !rw.page.scan.Foreign {
 		rw.o.LongHead(rw.r)
 	}
 }
 
-// flushHeld handles a flush while bytes are held. It sends a page whose head has ended, and a body that is not a
-// page.
+// flushHeld handles the handler's flush while bytes are held. It sends a page whose head has ended, and a body that is
+// not a page. Otherwise, the flush happens later, when the end of the head is known.
 func (rw *ResponseWriter) flushHeld() error {
 	p := rw.page
 	if p.sniff && len(p.held) > 0 && rw.sniffed() {
@@ -200,9 +200,8 @@ var codings = map[string]coding{
 	"": identity, "identity": identity, "gzip": gzipCoding, "x-gzip": gzipCoding, "deflate": deflateCoding, "zstd": zstdCoding, "br": brotliCoding,
 }
 
-// lookCoded does the same as look for a body in a content coding. It stores the unchanged bytes of the body together
-// with the unpacked text. If the page needs no change, or the body cannot be unpacked, the stored bytes are sent
-// unchanged.
+// lookCoded is the variant of look for bodies with a content coding. It stores both the bytes of the body and the
+// unpacked text. If the page needs no change, or the body cannot be unpacked, the stored bytes are sent unchanged.
 func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	p := rw.page
 	if p.coding.whole() {

@@ -149,8 +149,8 @@ func neverInToken(c byte) bool { return c <= ' ' || c == ':' || c == 0x7f }
 // IsEmpty reports whether the set does not change any page. A nil Set is empty.
 func (s *Set) IsEmpty() bool { return s == nil || len(s.elements) == 0 && s.lift == 0 }
 
-// Send reports whether the set adds an element to a page that does not have an element of that name. A nil Set does
-// not add elements.
+// Send reports whether the set adds elements to a page without meta tags. It returns false for a nil Set, and if all
+// elements are Silent.
 func (s *Set) Send() bool { return s != nil && len(s.html) > 0 }
 
 // HTML returns the elements in the form in which they are added to an HTML page.

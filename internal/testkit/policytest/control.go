@@ -63,8 +63,9 @@ func closestOf(spec *policy.Spec, q Question, s *policy.Statement) int {
 	return best
 }
 
-// controlled reports whether the server sends the operator's rules for disallowing usages (see crawlers.Control) to the
-// crawler of a question. The result is only for the identity in the question.
+// controlled reports whether the server sends the rules of a Control (see crawlers.Control) to the crawler of a
+// question. These are the rules that the crawler's operator has documented for disallowing usages. The result may
+// differ for other identities of the crawler.
 func controlled(spec *policy.Spec, q Question) bool {
 	control := crawler(spec, q.Token).Control
 	if control == nil || spec.Publish.Controls == policy.Off {

@@ -98,8 +98,8 @@ func Preference(spec *policy.Spec, q Question, u policy.Usage) string {
 	return u.String() + "=y"
 }
 
-// speaking is a rule that applies to a question, together with the audience and the host of the rule that match the
-// question.
+// speaking is a rule that applies to a question. Its field scope holds one audience and one host of the rule that match
+// the question. If several of them match, there are several values for the rule.
 type speaking struct {
 	scope matching // the fields statement and usage are not set
 	rule  *policy.Rule
