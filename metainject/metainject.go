@@ -139,7 +139,8 @@ var oddNoindex = regexp.MustCompile(`(?i)(?:^|[^a-z0-9_-])(?:noindex|none)(?:[^a
 
 // Speaks implements headscan.Names. It returns false if content has no rule that search engines know, because such an
 // element has another purpose, for example to hold the key of a service. It returns true for every content with a
-// noindex, even if the spelling is invalid.
+// noindex, even if the spelling is invalid. If the policy's element for the audience has a Content of its own, such as
+// a license, Speaks only returns false for an empty content.
 func (s *Set) Speaks(audience, content string) bool {
 	if e := s.find(audience); e != nil && e.Content != "" {
 		return content != ""
@@ -147,9 +148,10 @@ func (s *Set) Speaks(audience, content string) bool {
 	return robotsrule.HasRule(content) || oddNoindex.MatchString(content)
 }
 
-// deniedTo returns the rules that an audience obeys in addition to the rules in its own element: those for everyone,
-// and those for the related crawlers of some engines. A permission in the audience's own element must not contradict
-// these rules, because some engines, such as Yandex, let permissions win.
+// deniedTo returns the policy's rules that an audience obeys in addition to the rules in its own element. These are the
+// rules for everyone and, for some audiences, the rules for another crawler of the same engine. For example, msnbot
+// also obeys the rules for bingbot. A rule in the audience's own element must not allow what these rules forbid,
+// because some engines, such as Yandex, obey the rule that allows more.
 func (s *Set) deniedTo(audience string) robotsrule.Set {
 	rules := s.everyone
 	for i := range s.elements {

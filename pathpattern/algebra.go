@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// filler replaces each "*" of a pattern in the result of Sample. It is a byte that no path in normal form contains.
+// filler is the byte that Sample writes in place of each "*" of a pattern. No path in normal form contains this byte.
 const filler = "\x00"
 
 // core returns a pattern's text without "$" and without redundant "*". If the pattern is not anchored, the text ends
@@ -206,8 +206,8 @@ func (x *crossing) isLive(i, j int) bool {
 
 func star(s string, i int) bool { return i < len(s) && s[i] == '*' }
 
-// survey sets alive for every state. It starts with the end of both texts, because a state is alive if a state after it
-// is alive.
+// survey sets alive for every state. It begins with the last state, because a state is alive if one step leads from it
+// to another alive state.
 func (x *crossing) survey() {
 	for i := len(x.a); i >= 0; i-- {
 		for j := len(x.b); j >= 0; j-- {
