@@ -148,8 +148,8 @@ func (p Pattern) Match(path string) bool {
 	return strings.HasPrefix(path, lit) && matchRest(p.text[len(lit):], path[len(lit):])
 }
 
-// matchRest reports whether pattern matches s. pattern is the text of a Pattern after its literal prefix, which is
-// "", "$" or a text that starts with "*".
+// matchRest reports whether pattern matches s. pattern is the text of a Pattern after its literal prefix. It is "",
+// "$", or a text that starts with "*".
 func matchRest(pattern, s string) bool {
 	if pattern == "" {
 		return true

@@ -74,8 +74,8 @@ func Spell(p Pattern, written string) Spellings {
 	return s
 }
 
-// Written returns the text that a pattern was parsed from, with encoded bytes beyond ASCII. It returns "" if the text
-// has the same spelling as the pattern.
+// Written returns the author's spelling of p. text is the text that p was parsed from. Written encodes the bytes of
+// text beyond ASCII and, like Parse, replaces a "*" at the start. It returns "" if the result is the normal form of p.
 func Written(p Pattern, text string) string {
 	text = EncodeBeyondASCII(text)
 	if text[0] == '*' && p.text[0] == '/' {
@@ -116,8 +116,9 @@ func (s *Spellings) Like(other *Spellings) string {
 	return ""
 }
 
-// BeginningOf returns s.Normal. If s.Normal begins with the part of other.Normal before its first "*", BeginningOf
-// writes this beginning in the spelling of other.Written.
+// BeginningOf returns s.Normal, but with the beginning that other has in common with it as the author of other has
+// written it. This beginning is the part of other.Normal before its first "*". If s.Normal does not begin with it,
+// BeginningOf returns s.Normal unchanged.
 func (s *Spellings) BeginningOf(other *Spellings) string {
 	normal, _, _ := strings.Cut(strings.TrimSuffix(other.Normal, "$"), "*")
 	written, _, _ := strings.Cut(strings.TrimSuffix(other.Written, "$"), "*")
@@ -131,9 +132,10 @@ func (s *Spellings) BeginningOf(other *Spellings) string {
 // normal form. Use the result only for Match and Covers.
 func Raw(text string) Pattern { return Pattern{text} }
 
-// Compared reports whether p and q, which overlap in normal form, also overlap for readers that do not use a normal
-// form. If one of the two covers the other in normal form, it must also cover the other for these readers. writtenP and
-// writtenQ are results of Written.
+// Compared reports whether p and q have the same relation for readers that do not use a normal form as they have in
+// normal form. p and q must overlap in normal form. For such readers, they must overlap, too. If p covers q in normal
+// form, p must also cover q for these readers, and the same applies if q covers p. writtenP and writtenQ are results of
+// Written.
 func Compared(p Pattern, writtenP string, q Pattern, writtenQ string) bool {
 	if writtenP == "" && writtenQ == "" {
 		return true

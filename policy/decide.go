@@ -208,9 +208,8 @@ func (s *search) take(f *found, e *entry, in int) {
 	}
 }
 
-// bar describes the matching permissions that can override a prohibition, or set aside the qualifiers of another
-// permission. The prohibition or the qualifiers (the restriction) apply only if their statement is narrower than these
-// permissions.
+// bar describes the matching permissions that can override a restriction. The restriction is either a prohibition or
+// the qualifiers of another permission. It applies only if its statement is narrower than these permissions.
 type bar struct {
 	lifted bool  // a permission overrides the restriction, whatever the patterns
 	length int32 // the length of the longest permission pattern in the restriction's own scope
