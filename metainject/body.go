@@ -226,7 +226,8 @@ func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 // peekStep is the number of bytes to unpack before the text is scanned again.
 const peekStep = 2 << 10
 
-// inflateHead unpacks the held part of a deflate stream until the head is known.
+// inflateHead unpacks the held part of a deflate stream until the end of the head is found. known is false if more of
+// the stream must be held.
 func (rw *ResponseWriter) inflateHead(eof bool) (known bool) {
 	p := rw.page
 	if p.editor == nil {

@@ -33,7 +33,7 @@ type Element struct {
 	Silent bool
 }
 
-// A Set holds the elements for all pages of one path. It is prepared once and shared by all requests.
+// A Set holds the policy's elements for the pages at one path. It is prepared once and shared by all requests.
 type Set struct {
 	elements []prepared
 	tokens   map[string]struct{}

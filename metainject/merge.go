@@ -157,7 +157,8 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 		es = slices.Insert(es, n, edit{Start: at, End: at, Text: []byte(m.insert.String())})
 	}
 	if m.Implied && (m.insert.Len() == 0 || at != m.HeadAt) {
-		// If the element that opened the head was removed, the new elements must open the head.
+		// The head has no start tag, and the edits remove the element that opened it. So a start tag takes the place of this
+		// element.
 		for i := n; i < len(es); i++ {
 			if e := &es[i]; e.Start == m.HeadAt && e.End > e.Start && len(e.Text) == 0 {
 				e.Text = []byte("<head>")

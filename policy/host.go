@@ -235,7 +235,8 @@ type hostClass struct {
 	hosts []int32 // the hosts of rules that cover the class, the narrowest first; the last element is noHost
 }
 
-// intern returns the number of a host that rules name. It also creates the class of the names below a wildcard.
+// intern returns the number of a host that rules name. For a new host, it also creates the hostClass of this name or,
+// for a wildcard, of the names below it.
 func (x *hostIndex) intern(h Host) int32 {
 	if id, ok := x.ids[h]; ok {
 		return id

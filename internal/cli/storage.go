@@ -50,7 +50,7 @@ type storage struct {
 	handlers []map[string]any // the robots_policy handlers in the configuration
 }
 
-// merges reports whether a handler of the configuration merges the site's own robots.txt with a policy.
+// merges reports whether a handler of the configuration uses the policy, and merges it with the site's own robots.txt.
 func (s *storage) merges(policy string) bool {
 	return slices.ContainsFunc(s.handlers, func(h map[string]any) bool { return h["policy"] == policy && h["robots_txt"] == "merge" })
 }
@@ -138,7 +138,8 @@ func (s *storage) mayWrite(key string) error {
 	}
 }
 
-// notOwner returns an error with the command that runs this command as the owner of the files.
+// notOwner returns the error for a storage whose files belong to another user. The error shows how to run this command
+// as that user.
 func (s *storage) notOwner(owner int) error {
 	name := fmt.Sprintf("#%d", owner) // sudo accepts a user ID in this form
 	if u, err := user.LookupId(fmt.Sprint(owner)); err == nil {
@@ -151,7 +152,8 @@ func (s *storage) notOwner(owner int) error {
 // caddyUser is the user that Caddy's packages create for the server.
 const caddyUser = "caddy"
 
-// mayCreate returns an error if root would create the directory of the storage, although Caddy runs as another user.
+// mayCreate returns an error if this command runs as root and would create the directory of the storage, but Caddy runs
+// as another user.
 func mayCreate(path string) error {
 	if _, err := user.Lookup(caddyUser); err != nil || os.Geteuid() != 0 {
 		return nil //nolint:nilerr // without that user, Caddy runs as the user who runs this command

@@ -38,7 +38,8 @@ func TestPreferencesOfManyNames(t *testing.T) {
 	}
 }
 
-// Preferences above the first group apply to each group that does not state them, but groups do not copy them.
+// A preference above the first group applies to each group, unless the group states a preference about the same usage
+// and path. To save memory, groups do not copy these preferences.
 func TestPreferencesAboveManyGroups(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("Content-Usage: " + strings.Repeat("use=x"+",", 1000) + "train-ai=n\n")

@@ -25,7 +25,8 @@ const (
 
 func (e entry) all() uint { return uint(e & 63) }
 
-// value returns the value of the code in the lowest bits of hold.
+// value returns the literal, length or distance of a symbol. The lowest bits of hold are the symbol's code and its
+// extra bits.
 func (e entry) value(hold uint64) uint {
 	n := e >> 8 & 31
 	return uint(e>>16) + uint(hold>>n&(1<<(e&63-n)-1))

@@ -222,7 +222,8 @@ func (d *demo) makeVersions() error {
 	return nil
 }
 
-// withoutRules returns a policy file without its last rules and the comments above them.
+// withoutRules removes rules from the text of a policy file, with the comments above them. They must be the last rules
+// of the file.
 func withoutRules(text string, rules []policy.Rule) string {
 	all := strings.SplitAfter(text, "\n")
 	first := rules[0].Pos.Line - 1

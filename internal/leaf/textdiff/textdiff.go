@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package textdiff compares texts line by line, and merges two changes of a text.
+// Package textdiff compares texts line by line, and merges two edited versions of a text.
 package textdiff
 
 import (

@@ -54,7 +54,7 @@ func (p *Parser) UnderstandsPath(path string) bool {
 		(!p.Authority || !strings.HasPrefix(path, "//")) && (!p.Resolves || !strings.Contains(path, "/."))
 }
 
-// UnderstandsFile reports whether a parser claims to read a file according to RFC 9309.
+// UnderstandsFile reports whether tests can expect the parser to treat a file as RFC 9309 requires.
 func (p *Parser) UnderstandsFile(body string) bool {
 	if p.Rejects != nil && p.Rejects.MatchString(body) {
 		return false

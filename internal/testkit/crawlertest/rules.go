@@ -128,7 +128,7 @@ func (p *sfReader) param() (key, value string, err error) {
 	return key, value, err
 }
 
-// Rights holds the uses of a page that search engine rules leave to an engine, and their limits.
+// Rights holds what a search engine may do with a page, and with which limits.
 type Rights struct {
 	Index, Embed, Follow, Archive, Translate, Images bool
 	Snippet, Video, Image, Until                     int64
@@ -272,7 +272,8 @@ func XRules(lines []string) map[string][][2]string {
 	return found
 }
 
-// EvaluateX returns the rights that X-Robots-Tag leaves to an agent, whose name is in lower case.
+// EvaluateX returns the rights that an agent has if a response has these lines of X-Robots-Tag. The name of the agent
+// is in lower case.
 func EvaluateX(lines []string, agent string) Rights {
 	return EvaluateFor(XRules(lines), agent)
 }
@@ -333,7 +334,8 @@ func paramTexts(p *httpsfv.Params) map[string]string {
 	return texts
 }
 
-// EvaluateTag returns the rights that Robots-Tag leaves to an agent, whose name is in lower case.
+// EvaluateTag returns the rights that an agent has if a response has these lines of Robots-Tag. The name of the agent
+// is in lower case.
 func EvaluateTag(lines []string, agent string) (Rights, error) {
 	rules, err := TagRules(lines)
 	return EvaluateFor(rules, agent), err
