@@ -77,8 +77,9 @@ func (rw *ResponseWriter) look(b []byte) (int, error) {
 // sniffLen is the number of bytes net/http looks at to detect a body's type.
 const sniffLen = 512
 
-// sniffed detects the type of a body without a Content-Type, in the same way as net/http, and reports whether the
-// body is a page. If the body is not a page, or the request is HEAD, sniffed sends the header.
+// sniffed detects the type of a body without a Content-Type, in the same way as net/http. If the body is not a page, or
+// the request is HEAD, sniffed sends the header and returns false. It returns true if the body is a page whose head
+// must be scanned.
 func (rw *ResponseWriter) sniffed() bool {
 	p := rw.page
 	p.sniff = false

@@ -23,9 +23,9 @@
 // head. It adds them after the element that declares the encoding if the page is AMP, or if that element would
 // otherwise move beyond the first 1,024 bytes, where browsers look for it.
 //
-// Robots elements that the page already has are combined with the policy's. In mode Merge the most restrictive
+// Robots elements that the page already has are combined with the policy's elements. In mode Merge the most restrictive
 // rules apply, except for the restrictions that the set removes (lift, in NewSet). In mode Replace the policy's rules
-// replace the page's. The first element for an audience is changed in place, and the others are removed.
+// replace the page's rules. The first element for an audience is changed in place, and the others are removed.
 //
 // # Which elements
 //
@@ -38,8 +38,8 @@
 //
 // An element for one crawler need not repeat the rules for everyone, because crawlers combine both. If the element has
 // a permission that contradicts the rules for everyone, these rules replace the permission, because some engines let a
-// permission win. If the value of an element cannot be read, the element stays next to the policy's. An element that
-// also declares the encoding keeps that declaration.
+// permission win. If the value of an element cannot be read, the element stays next to the policy's element. An element
+// that also declares the encoding keeps that declaration.
 //
 // Elements without a known rule, elements of another XML namespace, and elements in the body, text, comments,
 // noscript and templates are not changed. Nor is any other byte of the page.

@@ -35,7 +35,7 @@ func (p Pattern) sample() string {
 }
 
 // Sample returns a path that represents all paths that p matches. Another pattern matches this path if and only if it
-// covers p. No request has this path.
+// covers p, which means that it matches every path that p matches. No request has this path.
 func (p Pattern) Sample() string { return p.sample() }
 
 // Example returns a request path that p matches. In this path, %01 and %02 replace the variable parts of p. Real

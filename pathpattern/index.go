@@ -15,8 +15,9 @@ type Entry[V any] struct {
 }
 
 // Index finds the patterns that match a path without trying all of them. It is a radix tree of the patterns' literal
-// prefixes. A wildcard pattern belongs to the node at the end of its literal prefix, and this node holds the rest of
-// the pattern. An Index is immutable and safe for concurrent use.
+// prefixes. The literal prefix of a pattern is the text before its first "*" or final "$". A wildcard pattern belongs
+// to the node at the end of its literal prefix, and this node holds the rest of the pattern. An Index is immutable and
+// safe for concurrent use.
 type Index[V any] struct {
 	nodes []node[V]
 	size  int

@@ -116,9 +116,8 @@ func (s *Spellings) Like(other *Spellings) string {
 	return ""
 }
 
-// BeginningOf returns s.Normal, but with the beginning that other has in common with it as the author of other has
-// written it. This beginning is the part of other.Normal before its first "*". If s.Normal does not begin with it,
-// BeginningOf returns s.Normal unchanged.
+// BeginningOf replaces the beginning of s.Normal with its spelling in other.Written. The beginning is the part of
+// other.Normal before its first "*". If s.Normal does not begin with this part, BeginningOf returns s.Normal unchanged.
 func (s *Spellings) BeginningOf(other *Spellings) string {
 	normal, _, _ := strings.Cut(strings.TrimSuffix(other.Normal, "$"), "*")
 	written, _, _ := strings.Cut(strings.TrimSuffix(other.Written, "$"), "*")
@@ -132,10 +131,10 @@ func (s *Spellings) BeginningOf(other *Spellings) string {
 // normal form. Use the result only for Match and Covers.
 func Raw(text string) Pattern { return Pattern{text} }
 
-// Compared reports whether p and q have the same relation for readers that do not use a normal form as they have in
-// normal form. p and q must overlap in normal form. For such readers, they must overlap, too. If p covers q in normal
-// form, p must also cover q for these readers, and the same applies if q covers p. writtenP and writtenQ are results of
-// Written.
+// Compared reports whether a normal form makes no difference to the comparison of p and q, which must overlap in normal
+// form. Some readers of robots.txt compare patterns and paths as written. For these readers, p and q must also overlap.
+// If one of them covers the other in normal form, it must also cover the other as written. writtenP and writtenQ are
+// results of Written.
 func Compared(p Pattern, writtenP string, q Pattern, writtenQ string) bool {
 	if writtenP == "" && writtenQ == "" {
 		return true

@@ -117,9 +117,9 @@ func (s *storage) files() *certmagic.FileStorage {
 	return files
 }
 
-// mayWrite returns an error if the file of a key belongs to another user than the user of this command. If the file
-// does not exist, mayWrite checks the nearest existing directory above it. The server probably runs as that other user,
-// so it could not read a file that this command creates. mayWrite does not create or change files.
+// mayWrite returns an error if the file of a key does not belong to the user who runs this command. If the file does
+// not exist, mayWrite checks the nearest existing directory above it. The server probably runs as the owner of that
+// file or directory, so it could not read a file that this command creates. mayWrite does not create or change files.
 func (s *storage) mayWrite(key string) error {
 	files := s.files()
 	if files == nil {

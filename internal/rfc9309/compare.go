@@ -19,9 +19,10 @@ type Comparison struct {
 	Complete    bool         // false if some questions were not asked
 }
 
-// Difference is a pair of different answers, Old from the first file and New from the second file, to questions about
-// Crawlers and paths. If it is about crawling, it has all paths with this pair of answers, and crawlers that obey the
-// same groups. If it is about the preference for a usage, it has one path, and all crawlers with this pair of answers.
+// Difference holds two different answers, Old from the first file and New from the second file, and the questions that
+// have these answers. If the questions are about crawling, they are about all paths with these answers, and about
+// crawlers that obey the same groups. If the questions are about the preference for a usage, they are about one path,
+// and about all crawlers with these answers.
 type Difference struct {
 	Crawlers []string
 	Sent     bool     // the paths are compared as they are sent, not in normal form
@@ -279,10 +280,10 @@ func rooted(path string) string {
 	return path
 }
 
-// Spellings returns up to three spellings of a pattern: unchanged, decoded and encoded. In the decoded spelling, only
-// bytes that a URL or a pattern cannot contain in plain form are encoded, such as spaces, and "*" in a path. In the
-// encoded spelling, reserved octets such as "=" (RFC 3986 section 2.2), and a "%" that does not start an escape, are
-// encoded as well.
+// Spellings returns up to three spellings of a pattern: unchanged, decoded and encoded. In the decoded spelling, an
+// escape remains if the plain byte would have another meaning, or is not a visible ASCII character. For example, %2A
+// remains, because a plain "*" matches any text. In the encoded spelling, reserved octets such as "=" (RFC 3986 section
+// 2.2), and a "%" that does not start an escape, are encoded as well.
 func Spellings(pattern string) []string {
 	var decoded, encoded strings.Builder
 	for i := 0; i < len(pattern); i++ {

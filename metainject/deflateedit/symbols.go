@@ -168,7 +168,8 @@ func (d *inflater) skipTabled(r bitReader, text, back, limit int64) (bitReader, 
 		hold |= binary.LittleEndian.Uint64(src[pos:]) << (left & 63)
 		pos += int((63 - left) >> 3)
 		left |= 56
-		// All 64 bits of hold are valid, which is enough for a literal, a match and a lookup of up to 11 bits.
+		// Now all 64 bits of hold are valid. They are enough for a literal, a match with its extra bits, and looking up the
+		// next symbol in a table with up to 11 bits.
 		if e&isLiteral != 0 {
 			hold >>= e & 63
 			left -= e.all()

@@ -222,8 +222,8 @@ func (d *demo) makeVersions() error {
 	return nil
 }
 
-// withoutRules removes rules from the text of a policy file, with the comments above them. They must be the last rules
-// of the file.
+// withoutRules removes rules from the text of a policy file, with the comments above them. The rules to remove must be
+// the last ones of the file.
 func withoutRules(text string, rules []policy.Rule) string {
 	all := strings.SplitAfter(text, "\n")
 	first := rules[0].Pos.Line - 1

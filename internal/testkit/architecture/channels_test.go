@@ -13,8 +13,8 @@ import (
 )
 
 // mayName lists the packages that may name every channel. They are the table of channels, the packages with the
-// settings of the section publish, and the packages that read the files of other sites. Folders below these packages
-// may name every channel, too, except for the folders below policy and policyfile.
+// settings in the section "publish" of a policy file, and the packages that read the files of other sites. Folders
+// below these packages may name every channel, too, except for the folders below policy and policyfile.
 var mayName = []string{"channels", "policy", "policyfile", "robotstxt", "audit", "internal/rfc9309", "internal/testkit"}
 
 // channelNames lists the channels. own is the package that implements the format of a channel. others are other

@@ -237,9 +237,9 @@ func Evaluate(rules [][2]string) Rights {
 	return r
 }
 
-// XRules reads X-Robots-Tag and returns the rules by agent. The rules in a line before the first agent's name with a
-// colon are for everyone. In a rule with a value, such as "max-snippet: 5", the word before the colon is not an agent's
-// name.
+// XRules reads X-Robots-Tag and returns the rules by agent. A line can contain the names of agents, each followed by a
+// colon. The rules before the first name are for everyone. In a rule with a value, such as "max-snippet: 5", the word
+// before the colon is not an agent's name.
 func XRules(lines []string) map[string][][2]string {
 	found := map[string][][2]string{}
 	for _, line := range lines {

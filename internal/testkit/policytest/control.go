@@ -22,8 +22,8 @@ func crawler(spec *policy.Spec, token string) policy.Crawler {
 // MayTrain reports whether the policy allows an operator to train AI. The question names the operator's control token,
 // such as Google-Extended, which applies to the pages that the operator's main crawler fetches. Training is allowed if
 // it is allowed or unstated for both the token and the main crawler. If it is disallowed for one of the two and allowed
-// for the other, the rule wins that names its crawler or token more closely. If both are equally close, training is
-// disallowed. An allow entry that names the token itself always wins.
+// for the other, the rule that names its crawler or token more closely wins. If both are equally close, training is
+// disallowed. There is one exception: an allow entry that names the token itself always wins.
 func MayTrain(spec *policy.Spec, q Question) bool {
 	q.Usage, q.Identity = policy.TrainAI, policy.Verified
 	own := Decide(spec, q)

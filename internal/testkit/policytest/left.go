@@ -38,8 +38,9 @@ func Lost(specs [2]*policy.Spec, texts [2]func(host string) string, q Question, 
 }
 
 // left returns how much the search engine in q may still use of the page in q. The keys are kinds of loss (see
-// effect.Loss), such as "snippet", but only those that the policy restricts. A value is 0 for nothing, or a limit such
-// as the length of a snippet. text returns the robots.txt of a host.
+// effect.Loss), such as "snippet", but only those that the policy restricts. The value 0 means that the search engine
+// may not use anything. Other values are limits, such as the length of a snippet. text returns the robots.txt of a
+// host.
 func left(spec *policy.Spec, q Question, text func(host string) string) map[string]int64 {
 	rest := map[string]int64{}
 	lower := func(word string, n int64) {

@@ -13,8 +13,8 @@ import (
 // Identities lists the identities that a client can have.
 var Identities = []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified}
 
-// Rights returns the rights that the policy leaves to a crawler. It asks the policy about each usage and identity, and
-// combines the strictest answers, because a header is the same for all identities.
+// Rights returns the rights that a crawler has on a page according to the policy. It asks the policy about each usage
+// and identity. For each usage, the strictest answer applies, because a header is the same for all identities.
 func Rights(spec *policy.Spec, q Question) crawlertest.Rights {
 	r := crawlertest.AllRights()
 	for _, q.Identity = range Identities {
