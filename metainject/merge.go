@@ -144,8 +144,8 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 	}
 	at := m.HeadAt
 	if m.Charset != "" && m.pushes(es[n:], m.insert.Len()) {
-		// The page declares its encoding at a place after which nothing can be inserted. The new elements would push this
-		// declaration beyond the first 1,024 bytes. So the declaration is repeated before them.
+		// The page declares its encoding outside the head, or where nothing can be inserted after the declaration. The new
+		// elements would push the declaration beyond the first 1,024 bytes. So the declaration is repeated before them.
 		rest := m.insert.String()
 		m.insert.Reset()
 		m.insert.WriteString(`<meta charset="` + html.EscapeString(m.Charset) + `">` + rest)

@@ -139,8 +139,8 @@ var oddNoindex = regexp.MustCompile(`(?i)(?:^|[^a-z0-9_-])(?:noindex|none)(?:[^a
 
 // Speaks implements headscan.Names. It returns false if content has no rule that search engines know, because such an
 // element has another purpose, for example to hold the key of a service. It returns true for every content with a
-// noindex, even if the spelling is invalid. If the policy's element for the audience has a Content of its own, such as
-// a license, Speaks only returns false for an empty content.
+// noindex, even if the spelling is invalid. If the policy's element for the audience has a Content instead of rules,
+// such as a license, Speaks only returns false for an empty content.
 func (s *Set) Speaks(audience, content string) bool {
 	if e := s.find(audience); e != nil && e.Content != "" {
 		return content != ""

@@ -87,7 +87,7 @@ func Written(p Pattern, text string) string {
 	return text
 }
 
-// maxSpellings limits how many spellings Prohibition returns for one path.
+// maxSpellings limits how many spellings Prohibition returns for one pattern.
 const maxSpellings = 4
 
 // Prohibition lists the spellings that robots.txt has for a disallowed pattern, beginning with the author's spelling.

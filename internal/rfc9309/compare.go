@@ -27,7 +27,7 @@ type Difference struct {
 	Crawlers []string
 	Sent     bool     // the paths are compared as they are sent, not in normal form
 	Usage    string   // the usage whose preferences differ, or "" if the difference is about crawling
-	Stated   int      // the first line of the old file that states the new preference, for any crawler, or 0
+	Stated   int      // the first line of the old file with the new preference, whichever crawlers it is for; or 0
 	Path     string   // one of the paths, preferably one without "%"
 	Asked    []string // all of the paths
 	Old, New Answer   // New.Line is 0 if the crawlers read the preference in different lines
@@ -175,7 +175,8 @@ func crawlersToAsk(old, now *File, crawlers []Crawler) (all []Crawler) {
 	return append(all, Crawler{Names: []string{Other}})
 }
 
-// questions returns the questions to ask for each crawler.
+// questions returns the questions about the paths and preferences in the files. Compare asks each of them for each
+// crawler.
 func questions(files ...*File) (all []question) {
 	seen := map[question]bool{}
 	ask := func(q question) {

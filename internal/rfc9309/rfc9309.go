@@ -43,7 +43,9 @@ type group struct {
 type block struct {
 	rules       []*rule
 	preferences []preference
-	stated      map[statedPreference]int // last indexes in preferences; nil if none is above the first group
+	// stated maps each preference to its last index in preferences. It is nil if the file has no preferences above the
+	// first group.
+	stated map[statedPreference]int
 }
 
 // A sharedBlock is a block as one name sees it: with the preferences that follow the User-agent line of this name.

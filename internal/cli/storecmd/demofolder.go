@@ -19,7 +19,7 @@ var demoPolicy []byte
 type demoFolder struct {
 	dir, policy   string // absolute
 	console, site string // addresses
-	own           bool   // true if the policy is the demo's own
+	own           bool   // true if the demo uses its built-in policy
 }
 
 // newDemoFolder determines the names of the demo's files in the folder dir, and finds free ports for its site and its

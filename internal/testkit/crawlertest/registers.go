@@ -16,7 +16,7 @@ import (
 // Server").
 type TDMRep []TDMRule
 
-// TDMRule is one object of the file.
+// TDMRule is one object of a tdmrep.json file.
 type TDMRule struct {
 	Location    string `json:"location"`
 	Reservation *int   `json:"tdm-reservation"`

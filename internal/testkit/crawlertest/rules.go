@@ -128,7 +128,7 @@ func (p *sfReader) param() (key, value string, err error) {
 	return key, value, err
 }
 
-// Rights holds what a search engine may do with a page, and with which limits.
+// Rights holds what a search engine may do with a page, and the limits for this.
 type Rights struct {
 	Index, Embed, Follow, Archive, Translate, Images bool
 	Snippet, Video, Image, Until                     int64

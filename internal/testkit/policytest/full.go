@@ -163,7 +163,7 @@ func repattern(r *rand.Rand, kind PatternKind, spec *policy.Spec) {
 	}
 }
 
-// NewPattern makes a pattern of a kind.
+// NewPattern makes a random pattern of the given kind.
 func NewPattern(r *rand.Rand, kind PatternKind) pathpattern.Pattern {
 	var text string
 	switch kind {
