@@ -98,7 +98,7 @@ func (rw *ResponseWriter) sniffed() bool {
 	return true
 }
 
-// keepHeader copies the header. Fields that the handler sets after this are trailers.
+// keepHeader copies the header. Fields that the handler sets after this call are trailers.
 func (rw *ResponseWriter) keepHeader() {
 	if rw.page.header == nil {
 		rw.page.header = maps.Clone(rw.w.Header())

@@ -44,8 +44,8 @@ type Set struct {
 	xhtml    []byte
 	mark     string // identifies the elements within entity tags
 	// plain is this set without indexifembedded. It is used for pages in which an element for one crawler has a noindex
-	// without indexifembedded. Crawlers combine all elements of a page, so this noindex would apply in any case. plain
-	// is nil if no element for everyone has indexifembedded.
+	// without indexifembedded. Crawlers combine all elements of a page, so this noindex applies even if another element
+	// has indexifembedded. plain is nil if no element for everyone has indexifembedded.
 	plain *Set
 	// combinations caches the results of combined, to save time. It grows with the number of different contents in the
 	// site's pages, up to maxCombinations.

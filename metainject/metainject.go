@@ -56,9 +56,9 @@
 //
 // The writer holds the header and the page's bytes until it has found the end of the head, usually within the first
 // Write. It holds at most Options.MaxHead bytes. If the head is longer, elements after these bytes are not changed,
-// even in mode Replace; crawlers combine them with the new ones. If the head has not begun within these bytes, the
-// page is not changed. A flush inside the head waits until the head ends. A flush after </head> does not wait, so
-// elements between </head> and <body> are not changed then.
+// even in mode Replace. Crawlers combine these elements with the policy's elements. If the head has not begun within
+// these bytes, the page is not changed. A flush inside the head waits until the head ends. A flush after </head> does
+// not wait, so elements between </head> and <body> are not changed then.
 //
 // # Content codings
 //
@@ -75,12 +75,12 @@
 //
 // # How the head is found
 //
-// The scan follows the HTML standard's tree construction with scripting enabled. The tests compare it with
-// x/net/html. The added elements are in the head for parsers without scripting, too. The scan treats some rare
-// markup as the end of the head. In a template these are plaintext, nested templates, and some texts after svg,
-// math, select or col. Elsewhere it is a numeric character reference of more than 64 bytes. A page that ends inside
-// a tag or comment before its head began is not changed. XHTML is read as XML: a page without a head gets one. An
-// XHTML page with an internal DTD subset, or a namespace prefix on html or head, is not changed.
+// The scan follows the HTML standard's tree construction with scripting enabled. The tests compare it with x/net/html.
+// The added elements are in the head for parsers without scripting, too. The scan treats some rare markup as the end of
+// the head. In a template, these are plaintext and, after svg, math, select or col, nested templates and some texts.
+// Elsewhere it is a numeric character reference of more than 64 bytes. A page that ends inside a tag or comment before
+// its head began is not changed. XHTML is read as XML: a page without a head gets one. An XHTML page with an internal
+// DTD subset, or a namespace prefix on html or head, is not changed.
 package metainject
 
 import (
@@ -137,10 +137,10 @@ func (s *Set) Known(name []byte) string {
 // oddNoindex matches a text that contains the word noindex or none among other words or characters.
 var oddNoindex = regexp.MustCompile(`(?i)(?:^|[^a-z0-9_-])(?:noindex|none)(?:[^a-z0-9_-]|$)`)
 
-// Speaks implements headscan.Names. It returns false if content has no rule that search engines know, because such an
-// element has another purpose, for example to hold the key of a service. It returns true for every content with a
-// noindex, even if the spelling is invalid. If the policy's element for the audience has a Content instead of rules,
-// such as a license, Speaks only returns false for an empty content.
+// Speaks implements headscan.Names. It returns false if content has no rule that search engines know, because an
+// element without such a rule has another purpose, for example to hold the key of a service. It returns true for every
+// content with a noindex, even if the spelling is invalid. If the policy's element for the audience has a Content
+// instead of rules, such as a license, Speaks only returns false for an empty content.
 func (s *Set) Speaks(audience, content string) bool {
 	if e := s.find(audience); e != nil && e.Content != "" {
 		return content != ""

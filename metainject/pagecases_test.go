@@ -124,7 +124,7 @@ func TestDocumentedNames(t *testing.T) {
 }
 
 // A tracking pixel in a noscript element ends the head for parsers without scripting. The elements that these parsers
-// must read are before it.
+// must read are before this noscript element.
 func TestNoscriptInHead(t *testing.T) {
 	for _, noscript := range []string{
 		`<noscript><img height="1" src="//pixel/x.gif"></noscript>`, `<noscript><iframe src="//tags/ns.html"></iframe></noscript>`, "<NOSCRIPT>\n<p>x</p></NOSCRIPT>",

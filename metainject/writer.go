@@ -178,8 +178,8 @@ func (rw *ResponseWriter) WriteHeader(status int) {
 	}
 }
 
-// commit sends the header. page means that the body may have been changed. changed means that the body was changed.
-// delta is the number of bytes that this change adds.
+// commit sends the header. page means that the response is a page, so its body may have been changed. changed means
+// that the body was changed. delta is the number of bytes that the change adds to the body.
 func (rw *ResponseWriter) commit(delta int, page, changed bool) {
 	h := rw.w.Header()
 	var later http.Header

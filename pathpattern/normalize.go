@@ -36,7 +36,7 @@ var classes = func() (t [256]class) {
 const upperHex = "0123456789ABCDEF"
 
 // place is the part of a target that a byte is in. In a path, "/" and "?" are separators, which differ from %2F and
-// %3F. In a query, they are data, and %2F and %3F have the same meaning (RFC 3986 section 3.4).
+// %3F. In a query, "/" and "?" are data, and have the same meaning as %2F and %3F (RFC 3986 section 3.4).
 type place uint8
 
 const (

@@ -97,7 +97,7 @@ func (b *Publish) ControlChoice(token string) string {
 // A ControlToken decides on which paths a control token disallows AI training. Training is disallowed on paths that the
 // policy disallows to the token, or to the crawler whose pages the token is about (the main crawler). If a rule allows
 // training to one of the two and a rule disallows it to the other, the rule that names its crawler or token more
-// closely wins. If both name it equally closely, the rule that disallows training wins. There is one exception: if a
+// closely wins. If the two rules are equally close, the rule that disallows training wins. There is one exception: if a
 // rule that names the token itself allows training, it always wins.
 type ControlToken struct {
 	p           *Policy

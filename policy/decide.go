@@ -44,7 +44,7 @@ func (p *Policy) decideOdd(q Query) Decision {
 }
 
 // decide returns the decision about q for a path in normal form, and ignores the path of q. The path is a separate
-// argument, because the query may escape to the heap.
+// argument, because it may be in a buffer on the stack, but q may escape to the heap.
 func (p *Policy) decide(q *Query, path string) Decision {
 	if q.Usage == Crawl && path == robotsTxt && !q.AnyPath {
 		return Decision{Verdict: Allowed}

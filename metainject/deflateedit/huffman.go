@@ -33,7 +33,7 @@ func (e entry) value(hold uint64) uint {
 }
 
 // The entries of the symbols in the alphabet of literals and lengths, and in the alphabet of distances. The number of
-// bits of the code is still missing in them.
+// bits of the code is still missing in these entries, and build adds it.
 var (
 	litEntries = func() (t [288]entry) {
 		for i := range 256 {

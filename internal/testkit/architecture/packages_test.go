@@ -66,8 +66,8 @@ var notLinked = []string{"activity/store", "console", "internal/cli/storecmd", "
 // graph holds the imports of each package. Packages of this module are named by their folders.
 type graph map[string][]string
 
-// readImports finds the imports of all packages of this module, including the files for other operating systems. It
-// ignores tests, because tests may import packages of higher layers.
+// readImports finds the imports of all packages of this module. It also reads files that are only for other operating
+// systems. It ignores tests, because tests may import packages of higher layers.
 func readImports(t *testing.T) graph {
 	t.Helper()
 	imports := map[string]map[string]bool{}

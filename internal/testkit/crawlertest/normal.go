@@ -11,8 +11,9 @@ import (
 )
 
 // NormalPath converts a path and query to the normal form, which RFC 9309 section 2.2.2 requires for comparisons. In
-// this form, letters, digits and some marks are plain, and all other characters are encoded. This includes "*" and "$",
-// which are special in a pattern. Before the query, "/" and "?" are separators, so %2F and %3F stay encoded there.
+// this form, letters, digits and some marks are plain, and all other characters are encoded. "*" and "$" are encoded,
+// too, because they are special in a pattern. Before the query, "/" and "?" are separators, so %2F and %3F stay encoded
+// there.
 func NormalPath(p string) string {
 	name, query, asked := strings.Cut(p, "?")
 	if !strings.HasPrefix(name, "/") {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package crawlertest reads the files, headers and pages of a site like a crawler: according to the standards, or with
-// other projects' parsers. Tests compare the results with the policy. The package shares no code with the packages
-// that write these texts.
+// other projects' parsers. Tests compare the results with the policy. The package shares no code with the packages that
+// write such files, headers and pages.
 package crawlertest
 
 import (
@@ -121,7 +121,7 @@ func (f *RobotsTxt) Extension(key, token, path string) (value string, lines int)
 }
 
 // Extensions is like Extension, but returns the different values of all lines with the longest path. In a group that
-// combines the groups of several purposes, there may be more than one.
+// combines the groups of several purposes, there may be more than one value.
 func (f *RobotsTxt) Extensions(key, token, path string) (values []string) {
 	best := -1
 	for _, r := range f.Group(token) {
