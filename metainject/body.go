@@ -201,8 +201,9 @@ var codings = map[string]coding{
 	"": identity, "identity": identity, "gzip": gzipCoding, "x-gzip": gzipCoding, "deflate": deflateCoding, "zstd": zstdCoding, "br": brotliCoding,
 }
 
-// lookCoded is the variant of look for bodies with a content coding. It stores both the bytes of the body and the
-// unpacked text. If the page needs no change, or the body cannot be unpacked, the stored bytes are sent unchanged.
+// lookCoded is the variant of the method look for bodies with a content coding. It stores both the bytes of the body
+// and the unpacked text. If the page needs no change, or the body cannot be unpacked, the stored bytes are sent
+// unchanged.
 func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	p := rw.page
 	if p.coding.whole() {

@@ -152,7 +152,7 @@ func (c *ControlToken) decide(of func(*Class) Decision) Decision {
 	return own
 }
 
-// tier returns the tier in which the rule of a decision names the crawler of a class.
+// tier returns how closely the rule of a decision names the crawler of a class.
 func (c *ControlToken) tier(of *Class, d Decision) Tier {
 	tier, _ := c.p.NamedBy(d.Rule, of.Crawlers[0])
 	return tier

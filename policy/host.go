@@ -268,7 +268,7 @@ func (x *hostIndex) rank(id int32) int32 {
 }
 
 // link adds to every hostClass the wildcards that cover its host, and sets the key of every hostClass. It must be
-// called after all hosts have been interned. ruleHosts has the hosts of each rule.
+// called after intern has been called for all hosts in rules. ruleHosts has the hosts of each rule.
 func (x *hostIndex) link(ruleHosts [][]int32) {
 	x.none.hosts = []int32{noHost}
 	rules := make([][]byte, len(x.ranks)) // for each host, the rules that name it

@@ -67,8 +67,8 @@ func newRule(allow bool, value string, line int) *rule {
 	return &rule{allow, newPattern(normalize(value, true)), newPattern(sent), len(sent), line}
 }
 
-// Crawler holds the names that a crawler looks for to find its group. If there is no group for one of these names, the
-// crawler looks for a group for the beginning of this name, up to the first byte that a product token cannot have. For
+// Crawler holds the names that a crawler looks for to find its group. If a name does not have a group, the crawler
+// looks for the group of the beginning of this name, up to the first byte that a product token cannot have. For
 // example, a crawler with the name "Offline Explorer" may obey the group of "Offline", as in Google's parser.
 type Crawler struct {
 	Names       []string // the crawler's name, followed by the names whose groups it obeys if it has no group
