@@ -95,7 +95,8 @@ import (
 // (https://yandex.com/support/webmaster/controlling-robot/meta-robots.html).
 const yandex = "yandex"
 
-// Known implements headscan.Names: Everyone, the names of the set's elements, its tokens and yandex.
+// Known implements headscan.Names. The known names are Everyone, the names of the set's elements, the set's tokens, and
+// yandex.
 func (s *Set) Known(name []byte) string {
 	var buf [maxToken]byte
 	for len(name) > 0 && ascii.IsSpace(name[0]) {

@@ -110,8 +110,8 @@ func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *
 	return found
 }
 
-// maxEngineRules limits how many matching rules with one name EngineRule compares. If more rules match, all of them
-// apply.
+// maxEngineRules limits how many matching rules with the same name EngineRule compares. If more rules match, all of
+// them apply.
 const maxEngineRules = 64
 
 // EngineRule returns a search engine's own rule for the query's path. If the values of several entries match, narrower

@@ -12,7 +12,7 @@ import (
 )
 
 // The limits of Budget. Code that reads input from outside, such as a file or a response, must not need more memory or
-// processor time, whatever the input contains. The input may be as long as the code's limit for its size allows.
+// processor time for any input that its size limit accepts.
 const (
 	BudgetMemory = 64 << 20
 	BudgetCPU    = 2 * time.Second

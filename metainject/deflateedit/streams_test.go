@@ -519,7 +519,7 @@ func BenchmarkTinyBlocks(b *testing.B) {
 	}
 }
 
-// canonical computes the canonical codes of these lengths. The lowest bit of a code is sent first.
+// canonical computes the canonical codes with the given lengths. The lowest bit of a code is sent first.
 func canonical(lengths []uint8, codes []uint16) {
 	var count, next [17]uint16
 	for _, l := range lengths {

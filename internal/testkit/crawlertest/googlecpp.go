@@ -76,8 +76,8 @@ const googleProbe = googleLoad
 type Costs struct{ Nanoseconds, Allocations, Bytes float64 }
 
 // GoogleCosts measures how long Google's parser takes to read the file body, and to decide whether the crawler token
-// may fetch a URL. A separate process repeats these two steps. took is the minimum time of all repetitions. The time to
-// start the process is not measured. If no checkout is configured, GoogleCosts returns nil.
+// may fetch a URL. A separate process repeats these two steps until at least the time in took has passed. The time to
+// start this process is not measured. If no checkout is configured, GoogleCosts returns nil.
 func GoogleCosts(body, token, url string, took time.Duration) (*Costs, error) {
 	if os.Getenv(GoogleCheckout) == "" {
 		return nil, nil

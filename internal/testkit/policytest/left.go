@@ -37,7 +37,7 @@ func Lost(specs [2]*policy.Spec, texts [2]func(host string) string, q Question, 
 	return lost
 }
 
-// left returns how much the search engine in q may still use of the page in q. The keys are kinds of loss (see
+// left returns how much of the page in q the search engine in q may still use. The keys are kinds of loss (see
 // effect.Loss), such as "snippet", but only those that the policy restricts. The value 0 means that the search engine
 // may not use anything. Other values are limits, such as the length of a snippet. text returns the robots.txt of a
 // host.
