@@ -37,9 +37,9 @@
 //   - http-equiv="X-Robots-Tag". Its content may name one crawler, as in "googlebot: noindex".
 //
 // An element for one crawler need not repeat the rules for everyone, because crawlers combine both. If the element has
-// a permission that contradicts the rules for everyone, these rules replace the permission, because some engines let a
-// permission win. If the value of an element cannot be read, the element stays next to the policy's element. An element
-// that also declares the encoding keeps that declaration.
+// a rule that allows what the rules for everyone forbid, the rules for everyone replace this rule. The reason is that
+// some engines obey the rule that allows more. If the value of an element cannot be read, the element stays next to the
+// policy's element. An element that also declares the encoding keeps that declaration.
 //
 // Elements without a known rule, elements of another XML namespace, and elements in the body, text, comments,
 // noscript and templates are not changed. Nor is any other byte of the page.

@@ -38,9 +38,9 @@ func (p Pattern) sample() string {
 // covers p, which means that it matches every path that p matches. No request has this path.
 func (p Pattern) Sample() string { return p.sample() }
 
-// Example returns a request path that p matches. In this path, %01 and %02 replace the variable parts of p. Real
-// addresses do not contain them, so hardly any pattern matches the path unless it covers p. Patterns such as "/*0*" are
-// an exception.
+// Example returns a request path that p matches. In this path, %01 and %02 replace the variable parts of p. Real URLs
+// do not contain %01 and %02, so hardly any pattern matches the path unless it covers p. Patterns such as "/*0*" are an
+// exception.
 func (p Pattern) Example() string { return p.example("%02") }
 
 // NarrowExample returns an example like Example, but replaces each "*" with the empty text. Therefore a pattern that

@@ -43,9 +43,9 @@ const budget = 60_000_000
 const Other = "crawler-that-no-file-names"
 
 // Compare asks two files about many paths and reports different answers. It makes paths from each pattern of both
-// files: as written, decoded, encoded, with one more byte, and with one byte less. It adds paths that match both a
-// pattern with "*" and another pattern. It asks for each crawler that one of the files names, and for an unknown
-// crawler (Other). From the argument crawlers, it adds crawlers that obey the group of a name in the files, and
+// files: as written, decoded, encoded, with one more byte, and with one byte less. It adds paths that may match both a
+// pattern with "*" and another pattern (see meetings). It asks for each crawler that one of the files names, and for an
+// unknown crawler (Other). From the argument crawlers, it adds crawlers that obey the group of a name in the files, and
 // crawlers that ignore the group of "*". If a pattern is not in normal form, Compare asks about its paths twice: once
 // in normal form, and once unchanged, as Google's parser compares them. It also asks for the preferences in lines with
 // Content-Usage and Content-Signal.
@@ -245,7 +245,7 @@ func (f *File) Respelled(line int) bool {
 // respelled reports whether a rule is not written in normal form.
 func (r *rule) respelled() bool { return r.sent.text != r.text }
 
-// maxMeetings limits the number of paths that match two patterns.
+// maxMeetings limits the number of paths that meetings returns.
 const maxMeetings = 1 << 15
 
 // meetings takes each pair of a pattern with "*" and another pattern, and returns paths that may match both of them.

@@ -41,7 +41,8 @@ func check(address string, allowed []netip.Prefix) error {
 }
 
 // special lists address ranges from the IANA special-purpose address registries. Their addresses are not on the public
-// internet, or stand for other addresses, which may be internal. For example, 64:ff9b::/96 contains every IPv4 address.
+// internet, or stand for other addresses, which may be internal. For example, 64:ff9b::/96 contains an address for
+// every IPv4 address.
 var special = func() (ps []netip.Prefix) {
 	for p := range strings.FieldsSeq(`0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15
 		198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 ::/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23
