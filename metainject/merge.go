@@ -200,8 +200,8 @@ func (m *merger) mergeAudience(es []edit, first int) []edit {
 	return es
 }
 
-// rest returns the text that replaces the page's element f, which is the argument text. If f also declares the
-// encoding, rest puts that declaration before the text.
+// rest returns the bytes that replace the page's element f. These are the argument text and, if f also declares the
+// encoding, a declaration of the encoding before it.
 func (m *merger) rest(f *headscan.Meta, text string) []byte {
 	if f.Charset == "" {
 		return []byte(text)

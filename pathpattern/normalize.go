@@ -125,7 +125,8 @@ func IsNormal(path string) bool {
 }
 
 // AppendNormalPath appends the normal form of path to b. path is the path and query of a request target, unchanged from
-// the request. Both sides of a comparison must be in normal form (RFC 9309 section 2.2.2). In normal form:
+// the request. Paths and patterns must be in normal form before they are compared (RFC 9309 section 2.2.2). In normal
+// form:
 //   - Unreserved bytes and ":[]@!&'()+,;=" are not encoded.
 //   - "*" and "$" are written as %2A and %24, in the same way as in patterns (section 2.2.3).
 //   - "/" and "?" are not changed. %2F and %3F are not changed before the query. In the query, %2F and %3F become "/"

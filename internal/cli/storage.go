@@ -24,7 +24,7 @@ import (
 // storageTimeout limits the time for one operation of the storage.
 const storageTimeout = time.Minute
 
-// storageKey returns KEY from a name such as storage:KEY. Errors mention the flag or argument by the text in what.
+// storageKey returns KEY from a name such as storage:KEY. what is the name of the flag or argument in errors.
 func storageKey(what, name string) (string, error) {
 	if name == "" {
 		return "", errors.New(what + " is missing; write a key in Caddy's storage, such as storage:robots_policy/site.yaml")

@@ -216,7 +216,7 @@ func (doc *RSL) end(name, text string, at map[string]string) error {
 	return nil
 }
 
-// At returns whether the document permits a usage of the page at a path, which must be in normal form. The result is
+// At tells whether the document permits a usage of the page at a path, which must be in normal form. The result is
 // "yes" if the usage is permitted for free, "no" if it is prohibited, "license" if it is permitted for a payment, and
 // "" otherwise. The longest matching URL decides. A usage is prohibited if at least one license prohibits it.
 func (doc *RSL) At(path, usage string) string {

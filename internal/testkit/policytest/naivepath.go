@@ -124,8 +124,8 @@ func step(pattern, places string, c byte) string {
 	return closure(pattern, next.String())
 }
 
-// closure adds further possible places to places: if a place is at a "*", the place after this "*" is also possible,
-// because a "*" may match the empty string.
+// closure returns the given places, and further places that are possible before the next byte. If a place is at a "*",
+// the place after this "*" is also possible, because a "*" may match the empty string.
 func closure(pattern, places string) string {
 	have := map[int]bool{}
 	for i := 0; i < len(places); i += 2 {
