@@ -148,9 +148,10 @@ func (m *MatchCrawler) withOwnTokens(logger *zap.Logger) (*crawlers.Catalog, err
 	return c.Merge(rows...)
 }
 
-// likelyMeant returns the word that the author of an unknown token probably meant, or "". Provision rejects such a
-// token. Otherwise the matcher would silently ignore a misspelled identity, and a category without "category:" would
-// never match.
+// likelyMeant returns what the author of a configuration probably meant by a word that is not in the catalog, or "".
+// The word may be a category without "category:", or a misspelled identity. Provision rejects such a word, because the
+// matcher would treat it as the product token of a crawler. Then a category without "category:" would never match, and
+// a misspelled identity would not be required.
 func likelyMeant(word string) string {
 	if kind := strings.ToLower(word); crawlers.Category(kind).Valid() {
 		return "category:" + kind

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// Request changes Accept-Encoding so that the handler prefers gzip and deflate, which can be edited in place, to br and
-// zstd. Close restores the client's Accept-Encoding.
+// Pages in gzip and deflate can be edited in place, but pages in br and zstd cannot. Therefore Request changes
+// Accept-Encoding so that br and zstd have the lowest rank for the handler. Close restores the client's
+// Accept-Encoding.
 func TestNarrowedCodings(t *testing.T) {
 	const html = "text/html,application/xhtml+xml,*/*;q=0.8"
 	for _, c := range []struct{ method, accept, codings, want string }{

@@ -77,8 +77,9 @@ func (rw *ResponseWriter) look(b []byte) (int, error) {
 // sniffLen is the number of bytes net/http looks at to detect a body's type.
 const sniffLen = 512
 
-// sniffed detects the type of a body without a Content-Type, in the same way as net/http, and reports whether the
-// body is a page. If the body is not a page, or the request is HEAD, sniffed sends the header.
+// sniffed detects the type of a body without a Content-Type, in the same way as net/http. If the body is not a page, or
+// the request is HEAD, sniffed sends the header and returns false. It returns true if the body is a page whose head
+// must be scanned.
 func (rw *ResponseWriter) sniffed() bool {
 	p := rw.page
 	p.sniff = false
@@ -97,7 +98,7 @@ func (rw *ResponseWriter) sniffed() bool {
 	return true
 }
 
-// keepHeader copies the header. Fields that the handler sets after this are trailers.
+// keepHeader copies the header. Fields that the handler sets after this call are trailers.
 func (rw *ResponseWriter) keepHeader() {
 	if rw.page.header == nil {
 		rw.page.header = maps.Clone(rw.w.Header())
@@ -122,15 +123,15 @@ func (rw *ResponseWriter) send(b []byte) (n int, err error) {
 }
 
 // checkHead calls Options.LongHead if full is true and the head has not ended. full means that the writer holds MaxHead
-// bytes of text or of the stream.
+// bytes of the page, or of its compressed stream.
 func (rw *ResponseWriter) checkHead(full bool) {
 	if full && rw.o.LongHead != nil && !rw.page.scan.BehindHead() && !rw.page.scan.Foreign {
 		rw.o.LongHead(rw.r)
 	}
 }
 
-// flushHeld handles a flush while bytes are held. It sends a page whose head has ended, and a body that is not a
-// page.
+// flushHeld handles the handler's flush while bytes are held. It sends a page whose head has ended, and a body that is
+// not a page. Otherwise, the flush happens later, when the end of the head is known.
 func (rw *ResponseWriter) flushHeld() error {
 	p := rw.page
 	if p.sniff && len(p.held) > 0 && rw.sniffed() {
@@ -200,8 +201,8 @@ var codings = map[string]coding{
 	"": identity, "identity": identity, "gzip": gzipCoding, "x-gzip": gzipCoding, "deflate": deflateCoding, "zstd": zstdCoding, "br": brotliCoding,
 }
 
-// lookCoded does the same as look for a body in a content coding. It stores the unchanged bytes of the body together
-// with the unpacked text. If the page needs no change, or the body cannot be unpacked, the stored bytes are sent
+// lookCoded is the variant of the method look for bodies with a content coding. It stores both the bytes of the body
+// and the unpacked text. If the page needs no change, or the body cannot be unpacked, the stored bytes are sent
 // unchanged.
 func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	p := rw.page
@@ -227,7 +228,8 @@ func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 // peekStep is the number of bytes to unpack before the text is scanned again.
 const peekStep = 2 << 10
 
-// inflateHead unpacks the held part of a deflate stream until the head is known.
+// inflateHead unpacks the held part of a deflate stream until the end of the head is found. known is false if more of
+// the stream must be held.
 func (rw *ResponseWriter) inflateHead(eof bool) (known bool) {
 	p := rw.page
 	if p.editor == nil {

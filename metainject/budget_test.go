@@ -42,7 +42,7 @@ func packLarge(t testing.TB, coding string, page []byte) []byte {
 	return b.Bytes()
 }
 
-// Each page in br or zstd that arrives slowly uses at most 150 KB, even if there are many. When the memory for such
+// Many pages in br or zstd arrive slowly at the same time. Each of them uses at most 150 KB. When the memory for such
 // pages is used up, further pages are sent unchanged.
 func TestRecodingMemory(t *testing.T) {
 	testkit.Nightly(t)
@@ -121,9 +121,9 @@ func TestRecodingMemory(t *testing.T) {
 	}
 }
 
-// Heads that arrive slowly use no more memory than headsBudget, even if there are many. When the budget is used up, the
-// part of a page that has arrived is changed and sent at once, and the rest is sent unchanged. The response has no
-// entity tag, because the tag would identify the completely changed page.
+// Many heads arrive slowly at the same time. Together, they use no more memory than headsBudget. When the budget is
+// used up, the part of a page that has arrived is changed and sent at once, and the rest is sent unchanged. The
+// response has no entity tag, because the tag would identify the completely changed page.
 func TestHeadsMemory(t *testing.T) {
 	testkit.Nightly(t)
 	set := testSet(t, "robots=noindex")
@@ -269,8 +269,9 @@ func (w *blockedWriter) Write(b []byte) (int, error) {
 	return w.recorder.Write(b)
 }
 
-// Hundreds of simultaneous small pages that unpack to much text use no more memory than their budget. The budget
-// includes unpacking, and the results that slow clients have not read yet.
+// Hundreds of small compressed pages arrive at the same time, and unpack to very long texts. Together, they use no more
+// memory than recodingBudget. This includes the memory for unpacking, and the results that slow clients have not read
+// yet.
 func TestSmallBombs(t *testing.T) {
 	testkit.Slow(t)
 	if testing.Short() {

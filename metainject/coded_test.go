@@ -71,7 +71,8 @@ var testCodings = []struct {
 	}), func(b []byte) ([]byte, error) { return io.ReadAll(flate.NewReader(bytes.NewReader(b))) }},
 }
 
-// zstdLevels holds the encoders. They are made only once, because making an encoder takes longer than using it.
+// zstdLevels holds the zstd encoders for the tests. They are made only once, because making an encoder takes longer
+// than using it.
 var zstdLevels = func() (w [2]*zstd.Encoder) {
 	for i, level := range []zstd.EncoderLevel{zstd.SpeedFastest, zstd.SpeedBetterCompression} {
 		var err error

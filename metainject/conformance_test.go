@@ -34,7 +34,7 @@ func serve(t testing.TB, o Options, handler http.HandlerFunc) *httptest.Server {
 	return serveOptions(t, func() Options { return o }, handler)
 }
 
-// serveOptions does the same as serve, but calls options for the options of each response.
+// serveOptions does the same as serve, but calls the function options for each response to get its Options.
 func serveOptions(t testing.TB, options func() Options, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Whatever a template in the head contains, the robots elements after the template are merged, and the elements inside
-// it are not changed.
+// The head of a page has a template, followed by a robots element. That element is merged, and elements inside the
+// template are not changed.
 func TestTemplatesAreSkipped(t *testing.T) {
 	o := Options{Set: testSet(t, "robots=noindex")}
 	const inside = `<meta name="robots" content="all">`
@@ -51,7 +51,8 @@ func TestCharsetInTheBody(t *testing.T) {
 	}
 }
 
-// If a page has output before the doctype, such as a PHP warning, the result is the same for one chunk and for many.
+// If a page has output before the doctype, such as a PHP warning, the result is the same whether the page arrives in
+// one chunk or in many chunks.
 func TestOutputBeforeTheDoctype(t *testing.T) {
 	o := Options{Set: testSet(t, "robots=noindex")}
 	page := "<br />\n<b>Warning</b>: x in <b>/a.php</b> on line <b>3</b><br />\n<!DOCTYPE html><html><head><title>t</title></head><body>y"

@@ -33,7 +33,7 @@ type Element struct {
 	Silent bool
 }
 
-// A Set holds the elements for all pages of one path. It is prepared once and shared by all requests.
+// A Set holds the policy's elements for the pages at one path. It is prepared once and shared by all requests.
 type Set struct {
 	elements []prepared
 	tokens   map[string]struct{}
@@ -44,8 +44,8 @@ type Set struct {
 	xhtml    []byte
 	mark     string // identifies the elements within entity tags
 	// plain is this set without indexifembedded. It is used for pages in which an element for one crawler has a noindex
-	// without indexifembedded. Crawlers combine all elements of a page, so this noindex would apply in any case. plain
-	// is nil if no element for everyone has indexifembedded.
+	// without indexifembedded. Crawlers combine all elements of a page, so this noindex applies even if another element
+	// has indexifembedded. plain is nil if no element for everyone has indexifembedded.
 	plain *Set
 	// combinations caches the results of combined, to save time. It grows with the number of different contents in the
 	// site's pages, up to maxCombinations.
@@ -149,8 +149,8 @@ func neverInToken(c byte) bool { return c <= ' ' || c == ':' || c == 0x7f }
 // IsEmpty reports whether the set does not change any page. A nil Set is empty.
 func (s *Set) IsEmpty() bool { return s == nil || len(s.elements) == 0 && s.lift == 0 }
 
-// Send reports whether the set adds an element to a page that does not have an element of that name. A nil Set does
-// not add elements.
+// Send reports whether the set adds elements to a page without meta tags. It returns false for a nil Set, and if all
+// elements are Silent.
 func (s *Set) Send() bool { return s != nil && len(s.html) > 0 }
 
 // HTML returns the elements in the form in which they are added to an HTML page.

@@ -94,9 +94,9 @@ func eachETag(list string, f func(tag string)) bool {
 // match: the handler's ranges belong to the unchanged page. If a mark was removed from If-Match, Range is removed,
 // which a server may do (RFC 9110 section 14.2).
 //
-// Request also removes unmarked tags from If-None-Match, and the date in If-Modified-Since. They may be older than
-// the policy, and the handler would confirm them with a 304. Request keeps them if the browser says that the request
-// is not for a document.
+// Request also removes unmarked tags from If-None-Match, and the date in If-Modified-Since. These tags and dates may be
+// older than the policy, and the handler would confirm them with a 304, although the page's meta tags have changed
+// since then. Request keeps them if the browser says that the request is not for a page.
 //
 // Request asks for gzip rather than zstd or br (see narrowCodings). It copies the header only if a condition
 // changes.
@@ -131,8 +131,9 @@ func (rw *ResponseWriter) Request() *http.Request {
 	return r
 }
 
-// mayAskForPage reports whether a request with this Sec-Fetch-Dest may be for a page. Only browsers send the field.
-// For a script that fetches part of a page, its value is "empty".
+// mayAskForPage reports whether a request with this Sec-Fetch-Dest may be for a page. Clients other than browsers do
+// not send the field, so it returns true without the field. It also returns true for "empty", which browsers send when
+// a script fetches a page or a part of it.
 func mayAskForPage(dest []string) bool {
 	return len(dest) != 1 || slices.Contains([]string{"document", "iframe", "frame", "embed", "object", "empty", ""}, dest[0])
 }
@@ -169,8 +170,9 @@ func (rw *ResponseWriter) rewriteTags(lines []string, only bool) (out []string, 
 	return out, changed
 }
 
-// restoreETag adds the mark to the entity tag of a 304 if the client's request had the mark. In this case, it also
-// removes Last-Modified and Accept-Ranges, like changeHeader.
+// restoreETag changes the handler's header of a 304, because the handler knows only its own entity tag. If the client's
+// If-None-Match has this tag with the mark, restoreETag adds the mark to the tag in the 304. In this case, it also
+// removes Last-Modified and Accept-Ranges, for the reasons given at changeHeader.
 func (rw *ResponseWriter) restoreETag(h http.Header) {
 	v := h["Etag"]
 	if len(v) != 1 || !rw.marks() || !isETag(v[0]) {

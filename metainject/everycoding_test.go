@@ -60,8 +60,8 @@ const verifications = `<meta name="google-site-verification" content="Xy_9-none,
 	`<meta name="mastodon" content="@a@b.example"><meta name="whatsapp" content="all"><meta name=feedly content="x">` +
 	`<meta name="googlebot" content="Xy_9-noneall"><meta name="robots" content="ACAP allow-index">`
 
-// A meta tag is a robots element only if crawlers read its name and its content has a rule. Other uses of such names
-// are not changed.
+// A meta tag is a robots element only if crawlers read its name and its content has a rule. A meta tag that uses such a
+// name for another purpose is not changed.
 func TestOtherUses(t *testing.T) {
 	for _, mode := range []Mode{Merge, Replace} {
 		set := testSet(t, "robots=noarchive", "googlebot=noindex")

@@ -122,7 +122,7 @@ func TestNewSet(t *testing.T) {
 }
 
 // If browsers do not understand the first declaration of the encoding, the second one must remain within the first
-// 1,024 bytes, where they look for it.
+// 1,024 bytes, where browsers look for it.
 func TestSecondCharset(t *testing.T) {
 	for _, first := range []string{"<meta charset=bogus>", `<meta http-equiv=content-type content="text/html; charset">`, `<meta charset="">`} {
 		head := "<!DOCTYPE html><html><head>" + first + "<!--"

@@ -144,8 +144,8 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 	}
 	at := m.HeadAt
 	if m.Charset != "" && m.pushes(es[n:], m.insert.Len()) {
-		// The new elements come before the declaration of the encoding, and may push it too far back. So the
-		// declaration is repeated before them.
+		// The page declares its encoding outside the head, or where nothing can be inserted after the declaration. The new
+		// elements would push the declaration beyond the first 1,024 bytes. So the declaration is repeated before them.
 		rest := m.insert.String()
 		m.insert.Reset()
 		m.insert.WriteString(`<meta charset="` + html.EscapeString(m.Charset) + `">` + rest)
@@ -157,7 +157,8 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 		es = slices.Insert(es, n, edit{Start: at, End: at, Text: []byte(m.insert.String())})
 	}
 	if m.Implied && (m.insert.Len() == 0 || at != m.HeadAt) {
-		// If the element that opened the head was removed, the new elements must open the head.
+		// The head has no start tag, and the edits remove the element that opened it. So a start tag takes the place of this
+		// element.
 		for i := n; i < len(es); i++ {
 			if e := &es[i]; e.Start == m.HeadAt && e.End > e.Start && len(e.Text) == 0 {
 				e.Text = []byte("<head>")
@@ -199,8 +200,8 @@ func (m *merger) mergeAudience(es []edit, first int) []edit {
 	return es
 }
 
-// rest returns the text that replaces an element whose rules are removed. If the element declares the encoding, the
-// text begins with that declaration. The argument text follows.
+// rest returns the bytes that replace the page's element f. These are the argument text and, if f also declares the
+// encoding, a declaration of the encoding before it.
 func (m *merger) rest(f *headscan.Meta, text string) []byte {
 	if f.Charset == "" {
 		return []byte(text)
@@ -239,14 +240,15 @@ func (m *merger) contents(first int) (content string, count int) {
 	return content, count
 }
 
-// combine returns the new rules of a page's elements for one audience. content is the text of the page's rules, and
-// have is the parsed content. If the returned set is empty, the caller removes the page's elements. If keep is true,
-// the elements already have the new rules in a spelling that every engine understands.
+// combine returns the new rules of a page's elements for one audience. content is the text of their present rules, and
+// have is the parsed content. element is the policy's element for the audience, or nil. denied holds the policy's other
+// rules that the audience obeys (see deniedTo). If the returned set is empty, the caller removes the page's elements.
+// If keep is true, the elements already have the new rules in a spelling that every engine understands.
 //
 // Elements for one crawler need not repeat the rules for everyone, because crawlers combine both. But two kinds of
-// rules must be removed from them, because some engines let a permission win. One kind is a permission such as "index"
-// that the rules for everyone deny. The other one is indexifembedded, if the rules for everyone have a noindex without
-// indexifembedded.
+// rules must be removed from elements for one crawler, because some engines obey the rule that allows more. One kind
+// allows something, such as "index", that the rules in denied forbid. The other kind is indexifembedded, if the rules
+// in denied have a noindex without indexifembedded.
 func combine(have robotsrule.Set, content string, element *prepared, denied robotsrule.Set, mode Mode) (want robotsrule.Set, keep bool) {
 	if mode == Replace {
 		if element == nil {

@@ -23,9 +23,9 @@
 // head. It adds them after the element that declares the encoding if the page is AMP, or if that element would
 // otherwise move beyond the first 1,024 bytes, where browsers look for it.
 //
-// Robots elements that the page already has are combined with the policy's. In mode Merge the most restrictive
+// Robots elements that the page already has are combined with the policy's elements. In mode Merge the most restrictive
 // rules apply, except for the restrictions that the set removes (lift, in NewSet). In mode Replace the policy's rules
-// replace the page's. The first element for an audience is changed in place, and the others are removed.
+// replace the page's rules. The first element for an audience is changed in place, and the others are removed.
 //
 // # Which elements
 //
@@ -37,9 +37,9 @@
 //   - http-equiv="X-Robots-Tag". Its content may name one crawler, as in "googlebot: noindex".
 //
 // An element for one crawler need not repeat the rules for everyone, because crawlers combine both. If the element has
-// a permission that contradicts the rules for everyone, these rules replace the permission, because some engines let a
-// permission win. If the value of an element cannot be read, the element stays next to the policy's. An element that
-// also declares the encoding keeps that declaration.
+// a rule that allows what the rules for everyone forbid, the rules for everyone replace this rule. The reason is that
+// some engines obey the rule that allows more. If the value of an element cannot be read, the element stays next to the
+// policy's element. An element that also declares the encoding keeps that declaration.
 //
 // Elements without a known rule, elements of another XML namespace, and elements in the body, text, comments,
 // noscript and templates are not changed. Nor is any other byte of the page.
@@ -56,9 +56,9 @@
 //
 // The writer holds the header and the page's bytes until it has found the end of the head, usually within the first
 // Write. It holds at most Options.MaxHead bytes. If the head is longer, elements after these bytes are not changed,
-// even in mode Replace; crawlers combine them with the new ones. If the head has not begun within these bytes, the
-// page is not changed. A flush inside the head waits until the head ends. A flush after </head> does not wait, so
-// elements between </head> and <body> are not changed then.
+// even in mode Replace. Crawlers combine these elements with the policy's elements. If the head has not begun within
+// these bytes, the page is not changed. A flush inside the head waits until the head ends. A flush after </head> does
+// not wait, so elements between </head> and <body> are not changed then.
 //
 // # Content codings
 //
@@ -75,12 +75,12 @@
 //
 // # How the head is found
 //
-// The scan follows the HTML standard's tree construction with scripting enabled. The tests compare it with
-// x/net/html. The added elements are in the head for parsers without scripting, too. The scan treats some rare
-// markup as the end of the head. In a template these are plaintext, nested templates, and some texts after svg,
-// math, select or col. Elsewhere it is a numeric character reference of more than 64 bytes. A page that ends inside
-// a tag or comment before its head began is not changed. XHTML is read as XML: a page without a head gets one. An
-// XHTML page with an internal DTD subset, or a namespace prefix on html or head, is not changed.
+// The scan follows the HTML standard's tree construction with scripting enabled. The tests compare it with x/net/html.
+// The added elements are in the head for parsers without scripting, too. The scan treats some rare markup as the end of
+// the head. In a template, these are plaintext and, after svg, math, select or col, nested templates and some texts.
+// Elsewhere it is a numeric character reference of more than 64 bytes. A page that ends inside a tag or comment before
+// its head began is not changed. XHTML is read as XML: a page without a head gets one. An XHTML page with an internal
+// DTD subset, or a namespace prefix on html or head, is not changed.
 package metainject
 
 import (
@@ -95,7 +95,8 @@ import (
 // (https://yandex.com/support/webmaster/controlling-robot/meta-robots.html).
 const yandex = "yandex"
 
-// Known implements headscan.Names: Everyone, the names of the set's elements, its tokens and yandex.
+// Known implements headscan.Names. The known names are Everyone, the names of the set's elements, the set's tokens, and
+// yandex.
 func (s *Set) Known(name []byte) string {
 	var buf [maxToken]byte
 	for len(name) > 0 && ascii.IsSpace(name[0]) {
@@ -137,9 +138,10 @@ func (s *Set) Known(name []byte) string {
 // oddNoindex matches a text that contains the word noindex or none among other words or characters.
 var oddNoindex = regexp.MustCompile(`(?i)(?:^|[^a-z0-9_-])(?:noindex|none)(?:[^a-z0-9_-]|$)`)
 
-// Speaks implements headscan.Names. It returns false if content has no rule that search engines know, because such an
-// element has another purpose, for example to hold the key of a service. It returns true for every content with a
-// noindex, even if the spelling is invalid.
+// Speaks implements headscan.Names. It returns false if content has no rule that search engines know, because an
+// element without such a rule has another purpose, for example to hold the key of a service. It returns true for every
+// content with a noindex, even if the spelling is invalid. If the policy's element for the audience has a Content
+// instead of rules, such as a license, Speaks only returns false for an empty content.
 func (s *Set) Speaks(audience, content string) bool {
 	if e := s.find(audience); e != nil && e.Content != "" {
 		return content != ""
@@ -147,9 +149,10 @@ func (s *Set) Speaks(audience, content string) bool {
 	return robotsrule.HasRule(content) || oddNoindex.MatchString(content)
 }
 
-// deniedTo returns the rules that an audience obeys in addition to the rules in its own element: those for everyone,
-// and those for the related crawlers of some engines. A permission in the audience's own element must not contradict
-// these rules, because some engines, such as Yandex, let permissions win.
+// deniedTo returns the policy's rules that an audience obeys in addition to the rules in its own element. These are the
+// rules for everyone and, for some audiences, the rules for another crawler of the same engine. For example, msnbot
+// also obeys the rules for bingbot. A rule in the audience's own element must not allow what these rules forbid,
+// because some engines, such as Yandex, obey the rule that allows more.
 func (s *Set) deniedTo(audience string) robotsrule.Set {
 	rules := s.everyone
 	for i := range s.elements {

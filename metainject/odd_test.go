@@ -27,8 +27,9 @@ func contentsFor(t *testing.T, page []byte, agent string) (contents []string) {
 	return contents
 }
 
-// checkOddMeta changes a page, and reads the result with parsers that understand invalid rules in different ways. No
-// restriction that one of them found in the page or in the policy's elements may be lost.
+// checkOddMeta changes a page, and reads the result with parsers that understand invalid rules in different ways. If
+// one of the parsers finds a restriction in the page or in the policy's elements, it must find this restriction in the
+// changed page.
 func checkOddMeta(t *testing.T, page string, set *Set, date string) {
 	t.Helper()
 	out, _, _ := rewriteHead([]byte(page), set, Merge, false, false, nil)
@@ -60,8 +61,8 @@ var oddMetaSets = [][]string{
 	{"robots=nosnippet, noindex, indexifembedded"},
 }
 
-// A page's element has an invalid or unusual value. Combining it with a valid value of the policy does not lose a
-// restriction that some reader finds in it.
+// A page's element has an invalid or unusual value. If a parser (see crawlertest.XReaders) finds a restriction in this
+// value, it also finds the restriction after the value was combined with a valid value of the policy.
 func TestOddContents(t *testing.T) {
 	n := 0
 	for _, odd := range crawlertest.OddRules() {

@@ -43,8 +43,9 @@ func inHead(t *testing.T, page string, scripting bool) (found []string) {
 	return found
 }
 
-// Caddy adds a rule of the policy to a page unless the page has the rule in its canonical spelling. Caddy also adds the
-// rule to the pages in this test, because engines ignore their spellings or understand them in another way.
+// Caddy adds a rule of the policy to a page unless the page has the rule in its canonical spelling. The pages in this
+// test have the rule in other spellings. Caddy adds the rule, because some engines ignore these spellings or understand
+// them in another way.
 func TestMisreadWords(t *testing.T) {
 	for _, c := range []struct{ rules, content string }{
 		{"noindex", "noindex=false"},
@@ -123,7 +124,7 @@ func TestDocumentedNames(t *testing.T) {
 }
 
 // A tracking pixel in a noscript element ends the head for parsers without scripting. The elements that these parsers
-// must read are before it.
+// must read are before this noscript element.
 func TestNoscriptInHead(t *testing.T) {
 	for _, noscript := range []string{
 		`<noscript><img height="1" src="//pixel/x.gif"></noscript>`, `<noscript><iframe src="//tags/ns.html"></iframe></noscript>`, "<NOSCRIPT>\n<p>x</p></NOSCRIPT>",
@@ -159,8 +160,8 @@ func TestNoscriptInHead(t *testing.T) {
 	}
 }
 
-// Text before the doctype opens the body. The parser creates an implied head before this text, and the changed page has
-// its elements there.
+// Text before the doctype opens the body. The parser creates an implied head before this text. In the changed page, the
+// policy's elements are in this head.
 func TestBeforeTheDoctype(t *testing.T) {
 	for _, before := range []string{
 		"x", "<br>", "<br />\n<b>Warning</b>:  Undefined variable $x in <b>/srv/a.php</b> on line <b>3</b><br />\n", bomUTF8 + bomUTF8, "&nbsp;", "</br>",

@@ -14,14 +14,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Pages in zstd and br are held, unpacked, changed and packed as a whole. recoding counts the bytes that this takes:
-// the unpacked text, the unpackers' memory, and the bytes that slow clients have not read yet. When it reaches
-// recodingBudget, further such pages are sent unchanged. They are rare, because the handler is asked for gzip
-// (narrowCodings).
+// Pages in zstd and br are held, unpacked, changed and packed as a whole. recoding counts the bytes of memory that such
+// pages take: the held bytes, the unpacked text, the unpackers' memory, and the bytes that slow clients have not read
+// yet. When recoding reaches recodingBudget, further pages in zstd and br are sent unchanged. Such pages are rare,
+// because narrowCodings asks the handler for gzip.
 //
-// For other pages only the head is held. heads counts these bytes. When it reaches headsBudget, no further bytes are
-// held. A page whose head has not arrived completely is then sent at once, and only the part that has arrived is
-// changed.
+// For other pages only the head is held. heads counts the held bytes of all such pages. When it reaches headsBudget, no
+// further bytes are held. A page whose head has not arrived completely is then sent at once, and only the part that has
+// arrived is changed.
 var recoding, heads atomic.Int64
 
 const (
@@ -98,7 +98,8 @@ var packers = map[coding]*sync.Pool{
 	}},
 }
 
-// gather stores the next bytes of a page in zstd or br. If no memory is left, it sends the page unchanged.
+// gather stores the next bytes of a page in zstd or br. If the page is longer than maxPacked, or the memory for such
+// pages is used up (see recoding), gather sends the page unchanged.
 func (rw *ResponseWriter) gather(b []byte) (int, error) {
 	p := rw.page
 	if len(p.raw)+len(b) <= maxPacked && p.reserve(len(b)) {
@@ -206,9 +207,9 @@ func (p *page) grow() bool {
 }
 
 // narrowed returns the size of the window for unpacking a body, or 0 if raw is not a compressed body. The window is the
-// memory for repeated text. raw[at] declares its size (RFC 7932 section 9.1, RFC 8878 section 3.1.1.1). The caller
-// can store narrow in raw[at] to declare a smaller window that is still large enough for a text of up to 1<<need bytes.
-// If the window is not larger than needed, narrow is the present value of raw[at].
+// memory for the text that the body may repeat. raw[at] declares its size (RFC 7932 section 9.1, RFC 8878 section
+// 3.1.1.1). The caller can store narrow in raw[at] to declare a smaller window that is still large enough for a text of
+// up to 1<<need bytes. If the window is not larger than needed, narrow is the present value of raw[at].
 func narrowed(c coding, raw []byte, need int) (at int, narrow byte, window int) {
 	first := raw[0]
 	if c == brotliCoding {

@@ -146,9 +146,9 @@ func noscriptEndsHead(n *html.Node) bool {
 }
 
 // naiveEdit makes the intended change in the parsed tree. If late is true, the new elements are after the element that
-// declares the encoding. lateToo also moves existing elements there. If ends is not negative, the noscript element with
-// this number ends the head, whatever it contains. The scanner may treat even a harmless noscript element as the end of
-// the head.
+// declares the encoding. lateToo also moves existing elements there. If ends is not negative, it is the index of a
+// noscript element. This element ends the head for parsers without scripting, whatever it contains, because the scanner
+// may treat even a harmless noscript element as such an end.
 func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool, ends int) bool {
 	head := child(child(doc, "html"), "head")
 	var charset *html.Node

@@ -36,7 +36,7 @@ type Options struct {
 	// identify the policy, for example as "-rp" and a hash. It must consist of characters that RFC 9110 section
 	// 8.8.3 allows. If it is empty, changed pages have no entity tag.
 	ETagSuffix string
-	// MaxHead is the number of bytes of a page, and of its gzip or deflate stream, that are held while the writer
+	// MaxHead is the maximum number of bytes of a page, and of its gzip or deflate stream, that are held while the writer
 	// looks for the end of the head. 0 means DefaultMaxHead. If the head is longer, only these bytes are changed.
 	MaxHead int
 	// Fragments makes the writer change HTML without a DOCTYPE, html, head, body or meta tag as well. By default
@@ -178,8 +178,8 @@ func (rw *ResponseWriter) WriteHeader(status int) {
 	}
 }
 
-// commit sends the header. page means that the body may have been changed. changed means that the body was changed.
-// delta is the number of bytes that this change adds.
+// commit sends the header. page means that the response is a page, so its body may have been changed. changed means
+// that the body was changed. delta is the number of bytes that the change adds to the body.
 func (rw *ResponseWriter) commit(delta int, page, changed bool) {
 	h := rw.w.Header()
 	var later http.Header

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// filler replaces each "*" of a pattern in the result of Sample. It is a byte that no path in normal form contains.
+// filler is the byte that Sample writes in place of each "*" of a pattern. No path in normal form contains this byte.
 const filler = "\x00"
 
 // core returns a pattern's text without "$" and without redundant "*". If the pattern is not anchored, the text ends
@@ -35,12 +35,12 @@ func (p Pattern) sample() string {
 }
 
 // Sample returns a path that represents all paths that p matches. Another pattern matches this path if and only if it
-// covers p. No request has this path.
+// covers p, which means that it matches every path that p matches. No request has this path.
 func (p Pattern) Sample() string { return p.sample() }
 
-// Example returns a request path that p matches. In this path, %01 and %02 replace the variable parts of p. Real
-// addresses do not contain them, so hardly any pattern matches the path unless it covers p. Patterns such as "/*0*" are
-// an exception.
+// Example returns a request path that p matches. In this path, %01 and %02 replace the variable parts of p. Real URLs
+// do not contain %01 and %02, so hardly any pattern matches the path unless it covers p. Patterns such as "/*0*" are an
+// exception.
 func (p Pattern) Example() string { return p.example("%02") }
 
 // NarrowExample returns an example like Example, but replaces each "*" with the empty text. Therefore a pattern that
@@ -206,8 +206,8 @@ func (x *crossing) isLive(i, j int) bool {
 
 func star(s string, i int) bool { return i < len(s) && s[i] == '*' }
 
-// survey sets alive for every state. It starts with the end of both texts, because a state is alive if a state after it
-// is alive.
+// survey sets alive for every state. It begins with the last state, because a state is alive if one step leads from it
+// to another alive state.
 func (x *crossing) survey() {
 	for i := len(x.a); i >= 0; i-- {
 		for j := len(x.b); j >= 0; j-- {

@@ -37,8 +37,8 @@ func randomPattern(r *rand.Rand, n int) Pattern {
 	return MustParse(text)
 }
 
-// The patterns in this test are short. If two of them overlap, they overlap for a short path, so the test can try all
-// short paths. "c" is a byte that no pattern contains.
+// The patterns in this test are short. If two of them overlap, they both match at least one short path, so the test can
+// try all short paths. "c" is a byte that no pattern contains.
 func TestAlgebraAgreesWithAllShortPaths(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	all := words("abc/", 6)

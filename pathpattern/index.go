@@ -15,8 +15,9 @@ type Entry[V any] struct {
 }
 
 // Index finds the patterns that match a path without trying all of them. It is a radix tree of the patterns' literal
-// prefixes. The last node of a literal prefix has the rest of each wildcard pattern with this prefix. An Index is
-// immutable and safe for concurrent use.
+// prefixes. The literal prefix of a pattern is the text before its first "*" or final "$". A wildcard pattern belongs
+// to the node at the end of its literal prefix, and this node holds the rest of the pattern. An Index is immutable and
+// safe for concurrent use.
 type Index[V any] struct {
 	nodes []node[V]
 	size  int
@@ -185,8 +186,8 @@ type filter struct {
 // worthwhile is the smallest number of patterns that makes the filter worth computing.
 const worthwhile = 4
 
-// missing returns the byte pairs that the path does not contain. It returns 0 if there are too few patterns for the
-// filter to save time.
+// missing returns the set of byte pairs that the path does not contain (see Pairs). patterns is the number of patterns
+// to try. If it is too small for the filter to save time, missing may return 0, the empty set.
 func (f *filter) missing(patterns int) uint64 {
 	if !f.made && patterns >= worthwhile {
 		f.made, f.lack = true, ^Pairs(f.path)

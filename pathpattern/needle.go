@@ -98,8 +98,8 @@ func gramAt(s string, i int) gram {
 }
 
 // gramTable finds the patterns of a gram. It is a hash table with open addressing that is at most half full. A search
-// first looks at the filter, in which at most one of eight bits is set. So most grams that are not in the table are
-// found to be missing without a look at the cells.
+// first looks at the bit of the gram in filter. At most one in eight bits is set. So for most grams that are not in the
+// table, the search does not look at the cells.
 type gramTable struct {
 	filter []uint64
 	cells  []gramCell

@@ -36,7 +36,7 @@ var classes = func() (t [256]class) {
 const upperHex = "0123456789ABCDEF"
 
 // place is the part of a target that a byte is in. In a path, "/" and "?" are separators, which differ from %2F and
-// %3F. In a query, they are data, and %2F and %3F have the same meaning (RFC 3986 section 3.4).
+// %3F. In a query, "/" and "?" are data, and have the same meaning as %2F and %3F (RFC 3986 section 3.4).
 type place uint8
 
 const (
@@ -125,7 +125,8 @@ func IsNormal(path string) bool {
 }
 
 // AppendNormalPath appends the normal form of path to b. path is the path and query of a request target, unchanged from
-// the request. Both sides of a comparison must be in normal form (RFC 9309 section 2.2.2). In normal form:
+// the request. Paths and patterns must be in normal form before they are compared (RFC 9309 section 2.2.2). In normal
+// form:
 //   - Unreserved bytes and ":[]@!&'()+,;=" are not encoded.
 //   - "*" and "$" are written as %2A and %24, in the same way as in patterns (section 2.2.3).
 //   - "/" and "?" are not changed. %2F and %3F are not changed before the query. In the query, %2F and %3F become "/"

@@ -70,8 +70,8 @@ func Parse(s string) (Pattern, error) {
 	return Pattern{text: string(b)}, nil
 }
 
-// rooted returns a text that starts with "/" instead of "*". If the text starts with several "*", it replaces the
-// first. If the text starts with one "*", it adds a "/" before that.
+// rooted returns a text that starts with "/" instead of "*". If the text starts with several "*", the first one is
+// replaced with the "/". If the text starts with a single "*", the "/" is added before the "*".
 func rooted(text string) string {
 	if strings.HasPrefix(text, "**") {
 		text = text[1:]
@@ -148,8 +148,8 @@ func (p Pattern) Match(path string) bool {
 	return strings.HasPrefix(path, lit) && matchRest(p.text[len(lit):], path[len(lit):])
 }
 
-// matchRest reports whether pattern matches s. pattern is the text of a Pattern after its literal prefix, which is
-// "", "$" or a text that starts with "*".
+// matchRest reports whether pattern matches s. pattern is the text of a Pattern after its literal prefix. It is "",
+// "$", or a text that starts with "*".
 func matchRest(pattern, s string) bool {
 	if pattern == "" {
 		return true

@@ -150,8 +150,9 @@ func (r *readings) addRaw(raw string) {
 // endsHost lists bytes that a host cannot contain. For url.parse of Node, the path begins at the first of these bytes.
 const endsHost = " \"%';<>^`{|}"
 
-// addAfterHost adds the part of a path after the host, if the path begins with two slashes. The host ends at the
-// first of the bytes in ends. If there is no such byte, addAfterHost does not add a reading.
+// addAfterHost handles a path that begins with at least two slashes or backslashes, which some servers read as a host
+// and a path. It adds the part after the host as a reading. The host ends at the first byte that is in ends. If there
+// is no such byte, addAfterHost does not add a reading.
 func (r *readings) addAfterHost(path, ends string) {
 	rest := strings.TrimLeft(path, `/\`)
 	if len(path)-len(rest) < 2 {

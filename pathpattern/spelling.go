@@ -74,8 +74,8 @@ func Spell(p Pattern, written string) Spellings {
 	return s
 }
 
-// Written returns the text that a pattern was parsed from, with encoded bytes beyond ASCII. It returns "" if the text
-// has the same spelling as the pattern.
+// Written returns the author's spelling of p. text is the text that p was parsed from. Written encodes the bytes of
+// text beyond ASCII and, like Parse, replaces a "*" at the start. It returns "" if the result is the normal form of p.
 func Written(p Pattern, text string) string {
 	text = EncodeBeyondASCII(text)
 	if text[0] == '*' && p.text[0] == '/' {
@@ -87,7 +87,7 @@ func Written(p Pattern, text string) string {
 	return text
 }
 
-// maxSpellings limits how many spellings Prohibition returns for one path.
+// maxSpellings limits how many spellings Prohibition returns for one pattern.
 const maxSpellings = 4
 
 // Prohibition lists the spellings that robots.txt has for a disallowed pattern, beginning with the author's spelling.
@@ -116,8 +116,8 @@ func (s *Spellings) Like(other *Spellings) string {
 	return ""
 }
 
-// BeginningOf returns s.Normal. If s.Normal begins with the part of other.Normal before its first "*", BeginningOf
-// writes this beginning in the spelling of other.Written.
+// BeginningOf replaces the beginning of s.Normal with its spelling in other.Written. The beginning is the part of
+// other.Normal before its first "*". If s.Normal does not begin with this part, BeginningOf returns s.Normal unchanged.
 func (s *Spellings) BeginningOf(other *Spellings) string {
 	normal, _, _ := strings.Cut(strings.TrimSuffix(other.Normal, "$"), "*")
 	written, _, _ := strings.Cut(strings.TrimSuffix(other.Written, "$"), "*")
@@ -131,9 +131,10 @@ func (s *Spellings) BeginningOf(other *Spellings) string {
 // normal form. Use the result only for Match and Covers.
 func Raw(text string) Pattern { return Pattern{text} }
 
-// Compared reports whether p and q, which overlap in normal form, also overlap for readers that do not use a normal
-// form. If one of the two covers the other in normal form, it must also cover the other for these readers. writtenP and
-// writtenQ are results of Written.
+// Compared reports whether a normal form makes no difference to the comparison of p and q, which must overlap in normal
+// form. Some readers of robots.txt compare patterns and paths as written. For these readers, p and q must also overlap.
+// If one of them covers the other in normal form, it must also cover the other as written. writtenP and writtenQ are
+// results of Written.
 func Compared(p Pattern, writtenP string, q Pattern, writtenQ string) bool {
 	if writtenP == "" && writtenQ == "" {
 		return true

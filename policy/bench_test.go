@@ -127,8 +127,9 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkDecideWithin has permissions that lie within prohibitions with wildcards. The prohibitions are for a wider
-// audience than the permissions, so each decision has to compare the patterns.
+// BenchmarkDecideWithin measures decisions by allow and disallow entries with wildcards. The disallow entries are for
+// everyone, and the allow entries for one crawler. An allow entry applies only if its pattern lies within the pattern
+// of a disallow entry, so each decision has to compare the patterns.
 func BenchmarkDecideWithin(b *testing.B) {
 	add := func(r *policy.Rule, allow bool, patterns ...string) {
 		for _, p := range patterns {

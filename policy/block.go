@@ -31,6 +31,7 @@ func (r *Rule) condition() condition {
 // key returns a string that is equal for two conditions only if the conditions are equal.
 func (c *condition) key() string { return fmt.Sprintf("%d %q %t", c.identity, c.purposes, c.fallback) }
 
+// blockSource collects the rules with equal audiences, hosts and conditions. The compiler makes blocks of it.
 type blockSource struct {
 	id        int
 	rules     []int32 // indexes into Spec.Rules

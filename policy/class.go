@@ -10,7 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// Class is a set of crawlers that the same rules reach on a host.
+// Class is a set of crawlers that the same rules reach on a host. A rule reaches a crawler on a host if it is for the
+// host, and one of its audiences includes the crawler.
 type Class struct {
 	// Crawlers lists the crawlers in the order of Policy.Crawlers. It is empty for the class of all crawlers that no
 	// other class lists.
@@ -83,8 +84,8 @@ func (p *Policy) public(classes []Class) []Class {
 	return classes[:1+len(others)]
 }
 
-// reachesOn returns the sorted indexes of the elements of p.reaches that have an audience with rules on the hosts. The
-// audience must be narrower than everyone.
+// reachesOn returns the indexes of elements of p.reaches in increasing order. It selects the elements that include an
+// audience which is narrower than everyone and has rules for the hosts.
 func (p *Policy) reachesOn(hosts *hostClass) (all []int32) {
 	for _, h := range hosts.hosts {
 		for _, a := range p.atomsOn[h] {

@@ -24,10 +24,10 @@ func (p *Policy) PageTokens(fetches CrawlerID) (tokens []CrawlerID) {
 	return tokens
 }
 
-// ControlOf returns the rules that the server sends because of the Control of the query's crawler. It also returns
-// one usage that the policy disallows and the decision about this usage. The rules are empty if the policy does not
-// disallow all usages of the Control, or if the crawler may not fetch any page. ControlOf ignores the usage of the
-// query.
+// ControlOf returns the rules that the server sends because of the Control of the query's crawler. It also returns one
+// usage that the policy disallows and the decision about this usage. The rules are empty if the policy does not
+// disallow enough usages of the Control (see ControlWhere), or if the crawler may not fetch any page. ControlOf ignores
+// the usage of the query.
 func (p *Policy) ControlOf(q Query) (rules robotsrule.Set, usage Usage, by Decision) {
 	if p.crawler(q.Crawler).Control == nil || p.StaysOut(q) {
 		return rules, usage, by
@@ -97,8 +97,8 @@ func (b *Publish) ControlChoice(token string) string {
 // A ControlToken decides on which paths a control token disallows AI training. Training is disallowed on paths that the
 // policy disallows to the token, or to the crawler whose pages the token is about (the main crawler). If a rule allows
 // training to one of the two and a rule disallows it to the other, the rule that names its crawler or token more
-// closely wins. If both name it equally closely, the one that disallows wins. A rule that names the token itself always
-// wins.
+// closely wins. If the two rules are equally close, the rule that disallows training wins. There is one exception: if a
+// rule that names the token itself allows training, it always wins.
 type ControlToken struct {
 	p           *Policy
 	token, main Class
@@ -152,7 +152,7 @@ func (c *ControlToken) decide(of func(*Class) Decision) Decision {
 	return own
 }
 
-// tier returns the tier in which the rule of a decision names the crawler of a class.
+// tier returns how closely the rule of a decision names the crawler of a class.
 func (c *ControlToken) tier(of *Class, d Decision) Tier {
 	tier, _ := c.p.NamedBy(d.Rule, of.Crawlers[0])
 	return tier

@@ -44,7 +44,7 @@ func (p *Policy) decideOdd(q Query) Decision {
 }
 
 // decide returns the decision about q for a path in normal form, and ignores the path of q. The path is a separate
-// argument, because the query may escape to the heap.
+// argument, because it may be in a buffer on the stack, but q may escape to the heap.
 func (p *Policy) decide(q *Query, path string) Decision {
 	if q.Usage == Crawl && path == robotsTxt && !q.AnyPath {
 		return Decision{Verdict: Allowed}
@@ -208,9 +208,8 @@ func (s *search) take(f *found, e *entry, in int) {
 	}
 }
 
-// bar describes the matching permissions that can override a prohibition, or set aside the qualifiers of another
-// permission. The prohibition or the qualifiers (the restriction) apply only if their statement is narrower than these
-// permissions.
+// bar describes the matching permissions that can override a restriction. The restriction is either a prohibition or
+// the qualifiers of another permission. It applies only if its statement is narrower than these permissions.
 type bar struct {
 	lifted bool  // a permission overrides the restriction, whatever the patterns
 	length int32 // the length of the longest permission pattern in the restriction's own scope

@@ -110,13 +110,14 @@ func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *
 	return found
 }
 
-// maxEngineRules limits how many matching rules with one name EngineRule compares. If more rules match, all of them
-// apply.
+// maxEngineRules limits how many matching rules with the same name EngineRule compares. If more rules match, all of
+// them apply.
 const maxEngineRules = 64
 
-// EngineRule returns a search engine's own rule for the query's path. If several values match, narrower values set
-// aside wider values, and EngineRule returns the strictest combination of the others. It also returns the narrowest of
-// the combined entries with its Rule. Both are nil if no entry matches. The query's usage is ignored.
+// EngineRule returns a search engine's own rule for the query's path. If the values of several entries match, narrower
+// entries set aside wider ones. EngineRule combines the values of the remaining entries into the strictest value. It
+// also returns the narrowest of these entries, and the Rule that contains it. Both are nil if no entry matches. The
+// query's usage is ignored.
 func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, *Rule) {
 	type match struct {
 		*scope

@@ -106,8 +106,8 @@ func (p *Policy) add(e *entry, id int32) {
 	}
 }
 
-// chain sets the field "wider" of the entries that restrict the usage and have neither "*" nor "$". It ignores all
-// other entries. sorted must be sorted by pattern.
+// chain sets the field "wider" of entries. It ignores entries that do not restrict the usage, and entries with "*" or
+// "$". sorted must be sorted by pattern.
 func chain(sorted []pathpattern.Entry[*entry]) {
 	var open []pathpattern.Entry[*entry]
 	for _, x := range sorted {

@@ -10,8 +10,8 @@ import (
 // siteRobots is the name of a site's own robots.txt in explanations.
 const siteRobots = "the site's own robots.txt"
 
-// PlaceInFallback names the site's own robots.txt and a line of it, or only the file if the line is 0. It adds the
-// name of the file unless the name is "".
+// PlaceInFallback returns a text for a line of the site's own robots.txt. If line is 0, the text is about the whole
+// file. If the name of the file is known, file is this name, and the text includes it.
 func PlaceInFallback(file string, line int) string {
 	place := siteRobots
 	if line > 0 {

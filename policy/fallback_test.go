@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// If the policy does not state anything about crawling, the fallback decides in the same way as without a policy. The
-// server never enforces the fallback.
+// If the policy does not state whether a crawler may crawl a path, the rules from the site's own robots.txt decide, as
+// if there were no policy. The server never enforces these rules.
 func TestFallbackDecidesWhereThePolicyIsSilent(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	counts := map[policy.Verdict]int{}

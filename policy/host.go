@@ -163,9 +163,10 @@ func matchedHost(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
 }
 
-// OtherHost returns a second host that a request may be for. Decide uses the host that Caddy's host matcher uses. A
-// site that serves every host may treat "www.example.com." or "www.example.com:80:80" as www.example.com. Nearly
-// every request can be for one host only. In that case ok is false, and OtherHost does not allocate memory.
+// OtherHost returns another host that a request may be for. Decide only uses the host that Caddy's host matcher
+// compares. To the matcher, "www.example.com." and "www.example.com:80:80" differ from "www.example.com". But a site
+// that serves every host may treat them as www.example.com, and OtherHost returns this name. Nearly every request can
+// be for one host only. In that case ok is false, and OtherHost does not allocate memory.
 func OtherHost(host string) (name string, ok bool) {
 	matched := matchedHost(host)
 	if isPlainHost(matched) {
@@ -234,7 +235,8 @@ type hostClass struct {
 	hosts []int32 // the hosts of rules that cover the class, the narrowest first; the last element is noHost
 }
 
-// intern returns the number of a host that rules name. It also creates the class of the names below a wildcard.
+// intern returns the number of a host that rules name. For a new host, it also creates the hostClass of this name or,
+// for a wildcard, of the names below it.
 func (x *hostIndex) intern(h Host) int32 {
 	if id, ok := x.ids[h]; ok {
 		return id
@@ -265,8 +267,8 @@ func (x *hostIndex) rank(id int32) int32 {
 	return x.ranks[id]
 }
 
-// link adds to every class the wildcards above its host, and sets the keys of the classes. It must be called after all
-// hosts have been interned. ruleHosts has the hosts of each rule.
+// link adds to every hostClass the wildcards that cover its host, and sets the key of every hostClass. It must be
+// called after intern has been called for all hosts in rules. ruleHosts has the hosts of each rule.
 func (x *hostIndex) link(ruleHosts [][]int32) {
 	x.none.hosts = []int32{noHost}
 	rules := make([][]byte, len(x.ranks)) // for each host, the rules that name it
@@ -329,8 +331,8 @@ func (x *hostIndex) class(host string) *hostClass {
 		return &x.none
 	}
 	host = matchedHost(host)
-	// A host that is too long for a rule may still be below a wildcard, because Caddy's wildcards match labels of any
-	// length.
+	// A wildcard of a rule may cover a host that is itself too long for a rule, because Caddy's wildcards match labels of
+	// any length.
 	const enough = maxHost + 2
 	long := len(host) > 2*enough
 	if long {

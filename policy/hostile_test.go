@@ -113,7 +113,8 @@ func BenchmarkCompileHostile(b *testing.B) {
 	}
 }
 
-// Tens of thousands of patterns overlap, but every permission has its effect.
+// Two rules have 20,000 overlapping patterns each. Every allow entry of the narrower rule still overrides the disallow
+// entries of the wider rule.
 func TestManyCrossingPatterns(t *testing.T) {
 	t.Parallel()
 	p := policy.Compile(hostileShapes["40,000 patterns with wildcards, allowed and disallowed to two audiences"]())

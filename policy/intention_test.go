@@ -30,7 +30,7 @@ var realCrawlers = []policy.Crawler{
 // Each case is a goal of an author, the rules for it, and questions with the answers that the author wants. The answers
 // were written before the rules were evaluated. A question has the form CRAWLER [USAGE:]PATH-or-//HOST/PATH, followed
 // by "open" or "closed". For the two questions marked with "!", the author wanted "open", but the result is "closed".
-// In these cases, the policy file gets a hint.
+// In these cases, loading the policy file results in a hint.
 func TestIntentions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, rules, questions string }{

@@ -11,7 +11,8 @@ import (
 )
 
 // Applied is a statement that reaches the crawlers of a Class on a host. Audience and Host describe how its rule
-// reaches them. If a rule reaches them through two audiences or hosts, each of its statements has two Applied.
+// reaches them. If a rule reaches them through two audiences or two hosts, there are two values of type Applied for
+// each of its statements.
 type Applied struct {
 	Rule      *Rule
 	Statement *Statement

@@ -183,8 +183,9 @@ func TestSearchGuard(t *testing.T) {
 	}
 }
 
-// If the server merges the site's own robots.txt, the search losses depend on that file. The command uses the file from
-// --merge. Otherwise the file is treated as unknown.
+// If the server merges the site's own robots.txt, the search losses depend on that file. The flag --merge of the
+// command publish names a copy of that file. Without the flag, the command does not know the file, and does not publish
+// unless the user accepts this.
 func TestPublishOverTheSitesFile(t *testing.T) {
 	dir, write := newFolder(t)
 	allow := write("allow.yaml", "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n")

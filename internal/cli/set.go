@@ -98,8 +98,8 @@ If search engines would lose something, --write changes the file only with --yes
 	return cmd
 }
 
-// decisionIn reads a decision, and the path or rate after it. The decision may have a second word, as in "ask
-// train-ai" and "snippet 160".
+// decisionIn splits args into a decision, and the path or rate after it, which may be missing. The decision can consist
+// of two words, as in "ask train-ai" and "snippet 160".
 func decisionIn(args []string) (do edit.Action, place string, err error) {
 	word, rest := args[0], args[1:]
 	if len(rest) > 0 {

@@ -24,7 +24,7 @@ import (
 // storageTimeout limits the time for one operation of the storage.
 const storageTimeout = time.Minute
 
-// storageKey returns KEY from a name such as storage:KEY. Errors mention the flag or argument by the text in what.
+// storageKey returns KEY from a name such as storage:KEY. what is the name of the flag or argument in errors.
 func storageKey(what, name string) (string, error) {
 	if name == "" {
 		return "", errors.New(what + " is missing; write a key in Caddy's storage, such as storage:robots_policy/site.yaml")
@@ -50,7 +50,7 @@ type storage struct {
 	handlers []map[string]any // the robots_policy handlers in the configuration
 }
 
-// merges reports whether a handler of the configuration merges the site's own robots.txt with a policy.
+// merges reports whether a handler of the configuration uses the policy, and merges it with the site's own robots.txt.
 func (s *storage) merges(policy string) bool {
 	return slices.ContainsFunc(s.handlers, func(h map[string]any) bool { return h["policy"] == policy && h["robots_txt"] == "merge" })
 }
@@ -117,8 +117,9 @@ func (s *storage) files() *certmagic.FileStorage {
 	return files
 }
 
-// mayWrite returns an error if the files of the storage belong to another user. The server runs as that user, and could
-// not read a new file of the current user. mayWrite does not create or change files.
+// mayWrite returns an error if the file of a key does not belong to the user who runs this command. If the file does
+// not exist, mayWrite checks the nearest existing directory above it. The server probably runs as the owner of that
+// file or directory, so it could not read a file that this command creates. mayWrite does not create or change files.
 func (s *storage) mayWrite(key string) error {
 	files := s.files()
 	if files == nil {
@@ -137,7 +138,8 @@ func (s *storage) mayWrite(key string) error {
 	}
 }
 
-// notOwner returns an error with the command that runs this command as the owner of the files.
+// notOwner returns the error for a storage whose files belong to another user. The error shows how to run this command
+// as that user.
 func (s *storage) notOwner(owner int) error {
 	name := fmt.Sprintf("#%d", owner) // sudo accepts a user ID in this form
 	if u, err := user.LookupId(fmt.Sprint(owner)); err == nil {
@@ -150,7 +152,8 @@ func (s *storage) notOwner(owner int) error {
 // caddyUser is the user that Caddy's packages create for the server.
 const caddyUser = "caddy"
 
-// mayCreate returns an error if root would create the directory of the storage, although Caddy runs as another user.
+// mayCreate returns an error if this command runs as root and would create the directory of the storage, but Caddy runs
+// as another user.
 func mayCreate(path string) error {
 	if _, err := user.Lookup(caddyUser); err != nil || os.Geteuid() != 0 {
 		return nil //nolint:nilerr // without that user, Caddy runs as the user who runs this command

@@ -85,7 +85,7 @@ func wholes(logs []evidence.Checked) (all []claim.Claim) {
 	return all
 }
 
-// writeExcerptCheck prints the claim about an excerpt. Its error is the exit code for the claim.
+// writeExcerptCheck prints the claim about an excerpt. Its error determines the exit code (see exitOf).
 func writeExcerptCheck(cmd *cobra.Command, asJSON bool, c claim.Claim) error {
 	err := printResult(cmd, asJSON, c, func(out io.Writer) error {
 		_, err := fmt.Fprintln(out, c.Text()+".")

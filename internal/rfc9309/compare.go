@@ -19,13 +19,15 @@ type Comparison struct {
 	Complete    bool         // false if some questions were not asked
 }
 
-// Difference groups crawlers or paths that get different answers from the two files. The pair of answers is the same
-// for all of them.
+// Difference holds two different answers, Old from the first file and New from the second file, and the questions that
+// have these answers. If the questions are about crawling, they are about all paths with these answers, and about
+// crawlers that obey the same groups. If the questions are about the preference for a usage, they are about one path,
+// and about all crawlers with these answers.
 type Difference struct {
 	Crawlers []string
 	Sent     bool     // the paths are compared as they are sent, not in normal form
 	Usage    string   // the usage whose preferences differ, or "" if the difference is about crawling
-	Stated   int      // the first line of the old file that states the new preference, for any crawler, or 0
+	Stated   int      // the first line of the old file with the new preference, whichever crawlers it is for; or 0
 	Path     string   // one of the paths, preferably one without "%"
 	Asked    []string // all of the paths
 	Old, New Answer   // New.Line is 0 if the crawlers read the preference in different lines
@@ -41,11 +43,12 @@ const budget = 60_000_000
 const Other = "crawler-that-no-file-names"
 
 // Compare asks two files about many paths and reports different answers. It makes paths from each pattern of both
-// files: as written, decoded, encoded, with one more byte, and with one byte less. It adds paths that match both a
-// pattern with "*" and another pattern. It asks for each crawler that one of the files names, for crawlers that obey a
-// named crawler's group or ignore "*", and for an unknown crawler. If a pattern is not in normal form, Compare asks
-// about its paths twice: once in normal form, and once unchanged, as Google's parser compares them. It also asks for
-// the preferences in lines with Content-Usage and Content-Signal.
+// files: as written, decoded, encoded, with one more byte, and with one byte less. It adds paths that may match both a
+// pattern with "*" and another pattern (see meetings). It asks for each crawler that one of the files names, and for an
+// unknown crawler (Other). From the argument crawlers, it adds crawlers that obey the group of a name in the files, and
+// crawlers that ignore the group of "*". If a pattern is not in normal form, Compare asks about its paths twice: once
+// in normal form, and once unchanged, as Google's parser compares them. It also asks for the preferences in lines with
+// Content-Usage and Content-Signal.
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	c := &Comparison{Complete: true}
 	asked := questions(old, now)
@@ -93,8 +96,9 @@ type kind struct {
 	old, now Answer
 }
 
-// answers counts a question once for each of the given crawlers. If the answers of the two files, old and now, differ, it adds the
-// crawlers and the path to c.Differences. at holds the index of the Difference for each kind.
+// answers counts a question once for each of the given crawlers. If the answers of the two files, old and now, differ,
+// it adds the crawlers and the path to c.Differences. at maps each kind to the index of its Difference in
+// c.Differences.
 func (c *Comparison) answers(q question, crawlers []string, old, now Answer, at map[kind]int) {
 	if q.usage == "" {
 		c.Questions += len(crawlers)
@@ -171,7 +175,8 @@ func crawlersToAsk(old, now *File, crawlers []Crawler) (all []Crawler) {
 	return append(all, Crawler{Names: []string{Other}})
 }
 
-// questions returns the questions to ask for each crawler.
+// questions returns the questions about the paths and preferences in the files. Compare asks each of them for each
+// crawler.
 func questions(files ...*File) (all []question) {
 	seen := map[question]bool{}
 	ask := func(q question) {
@@ -240,11 +245,11 @@ func (f *File) Respelled(line int) bool {
 // respelled reports whether a rule is not written in normal form.
 func (r *rule) respelled() bool { return r.sent.text != r.text }
 
-// maxMeetings limits the number of paths that match two patterns.
+// maxMeetings limits the number of paths that meetings returns.
 const maxMeetings = 1 << 15
 
-// meetings returns paths that match a pattern with "*" and, in many cases, another one of the patterns. For "/*.css$"
-// and "/admin/", it returns "/admin/x.css".
+// meetings takes each pair of a pattern with "*" and another pattern, and returns paths that may match both of them.
+// For "/*.css$" and "/admin/", it returns "/admin/x.css". Not all of the paths match both patterns.
 func meetings(patterns []string) (paths []string) {
 	for _, wild := range patterns {
 		before, after, ok := strings.Cut(strings.TrimSuffix(wild, "$"), "*")
@@ -276,8 +281,10 @@ func rooted(path string) string {
 	return path
 }
 
-// Spellings returns a pattern unchanged, decoded and encoded. Only the encoded spelling encodes reserved octets (RFC
-// 3986 section 2.2), and a "%" that does not start an escape.
+// Spellings returns up to three spellings of a pattern: unchanged, decoded and encoded. In the decoded spelling, an
+// escape remains if the plain byte would have another meaning, or is not a visible ASCII character. For example, %2A
+// remains, because a plain "*" matches any text. In the encoded spelling, reserved octets such as "=" (RFC 3986 section
+// 2.2), and a "%" that does not start an escape, are encoded as well.
 func Spellings(pattern string) []string {
 	var decoded, encoded strings.Builder
 	for i := 0; i < len(pattern); i++ {

@@ -17,8 +17,8 @@ type preference struct {
 	line         int
 }
 
-// vocabulary maps the names of usages and values in both kinds of lines, and in earlier drafts, to the names in this
-// package.
+// vocabulary maps the names of usages and values to the names in this package. Its keys are the names in Content-Usage
+// lines, in Content-Signal lines, and in earlier drafts.
 var vocabulary = map[string]string{
 	"search": "search", "train-ai": "train-ai", "ai-use": "ai-use", "use": "use", "ai-train": "train-ai", "ai-input": "ai-use",
 	"train-genai": "train-ai", "ai-output": "ai-use", "y": "yes", "n": "no", "yes": "yes", "no": "no",
@@ -54,8 +54,9 @@ type statedPreference struct{ key, usage, path string }
 
 func (p *preference) about() statedPreference { return statedPreference{p.key, p.usage, p.path.text} }
 
-// inherit adds preferences above the first group to all groups. A group does not obey those about a usage and path that
-// it states itself. No group copies them, because a file can have thousands of groups.
+// inherit makes all groups obey the preferences in top, which are above the first group of the file. If a group itself
+// states a preference with the same key, usage and path, the preference in top does not apply to it (see states). All
+// groups share the slice top, because a file can have thousands of groups.
 func (f *File) inherit(top []preference, blocks []*block) {
 	for _, b := range blocks {
 		b.stated = map[statedPreference]int{}
@@ -95,8 +96,9 @@ func (g *group) all(key, path string) iter.Seq[*preference] {
 	}
 }
 
-// preference returns the preference about a usage of a path. For each key, the line with the longest path applies. If
-// lines contradict each other, "no" wins.
+// preference returns the group's preference about a usage of a path. Only the lines with the longest matching path
+// apply. The longest path is determined separately for Content-Usage and for Content-Signal. If lines contradict each
+// other, "no" wins.
 func (g *group) preference(usage, path string) (a Answer) {
 	for _, key := range []string{contentUsage, contentSignal} {
 		longest := 0

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rfc9309 parses robots.txt files according to RFC 9309, and compares two files. It checks the output of the
-// packages that convert and render robots.txt, so it shares no code with them. It accepts the same mistakes in lines as
-// Google's parser: misspelled keys, missing colons, and names with characters that a product token cannot have. Unlike
-// that parser, it compares percent-encoded bytes by RFC 9309 section 2.2.2.
+// Package rfc9309 parses robots.txt files according to RFC 9309, and compares two files. This project uses it to check
+// robots.txt files that other packages of the project have converted or written, so it shares no code with those
+// packages. It accepts the same mistakes in lines as Google's parser: misspelled keys, missing colons, and names with
+// characters that a product token cannot have. Unlike that parser, it compares percent-encoded bytes according to RFC
+// 9309 section 2.2.2.
 package rfc9309
 
 import (
@@ -11,8 +12,8 @@ import (
 	"strings"
 )
 
-// Limit is the number of bytes of a file that crawlers read (RFC 9309 section 2.5). A line that crosses the limit is
-// not read.
+// Limit is the number of bytes of a file that crawlers read (RFC 9309 section 2.5). A line that does not end within
+// these bytes is not read.
 const Limit = 500 << 10
 
 // File is a parsed robots.txt.
@@ -37,12 +38,14 @@ type group struct {
 	above  []preference // all preferences above the first group; all groups share them
 }
 
-// A block holds the rules and preferences that follow some User-agent lines. All names in these lines share it, because
-// a file can have thousands of names above thousands of lines.
+// A block holds the rules and preferences that follow some User-agent lines. The groups of all names in these lines
+// share the block instead of copying it, because a file can have thousands of names above thousands of lines.
 type block struct {
 	rules       []*rule
 	preferences []preference
-	stated      map[statedPreference]int // last indexes in preferences; nil if none is above the first group
+	// stated maps each preference to its last index in preferences. It is nil if the file has no preferences above the
+	// first group.
+	stated map[statedPreference]int
 }
 
 // A sharedBlock is a block as one name sees it: with the preferences that follow the User-agent line of this name.
@@ -64,15 +67,17 @@ func newRule(allow bool, value string, line int) *rule {
 	return &rule{allow, newPattern(normalize(value, true)), newPattern(sent), len(sent), line}
 }
 
-// Crawler holds the names that a crawler looks for to find its group. Instead of a name, a group may have the part of
-// the name that Google's parser reads.
+// Crawler holds the names that a crawler looks for to find its group. If a name does not have a group, the crawler
+// looks for the group of the beginning of this name, up to the first byte that a product token cannot have. For
+// example, a crawler with the name "Offline Explorer" may obey the group of "Offline", as in Google's parser.
 type Crawler struct {
 	Names       []string // the crawler's name, followed by the names whose groups it obeys if it has no group
 	IgnoresStar bool     // the crawler is documented not to obey the group of "*"
 }
 
-// Parse reads a file. If the function whole returns true for a name in a User-agent line, Parse uses the name
-// unchanged. Otherwise, it uses only the product token at the start of the name. whole may be nil.
+// Parse reads a file. For each name in a User-agent line, it calls whole with the name without a version. If whole
+// returns true, Parse uses this name, which may contain spaces. Otherwise, it uses only the product token at the start
+// of the name. whole may be nil.
 func Parse(data []byte, whole func(name string) bool) *File {
 	for _, c := range []byte("\xef\xbb\xbf") { // Google's parser also skips an incomplete byte order mark
 		rest, ok := bytes.CutPrefix(data, []byte{c})
@@ -123,7 +128,8 @@ func Parse(data []byte, whole func(name string) bool) *File {
 	return f
 }
 
-// add adds a rule. For an Allow of an index page, it also adds an Allow of the directory, as Google's parser does.
+// add adds a rule to a block. For an Allow of an index page, such as "/a/index.html", it also adds an Allow of the
+// directory, such as "/a/$", as Google's parser does.
 func (f *File) add(to *block, r *rule, value string) {
 	all := []*rule{r}
 	if i := strings.LastIndexByte(value, '/'); r.allow && i >= 0 && strings.HasPrefix(value[i+1:], "index.htm") {
@@ -258,8 +264,9 @@ func (f *File) of(c Crawler) *group {
 	return f.groups["*"]
 }
 
-// ask finds the longest matching rule. If an Allow and a Disallow have the same length, the Allow decides (RFC 9309
-// section 2.2.2).
+// ask answers a question for the crawlers of the group. For a question about a usage, it returns the group's
+// preference. Otherwise, the longest rule that matches the path decides. If an Allow and a Disallow have the same
+// length, the Allow decides (RFC 9309 section 2.2.2). A crawler without a group (g is nil) may fetch everything.
 func (g *group) ask(q question) Answer {
 	a, best := Answer{Allowed: true}, -1
 	switch {
@@ -315,9 +322,10 @@ func asSent(value string) string {
 
 const hex = "0123456789ABCDEF"
 
-// normalize decodes unreserved characters and encodes bytes beyond ASCII (RFC 9309 section 2.2.2). A pattern with a
-// space never matches. A literal "*" or "$" in a path matches the encoded character in a pattern. A "$" that is not at
-// the end of a pattern is literal, too.
+// normalize decodes unreserved characters and encodes bytes beyond ASCII (RFC 9309 section 2.2.2). In a path, it also
+// encodes spaces, "*" and "$". So a pattern with a space never matches, and a "*" in a path matches "%2A" in a pattern.
+// In a pattern, "*" and a "$" at the end are special and not changed. Any other "$" is an ordinary character, and
+// encoded.
 func normalize(s string, pattern bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -173,7 +173,7 @@ func TestIndependence(t *testing.T) {
 }
 
 // FuzzAsk compares the answers with those from a simple parser that converts patterns to regular expressions. It also
-// checks that a file does not differ from itself.
+// checks that Compare does not find a difference between a file and the same file.
 func FuzzAsk(f *testing.F) {
 	f.Add("/a*b$", "/ab", "/aab", true)
 	f.Add("/*a*a$", "/%61", "/a/a", false)
@@ -198,8 +198,8 @@ func FuzzAsk(f *testing.F) {
 	})
 }
 
-// Compare asks about a catalog name with a space even if a version follows the name. It does not ask about the groups
-// of purposes, because they are not for crawlers.
+// Compare asks about a catalog name with a space even if a version follows the name. It does not ask about
+// "purpose-a.b", because such a name identifies the group of a User-Agent-Purpose line, and not a crawler.
 func TestNamesToAskAbout(t *testing.T) {
 	t.Parallel()
 	whole := func(name string) bool { return name == "Offline Explorer" }

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// Thousands of names share thousands of preferences without copies, to save memory. If no rule separates the User-agent
-// lines of these names, a name has only the preferences below its own line.
+// Thousands of names share thousands of preferences without copies, to save memory. No Allow or Disallow line separates
+// the User-agent lines of these names, so all of them belong to the same block. A name has all preferences after its
+// own User-agent line, but none of the preferences before this line.
 func TestPreferencesOfManyNames(t *testing.T) {
 	var b strings.Builder
 	for i := range 3000 {
@@ -37,7 +38,8 @@ func TestPreferencesOfManyNames(t *testing.T) {
 	}
 }
 
-// Preferences above the first group apply to each group that does not state them, but groups do not copy them.
+// A preference above the first group applies to each group, unless the group states a preference about the same usage
+// and path. To save memory, groups do not copy these preferences.
 func TestPreferencesAboveManyGroups(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("Content-Usage: " + strings.Repeat("use=x"+",", 1000) + "train-ai=n\n")

@@ -12,7 +12,7 @@ import (
 )
 
 // The limits of Budget. Code that reads input from outside, such as a file or a response, must not need more memory or
-// processor time for any input within the size limit.
+// processor time for any input that its size limit accepts.
 const (
 	BudgetMemory = 64 << 20
 	BudgetCPU    = 2 * time.Second
@@ -51,8 +51,9 @@ func Within(t *testing.T, limit int64, most time.Duration, f func()) {
 	}
 }
 
-// memory returns the maximum number of heap bytes in use while f runs. The heap also contains values that are no longer
-// used. The argument garbage limits them to a percentage of the values in use, like GOGC.
+// memory returns the difference, in bytes, between the largest size of the heap while f runs and its size before. The
+// heap also contains values that are no longer used. The argument garbage limits these values to a percentage of the
+// values in use, like GOGC.
 func memory(f func(), garbage int) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	runtime.GC()

@@ -101,7 +101,7 @@ func distSymbol(dist int) int {
 	return 2*n + (dist-1)>>(n-1)&1
 }
 
-// block writes tokens as one block, which is not the last of the stream. It uses the fixed codes, because dynamic
+// block writes tokens as one block, and does not mark it as the final block. It uses the fixed codes, because dynamic
 // codes would make a page only about 30 bytes shorter.
 func (w *blockWriter) block(toks []token) {
 	w.out.add(1<<1, 3)

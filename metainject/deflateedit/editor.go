@@ -97,9 +97,9 @@ func (e *Editor) Start(dst io.Writer, stream, text []byte, edits []Edit) error {
 	return e.runAll()
 }
 
-// textWanted returns the number of bytes of the old text that must be stored. A match that refers to text before the
-// end of the last edit may have to be replaced by the bytes that it copies. The copied bytes begin before the end of
-// the last edit, so they end less than maxMatch bytes after it.
+// textWanted returns how many bytes of the old text, beginning with its first byte, must be stored. A match that copies
+// text from before the end of the last edit may have to be replaced with the copied bytes, so the Editor needs these
+// bytes. They begin before the end of the last edit, so they end less than maxMatch bytes after it.
 func (e *Editor) textWanted() int { return e.end + maxMatch }
 
 // Write edits the next bytes of the stream.
@@ -219,8 +219,8 @@ func (e *Editor) single() event {
 }
 
 // replace writes toks with the codes of the current block. If these codes lack a symbol, it ends the block and writes
-// the next tokens in new blocks. Each time this happens, it rewrites twice as many bytes as before, because the symbol
-// may be missing in all following blocks.
+// the next tokens in new blocks. The symbol may be missing in all following blocks, too. So each time this happens, the
+// Editor rewrites twice as many bytes as before, to limit the number of new blocks.
 func (e *Editor) replace() {
 	d := &e.in
 	e.w.lit, e.w.dist = d.lit, d.dist

@@ -25,14 +25,15 @@ const (
 
 func (e entry) all() uint { return uint(e & 63) }
 
-// value returns the value of the code in the lowest bits of hold.
+// value returns the literal, length or distance of a symbol. The lowest bits of hold are the symbol's code and its
+// extra bits.
 func (e entry) value(hold uint64) uint {
 	n := e >> 8 & 31
 	return uint(e>>16) + uint(hold>>n&(1<<(e&63-n)-1))
 }
 
 // The entries of the symbols in the alphabet of literals and lengths, and in the alphabet of distances. The number of
-// bits of the code is still missing in them.
+// bits of the code is still missing in these entries, and build adds it.
 var (
 	litEntries = func() (t [288]entry) {
 		for i := range 256 {

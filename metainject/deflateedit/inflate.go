@@ -23,8 +23,9 @@ type inflater struct {
 	first   bitReader               // the position after the first header
 }
 
-// bitReader is a position in a stream of bits, the least significant bit of each byte first. Between calls it holds
-// fewer than eight bits.
+// bitReader is a position in a stream of bits. It reads the least significant bit of each byte first. hold has nbits
+// bits of the bytes before pos that have not been read yet. Between calls of the inflater's methods, these are fewer
+// than eight bits.
 type bitReader struct {
 	pos   int
 	hold  uint64
@@ -112,8 +113,8 @@ func (d *inflater) take(n uint) int {
 	return int(v)
 }
 
-// step reads a block header, or tokens for about limit bytes of text. It returns the bytes of stored blocks as
-// literals.
+// step reads a block header, or tokens for about limit bytes of text. It stores the tokens in toks, and returns their
+// number. The bytes of a block without compression are returned as literals.
 func (d *inflater) step(toks []token, limit int) (n int, ev event) {
 	switch d.state {
 	case atHeader:

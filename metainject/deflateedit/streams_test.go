@@ -402,8 +402,8 @@ func checkUnusual(t *testing.T, seed, seed2 uint64) {
 	}
 }
 
-// A zlib stream can declare a small window (RFC 1950 section 2.2). The edited stream must not contain larger distances,
-// because a reader may store no more than this window.
+// A zlib stream can declare a small window (RFC 1950 section 2.2). The matches in the edited stream must not have
+// distances that exceed this window, because a reader may store no more text than this.
 func TestSmallWindow(t *testing.T) {
 	var w blockWriter
 	var toks []token
@@ -519,7 +519,7 @@ func BenchmarkTinyBlocks(b *testing.B) {
 	}
 }
 
-// canonical computes the canonical codes of these lengths. The lowest bit of a code is sent first.
+// canonical computes the canonical codes with the given lengths. The lowest bit of a code is sent first.
 func canonical(lengths []uint8, codes []uint16) {
 	var count, next [17]uint16
 	for _, l := range lengths {

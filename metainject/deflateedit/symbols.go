@@ -128,8 +128,8 @@ func (d *inflater) skipStored() event {
 // maxSkip is the maximum number of bytes that skip reads beyond its limit: two literals and a match.
 const maxSkip = 2 + maxMatch
 
-// skip reads symbols until the text has limit bytes. It stops before a match whose copied text begins before the
-// position in the argument back.
+// skip reads symbols until the text has limit bytes. If it finds a match that copies text from before the position
+// back, it stops before this match and returns the event reaches.
 func (d *inflater) skip(back, limit int64) (ev event) {
 	r, text := d.bitReader, d.text
 	for ev == gotSome {
@@ -156,9 +156,9 @@ func (d *inflater) skip(back, limit int64) (ev event) {
 	return ev
 }
 
-// skipTabled does the same as skip, but only for symbols in the tables, and stops shortly before the end of the
-// input. The package spends most of its time in this function. It looks up the next symbol before it refills the bit
-// buffer, so that neither operation waits for the other.
+// skipTabled is the fast part of skip. It stops at symbols whose codes are not in the tables (see huffman), and shortly
+// before the end of the input. The package spends most of its time in this function. It looks up the next symbol before
+// it refills the bit buffer, so that neither operation waits for the other.
 func (d *inflater) skipTabled(r bitReader, text, back, limit int64) (bitReader, int64) {
 	src, lit, dist := d.src, &d.lit.table, &d.dist.table
 	r.fill(src)
@@ -168,7 +168,8 @@ func (d *inflater) skipTabled(r bitReader, text, back, limit int64) (bitReader, 
 		hold |= binary.LittleEndian.Uint64(src[pos:]) << (left & 63)
 		pos += int((63 - left) >> 3)
 		left |= 56
-		// All 64 bits of hold are valid, which is enough for a literal, a match and a lookup of up to 11 bits.
+		// Now all 64 bits of hold are valid. They are enough for a literal, a match with its extra bits, and looking up the
+		// next symbol in a table with up to 11 bits.
 		if e&isLiteral != 0 {
 			hold >>= e & 63
 			left -= e.all()

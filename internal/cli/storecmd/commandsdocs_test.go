@@ -48,7 +48,7 @@ func TestCommandsPage(t *testing.T) {
 	}
 }
 
-// describeCommand writes a command and its subcommands.
+// describeCommand writes the description of a command and of its subcommands.
 func describeCommand(b *strings.Builder, parent string, c *cobra.Command) {
 	if c.Short == "" {
 		panic(c.Name() + " has no description")

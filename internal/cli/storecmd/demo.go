@@ -183,9 +183,10 @@ func (d *demo) most() int {
 	for _, c := range d.clients {
 		daily += c.daily
 	}
-	// In an hour, the busiest host receives at most 1.35*1.2 times its average number of requests. All hosts together
-	// receive less than 4/3 of this number. In addition, each crawler reads robots.txt at most once on each host, and
-	// its number of requests to each host is rounded up.
+	// In an hour, a client sends at most 1.35*1.2 times daily/24 requests to the first host. Each further host receives a
+	// quarter of the requests of the host before it, so all hosts together receive less than 4/3 of the first host's
+	// requests. In addition, a client reads robots.txt at most once on each host in an hour, and its number of requests to
+	// each host is rounded up.
 	hosts, hours := float64(len(d.Hosts)), float64(24*d.Days)
 	return max(0, int(hours*(daily/24*cmp.Or(d.Share, 1)*1.35*1.2*4/3+2*hosts*float64(len(d.clients)))))
 }
@@ -221,7 +222,8 @@ func (d *demo) makeVersions() error {
 	return nil
 }
 
-// withoutRules returns a policy file without its last rules and the comments above them.
+// withoutRules removes rules from the text of a policy file, with the comments above them. The rules to remove must be
+// the last ones of the file.
 func withoutRules(text string, rules []policy.Rule) string {
 	all := strings.SplitAfter(text, "\n")
 	first := rules[0].Pos.Line - 1

@@ -39,7 +39,7 @@ func TestDemoHasAllDays(t *testing.T) {
 	}
 }
 
-// If the number of requests would be negative, the size of the queue is not negative.
+// The size of the queue is not negative, even if the options --days or --share are negative.
 func TestDemoQueue(t *testing.T) {
 	for _, o := range []Demo{{Days: 30, Share: -1}, {Days: -1}} {
 		if n := (&demo{Demo: o, clients: demoClients}).most(); n < 0 {
@@ -48,7 +48,8 @@ func TestDemoQueue(t *testing.T) {
 	}
 }
 
-// The command demo needs only a folder. It writes a policy into the folder, and does not use ports that are in use.
+// The command demo needs only a folder. It writes a policy into the folder, and chooses ports that other programs do
+// not use.
 func TestDemoFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var taken []string

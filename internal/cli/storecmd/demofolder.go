@@ -19,10 +19,11 @@ var demoPolicy []byte
 type demoFolder struct {
 	dir, policy   string // absolute
 	console, site string // addresses
-	own           bool   // true if the policy is the demo's own
+	own           bool   // true if the demo uses its built-in policy
 }
 
-// newDemoFolder prepares the folder. policy is the name of a policy file. If it is "", the demo uses its built-in
+// newDemoFolder determines the names of the demo's files in the folder dir, and finds free ports for its site and its
+// console. It does not create files. policy is the name of a policy file. If it is "", the demo uses its built-in
 // policy.
 func newDemoFolder(dir, policy string) (f *demoFolder, err error) {
 	f = &demoFolder{own: policy == ""}
@@ -44,8 +45,9 @@ func newDemoFolder(dir, policy string) (f *demoFolder, err error) {
 
 func (f *demoFolder) activity() string { return filepath.Join(f.dir, "activity") }
 
-// write writes the policy and a configuration. The configuration uses different ports, a different admin API and a
-// different storage than another Caddy on this machine.
+// write writes the Caddyfile of the demo and, unless the user has chosen a policy file, the built-in policy. With this
+// Caddyfile, Caddy does not disturb another Caddy on this machine: it uses free ports and its own storage, and has no
+// admin API.
 func (f *demoFolder) write(hosts []string) error {
 	if f.own {
 		if err := os.WriteFile(f.policy, demoPolicy, 0o600); err != nil {

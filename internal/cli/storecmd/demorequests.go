@@ -56,8 +56,8 @@ var demoClients = []demoClient{
 	{name: "UptimeRobot", kind: "monitoring", identity: activity.Unverified, daily: 288, only: "/"},
 }
 
-// demoPaths returns the paths of a newspaper's pages. The most requested page is first. demoPaths also adds some pages
-// below each path in the policy.
+// demoPaths returns the paths of a newspaper's pages, the most requested page first. The result includes some pages
+// below each path that a rule of the policy allows or disallows for crawling or preserving.
 func demoPaths(rnd *rand.Rand, p *policy.Policy) []string {
 	const pages = 400
 	all := []string{"/", "/news/", "/sport/", "/sitemap.xml", "/feed.xml"}

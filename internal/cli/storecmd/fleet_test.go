@@ -35,8 +35,8 @@ func execute(cmd *cobra.Command, args ...string) string {
 	return out.String()
 }
 
-// The commands have the same results with a fleet database in ClickHouse and with the database of a server. The test
-// creates the tables, replays the same requests, and deletes rows in both databases.
+// The commands print the same results for the fleet database in ClickHouse and for the activity database of a single
+// server. The test creates the tables, replays the same requests, and deletes rows in both databases.
 func TestCommandsOnBothEngines(t *testing.T) {
 	t.Parallel()
 	server := clickhousetest.Start(t)

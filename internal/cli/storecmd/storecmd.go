@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storecmd has the subcommands of `caddy robots-policy` that open an activity database. It links SQLite, so
-// only the package console imports it.
+// Package storecmd has the subcommands of `caddy robots-policy` that open an activity database. Only the package
+// console imports this package, so that a Caddy without the console does not contain SQLite.
 package storecmd
 
 import (

@@ -10,7 +10,7 @@ import (
 )
 
 // Do calls f, and returns when f returns or ctx ends. It works even if f ignores its context. If f panics, Do returns
-// an error. Errors mention the work by the name in what.
+// an error. what is the name of the work in errors.
 func Do[T any](ctx context.Context, what string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T

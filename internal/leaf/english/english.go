@@ -47,7 +47,7 @@ func List[S ~string](words []S, last string) string {
 }
 
 // OneLine makes a text safe for a single line. It replaces line breaks, control characters and characters that change
-// the direction of text by spaces.
+// the direction of text with spaces.
 func OneLine(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c >= 0x7f && c < 0xa0 || c == '\u2028' || c == '\u2029' || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069' {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// In each window of time, the first few lines of each kind are logged. After these, only one in many lines is logged.
+// In each window of time, a Sampler logs the first lines of each kind. The constant first is their number. After these,
+// it logs only one of every "then" lines.
 const (
 	window  = time.Minute
 	first   = 10
@@ -17,8 +18,8 @@ const (
 	maxKeys = 1000
 )
 
-// Sampler decides which lines of each kind are logged. Values of K identify kinds. If a window has more than maxKeys
-// kinds, all further kinds are treated as the zero value of K.
+// Sampler decides which lines of each kind are logged. Values of K identify kinds. If a window of time has more than
+// maxKeys kinds, all further kinds are counted together, as the kind with the zero value of K.
 type Sampler[K comparable] struct {
 	mu     sync.Mutex
 	since  time.Time
@@ -82,8 +83,8 @@ type Once struct {
 	seen map[string]bool
 }
 
-// First reports whether to log a message. It returns false if the message was logged before, or if maxOnce messages
-// were logged.
+// First reports whether to log a message. It returns false if the same message was logged before, or if maxOnce
+// different messages were logged before.
 func (o *Once) First(message string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

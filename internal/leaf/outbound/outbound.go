@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// Dialer returns a dialer that only connects to public addresses and to addresses in allowed. It checks the address of
-// each connection, so that a host name cannot be used to reach other addresses.
+// Dialer returns a dialer that only connects to public addresses and to addresses in allowed. It checks the IP address
+// of each connection and not the host name, because anyone can make a host name that resolves to an internal address.
 func Dialer(timeout time.Duration, allowed []netip.Prefix) *net.Dialer {
 	allowed = slices.Clone(allowed)
 	return &net.Dialer{Timeout: timeout, Control: func(_, address string, _ syscall.RawConn) error {
@@ -40,8 +40,9 @@ func check(address string, allowed []netip.Prefix) error {
 	return fmt.Errorf("%s is not a public address", a)
 }
 
-// special lists address ranges that are not on the public internet, or through which packets may leave the public
-// internet (IANA special-purpose address registries).
+// special lists address ranges from the IANA special-purpose address registries. Their addresses are not on the public
+// internet, or stand for other addresses, which may be internal. For example, 64:ff9b::/96 contains an address for
+// every IPv4 address.
 var special = func() (ps []netip.Prefix) {
 	for p := range strings.FieldsSeq(`0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15
 		198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 ::/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23
@@ -55,8 +56,8 @@ func isPublic(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// MaxAge returns how long a response may be cached according to its Cache-Control (RFC 9111 section 5.2.2.1). ok is
-// false if Cache-Control does not contain a duration.
+// MaxAge returns how long a response may be cached according to its Cache-Control (RFC 9111 section 5.2.2.1). The age
+// is 0 if Cache-Control contains no-store or no-cache. ok is false if it contains neither of these nor a valid max-age.
 func MaxAge(h http.Header) (age time.Duration, ok bool) {
 	for _, line := range h["Cache-Control"] {
 		for directive := range strings.SplitSeq(line, ",") {
@@ -82,7 +83,7 @@ type Response struct {
 }
 
 // Get requests a URL with the header fields. It reads at most limit bytes of the body, and closes the body. If the
-// status is not 200, Get ignores errors in the body.
+// status is not 200, Get ignores errors that occur while it reads the body.
 func Get(ctx context.Context, client *http.Client, url string, header map[string]string, limit int64) (Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {

@@ -8,16 +8,17 @@ import (
 	"strings"
 )
 
-// Clash is a group of lines that two changes of the same text have changed in different ways.
+// Clash is a group of lines that two edited versions of the same text, Mine and Theirs, have changed in different ways.
 type Clash struct {
 	Name                 string // the argument of Merge's function choice
 	Before, Mine, Theirs string
 	Choice               string // mine, theirs or, before the choice, empty
 }
 
-// Merge combines the changes of two texts, mine and theirs, which were both made from base. If both change the same
-// lines in different ways, Merge calls choice, which returns "mine" or "theirs" for the clash. The result of Merge is
-// false if the texts are too long.
+// Merge combines mine and theirs, two edited versions of the text base. Where only one version changes lines, Merge
+// takes these changes. If the versions change the same lines in different ways, Merge calls choice with the name of
+// this Clash. choice returns the version to use, "mine" or "theirs". If it returns another text, the lines are left
+// out. The last result is false if the texts are too long to compare.
 func Merge(base, mine, theirs string, choice func(name string) string) (string, []Clash, bool) {
 	b, m, t := lines(base), lines(mine), lines(theirs)
 	inMine, ok := matches(base, mine)
@@ -64,8 +65,9 @@ func Merge(base, mine, theirs string, choice func(name string) string) (string, 
 	return strings.Join(out, "\n") + "\n", clashes, true
 }
 
-// both combines mine and theirs, two changes of the lines base. It can do so if the changes are equal, if only one of
-// them changes anything, or if one of them only adds lines before or after the old lines.
+// both combines mine and theirs, two versions of the lines in base. This is possible if the versions are equal, if one
+// of them equals base, or if one of them only adds lines before or after the lines of base. Otherwise the second result
+// is false.
 func both(base, mine, theirs []string) ([]string, bool) {
 	switch n := len(base); {
 	case slices.Equal(mine, theirs), slices.Equal(base, theirs):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package textdiff compares texts line by line, and merges two changes of a text.
+// Package textdiff compares texts line by line, and merges two edited versions of a text.
 package textdiff
 
 import (
@@ -18,7 +18,8 @@ type Row struct {
 	Old, New     string // for fold, Old describes the lines that are left out
 }
 
-// Diff is a side-by-side comparison of two texts. Long parts that are equal in both texts are folded.
+// Diff is a side-by-side comparison of two texts. Long parts that are equal in both texts are left out, and a row of
+// the kind "fold" stands for each of them.
 type Diff struct {
 	Rows           []Row
 	Added, Removed int

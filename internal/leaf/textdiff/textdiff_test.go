@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Merge applies two changes, mine and theirs, to the same text. It calls choice only for lines that both of them
-// change.
+// Merge combines mine and theirs, two edited versions of the same text. It calls choice only for lines that mine and
+// theirs change in different ways.
 func TestMerge(t *testing.T) {
 	const base = "a\nb\nc\nd\n"
 	for _, c := range []struct{ name, mine, theirs, want string }{

@@ -13,8 +13,8 @@ import (
 )
 
 // mayName lists the packages that may name every channel. They are the table of channels, the packages with the
-// settings of the section publish, and the packages that read the files of other sites. Folders below them are
-// included.
+// settings in the section "publish" of a policy file, and the packages that read the files of other sites. Folders
+// below these packages may name every channel, too, except for the folders below policy and policyfile.
 var mayName = []string{"channels", "policy", "policyfile", "robotstxt", "audit", "internal/rfc9309", "internal/testkit"}
 
 // channelNames lists the channels. own is the package that implements the format of a channel. others are other
@@ -37,8 +37,8 @@ var channelNames = []struct {
 	{"noai", regexp.MustCompile(`(?i)\bno-?ai\b|noai[A-Z]|[a-z]NoAI|noimageai`), "robotsrule", nil},
 }
 
-// TestChannelsAreNamedInTheTable checks that code that serves, explains, checks or shows channels uses the table. So an
-// additional channel needs no change in that code.
+// TestChannelsAreNamedInTheTable checks that code that serves, explains, checks or shows channels does not name them,
+// but uses the table in package channels. So if a channel is added to the table, that code need not change.
 func TestChannelsAreNamedInTheTable(t *testing.T) {
 	names := make([]map[string][]string, len(channelNames)) // files that name the channel, keyed by package
 	for i := range names {

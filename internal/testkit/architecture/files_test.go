@@ -23,7 +23,7 @@ import (
 type edge struct{ from, to string }
 
 // fileEdges type-checks a package of this module. It finds the files that use functions, types, variables, methods or
-// fields of other files, and maps each edge to the names of these declarations.
+// fields of other files in the package. It maps each edge to the names of the declarations that the file "from" uses.
 func fileEdges(t *testing.T, dir string) map[edge][]string {
 	t.Helper()
 	exports := exportData(t, dir)

@@ -59,15 +59,15 @@ var importCaddy = []string{
 	".", "console", "cmd/caddy", "integration_test", "internal/caddyside", "internal/cli",
 }
 
-// notLinked lists packages, with the folders below them, that a Caddy with only the root package must not contain. The
-// activity database is one of them, because it belongs to the console.
+// notLinked lists packages that a Caddy must not contain if it imports only the root package of this module. The
+// folders below them are included. The activity database is one of them, because it belongs to the console.
 var notLinked = []string{"activity/store", "console", "internal/cli/storecmd", "modernc.org/sqlite", "database/sql"}
 
 // graph holds the imports of each package. Packages of this module are named by their folders.
 type graph map[string][]string
 
-// readImports finds the imports of all packages of this module, including the files for other operating systems. It
-// ignores tests, because tests may import packages of higher layers.
+// readImports finds the imports of all packages of this module. It also reads files that are only for other operating
+// systems. It ignores tests, because tests may import packages of higher layers.
 func readImports(t *testing.T) graph {
 	t.Helper()
 	imports := map[string]map[string]bool{}

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// retired lists words that users must not see. The field use has the words that replace them in
-// docs/reference/glossary.md.
+// retired lists words that users must not see. The field use has the words to use instead, which
+// docs/reference/glossary.md explains.
 var retired = []struct{ words, use string }{
 	{`catalogu\w+`, "catalog"},
 	{`licen[c]e\w*`, "license"},

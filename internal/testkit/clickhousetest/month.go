@@ -41,8 +41,9 @@ var crawlers = [][2]string{
 	{"DataForSeoBot", "seo"},
 }
 
-// FillMonth fills the tables of a fleet with made-up rows for the 30 days that end at until. The rows for days cover
-// all 30 days. The rows for hours cover only the last three days, because the console's pages do not read older ones.
+// FillMonth fills the tables of a fleet with made-up rows for the 30 days that end at until. The tables with totals for
+// each day get rows for all 30 days. The tables with totals for each hour get rows only for the last three days,
+// because the console's pages do not read older rows of these tables.
 func FillMonth(t testing.TB, c *clickhouse.Client, nodes int, n Rows, until time.Time) {
 	t.Helper()
 	today := until.Unix() / 86400
@@ -53,8 +54,8 @@ func FillMonth(t testing.TB, c *clickhouse.Client, nodes int, n Rows, until time
 	pick := func(of string, values ...string) string {
 		return fmt.Sprintf("arrayElement([%s], toUInt32(%s %% %d) + 1)", strings.Join(values, ", "), of, len(values))
 	}
-	// fill inserts the rows of one table. In the statement, row is the number of a row within its server and its hour
-	// or day.
+	// fill inserts the rows of one table. It inserts a given number of rows for each server and each hour or day. In the
+	// statement, "row" numbers these rows, beginning with 0.
 	var fill func(table, bucket string, first, buckets int64, rows int, path string)
 	fill = func(table, bucket string, first, buckets int64, rows int, path string) {
 		if most := max(1, 500_000/int64(rows*nodes)); buckets > most { // a statement must not take a minute

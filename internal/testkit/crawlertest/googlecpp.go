@@ -11,8 +11,8 @@ import (
 )
 
 // GoogleCheckout names the environment variable that holds the folder of a checkout of Google's C++ parser
-// (github.com/google/robotstxt). The parser is compiled with the system's g++ and Abseil. If one of these is missing,
-// tests leave out Google's parser.
+// (github.com/google/robotstxt). The parser is compiled with the system's g++ and Abseil. If the checkout, g++ or
+// Abseil is missing, tests leave out Google's parser.
 const GoogleCheckout = "GOOGLE_ROBOTSTXT"
 
 // googleLoad is a Python script that compiles the parser once for each state of the checkout, and loads it.
@@ -75,9 +75,9 @@ const googleProbe = googleLoad
 // Costs holds the time and memory that one call of a parser takes.
 type Costs struct{ Nanoseconds, Allocations, Bytes float64 }
 
-// GoogleCosts measures how long Google's parser takes to read a file and decide about a URL. A separate process repeats
-// this for at least the time in took. The start of the process is not measured. If no checkout is configured,
-// GoogleCosts returns nil.
+// GoogleCosts measures how long Google's parser takes to read the file body, and to decide whether the crawler token
+// may fetch a URL. A separate process repeats these two steps until at least the time in took has passed. The time to
+// start this process is not measured. If no checkout is configured, GoogleCosts returns nil.
 func GoogleCosts(body, token, url string, took time.Duration) (*Costs, error) {
 	if os.Getenv(GoogleCheckout) == "" {
 		return nil, nil

@@ -10,9 +10,10 @@ import (
 	"strings"
 )
 
-// NormalPath returns a path and query in the form in which RFC 9309 section 2.2.2 compares them. Letters, digits and
-// marks are not encoded, and everything else is, including "*" and "$", which are special in a pattern. Before the
-// query, "/" and "?" are separators, so %2F and %3F stay encoded there.
+// NormalPath converts a path and query to the normal form, which RFC 9309 section 2.2.2 requires for comparisons. In
+// this form, letters, digits and some marks are plain, and all other characters are encoded. "*" and "$" are encoded,
+// too, because they are special in a pattern. Before the query, "/" and "?" are separators, so %2F and %3F stay encoded
+// there.
 func NormalPath(p string) string {
 	name, query, asked := strings.Cut(p, "?")
 	if !strings.HasPrefix(name, "/") {
@@ -25,8 +26,8 @@ func NormalPath(p string) string {
 	return name
 }
 
-// respell decodes plain characters and encodes all others. Separators are not changed, so an encoded separator is still
-// encoded in the result.
+// respell decodes characters that isPlain accepts, and encodes all others. It does not change the characters in
+// separators, so an encoded separator is still encoded in the result.
 func respell(p, separators string) string {
 	var b strings.Builder
 	for i := 0; i < len(p); i++ {

@@ -48,8 +48,9 @@ func OddUsages() (odd []string) {
 	return odd
 }
 
-// A Reader reads the lines of a header field as a search engine might. The name of the agent is in lower case. A
-// Reader shares no code with the packages that write the field.
+// A Reader reads the lines of a header field as a search engine might. Read returns the rights that the lines leave to
+// an agent, which is the name of a crawler in lower case. A Reader shares no code with the packages that write the
+// field.
 type Reader struct {
 	Name string
 	Read func(lines []string, agent string) Rights
@@ -146,8 +147,8 @@ func wordRules(lines []string) (rules [][2]string) {
 	return rules
 }
 
-// DateLost reports whether the merged lines lack a date from an upstream. The date is not lost if the lines contain it
-// in its original spelling, or contain an earlier date.
+// DateLost reports whether a date that an upstream server has sent is missing in the merged lines. The date is not lost
+// if the lines contain it in its original spelling, or contain an equal or earlier date.
 func DateLost(date string, merged []string) bool {
 	if at, ok := readDate(date); ok {
 		for _, text := range afterDates(merged) {

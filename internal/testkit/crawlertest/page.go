@@ -13,7 +13,7 @@ import (
 type PageRules map[string][][2]string
 
 // Elements reads a page according to the HTML standard. It returns every meta tag with a name in the head, because any
-// name might be a crawler's.
+// name might be the name of a crawler.
 func Elements(page string) (PageRules, error) {
 	doc, err := html.Parse(strings.NewReader(page))
 	if err != nil {
@@ -38,8 +38,8 @@ func Elements(page string) (PageRules, error) {
 	return found, nil
 }
 
-// To returns the rights that the meta tags leave to a crawler. The rules for everyone and the rules for the crawler
-// apply together (draft-illyes-repext-03).
+// To returns the rights that a crawler has on a page with these meta tags. The rules for everyone and the rules for the
+// crawler apply together (draft-illyes-repext-03).
 func (p PageRules) To(crawler string) Rights {
 	rules := append([][2]string{}, p["robots"]...)
 	if crawler != "" {

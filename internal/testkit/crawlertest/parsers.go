@@ -46,14 +46,15 @@ var (
 	ruleLine   = regexp.MustCompile(`(?im)^(?:dis)?allow:[ \t]*(\S*)`)
 )
 
-// UnderstandsPath reports whether a parser claims to read a path according to RFC 9309. It returns false for paths with
-// unusual characters, such as "%", or an empty query, because parsers read them in different ways.
+// UnderstandsPath reports whether tests can expect the parser to treat a path as RFC 9309 requires. It returns false
+// for paths with unusual characters, such as "%", or an empty query, because parsers treat such paths in different
+// ways. For some parsers, it also returns false for paths that begin with "//" or contain "/.".
 func (p *Parser) UnderstandsPath(path string) bool {
 	return plainPaths.MatchString(path) && !strings.HasSuffix(path, "?") &&
 		(!p.Authority || !strings.HasPrefix(path, "//")) && (!p.Resolves || !strings.Contains(path, "/."))
 }
 
-// UnderstandsFile reports whether a parser claims to read a file according to RFC 9309.
+// UnderstandsFile reports whether tests can expect the parser to treat a file as RFC 9309 requires.
 func (p *Parser) UnderstandsFile(body string) bool {
 	if p.Rejects != nil && p.Rejects.MatchString(body) {
 		return false

@@ -16,7 +16,7 @@ import (
 // Server").
 type TDMRep []TDMRule
 
-// TDMRule is one object of the file.
+// TDMRule is one object of a tdmrep.json file.
 type TDMRule struct {
 	Location    string `json:"location"`
 	Reservation *int   `json:"tdm-reservation"`
@@ -39,7 +39,7 @@ func ReadTDMRep(data string) (f TDMRep, err error) {
 }
 
 // At returns the file's declaration for a path in normal form. reservation is "0", "1", or "" if no location matches,
-// and policy is the address of the license policy. The first matching location decides.
+// and policy is the URL of the license policy. The first matching location decides.
 func (f TDMRep) At(path string) (reservation, policy string) {
 	for _, r := range f {
 		if matchesAnyWay(r.Location, path) {
@@ -216,9 +216,9 @@ func (doc *RSL) end(name, text string, at map[string]string) error {
 	return nil
 }
 
-// At returns the document's decision on a usage of a path in normal form. It is "yes" if the usage is permitted for
-// free, "no" if it is prohibited, "license" if it is permitted for a payment, and "" otherwise. The longest matching
-// URL decides. A usage is prohibited if at least one license prohibits it.
+// At tells whether the document permits a usage of the page at a path, which must be in normal form. The result is
+// "yes" if the usage is permitted for free, "no" if it is prohibited, "license" if it is permitted for a payment, and
+// "" otherwise. The longest matching URL decides. A usage is prohibited if at least one license prohibits it.
 func (doc *RSL) At(path, usage string) string {
 	best := -1
 	for i, c := range doc.Contents {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package crawlertest reads the files, headers and pages of a site like a crawler: according to the standards, or with
-// other projects' parsers. Tests compare the results with the policy. The package shares no code with the packages
-// that write these texts.
+// other projects' parsers. Tests compare the results with the policy. The package shares no code with the packages that
+// write such files, headers and pages.
 package crawlertest
 
 import (
@@ -17,16 +17,17 @@ type RobotsTxt struct {
 	Groups map[string][]RobotsLine // by token in lower case
 }
 
-// RobotsLine is a line of a group. Path is the path of Allow and Disallow, or of an extension
-// that has one. Value is the rest.
+// RobotsLine is a line of a group. Path is the path that the line is about, or "" if the line has no path. Value is the
+// text after the key. If an extension's line begins with a path, such as "Crawl-delay: /a 5", Value does not contain
+// this path.
 type RobotsLine struct{ Key, Path, Value string }
 
 // ReadRobotsTxt reads a file. It leaves out lines whose key does not belong to groups.
 func ReadRobotsTxt(body string) *RobotsTxt { return read(body, false) }
 
 // ReadWithPurposes reads a file like a crawler that knows User-Agent-Purpose lines. Such a line begins a group, like a
-// User-agent line (draft-illyes-rep-purpose-00 section 2.1). The key of a purpose's group is PurposeGroup, followed by
-// the name of the purpose in lower case.
+// User-agent line (draft-illyes-rep-purpose-00 section 2.1). In Groups, the key of such a group is PurposeGroup,
+// followed by the name of the purpose in lower case.
 func ReadWithPurposes(body string) *RobotsTxt { return read(body, true) }
 
 // PurposeGroup is the prefix of the keys of purposes in RobotsTxt.Groups. No product token begins with it.
@@ -67,7 +68,8 @@ func read(body string, purposes bool) *RobotsTxt {
 	return f
 }
 
-// groupLine returns a line with a key and a value. The result is false if the key does not belong to groups.
+// groupLine makes a RobotsLine of a key and a value. The second result is false if lines with this key do not belong to
+// a group.
 func groupLine(key, value string) (RobotsLine, bool) {
 	r := RobotsLine{Key: key, Value: value}
 	switch key {
@@ -108,8 +110,8 @@ func (f *RobotsTxt) Allowed(token, path string) bool {
 	return allow
 }
 
-// Extension returns the value of an extension's line with the longest matching path. It also returns the number of
-// different values in lines whose paths have this length.
+// Extension looks for the lines of an extension, such as "crawl-delay", with the longest path that matches. It returns
+// the value of the first such line, and the number of different values in these lines.
 func (f *RobotsTxt) Extension(key, token, path string) (value string, lines int) {
 	values := f.Extensions(key, token, path)
 	if len(values) == 0 {
@@ -119,7 +121,7 @@ func (f *RobotsTxt) Extension(key, token, path string) (value string, lines int)
 }
 
 // Extensions is like Extension, but returns the different values of all lines with the longest path. In a group that
-// combines the groups of several purposes, there may be more than one.
+// combines the groups of several purposes, there may be more than one value.
 func (f *RobotsTxt) Extensions(key, token, path string) (values []string) {
 	best := -1
 	for _, r := range f.Group(token) {

@@ -128,7 +128,7 @@ func (p *sfReader) param() (key, value string, err error) {
 	return key, value, err
 }
 
-// Rights holds the uses of a page that search engine rules leave to an engine, and their limits.
+// Rights holds what a search engine may do with a page, and the limits for this.
 type Rights struct {
 	Index, Embed, Follow, Archive, Translate, Images bool
 	Snippet, Video, Image, Until                     int64
@@ -183,8 +183,9 @@ func (r Rights) And(s Rights) Rights {
 	}
 }
 
-// Evaluate returns the rights that rules leave. Each rule is a name and a value. As the search engines document, the
-// most restrictive rule applies, negative rules add up, and indexifembedded weakens a noindex.
+// Evaluate returns the rights that a search engine has on a page with the given rules. Each rule is a name and a value.
+// As search engines document, all rules that forbid something apply together. If there are several limits of the same
+// kind, the most restrictive one applies. The rule indexifembedded weakens a noindex.
 func Evaluate(rules [][2]string) Rights {
 	r := AllRights()
 	number := func(v string) int64 {
@@ -236,9 +237,9 @@ func Evaluate(rules [][2]string) Rights {
 	return r
 }
 
-// XRules reads X-Robots-Tag and returns the rules by agent. The rules in a line before the first agent's name with a
-// colon are for everyone. In a rule with a value, such as "max-snippet: 5", the word before the colon is not an agent's
-// name.
+// XRules reads X-Robots-Tag and returns the rules by agent. A line can contain the names of agents, each followed by a
+// colon. The rules before the first name are for everyone. In a rule with a value, such as "max-snippet: 5", the word
+// before the colon is not an agent's name.
 func XRules(lines []string) map[string][][2]string {
 	found := map[string][][2]string{}
 	for _, line := range lines {
@@ -271,7 +272,8 @@ func XRules(lines []string) map[string][][2]string {
 	return found
 }
 
-// EvaluateX returns the rights that X-Robots-Tag leaves to an agent, whose name is in lower case.
+// EvaluateX returns the rights that an agent has if a response has these lines of X-Robots-Tag. The name of the agent
+// is in lower case.
 func EvaluateX(lines []string, agent string) Rights {
 	return EvaluateFor(XRules(lines), agent)
 }
@@ -332,14 +334,15 @@ func paramTexts(p *httpsfv.Params) map[string]string {
 	return texts
 }
 
-// EvaluateTag returns the rights that Robots-Tag leaves to an agent, whose name is in lower case.
+// EvaluateTag returns the rights that an agent has if a response has these lines of Robots-Tag. The name of the agent
+// is in lower case.
 func EvaluateTag(lines []string, agent string) (Rights, error) {
 	rules, err := TagRules(lines)
 	return EvaluateFor(rules, agent), err
 }
 
-// EvaluateFor returns the rights that rules by agent leave to one agent, whose name is in lower case. The rules for
-// "*" and for the agent apply together.
+// EvaluateFor returns the rights that one agent has. The keys of rules are names of agents in lower case. The rules for
+// "*" and the rules for the agent apply together.
 func EvaluateFor(rules map[string][][2]string, agent string) Rights {
 	return Evaluate(slices.Concat(rules["*"], rules[agent]))
 }

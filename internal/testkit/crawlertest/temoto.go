@@ -4,11 +4,11 @@ package crawlertest
 
 import "strings"
 
-// TemotoException names the difference from RFC 9309 that explains got, the answer of temoto/robotstxt about a path.
-// For a pattern with "*" or "$", temoto/robotstxt compares the length of the corresponding regular expression, without
-// a "*" at the end. It also finds such a pattern anywhere in the path, and every "$" means the end of the path. Among
-// patterns of equal length, the first in the file wins. If these differences do not explain got, TemotoException
-// returns "".
+// TemotoException explains an answer of temoto/robotstxt that is wrong according to RFC 9309. got is this answer:
+// whether the crawler may fetch the path. For a pattern with "*" or "$", temoto/robotstxt compares the length of the
+// corresponding regular expression, without a "*" at the end. It also finds such a pattern anywhere in the path, and
+// every "$" means the end of the path. Among patterns of equal length, the first one in the file wins. TemotoException
+// returns the difference that leads to got, or "" if these differences do not lead to it.
 func TemotoException(f *RobotsTxt, token, path string, got bool) string {
 	best, allow, anywhere := 0, true, false
 	for _, r := range f.Group(token) {

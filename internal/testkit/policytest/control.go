@@ -22,8 +22,8 @@ func crawler(spec *policy.Spec, token string) policy.Crawler {
 // MayTrain reports whether the policy allows an operator to train AI. The question names the operator's control token,
 // such as Google-Extended, which applies to the pages that the operator's main crawler fetches. Training is allowed if
 // it is allowed or unstated for both the token and the main crawler. If it is disallowed for one of the two and allowed
-// for the other, the rule wins that names its crawler or token more closely. If both are equally close, training is
-// disallowed. An allow entry that names the token itself always wins.
+// for the other, the rule that names its crawler or token more closely wins. If both are equally close, training is
+// disallowed. There is one exception: an allow entry that names the token itself always wins.
 func MayTrain(spec *policy.Spec, q Question) bool {
 	q.Usage, q.Identity = policy.TrainAI, policy.Verified
 	own := Decide(spec, q)
@@ -63,8 +63,9 @@ func closestOf(spec *policy.Spec, q Question, s *policy.Statement) int {
 	return best
 }
 
-// controlled reports whether the server sends the operator's rules for disallowing usages (see crawlers.Control) to the
-// crawler of a question. The result is only for the identity in the question.
+// controlled reports whether the server sends the rules of a Control (see crawlers.Control) to the crawler of a
+// question. These are the rules that the crawler's operator has documented for disallowing usages. The result may
+// differ for other identities of the crawler.
 func controlled(spec *policy.Spec, q Question) bool {
 	control := crawler(spec, q.Token).Control
 	if control == nil || spec.Publish.Controls == policy.Off {

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Everyone combines the verdicts of a policy for all crawlers, purposes and identities into one, like a rights document
-// that addresses everyone.
+// Everyone combines the verdicts of a policy for all crawlers, purposes and identities into a single verdict. Rights
+// documents that address everyone need such a verdict.
 type Everyone struct {
 	spec   *policy.Spec
 	askers []Question
@@ -69,8 +69,8 @@ func NewEveryone(full *policy.Spec) *Everyone {
 			e.askers = append(e.askers, Question{Token: token, Purposes: p})
 		}
 	}
-	// The evaluator searches the whole list spec.Crawlers for each crawler. To save time, the list keeps only the
-	// crawlers that the questions need.
+	// Decide searches the whole list spec.Crawlers for the crawler of each question. To save time, the list keeps only the
+	// crawlers in the questions and the crawlers that they follow.
 	var kept []policy.Crawler
 	for _, c := range spec.Crawlers {
 		if slices.Contains(reps, c.Token) || slices.ContainsFunc(reps, func(t string) bool {

@@ -105,8 +105,8 @@ func dress(r *rand.Rand, kind PatternKind, rule *policy.Rule) {
 // Purposes lists the purposes in the rules that Full makes. Clients may name them in any case.
 var Purposes = []string{"news", "research", "sport"}
 
-// repurpose chooses the first one, two or three of Purposes, and replaces each purpose in rules by one of them. It also
-// adds a purpose to the audiences of some rules.
+// repurpose gives each audience that is a purpose a random name from the first few elements of Purposes. The number of
+// these elements is random, too. repurpose also adds a purpose to the audiences of some rules.
 func repurpose(r *rand.Rand, spec *policy.Spec) {
 	names := Purposes[:1+r.IntN(len(Purposes))]
 	for i := range spec.Rules {
@@ -163,7 +163,7 @@ func repattern(r *rand.Rand, kind PatternKind, spec *policy.Spec) {
 	}
 }
 
-// NewPattern makes a pattern of a kind.
+// NewPattern makes a random pattern of the given kind.
 func NewPattern(r *rand.Rand, kind PatternKind) pathpattern.Pattern {
 	var text string
 	switch kind {
@@ -309,7 +309,8 @@ func AddDirectives(r *rand.Rand, spec *policy.Spec, plain bool) {
 	}
 }
 
-// PathFor makes a path in a form that clients send. The patterns of a policy that Full makes are likely to match it.
+// PathFor makes a random path as a client might send it, which may not be in normal form. If Full has made a policy
+// with patterns of the given kind, the policy's patterns are likely to match the path.
 func PathFor(r *rand.Rand, kind PatternKind) string {
 	var path string
 	switch kind {

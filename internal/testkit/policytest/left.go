@@ -37,9 +37,10 @@ func Lost(specs [2]*policy.Spec, texts [2]func(host string) string, q Question, 
 	return lost
 }
 
-// left returns how much the search engine may still use. The keys are kinds of loss (see effect.Loss), such as
-// "snippet", but only those that the policy restricts. A value is 0 for nothing, or a limit such as the length of a
-// snippet. text returns the robots.txt of a host.
+// left returns how much of the page in q the search engine in q may still use. The keys are kinds of loss (see
+// effect.Loss), such as "snippet", but only those that the policy restricts. The value 0 means that the search engine
+// may not use anything. Other values are limits, such as the length of a snippet. text returns the robots.txt of a
+// host.
 func left(spec *policy.Spec, q Question, text func(host string) string) map[string]int64 {
 	rest := map[string]int64{}
 	lower := func(word string, n int64) {
@@ -152,9 +153,9 @@ func engineRule(text string, now time.Time, lower func(string, int64)) {
 	}
 }
 
-// followsClosed reports whether robots.txt disallows a page for a crawler because the crawler follows the group of
-// another crawler that may not crawl the page. The caller has checked that the policy's rules do not disallow crawling
-// for the crawler itself.
+// followsClosed reports whether robots.txt disallows a page for a crawler although the policy's rules do not, which the
+// caller has checked. This can happen if the crawler obeys the group of another crawler (Follows), and the policy
+// disallows the page to that crawler.
 func followsClosed(spec *policy.Spec, q Question, text func(host string) string) bool {
 	follows := crawlerOf(spec, q.Token).Follows
 	closed := slices.ContainsFunc(follows, func(token string) bool {

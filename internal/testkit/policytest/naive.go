@@ -284,8 +284,8 @@ func crawlerOf(spec *policy.Spec, token string) policy.Crawler {
 	return policy.Crawler{}
 }
 
-// family returns the token of a crawler that has the same operator as c, and whose group in robots.txt c follows
-// according to the operator. It returns "" if there is no such crawler.
+// family returns the token of the first crawler in c.Follows that has the same operator as c. According to the
+// operator, c obeys this crawler's group in robots.txt. It returns "" if there is no such crawler.
 func family(spec *policy.Spec, c policy.Crawler) string {
 	for _, token := range c.Follows {
 		if head := crawlerOf(spec, token); head.Token != "" && strings.EqualFold(head.Operator, c.Operator) {
@@ -295,8 +295,10 @@ func family(spec *policy.Spec, c policy.Crawler) string {
 	return ""
 }
 
-// hostRanks returns a number for each of a rule's hosts that covers a host. The numbers are smaller for narrower
-// hosts: an exact name is narrower than a long suffix, then a short suffix, then every host.
+// hostRanks returns a number for each element of hosts that covers host. hosts are the hosts of a rule. A smaller
+// number means a narrower element: an exact name has the smallest number, and a wildcard with a long suffix has a
+// smaller number than a wildcard with a short suffix. A rule without hosts covers every host, and has the greatest
+// number.
 func hostRanks(hosts []policy.Host, host string) (ranks []int) {
 	if len(hosts) == 0 {
 		return []int{1000}

@@ -54,8 +54,9 @@ func automaton(pattern string) string {
 	return pattern + "*"
 }
 
-// escapes reports whether inner matches a path beginning with "/" that outer does not match. It reads possible paths
-// byte by byte. For each of them, it keeps the place in inner and the set of all possible places in outer.
+// escapes reports whether inner matches a path beginning with "/" that outer does not match. It builds possible paths
+// byte by byte. For each beginning of a path, it keeps a place in inner and the set of all possible places in outer. A
+// place is an index of a pattern: the part of the pattern before the index matches the beginning of the path.
 func escapes(inner, outer string) bool {
 	alphabet := "/\x01"
 	for _, c := range []byte(inner + outer) {
@@ -106,8 +107,8 @@ func escapes(inner, outer string) bool {
 // place returns a place in a pattern as two bytes.
 func place(i int) string { return string([]byte{byte(i >> 8), byte(i)}) }
 
-// step returns the possible places in a pattern after a byte of the path. places are the possible places before that
-// byte.
+// step returns the possible places in a pattern (see escapes) after the byte c of a path. places are the possible
+// places before c.
 func step(pattern, places string, c byte) string {
 	var next strings.Builder
 	for i := 0; i < len(places); i += 2 {
@@ -123,8 +124,8 @@ func step(pattern, places string, c byte) string {
 	return closure(pattern, next.String())
 }
 
-// closure adds further possible places to places: if a place is at a "*", the place after this "*" is also possible,
-// because a "*" may match the empty string.
+// closure returns the given places, and further places that are possible before the next byte. If a place is at a "*",
+// the place after this "*" is also possible, because a "*" may match the empty string.
 func closure(pattern, places string) string {
 	have := map[int]bool{}
 	for i := 0; i < len(places); i += 2 {

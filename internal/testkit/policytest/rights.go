@@ -13,8 +13,8 @@ import (
 // Identities lists the identities that a client can have.
 var Identities = []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified}
 
-// Rights returns the rights that the policy leaves to a crawler. It asks the policy about each usage and identity, and
-// combines the strictest answers, because a header is the same for all identities.
+// Rights returns the rights that a crawler has on a page according to the policy. It asks the policy about each usage
+// and identity. For each usage, the strictest answer applies, because a header is the same for all identities.
 func Rights(spec *policy.Spec, q Question) crawlertest.Rights {
 	r := crawlertest.AllRights()
 	for _, q.Identity = range Identities {
@@ -98,8 +98,8 @@ func Preference(spec *policy.Spec, q Question, u policy.Usage) string {
 	return u.String() + "=y"
 }
 
-// speaking is a rule that applies to a question, together with the audience and the host of the rule that match the
-// question.
+// speaking is a rule that applies to a question. Its field scope holds one audience and one host of the rule that match
+// the question. If several of them match, there are several values for the rule.
 type speaking struct {
 	scope matching // the fields statement and usage are not set
 	rule  *policy.Rule

@@ -22,8 +22,9 @@ const (
 	Other
 )
 
-// asciiPrefixes has the beginnings of the labels of encodings in which the bytes of ASCII markup always mean the ASCII
-// characters (https://encoding.spec.whatwg.org/#names-and-labels).
+// asciiPrefixes has the beginnings of the labels of encodings based on ASCII
+// (https://encoding.spec.whatwg.org/#names-and-labels). In a text with such an encoding, the bytes of ASCII markup
+// always mean the ASCII characters.
 var asciiPrefixes = [...]string{
 	"utf-8", "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8",
 	"us-ascii", "ascii", "ansi_x3.4", "iso-8859", "iso8859", "iso_8859", "iso-ir-", "csisolatin",

@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// Names of elements and attributes as integers. The lowest byte of an integer is the first letter. In each byte of
-// capitals, the bit is set that distinguishes a lower-case letter from the upper-case letter.
+// Names of elements and attributes as integers, which can be compared fast. The lowest byte of an integer is the first
+// letter. To convert up to eight letters to lower case, combine their integer with capitals by "|".
 const (
 	wordMeta     = 'm' | 'e'<<8 | 't'<<16 | 'a'<<24
 	wordLink     = 'l' | 'i'<<8 | 'n'<<16 | 'k'<<24
@@ -92,8 +92,9 @@ func (s *Scanner) elements(b []byte) {
 	}
 }
 
-// skipText skips the text of an element and its end tag, beginning at i. name is the element's name as an integer.
-// If the end tag is incomplete or unusual, skipText returns 0, and the state machine continues.
+// skipText skips the text of an element, which begins at i, and its end tag. It returns the position after the end tag.
+// name is the element's name as an integer. If the end tag is incomplete or unusual, skipText returns 0, and the state
+// machine continues.
 func (s *Scanner) skipText(b []byte, nameAt, nameEnd, i int, tag tagName, name uint64) int {
 	n := nameEnd - nameAt
 	for {

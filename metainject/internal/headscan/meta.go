@@ -237,8 +237,8 @@ func (s *Scanner) declaration(m *metaAttributes, v *metaValues) (label []byte, o
 	return label, true
 }
 
-// headerForm reads <meta http-equiv="X-Robots-Tag" content="…">. The author of such a tag means the header
-// X-Robots-Tag. The rules are for everyone or, after "TOKEN:", for one crawler.
+// headerForm reads <meta http-equiv="X-Robots-Tag" content="…">. The author of such a tag wants the effect of the
+// header X-Robots-Tag. The rules are for everyone or, after "TOKEN:", for one crawler.
 func (s *Scanner) headerForm(v *metaValues, f *Meta) bool {
 	if !ascii.EqualFold(bytes.TrimSpace(v[attrHTTPEquiv]), "x-robots-tag") {
 		return false

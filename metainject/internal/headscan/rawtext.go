@@ -48,8 +48,8 @@ func (s *Scanner) rawEnd(b []byte) {
 	s.pos, s.end, s.state, s.attrAt, s.quote = s.nameEnd, true, stateTag, s.nameEnd, 0
 }
 
-// tagAhead reports whether the bytes at s.pos are the argument open, followed by the name of the current element and a
-// byte that ends a name.
+// tagAhead reports whether a tag of the current element is at s.pos. Such a tag consists of the argument open, which is
+// "<" or "</", of the element's name, and of a byte that ends a name.
 func (s *Scanner) tagAhead(b []byte, open string, eof bool) answer {
 	name, rest := b[s.name:s.nameEnd], b[s.pos:]
 	if len(rest) > 1 && len(open) > 1 && rest[1] != '/' {

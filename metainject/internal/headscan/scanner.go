@@ -22,9 +22,9 @@ type Names interface {
 // Scan gets the whole page so far, and continues where the previous call stopped. It copies nothing, and allocates
 // nothing until it finds a robots meta tag.
 //
-// If only a complete tree builder could continue, the Scanner stops as if the head had ended. This happens at nested
-// templates, at some texts in a template after foreign content, select or col, and at long numeric character
-// references.
+// If only a complete tree builder could continue, the Scanner stops as if the head had ended. This happens at long
+// numeric character references, at plaintext in a template, and at some elements that follow svg, math, select or col
+// in a template (see inTemplate).
 type Scanner struct {
 	names Names
 	xml   bool
@@ -64,8 +64,8 @@ type Scanner struct {
 	// NoscriptAt is the place of the first noscript element that ends the head for parsers without scripting, or
 	// -1.
 	NoscriptAt int
-	// Charset is the declared encoding if nothing can be inserted at CharsetEnd, because the declaration is outside
-	// the head or after NoscriptAt.
+	// Charset is only set if nothing can be inserted at CharsetEnd, because the declaration is outside the head or after
+	// NoscriptAt. It is the declared encoding.
 	Charset string
 	// Foreign means that nothing can be written into the page, usually because of its encoding.
 	Foreign bool

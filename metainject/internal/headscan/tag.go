@@ -185,9 +185,9 @@ func (s *Scanner) startTagNamed() {
 }
 
 // inTemplate handles a start tag in a template. After svg, math, select and col in a template, browsers differ, and
-// only a complete tree builder could determine how they parse the rest. So the scan then accepts only markup that all
-// browsers parse in the same way. It does not accept nested templates, or a '<' in the text of scripts, styles and
-// titles.
+// only a complete tree builder could determine how they parse the rest. So from then on, the scan continues only over
+// markup that all browsers parse in the same way. At nested templates, and at a '<' in the text of scripts, styles and
+// titles, it stops as if the head had ended.
 func (s *Scanner) inTemplate() {
 	switch {
 	case s.tag == tagEmbeds:
