@@ -225,8 +225,8 @@ type Query struct {
 // Verdict is the result of a Query.
 type Verdict uint8
 
-// The verdicts. Unstated means that no statement matches. If the usage is Crawl, an unstated path may be crawled (RFC
-// 9309 section 2.2.2).
+// The verdicts. Unstated means that no statement of the policy matches the query. If the query is about Crawl, the path
+// may then be crawled (RFC 9309 section 2.2.2).
 const (
 	Unstated Verdict = iota
 	Allowed
@@ -241,9 +241,11 @@ func (v Verdict) String() string { return verdictNames[v] }
 // Decision is a verdict with the rule and the statement that decide.
 type Decision struct {
 	Verdict Verdict
-	// Statement decides the query. If Verdict is Disallowed, it is the narrowest prohibition that is not overridden. If
-	// Verdict is Allowed, it is the narrowest permission. Statements are compared by audience, host, usage, length of
-	// the pattern and place in the file. Statement is nil if no statement matches, and for /robots.txt.
+	// Statement is the statement that decides the query. If Verdict is Disallowed, it disallows the usage, and no
+	// matching statement that allows the usage overrides it. If Verdict is Allowed, it allows the usage. If several
+	// such statements match, the narrowest one is used: they are compared first by audience, then by host, usage,
+	// length of the pattern, and place in the file. Statement is nil if no statement matches. It is always nil for
+	// /robots.txt.
 	Statement *Statement
 	Rule      *Rule     // the rule that contains Statement
 	Expired   bool      // Statement is a permission whose date has passed
