@@ -116,8 +116,8 @@ func (k *nameIndex) meant(token string) string {
 }
 
 // Recognize returns the crawler that agent names, which is a User-Agent or a product token. If the catalog has no such
-// crawler, Recognize returns a crawler with the first name of others that agent contains. If agent does not contain any
-// of them, the crawler's token is the part of agent before "/".
+// crawler, Recognize returns a crawler with the longest name of others that agent contains. If agent does not contain
+// any of them, the crawler's token is the part of agent before "/".
 func Recognize(agent string, others []string) policy.Crawler {
 	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	if i, ok := crawlers.NewRecognizer(catalog.Patterns()).Recognize(agent); ok {

@@ -135,8 +135,8 @@ func (p *parser) isGlued(key, value *yaml.Node) bool {
 	return true
 }
 
-// pair returns a text such as "key: value", which a message suggests for the place of the node n. If n is on the same
-// line as its own key, the text is in braces, because YAML does not allow another key there.
+// pair returns a text such as "key: value" in the form that is valid at the place of the node n. If n follows its own
+// key on the same line, the text is in braces, because YAML does not allow a second colon there.
 func (p *parser) pair(n *yaml.Node, text string) string {
 	if n.Line > len(p.lines) {
 		return text

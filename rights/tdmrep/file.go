@@ -58,8 +58,9 @@ func (f *File) sort() {
 	})
 }
 
-// reduce drops a rule if a later rule has the same declaration and covers its location, and no rule between the two
-// changes the result.
+// reduce drops rules that are not needed. A rule is not needed if a later rule with the same declaration covers its
+// location, because the later rule then applies to the same paths. But a rule with another declaration between the two
+// must not overlap the location.
 func (f *File) reduce() {
 	for i, r := range slices.Backward(f.Rules) {
 		for _, next := range f.Rules[i+1:] {
@@ -80,8 +81,8 @@ func (f *File) reduce() {
 const maxRules = 1000
 
 // Merge returns a file that reserves all rights that f or other reserves. exact is false if the merged file reserves
-// more than that, because the locations of both overlap in too many ways. Then the merged file leaves out exceptions
-// or, if there are many locations, reserves every path.
+// more than that, because the locations of the two files overlap in too many ways. Then the merged file leaves out
+// exceptions or, if there are many locations, reserves every path.
 func (f *File) Merge(other *File) (merged *File, exact bool) {
 	var patterns []pathpattern.Pattern
 	seen := map[pathpattern.Pattern]bool{}
