@@ -20,8 +20,9 @@ import (
 
 var foreignTokens = append(slices.Clone(tokens), "ThetaBot", "alphabot")
 
-// foreignFile returns a random robots.txt of valid lines. Only if odd is true, patterns contain "**" or do not begin
-// with "/". Then, a group may also differ from the previous one only in the "/" before "*", and have preferences.
+// foreignFile returns a random robots.txt of valid lines. If odd is true, some patterns contain "**" or do not begin
+// with "/", and groups can have preferences. A group may then also differ from the previous one only by a missing "/"
+// before "*".
 func foreignFile(r *rand.Rand, odd bool) string {
 	var b strings.Builder
 	lines := ""

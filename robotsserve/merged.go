@@ -102,8 +102,8 @@ func (ms *mergedSites) add(k mergedKey, m *mergedSite) {
 	}
 }
 
-// of returns the result for a site and a file. If the merge was not started yet, it starts the merge. It returns nil if
-// too many other merges run or wait.
+// of returns the merged file for the key k, which is a site with a file. If this merge has not been started yet, it
+// starts the merge. It returns nil if too many other merges run or wait.
 func (ms *mergedSites) of(k mergedKey, merge func() *served) *mergedSite {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -145,8 +145,8 @@ func (ms *mergedSites) before(site *site, other *robotstxt.File) *served {
 	return m.served
 }
 
-// mergedContent returns the content for a host with another file merged, or nil if they cannot be merged. While the
-// merge runs, settled is false and c comes from the previous file, or is nil.
+// mergedContent returns the robots.txt of a host, merged with the file a.Other, or nil if they cannot be merged. While
+// the merge runs, settled is false. Then c is the policy merged with the previous file, a.Before, or nil.
 func (s *Server) mergedContent(ctx context.Context, site *site, host string, a Answer) (c *contents, settled bool) {
 	if a.Other.Empty() {
 		return nil, true

@@ -136,7 +136,7 @@ func (f *field) write(star *robotsrule.Set, ours []Member) writer {
 }
 
 // tokens returns the members for single crawlers whose tokens the field can contain. ours are v's members, including
-// the upstream's rules for the same tokens. theirs are the upstream's other members.
+// the upstream's rules for the same tokens. theirs are the upstream's members for tokens that are not in v.
 func (f *field) tokens(v *Values, upstream audiences) (ours, theirs []Member) {
 	ours = make([]Member, 0, len(v.members))
 	for _, m := range v.members {
@@ -405,8 +405,8 @@ func isUnknown(rule string) bool {
 	return !robotsrule.IsRule(name)
 }
 
-// olderName returns the rules of the response's X-Robots-Tag, the older name of Robots-Tag, if f is Robots-Tag and must
-// repeat them. Otherwise it returns nil.
+// olderName returns the rules that Robots-Tag must repeat from the response's field X-Robots-Tag, which is the older
+// name of Robots-Tag. If f is another field, or if X-Robots-Tag has only the rules of the policy, it returns nil.
 func (a *applier) olderName(f *field) audiences {
 	lines := a.header[XRobotsTagField]
 	if f != &robotsTag || len(lines) == 0 || slices.Equal(lines, a.values.XRobotsTag) {
