@@ -111,8 +111,9 @@ const (
 	byPattern                 // if its pattern lies within the pattern of the other statement
 )
 
-// against returns the relation of a permission of scope a to a statement of scope d. prohibition reports whether this
-// statement is a prohibition. Otherwise, it is a permission. If the relation is never, against also returns the reason.
+// against returns the condition for an allow statement of the scope a to override, or set aside, another statement of
+// the scope d. prohibition is true if the other statement is a disallow statement, and false if it is an allow
+// statement. If the relation is never, against also returns the reason.
 func (a *scope) against(d *scope, prohibition bool) (relation, Obstacle) {
 	switch {
 	case d.fallback && !a.fallback:
@@ -163,9 +164,9 @@ func (a *scope) compare(b *scope) int {
 	return 0
 }
 
-// Reasons returns the permissions that match a query, and the matching prohibitions that none of these permissions
-// overrides (standing). Both are sorted, the narrowest first. A permission whose date has passed is treated as a
-// prohibition.
+// Reasons returns two lists of statements that match a query, each sorted with the narrowest first. permissions holds
+// the matching allow statements. standing holds the matching disallow statements that no statement in permissions
+// overrides. An allow statement whose date has passed is treated as a disallow statement.
 func (p *Policy) Reasons(q Query) (standing, permissions []Applied) {
 	all := p.matching(&q, q.Usage)
 	if len(all) == 0 && q.Usage != Crawl && q.Usage != Other {

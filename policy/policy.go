@@ -74,7 +74,8 @@ func (p *Policy) CrawlerInfo(id CrawlerID) Crawler { return *p.crawler(id) }
 // crawler id follows only its own group.
 func (p *Policy) Family(id CrawlerID) CrawlerID { return p.families[id] }
 
-// reachesOf returns the audiences of rules that include a crawler, the closest first.
+// reachesOf returns the audiences in rules that include the crawler id. The audiences that name it most closely come
+// first.
 func (p *Policy) reachesOf(id CrawlerID) []reach { return p.reaches[p.reachOf[id]] }
 
 // Crawlers yields every known crawler: first the catalog's crawlers, then the crawlers that only rules name.

@@ -35,7 +35,7 @@ const (
 	NoTimeLimit    TimeLimitKind = iota
 	UntilRecrawled               // until-recrawled
 	UntilDate                    // until-yyyy-mm-dd
-	ForDays                      // n-days; the days start with the first such use of the resource
+	ForDays                      // n-days; the days start with the first use of the resource in this way
 )
 
 // TimeLimit limits how long a usage is permitted.

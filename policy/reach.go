@@ -95,7 +95,7 @@ func (c *compiler) crawlers() {
 // they share one element of Policy.reaches. Only lists of at most six reaches have a key.
 type reachKey [6]int64
 
-// reachKeyOf returns the key of a crawler's audiences. ok is false if they are too many.
+// reachKeyOf returns the key of a crawler's list of reaches. ok is false if the list is too long.
 func reachKeyOf(all []reach) (key reachKey, ok bool) {
 	if len(all) > len(key) {
 		return key, false

@@ -32,12 +32,14 @@ type HostSummary struct {
 
 	Google []Shown `json:"google_shows"` // first the page that no rule mentions
 
-	// Answers lists the crawlers that may use a page in one way, such as to index it, and the crawlers that may not.
+	// AISearch lists crawlers of AI search engines that may not crawl a page that no rule mentions. Unclassified lists
+	// crawlers without a known purpose that may crawl such a page, although the policy disallows the whole site for
+	// some category. In both lists, well-known crawlers are first.
 	AISearch     []string `json:"ai_search_may_not_crawl,omitempty"`
 	Unclassified []string `json:"no_category_may_crawl,omitempty"`
 }
 
-// Answers lists the crawlers that may do something and those that may not.
+// Answers lists the crawlers that may use a page in one way, such as to index it, and the crawlers that may not.
 type Answers struct {
 	// May and MayNot count known crawlers by category. The category with the most crawlers is first.
 	May     []CategoryCount `json:"may"`
@@ -47,7 +49,7 @@ type Answers struct {
 	who [sha256.Size]byte // equal for equal sets of clients that may do it
 }
 
-// CategoryCount is the number of crawlers of a category in one part of a summary.
+// CategoryCount is the number of crawlers of a category that have the same answer, such as that they may crawl a page.
 type CategoryCount struct {
 	Category string   `json:"category"`        // "other" for crawlers that the catalog does not have
 	Count    int      `json:"count"`           // number of crawlers with this answer
@@ -182,7 +184,8 @@ func (x *summarizer) host(h policy.Host) (s HostSummary) {
 	return s
 }
 
-// pathsOf adds a summary of each path that rules mention. plain holds the answers for a page that no rule mentions.
+// pathsOf adds summaries of paths that rules mention. A path gets a summary if some crawlers may use it but not a page
+// that no rule mentions, or the other way round. plain holds the answers for such a page.
 func (x *summarizer) pathsOf(s *HostSummary, host string, rules []*policy.Rule, plain map[policy.Usage][]bool) {
 	seen := map[pathUsage]bool{}
 	for _, r := range rules {

@@ -20,10 +20,10 @@ type SummaryRow struct {
 	path bool // the row is about a path, and is left out if there are too many of them
 }
 
-// SummaryText returns a summary as the command "check" prints it. Each element of all is a set of hosts. Its own rows
-// are printed in a section for these hosts. A last section has the rows that are the same for all sets, and the rows in
-// common. If brief is true, the text has only one path for each label, such as "may crawl:". Then at most two sections
-// have own rows.
+// SummaryText returns a summary as the command "check" prints it. Each element of all is a set of hosts. If a row is
+// not the same for all sets, it is printed in a section for the hosts of its set. A last section has the rows that are
+// the same for all sets, and the rows in common. If brief is true, the text has only one path for each label, such as
+// "may crawl:", and at most two of the sections for single sets.
 func SummaryText(all []HostSummary, common []SummaryRow, brief bool) string {
 	const mostHosts, mostPaths, mostPathsInFull = 2, 1, 50
 	most := mostPathsInFull
@@ -206,7 +206,7 @@ func (g *Shown) text() string {
 	return "all" + where
 }
 
-// party holds the clients that may do something, or those that may not.
+// party holds the clients that may use a page in one way, or those that may not.
 type party struct {
 	crawlers, others []CategoryCount
 	unlisted         bool // unlisted clients belong to it
@@ -232,7 +232,8 @@ func (p party) String() string {
 	return "everyone"
 }
 
-// exceptions names whole categories, and a few of the other crawlers that do not belong to the party.
+// exceptions names the crawlers that do not belong to the party: whole categories of crawlers, and a few of the other
+// crawlers.
 func (p party) exceptions() string {
 	const most = 3
 	var whole party

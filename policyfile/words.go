@@ -75,7 +75,7 @@ var (
 	// exceptWords are keys that people write for the exceptions of a rule.
 	exceptWords = wordSet(`except exceptions exclude excluding unless but butnot not`)
 
-	// endWords are keys for the end of a rule.
+	// endWords are keys with which authors try to set the date when a rule ends.
 	endWords = wordSet(`until expires`)
 
 	// ruleLines map keys of other tools to the lines that replace them. %s stands for the value, and %.10s for its

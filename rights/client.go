@@ -52,7 +52,7 @@ func (c *Client) statements() (all []policy.Applied) {
 	return all
 }
 
-// Strictest returns one verdict about a usage for all paths. It is Disallowed if any path is disallowed, and
+// Strictest returns one verdict about a usage for all paths. It is Disallowed if at least one path is disallowed, and
 // Allowed if every path is allowed.
 func (c *Client) Strictest(u policy.Usage) policy.Verdict {
 	verdict := policy.Unstated

@@ -23,8 +23,8 @@ func (f *Vocabulary) Lines(c *Client) ([]policy.Line, []policy.Problem) {
 	return []policy.Line{f.everywhere(c, text)}, nil
 }
 
-// StrictLine returns the value of a single line for all paths, or "" if nothing is disallowed. It disallows each
-// usage that is disallowed on any path.
+// StrictLine returns the value of a single line for all paths, or "" if nothing is disallowed. It disallows each usage
+// that is disallowed on at least one path.
 func (f *Vocabulary) StrictLine(c *Client) string { return f.Text(c.strictest().Restrictions(), "") }
 
 // everywhere returns the line with this text for all paths.

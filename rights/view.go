@@ -145,7 +145,7 @@ func (v *View) Statements(usage int) [][]policy.Applied {
 	return all
 }
 
-// Stated reports whether the view has a decision about a usage on any path.
+// Stated reports whether the view has a decision about the usage u on at least one path.
 func (v *View) Stated(u policy.Usage) bool {
 	i := slices.Index(policyUsages, u)
 	cells, _ := v.Cells()

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// smallSpec returns a random policy with few rules, whose patterns often cross.
+// smallSpec returns a random policy with few rules, whose patterns often overlap.
 func smallSpec(r *rand.Rand, usages []policy.Usage) *policy.Spec {
 	spec := &policy.Spec{
 		Publish:  policy.Publish{ACAP: policy.Full},

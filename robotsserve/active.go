@@ -9,10 +9,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// active lists the patterns whose statements can change a decision for the crawlers of one group. Only these patterns
-// need a line. A disallow statement is called standing if no allow statement for all of its paths overrides it. A
-// standing statement can change a decision, unless a wider standing statement has the same effect (see repeats). An
-// allow statement can change a decision if it overrides a standing statement.
+// active lists the patterns whose statements can change a decision for the crawlers of one group. The other patterns in
+// m.given do not need a line. A disallow statement is called standing if no allow statement for all of its paths
+// overrides it. A standing statement can change a decision, unless a wider standing statement has the same effect (see
+// repeats). An allow statement can change a decision if it overrides a standing statement.
 func (m *lining) active() []pathpattern.Pattern {
 	standing := map[pathpattern.Pattern][]stated{}
 	var closing, opening solve.Set // the patterns of standing prohibitions, and of permissions

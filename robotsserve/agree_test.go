@@ -45,8 +45,7 @@ func render(t testing.TB, p *policy.Policy, host string) *File {
 	return f
 }
 
-// lost reports whether the file reports that it is stricter than the policy for a
-// crawler and path.
+// lost reports whether the file reports that it is stricter than the policy for a crawler and path.
 func lost(f *File, agent, path string) bool {
 	for _, l := range f.Losses {
 		if l.Paths.Match(pathpattern.NormalizePath(path)) && slices.ContainsFunc(l.Crawlers, func(c string) bool { return sameGroup(f, c, agent) }) {

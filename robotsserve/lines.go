@@ -231,9 +231,9 @@ func (m *lining) at(p pathpattern.Pattern) *line {
 }
 
 // matters returns a function for the cell c. The function reports whether the statements with a given pattern can
-// change the verdict of the cell. A disallow statement can change it, unless an allow statement for all paths of the
-// cell overrides it. If it can change it, it is called standing. An allow statement can change the verdict if it
-// overrides at least one standing statement, because other allow statements may override the rest.
+// change the verdict of the cell. A disallow statement is standing, and can change the verdict, unless an allow
+// statement for all paths of the cell overrides it. An allow statement can change the verdict if it overrides at least
+// one standing statement, because other allow statements may override the rest.
 func (m *lining) matters(c *solve.Cell[*line]) func(given pathpattern.Pattern) bool {
 	verdicts, p := c.Value.verdicts, c.Value.pattern
 	permissions := sync.OnceValue(func() []stated { return m.permissions(p) })
@@ -278,8 +278,8 @@ func (m *lining) permissions(p pathpattern.Pattern) []stated {
 	return longestFirst(m.covering(p, true))
 }
 
-// longestFirst sorts permissions. A search for one that overrides a prohibition ends early, because the longest usually
-// override the most.
+// longestFirst sorts the allow statements in permissions. Callers search for a statement that overrides a disallow
+// statement. The search ends early, because the longest allow statements usually override the most.
 func longestFirst(permissions []stated) []stated {
 	slices.SortStableFunc(permissions, func(a, b stated) int { return b.Pattern.Len() - a.Pattern.Len() })
 	return permissions
@@ -323,13 +323,13 @@ func (m *lining) shorten(lines []*line) {
 	}
 }
 
-// maxDerived limits the number of lines added because two other lines cross.
+// maxDerived limits the number of lines added because the patterns of two other lines overlap.
 const maxDerived = 100
 
 // The costs of operations, in steps of the budget.
 const (
 	costOfStatement = 24
-	costOfMeeting   = 64 // the cost of a decision about paths where two patterns cross
+	costOfMeeting   = 64 // the cost of a decision about paths that two patterns match
 )
 
 // sorted returns the lines in the order of the policy. However, a line that loses to another line comes after it,

@@ -33,7 +33,7 @@ func (m *lining) loseDropped(lines []*line) {
 	opens := func(p pathpattern.Pattern) bool {
 		return !m.budget.Spend(costOfMeeting) || slices.ContainsFunc(m.value(p), func(v verdict) bool { return !v.closes })
 	}
-	var allows solve.Set // where two lines cross, another permission may allow some of the paths
+	var allows solve.Set // an allow statement can allow some of the paths that two lines match
 	var allowed []pathpattern.Pattern
 	if len(m.dropped) > 0 {
 		for p, all := range m.all {

@@ -29,7 +29,7 @@ const (
 	mergeWait  = 3 * time.Second
 )
 
-// mergedSites caches the results of merging sites with other files.
+// mergedSites caches the robots.txt files in which the policy is merged with the sites' own files.
 type mergedSites struct {
 	mu      sync.Mutex
 	recent  map[mergedKey]*mergedSite
@@ -52,7 +52,7 @@ type mergedKey struct {
 	other [sha256.Size]byte
 }
 
-// mergedSite is the content of a site merged with another file.
+// mergedSite is the robots.txt of a site, merged with the site's own file.
 type mergedSite struct {
 	done   chan struct{} // closed when served is set
 	served *served       // nil if the site and the file cannot be merged
@@ -161,7 +161,8 @@ func (s *Server) mergedContent(ctx context.Context, site *site, host string, a A
 	return s.fillMerged(s.merged.before(site, a.Before), site, host, a, a.Before), false
 }
 
-// merge merges a site with another file. It returns nil if they cannot be merged.
+// merge merges the policy's robots.txt for the site with the site's own file, a.Other. It returns nil if they cannot be
+// merged.
 func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	var problems []policy.Problem
 	var notes []robotstxt.Note

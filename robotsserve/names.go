@@ -239,9 +239,9 @@ func (o *nameOrder) split(all []*group) (parts []*group) {
 	return parts
 }
 
-// A unit's group can disallow paths that the group of "*" does not disallow. If the server blocks the requests for
-// these paths anyway, robots.txt need not name the crawlers of the unit. refused tells how many of these paths the
-// server blocks.
+// refused tells how many of the paths that a unit's group disallows are blocked by the server anyway. It is only about
+// paths that the group of "*" does not disallow. If the server blocks them all, robots.txt need not name the crawlers
+// of the unit.
 type refused int
 
 const (
@@ -250,10 +250,10 @@ const (
 	refusesAll          // every page
 )
 
-// refuses returns how many of the additional paths that the group of u disallows are blocked by the server. A path
-// counts as blocked only if the rule that disallows it has "enforce: block". The policy's default mode does not count.
-// refuses returns refusesLess if a rule allows something, or demands an identity, because the server may not know the
-// identity at once. Robots.txt must then name the crawlers of u.
+// refuses returns how many paths are blocked by the server, of the paths that the group of u disallows and the group of
+// "*" does not. A path counts as blocked only if the rule that disallows it has "enforce: block". The policy's default
+// mode does not count. refuses returns refusesLess if a rule allows something, or demands an identity, because the
+// server may not know the identity at once. Robots.txt must then name the crawlers of u.
 func (g *grouping) refuses(u *unit, gr *group) refused {
 	if g.p.Spec().Publish.AllGroups {
 		return refusesLess

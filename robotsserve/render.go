@@ -63,7 +63,7 @@ type Loss struct {
 	spelling bool                // the file is only stricter for readers that compare URLs as sent
 	allow    bool                // the statement is a permission
 	written  string              // the pattern as its author wrote it
-	all      bool                // the file may lack any of the policy's permissions
+	all      bool                // the file may lack the Allow lines of all allow entries
 	// combined is true if the group of a purpose lacks an Allow line for the paths, because the group of another
 	// purpose disallows them. A crawler with both purposes combines the two groups.
 	combined bool

@@ -135,8 +135,9 @@ func (f *field) write(star *robotsrule.Set, ours []Member) writer {
 	return w
 }
 
-// tokens returns the members for single crawlers whose tokens the field can contain. ours are v's members, including
-// the upstream's rules for the same tokens. theirs are the upstream's members for tokens that are not in v.
+// tokens returns the members for single crawlers whose tokens the field can contain. The result ours has v's members,
+// including the upstream's rules for the same tokens. The result theirs has the upstream's members for tokens that are
+// not in v.
 func (f *field) tokens(v *Values, upstream audiences) (ours, theirs []Member) {
 	ours = make([]Member, 0, len(v.members))
 	for _, m := range v.members {

@@ -35,12 +35,12 @@ func Lifts(lift robotsrule.Lift) iter.Seq2[policy.Usage, string] {
 	}
 }
 
-// CanLift reports whether an allow entry for a usage can lift the site's own restriction.
+// CanLift reports whether an allow entry for the usage u can remove a restriction that the site itself states.
 func CanLift(u policy.Usage) bool {
 	return slices.ContainsFunc(lifts, func(l liftable) bool { return l.usage == u })
 }
 
-// Lift returns the restrictions that the policy removes from a page's own headers and meta tags. It removes the
+// Lift returns the restrictions that the policy removes from a page's own headers and meta tags. The policy removes the
 // restriction of a usage if an allow entry with the key "over-site" decides about this usage. until is the time when
 // the result may change, or zero. The usage of q is ignored.
 func Lift(p *policy.Policy, q policy.Query) (lift robotsrule.Lift, until time.Time) {

@@ -25,7 +25,7 @@
 //
 // In general, a format needs a value for every path, such as "allowed". The value of a pattern is the value of the
 // paths that match this pattern but no narrower pattern. Cells computes the values of all given patterns and of the
-// patterns that Cross returns for them. Of these patterns, it returns as few as possible, such that for each path the
+// patterns that Cross returns for them. It returns as few of these patterns as possible, such that for each path the
 // longest matching pattern has the value of the path.
 //
 // Cross may need a very large number of patterns for two patterns with many wildcards. A Budget limits the work. If the

@@ -67,9 +67,9 @@ func (l *linter) isFamily(id policy.CrawlerID, token string) bool {
 	return head != 0 && strings.EqualFold(l.Policy.CrawlerInfo(head).Token, token)
 }
 
-// namedAmong returns the indexes of the audiences in r.For that name the crawlers in shut. The caller suggests to
-// remove these audiences from the rule. So namedAmong returns nil if the rule includes some of the crawlers only
-// through a group, or if removing the audiences would leave no audience.
+// namedAmong returns the indexes of the audiences in r.For that name the crawlers in shut. The caller suggests removing
+// these audiences from the rule. So namedAmong returns nil if the rule includes some of the crawlers only through a
+// group, or if removing the audiences would leave no audience.
 func (l *linter) namedAmong(r *policy.Rule, shut []policy.CrawlerID) (places []int) {
 	for _, id := range shut {
 		n, by := l.Policy.NamedBy(r, id)

@@ -131,7 +131,7 @@ func (l *linter) includesAll(r, q *policy.Rule) bool {
 
 func qualifierText(s *policy.Statement) string { return strings.Join(s.Qualifiers.Strings(), " ") }
 
-// modeOf returns the server's mode for the prohibitions of a rule.
+// modeOf returns the mode in which the server handles requests that the rule disallows.
 func (l *linter) modeOf(r *policy.Rule) policy.Mode {
 	return l.Policy.Mode(policy.Decision{Rule: r})
 }
@@ -261,7 +261,7 @@ func (l *linter) audienceMeets(x, y policy.Audience) bool {
 	return true
 }
 
-// ties reports prohibitions of a path that another rule allows for the same crawlers on the same hosts.
+// ties reports disallow entries for a path that another rule allows for the same crawlers on the same hosts.
 func (l *linter) ties() {
 	l.each(func(rule int, s *policy.Statement) {
 		if s.Allow || l.budget <= 0 {

@@ -128,9 +128,10 @@ func (l *linter) audiencesOf(s *policy.Statement, host string) (all []policy.Aud
 	return all
 }
 
-// leftOpenTo lists the usages for AI that the policy disallows for the audiences "of", but not for the crawler c,
-// although c also serves these usages (see aiCategories). It returns nil if a rule names or allows the crawler. It also
-// returns nil if the policy disallows crawling, or the usage of s, for the crawler.
+// The rules disallow the statement s for the audiences "of". leftOpenTo looks for usages for AI that these audiences
+// and the crawler c have in common (see aiCategories). It lists those that the policy does not disallow for c. It
+// returns nil if a rule names or allows the crawler. It also returns nil if the policy disallows crawling, or the usage
+// of s, for the crawler.
 func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []policy.Audience, s *policy.Statement, host, path string) (open []policy.Usage) {
 	if c.RobotsOnly || c.FromPolicy || l.isNamed(c.Token) {
 		return nil
@@ -162,7 +163,8 @@ func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []polic
 	return open
 }
 
-// controlsOf lists the controls of a kind that a site can use to disallow a usage to a crawler's operator.
+// controlsOf lists the controls of the given kind with which a site can disallow the usage u, according to the operator
+// of the crawler with this token.
 func (l *linter) controlsOf(token string, u policy.Usage, kind crawlers.ControlKind) []crawlers.Control {
 	return slices.DeleteFunc(l.Catalog.ControlsOf(token), func(x crawlers.Control) bool {
 		return x.Kind != kind || !slices.Contains(x.Takes, u.String())
