@@ -369,6 +369,6 @@ type Control struct {
 	Takes []Usage
 }
 
-// IsStranger reports whether the host that signs the crawler's requests is all that is known about the crawler. A rule
-// that demands a verified client does not apply to such a crawler, because anyone can sign requests for their own host.
+// IsStranger reports whether nothing is known about the crawler, except the host that signs its requests. A rule that
+// demands a verified client does not apply to such a crawler, because anyone can sign requests for their own host.
 func (c *Crawler) IsStranger() bool { return c.Signer && c.Category == "" && c.Operator == "" }

@@ -178,7 +178,8 @@ type evaluator struct {
 }
 
 // classes divides the crawlers into sets, such that on one host the same rules apply to all crawlers of a set. count is
-// the number of sets. The map has the index of each crawler's set. Crawlers that are not in the map are in the set 0.
+// the number of sets. The map "of" has the index of each crawler's set. Crawlers that are not in the map are in the set
+// 0.
 type classes struct {
 	count int
 	of    map[policy.CrawlerID]int

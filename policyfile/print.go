@@ -161,8 +161,7 @@ var (
 	guessed     = regexp.MustCompile(`(?i)^(?:y|n|yes|no|on|off|true|false|null|\.nan|\.inf|\d{4}-\d\d?-\d\d?.*)$`)
 )
 
-// Scalar returns a text in the form in which it can be the value of a key in a policy file. The text is in quotes if
-// YAML needs them.
+// Scalar returns a text as the value of a key in a policy file. The text is in quotes if YAML needs them.
 func Scalar(s string) string {
 	switch {
 	case plainScalar.MatchString(s) && !strings.HasSuffix(s, " ") && !numberLike.MatchString(s) && !guessed.MatchString(s) && !strings.HasPrefix(s, "..."):

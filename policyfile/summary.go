@@ -69,9 +69,8 @@ type PathSummary struct {
 	Answers
 
 	about *question
-	// changed counts only the crawlers for which these paths differ from a page that no rule mentions. The element
-	// changed[true] has the crawlers that may use such a page, but not these paths. The element changed[false] has the
-	// crawlers that may use these paths, but not such a page.
+	// changed[true] counts the crawlers that may use a page that no rule mentions, but not these paths. changed[false]
+	// counts the crawlers that may use these paths, but not such a page.
 	changed map[bool][]CategoryCount
 }
 

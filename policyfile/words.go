@@ -75,7 +75,7 @@ var (
 	// exceptWords are keys that people write for the exceptions of a rule.
 	exceptWords = wordSet(`except exceptions exclude excluding unless but butnot not`)
 
-	// endWords are keys with which authors try to set the date when a rule ends.
+	// endWords are keys that authors write to set the date when a rule ends.
 	endWords = wordSet(`until expires`)
 
 	// ruleLines map keys of other tools to the lines that replace them. %s stands for the value, and %.10s for its
@@ -341,7 +341,7 @@ func (p *parser) ruleInFile(key, value *yaml.Node) string {
 	return ""
 }
 
-// settingLine is called for a key that is misplaced, for example in a rule. It returns the line that the author should
+// settingLine is called for a misplaced key, for example a key in a rule. It returns the line that the author should
 // write outside the rules instead. It knows the keys of the sections publish, rights and enforcement, the key
 // "enforce", and keys for sitemaps. For other keys it returns "".
 func (p *parser) settingLine(key string, value *yaml.Node) string {

@@ -37,8 +37,8 @@ func (c *Client) At(u policy.Usage, at pathpattern.Pattern) policy.Decision {
 	return c.Policy.DecideAt(q, at)
 }
 
-// Statements lists the policy's statements about the usage u, followed by its statements about policy.Other. The
-// statements about policy.Other decide on paths for which no statement about u matches.
+// Statements lists the policy's statements about the usage u, followed by its statements about policy.Other. If no
+// statement about u matches a path, the statements about policy.Other decide.
 func (c *Client) Statements(u policy.Usage) []policy.Applied {
 	all := append(c.Policy.Statements(c.Class, u, c.Purpose), c.Policy.Statements(c.Class, policy.Other, c.Purpose)...)
 	return slices.DeleteFunc(all, func(a policy.Applied) bool { return !a.Rule.Identity.MetBy(c.query.Identity) })

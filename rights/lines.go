@@ -24,7 +24,7 @@ func (f *Vocabulary) Lines(c *Client) ([]policy.Line, []policy.Problem) {
 }
 
 // StrictLine returns the value of a single line for all paths, or "" if nothing is disallowed. It disallows each usage
-// that is disallowed on at least one path.
+// that the policy disallows on at least one path.
 func (f *Vocabulary) StrictLine(c *Client) string { return f.Text(c.strictest().Restrictions(), "") }
 
 // everywhere returns the line with this text for all paths.

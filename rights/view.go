@@ -159,7 +159,7 @@ func (v *View) StatesAny() bool {
 
 // Cells divides all paths into cells, such that the decisions are the same for all paths of a cell. The cells are for
 // readers that use the longest matching pattern. If the patterns overlap in too many ways, exact is false. Then there
-// is only one cell for all paths, which disallows each usage that is disallowed on at least one path.
+// is only one cell for all paths, which disallows each usage that the policy disallows on at least one path.
 func (v *View) Cells() (cells []solve.Cell[Preferences], exact bool) {
 	return v.cells()
 }

@@ -212,8 +212,8 @@ func TestACAPSeveralProhibitions(t *testing.T) {
 }
 
 // If a policy has a statement about "present", and a rule names a derived usage, such as present-link, the records
-// state both for present-link. Some qualifiers of "present" are not valid for every derived usage (ACAP 1.0 section
-// 2.5.5), so they are lost there.
+// repeat the statement for present-link. Some qualifiers of the statement are not valid for every derived usage (ACAP
+// 1.0 section 2.5.5), so the records lack them there.
 func TestACAPQualifiersOfPresent(t *testing.T) {
 	q := &policy.Qualifiers{}
 	for name, value := range map[policy.QualifierName]string{policy.QualifierProhibitedModification: "any", policy.QualifierTimeLimit: "3-days"} {

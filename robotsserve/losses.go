@@ -76,8 +76,8 @@ func (m *lining) permission(l *line) stated {
 	return s
 }
 
-// loseClosed adds a Loss for each Allow line that one group needs, but that is not printed, because a rule of another
-// group disallows its paths. Some crawlers combine the two groups. If the Allow line were printed, these crawlers would
+// loseClosed adds a Loss for each Allow line that one group needs, but the file omits, because a rule of another group
+// disallows its paths. Some crawlers combine the two groups. If the file had the Allow line, these crawlers would
 // ignore the rule that disallows the paths.
 func (m *lining) loseClosed(lines []*line) {
 	for _, l := range lines {

@@ -251,9 +251,9 @@ const (
 )
 
 // refuses returns how many paths are blocked by the server, of the paths that the group of u disallows and the group of
-// "*" does not. A path counts as blocked only if the rule that disallows it has "enforce: block". The policy's default
-// mode does not count. refuses returns refusesLess if a rule allows something, or demands an identity, because the
-// server may not know the identity at once. Robots.txt must then name the crawlers of u.
+// "*" does not. It regards a path as blocked only if the rule that disallows the path has "enforce: block". The
+// policy's default mode does not matter. refuses returns refusesLess if a rule allows something, or demands an
+// identity, because the server may not know the identity at once. Robots.txt must then name the crawlers of u.
 func (g *grouping) refuses(u *unit, gr *group) refused {
 	if g.p.Spec().Publish.AllGroups {
 		return refusesLess

@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// liftable is a usage that a site restricts in its own headers and meta tags, and for which an allow entry of the
-// policy can remove this restriction. The field rules names the robots control rules that are removed.
+// liftable is a usage that a site can restrict in its own headers and meta tags. An allow entry of the policy can
+// remove this restriction. The field rules names the robots control rules that it removes.
 type liftable struct {
 	usage policy.Usage
 	lift  robotsrule.Lift

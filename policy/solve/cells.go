@@ -34,8 +34,9 @@ type Form[V any] struct {
 	// Beats reports whether every reader uses x, and not y, for the paths that both cells match. If Beats is nil, the
 	// cell with the longer pattern is used.
 	Beats func(x, y *Cell[V]) bool
-	// Replaces is called for a given cell y that is redundant next to x. It reports whether y can be dropped, because
-	// every reader that uses y also understands x. If Replaces is nil, Cells assumes that this is true.
+	// Replaces is called for a given cell y and a wider cell x with the same value. It reports whether x can replace y,
+	// because every reader that uses y also understands x. If Replaces is nil, Cells assumes that x can always replace
+	// y.
 	Replaces func(x, y *Cell[V]) bool
 	// Unsaid is called if readers would use c for some paths that have a different value, and Cells cannot add a cell
 	// that corrects this. The cell m has these paths and their value. It is nil if they are unknown. Unsaid reports

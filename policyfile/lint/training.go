@@ -163,8 +163,8 @@ func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []polic
 	return open
 }
 
-// controlsOf lists the controls of the given kind with which a site can disallow the usage u, according to the operator
-// of the crawler with this token.
+// controlsOf lists the controls of the given kind that a site can use to disallow the usage u. It asks the catalog for
+// the controls of the crawler with this token.
 func (l *linter) controlsOf(token string, u policy.Usage, kind crawlers.ControlKind) []crawlers.Control {
 	return slices.DeleteFunc(l.Catalog.ControlsOf(token), func(x crawlers.Control) bool {
 		return x.Kind != kind || !slices.Contains(x.Takes, u.String())

@@ -58,9 +58,9 @@ func (f *File) sort() {
 	})
 }
 
-// reduce drops rules that are not needed. A rule is not needed if a later rule with the same declaration covers its
-// location, because the later rule then applies to the same paths. But a rule with another declaration between the two
-// must not overlap the location.
+// reduce drops unnecessary rules. A rule is unnecessary if a later rule with the same declaration covers its location,
+// because the later rule then applies to the same paths. But a rule with another declaration between the two must not
+// overlap the location.
 func (f *File) reduce() {
 	for i, r := range slices.Backward(f.Rules) {
 		for _, next := range f.Rules[i+1:] {
