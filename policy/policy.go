@@ -69,9 +69,9 @@ func (p *Policy) Crawler(token string) CrawlerID {
 // CrawlerInfo returns the description of a crawler.
 func (p *Policy) CrawlerInfo(id CrawlerID) Crawler { return *p.crawler(id) }
 
-// Family returns the crawler whose robots.txt group the crawler id also follows. Both crawlers belong to one operator,
-// who documents this. Rules for the returned crawler therefore also reach the crawler id. Family returns 0 if the
-// crawler id follows only its own group.
+// Family returns another crawler of the same operator, whose robots.txt group the crawler id obeys if no group names
+// it. The operator documents this. Family returns 0 if there is no such crawler. Rules for the returned crawler also
+// reach the crawler id.
 func (p *Policy) Family(id CrawlerID) CrawlerID { return p.families[id] }
 
 // reachesOf returns the audiences in rules that include the crawler id. The audiences that name it most closely come

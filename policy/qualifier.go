@@ -163,8 +163,8 @@ func QualifiersOf(u Usage) []QualifierName {
 
 // SetQualifier adds a qualifier to a permission about usage u. It returns an error if the usage cannot have the
 // qualifier or the value is invalid. The error says which values ACAP 1.0 section 2.5 accepts.
-// QualifierProhibitedModification may be set several times, once for each modification. The value "any" must be the
-// only one.
+// QualifierProhibitedModification may be set several times, once for each modification. The value "any" cannot be
+// combined with other values.
 func (q *Qualifiers) SetQualifier(u Usage, name QualifierName, value string) error {
 	i := slices.IndexFunc(qualifierTable, func(s qualifierSyntax) bool { return s.name == name })
 	if i < 0 {

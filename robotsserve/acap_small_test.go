@@ -293,9 +293,9 @@ func TestACAPOfConflictsOfThree(t *testing.T) {
 }
 
 // The records must not allow a path that the policy disallows, even if the patterns of an allow entry and a disallow
-// entry overlap, such as /x*ab and /x*a*a*c$. This is difficult in two cases. In the first, ACAP considers the allow
-// entry narrower than every pattern for the paths that both match. In the second, the policy has too many statements
-// for records that list such paths.
+// entry overlap, such as /x*ab and /x*a*a*c$. This is difficult in two cases. In the first case, ACAP applies the allow
+// entry, because it is narrower than every pattern for the paths that both entries match. In the second case, the
+// policy has too many statements, so the records do not list such paths.
 func TestACAPProhibitionsHold(t *testing.T) {
 	bounded := smallRule(10, "everyone")
 	for i := range 120 {

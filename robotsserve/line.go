@@ -26,8 +26,8 @@ type line struct {
 }
 
 // newLine returns the line of the pattern p. The statements are those with this pattern, and can write it differently,
-// such as /%41 and /A. A Disallow line has a text for each of these spellings. An Allow line has only the spellings in
-// the rule that decides.
+// such as /%7Ea and /~a. A Disallow line has a text for each of these spellings. An Allow line has only the spellings
+// in the rule that decides.
 func newLine(p pathpattern.Pattern, verdicts []verdict, statements []stated) *line {
 	l := &line{pattern: p, verdicts: verdicts}
 	var spelled []pathpattern.Spellings
@@ -131,7 +131,8 @@ func (l *line) deciding(closes bool) stated {
 	return stated{}
 }
 
-// same reports whether two lines mean the same. A missing line allows everything.
+// same reports whether two lines allow and disallow the paths in the same groups. If m is nil, there is no such line,
+// and everything is allowed.
 func (l *line) same(m *line) bool {
 	if m == nil {
 		return !l.closes()
@@ -139,7 +140,8 @@ func (l *line) same(m *line) bool {
 	return slices.EqualFunc(l.verdicts, m.verdicts, func(a, b verdict) bool { return a.closes == b.closes && a.own == b.own })
 }
 
-// alike reports whether two lines mean the same, and disallow for the same reason.
+// alike reports whether two lines allow and disallow the paths in the same groups, and the groups that disallow them
+// have the same reason.
 func (l *line) alike(m *line) bool {
 	return slices.EqualFunc(l.verdicts, m.verdicts, func(a, b verdict) bool {
 		return a.closes == b.closes && a.own == b.own && (!a.closes || a.Statement == b.Statement && a.client == b.client)

@@ -11,7 +11,7 @@ import (
 )
 
 // lose adds a Loss, which says that the lines do not express the statement s for the given paths. If spelling is true,
-// the lines express it for these paths, but not for other spellings of them, such as /%41 for /A.
+// the lines express it for these paths, but not for other spellings of them, such as /~a for /%7Ea.
 func (m *lining) lose(s stated, paths pathpattern.Pattern, spelling bool) {
 	if s.Statement != nil {
 		l := Loss{Paths: paths, Pattern: s.Pattern, Rule: s.rule, Pos: s.pos(), written: s.Written, spelling: spelling, allow: s.Allow}

@@ -177,8 +177,8 @@ func (g *grouping) units(classes []policy.Class) (units []unit) {
 	return units
 }
 
-// others returns the classes of the policy's crawlers whose names Google's parser reads as the same name as the name of
-// info. It omits own, which is the class of info. It returns nil if the site's own file has no group for info.
+// others returns the classes of the policy's crawlers whose names are the same as the name of info for Google's parser.
+// It omits own, which is the class of info. It returns nil if the site's own file has no group for info.
 func (g *grouping) others(alike map[string][]*policy.Class, info *crawler, own *policy.Class) (others []*policy.Class) {
 	if alike == nil || g.below.Group(info.Token) == nil {
 		return nil

@@ -314,8 +314,8 @@ func preferences(letters string) Usage {
 	return u
 }
 
-// If only the policy or only the upstream has a preference for a usage, it applies. If both have one, they are combined
-// (draft-ietf-aipref-vocab section 5.1).
+// If only the policy or only the upstream has a preference for a usage, this preference applies. If both have a
+// preference, the stricter one applies (draft-ietf-aipref-vocab section 5.1).
 func TestCombine(t *testing.T) {
 	for _, c := range []struct{ a, b, want string }{
 		{"nny", "   ", "nny"}, {"   ", "nny", "nny"}, {"n  ", " n ", "nn "}, {"yyy", "n n", "nyn"}, {"  y", "  n", "  n"}, {" y ", "   ", " y "},

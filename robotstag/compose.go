@@ -102,9 +102,9 @@ type member struct {
 }
 
 // compose returns the lines of the field with the members of v and of the upstream. The member for everyone comes
-// first, then the other members of v sorted by token, then the upstream's members. compose reports members that do not
-// fit in Limit. If a member of v does not fit, compose moves its rules into the member for everyone. If a member of the
-// upstream does not fit, compose leaves it out.
+// first, then the members of v for single crawlers, sorted by token, then the upstream's members. compose reports
+// members that do not fit in Limit. If a member of v does not fit, compose moves its rules into the member for
+// everyone. If a member of the upstream does not fit, compose leaves it out.
 func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 	star := v.star.Union(upstream[Everyone]).Restrictive()
 	ours, theirs := f.tokens(v, upstream)

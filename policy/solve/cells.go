@@ -141,10 +141,10 @@ func (s *solver[V]) alike(a, b V) bool {
 	return s.Same(a, b)
 }
 
-// cross looks at the paths that both the cell i and the given pattern j match. If their value differs from the value of
-// cell i, readers would use the wrong value, so cross adds cells for these paths. Cells calls cross for each cell, also
-// for the added ones, but only with given patterns as j. This suffices, because the value of a path depends only on the
-// given patterns.
+// cross looks at the paths that both the cell i and the given pattern j match. If the value of these paths differs from
+// the value of cell i, readers would use the wrong value, so cross adds cells for these paths. Cells calls cross for
+// each cell, also for the added ones, but only with given patterns as j. This suffices, because the value of a path
+// depends only on the given patterns.
 func (s *solver[V]) cross(i, j int) {
 	c, y := &s.cells[i], &s.cells[j]
 	if i == j || s.gone[i] || s.beats(y, c) || y.Pattern.Covers(c.Pattern) {
@@ -244,9 +244,8 @@ func (s *solver[V]) needed() (left []Cell[V]) {
 	return left
 }
 
-// needless reports whether cell i can be dropped. This is the case if a wider cell has the same value, and readers
-// would then use that wider cell for the paths of cell i. A cell with a different value must not win over the wider
-// cell on these paths.
+// needless reports whether cell i can be dropped. For that, a wider cell must have the same value, and readers must use
+// the wider cell for the paths of cell i. Readers do not use it if a cell with a different value wins over it.
 func (s *solver[V]) needless(i int, wider []int, all *Set) bool {
 	c := &s.cells[i]
 	if s.Keep != nil && s.Keep(c) {

@@ -128,7 +128,7 @@ func (l *linter) each(visit func(rule int, s *policy.Statement)) {
 }
 
 // decide returns the decision about a verified crawler. All rules for the crawler apply to it, including rules that
-// demand an identity. This agrees with robots.txt, which also has all these rules.
+// demand an identity. So the decision agrees with robots.txt, which has the rules for all identities.
 func (l *linter) decide(id policy.CrawlerID, host, path string, u policy.Usage) policy.Decision {
 	l.budget -= l.cost
 	return l.Policy.Decide(policy.Query{Crawler: id, Identity: policy.Verified, Host: host, Path: path, Usage: u, Now: l.Now})

@@ -80,8 +80,8 @@ func (f *File) reduce() {
 
 const maxRules = 1000
 
-// Merge returns a file that reserves all rights that f or other reserves. exact is false if the merged file reserves
-// more than that, because the locations of the two files overlap in too many ways. Then the merged file leaves out
+// Merge returns a file that reserves all rights that f or other reserves. The result exact is false if merged reserves
+// more rights than the two files, because their locations overlap in too many ways. Then the merged file leaves out
 // exceptions or, if there are many locations, reserves every path.
 func (f *File) Merge(other *File) (merged *File, exact bool) {
 	var patterns []pathpattern.Pattern
