@@ -261,7 +261,8 @@ func ruleLine(key string, value *yaml.Node) string {
 	return ""
 }
 
-// limitIn converts a rate limit in words to the form of the file, or returns "".
+// limitIn converts a rate limit in words, such as "60 per minute", to the form of the file, 60/m. If it cannot read the
+// text, it returns "".
 func limitIn(text string) string {
 	m := limitForm.FindStringSubmatch(text)
 	if m == nil || limitRate.MatchString(text) {

@@ -119,8 +119,8 @@ func TestMergeAgreesWithBoth(t *testing.T) {
 	t.Log(counts)
 }
 
-// checkPreferences fails the test if the merged file lost a usage that a line of the site's file disallows. If the policy
-// states preferences, lines with a path may be left out.
+// checkPreferences fails the test if the merged file allows a usage that a line of the site's file disallows. If the
+// policy states preferences itself, the merged file may lack the lines of the site's file with a path.
 func checkPreferences(t *testing.T, p *policy.Policy, other string, merged []byte) {
 	t.Helper()
 	states := slices.ContainsFunc(p.Spec().Rules, func(r policy.Rule) bool {

@@ -191,8 +191,8 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	return serve(d)
 }
 
-// fillMerged returns a merged robots.txt with the text that depends on the host. It returns nil if m is nil, or if the
-// file is too large.
+// fillMerged returns the merged file m, completed with the text that depends on the host. It returns nil if m is nil,
+// or if the file is too large.
 func (s *Server) fillMerged(m *served, site *site, host string, a Answer, other *robotstxt.File) *contents {
 	if m == nil {
 		return nil

@@ -220,7 +220,8 @@ func (o *nameOrder) deepest(gr *group) (n int) {
 }
 
 // split makes groups whose tokens all have the same depth, and sorts these groups by depth. A token has a greater depth
-// than all longer tokens in other groups that contain it. The first part of a group keeps its purposes.
+// than all longer tokens that contain it and belong to groups with different lines. The first part of a group keeps its
+// purposes.
 func (o *nameOrder) split(all []*group) (parts []*group) {
 	for _, gr := range all {
 		rest := *gr

@@ -76,7 +76,7 @@ func (g *grouping) combined(purposes []purpose) (all []stated, value func(pathpa
 // agree looks for channels whose lines differ between the groups of purposes, for example by their paths. A crawler
 // with two purposes combines the two groups. Then the line with the longest path in one group would replace a shorter
 // line in the other group, even if the shorter line disallows more. So agree replaces the lines of each purpose by one
-// strict line for all paths (see makeStrict), if the channel has such lines.
+// strict line for all paths (see makeStrict), if the channel has such a strict line.
 func (g *grouping) agree(all []purpose) {
 	differ := func(key string) bool {
 		says := func(p *purpose) string {

@@ -144,7 +144,7 @@ func (s *solver[V]) alike(a, b V) bool {
 // cross looks at the paths that both the cell i and the given pattern j match. If the value of these paths differs from
 // the value of cell i, readers would use the wrong value, so cross adds cells for these paths. Cells calls cross for
 // each cell, also for the added ones, but only with given patterns as j. This suffices, because the value of a path
-// depends only on the given patterns.
+// depends only on the given patterns that match it, and each added cell is crossed with the given patterns in turn.
 func (s *solver[V]) cross(i, j int) {
 	c, y := &s.cells[i], &s.cells[j]
 	if i == j || s.gone[i] || s.beats(y, c) || y.Pattern.Covers(c.Pattern) {

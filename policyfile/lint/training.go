@@ -128,10 +128,10 @@ func (l *linter) audiencesOf(s *policy.Statement, host string) (all []policy.Aud
 	return all
 }
 
-// The rules disallow the statement s for the audiences "of". leftOpenTo looks for usages for AI that these audiences
-// and the crawler c have in common (see aiCategories). It lists those that the policy does not disallow for c. It
-// returns nil if a rule names or allows the crawler. It also returns nil if the policy disallows crawling, or the usage
-// of s, for the crawler.
+// leftOpenTo returns the usages for AI, such as train-ai, that the policy leaves open to the crawler c. It considers
+// only usages that belong to the categories in the audiences "of" (see aiCategories), and only if c also collects pages
+// for them. It returns nil if a rule names or allows the crawler. It also returns nil if the policy disallows crawling,
+// or the usage of s, for the crawler.
 func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []policy.Audience, s *policy.Statement, host, path string) (open []policy.Usage) {
 	if c.RobotsOnly || c.FromPolicy || l.isNamed(c.Token) {
 		return nil

@@ -183,7 +183,8 @@ func (f *File) MergeInto(ours *rights.Document) (both *rights.Document, exact bo
 	return merged.Document(), exact
 }
 
-// IsLikely reports whether a body is likely to be JSON. It detects applications that serve an HTML page for every path.
+// IsLikely reports whether a body is likely to be JSON. It returns false for the HTML page that some applications serve
+// for every path.
 func IsLikely(body []byte) bool {
 	start := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n")
 	return bytes.HasPrefix(start, []byte("[")) || bytes.HasPrefix(start, []byte("{"))
