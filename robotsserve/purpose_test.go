@@ -140,8 +140,8 @@ func TestLossWhereThreePatternsMeet(t *testing.T) {
 	}
 }
 
-// AlphaBot has its own rule, whose lines are the same as those for everyone. It gets a group nevertheless. Without the
-// group, it would obey the groups of its purposes, which are only for crawlers without rules.
+// AlphaBot has its own rule, whose lines are the same as the lines for everyone. It gets a group nevertheless. Without
+// the group, it would obey the groups of its purposes, which are only for crawlers that no rule names.
 func TestPurposesOfCrawlersLikeEveryone(t *testing.T) {
 	all := []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/a")}}
 	spec := &policy.Spec{
