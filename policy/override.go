@@ -112,8 +112,9 @@ const (
 	byPattern                 // if its pattern lies within the pattern of the other statement
 )
 
-// against returns the relation of a permission of scope a to a statement of scope d. prohibition reports whether this
-// statement is a prohibition. Otherwise, it is a permission. If the relation is never, against also returns the reason.
+// against returns the condition for an allow statement of the scope a to override, or set aside, another statement of
+// the scope d. prohibition is true if the other statement is a disallow statement, and false if it is an allow
+// statement. If the relation is never, against also returns the reason.
 func (a *scope) against(d *scope, prohibition bool) (relation, Obstacle) {
 	switch {
 	case d.fallback && !a.fallback:
@@ -164,9 +165,9 @@ func (a *scope) compare(b *scope) int {
 	return 0
 }
 
-// Reasons returns the permissions that match a query, and the matching prohibitions that none of these permissions
-// overrides (standing). Both are sorted, the narrowest first. A permission whose date has passed is treated as a
-// prohibition.
+// Reasons returns two lists of statements that match a query, each sorted with the narrowest first. permissions holds
+// the matching allow statements. standing holds the matching disallow statements that no statement in permissions
+// overrides. An allow statement whose date has passed is treated as a disallow statement.
 func (p *Policy) Reasons(q Query) (standing, permissions []Applied) {
 	all := p.matching(&q, q.Usage)
 	if len(all) == 0 && q.Usage != Crawl && q.Usage != Other {
@@ -226,8 +227,8 @@ type Query struct {
 // Verdict is the result of a Query.
 type Verdict uint8
 
-// The verdicts. Unstated means that no statement matches. If the usage is Crawl, an unstated path may be crawled (RFC
-// 9309 section 2.2.2).
+// The verdicts. Unstated means that no statement of the policy matches the query. If the query is about Crawl, the path
+// may then be crawled (RFC 9309 section 2.2.2).
 const (
 	Unstated Verdict = iota
 	Allowed
@@ -242,9 +243,11 @@ func (v Verdict) String() string { return verdictNames[v] }
 // Decision is a verdict with the rule and the statement that decide.
 type Decision struct {
 	Verdict Verdict
-	// Statement decides the query. If Verdict is Disallowed, it is the narrowest prohibition that is not overridden. If
-	// Verdict is Allowed, it is the narrowest permission. Statements are compared by audience, host, usage, length of
-	// the pattern and place in the file. Statement is nil if no statement matches, and for /robots.txt.
+	// Statement is the statement that decides the query. If Verdict is Disallowed, it disallows the usage, and no
+	// matching statement that allows the usage overrides it. If Verdict is Allowed, it allows the usage. If several
+	// such statements match, the narrowest one is used: they are compared first by audience, then by host, usage,
+	// length of the pattern, and place in the file. Statement is nil if no statement matches. It is always nil for
+	// /robots.txt.
 	Statement *Statement
 	Rule      *Rule     // the rule that contains Statement
 	Expired   bool      // Statement is a permission whose date has passed

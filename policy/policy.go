@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy defines a site's policy. The content of every channel is generated from the policy. A policy has rules
-// about how crawlers may use the parts of a site, and Decide answers questions about these rules. The package does not
-// do any input or output, and does not use the clock or a log.
+// Package policy defines a site's policy: rules about how crawlers may use the parts of a site. Policy.Decide answers
+// whether a crawler may use a path in a certain way. All outputs, such as robots.txt and the response headers, are
+// generated from the policy. The package does not do any input or output, and does not use the clock or a log.
 package policy
 
 import (
@@ -69,12 +69,13 @@ func (p *Policy) Crawler(token string) CrawlerID {
 // CrawlerInfo returns the description of a crawler.
 func (p *Policy) CrawlerInfo(id CrawlerID) Crawler { return *p.crawler(id) }
 
-// Family returns another crawler of the operator of the crawler id. The operator documents that the crawler id follows
-// the robots.txt group of this other crawler. Family returns 0 if there is no such crawler. Rules for the returned
-// crawler also reach the crawler id.
+// Family returns another crawler of the same operator, whose robots.txt group the crawler id obeys if no group names
+// it. The operator documents this. Family returns 0 if there is no such crawler. Rules for the returned crawler also
+// reach the crawler id.
 func (p *Policy) Family(id CrawlerID) CrawlerID { return p.families[id] }
 
-// reachesOf returns the audiences of rules that include a crawler, the closest first.
+// reachesOf returns the audiences in rules that include the crawler id. The audiences that name it most closely come
+// first.
 func (p *Policy) reachesOf(id CrawlerID) []reach { return p.reaches[p.reachOf[id]] }
 
 // Crawlers yields every known crawler: first the catalog's crawlers, then the crawlers that only rules name.
@@ -86,8 +87,8 @@ func (p *Policy) Crawlers(yield func(CrawlerID, Crawler) bool) {
 	}
 }
 
-// Members yields the known crawlers of an audience. A token stands for its own crawler only, although rules for the token
-// can also reach crawlers that follow its group.
+// Members yields the known crawlers of the audience a. If a is a product token, Members yields only the crawler with
+// this token. Rules for the token can also reach other crawlers that follow its robots.txt group, see Family.
 func (p *Policy) Members(a Audience) iter.Seq2[CrawlerID, Crawler] {
 	return func(yield func(CrawlerID, Crawler) bool) {
 		for id, c := range p.Crawlers {
@@ -117,8 +118,9 @@ func (p *Policy) Identities() []Identity {
 	return []Identity{Unknown}
 }
 
-// Mode returns the mode in which the server handles a request that the decision d disallows. It is the strictest mode
-// of the rules that disallow the request. For rules without a mode it is the policy's default.
+// Mode returns the mode in which the server handles a request that the decision d disallows. If several rules disallow
+// the request, it is the strictest of their modes. A rule without a mode has the policy's default mode. A rule from the
+// site's own robots.txt always has ModeOff.
 func (p *Policy) Mode(d Decision) Mode {
 	if d.mode != ModeUnset {
 		return d.mode

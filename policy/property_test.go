@@ -128,8 +128,9 @@ func checkReasons(t *testing.T, p *policy.Policy, q policytest.Question, want po
 	}
 }
 
-// checkStatements checks that the statements of q's class agree with want, which is the decision about q. Channels are
-// rendered from these statements.
+// checkStatements checks that Policy.Statements agrees with Policy.Decide. It evaluates the statements that
+// Policy.Statements returns for the crawler and host of q, and compares the result with the decision want about q. A
+// difference would be an error in robots.txt and the headers, because they are written from these statements.
 func checkStatements(t *testing.T, p *policy.Policy, q policytest.Question, want policy.Decision) {
 	t.Helper()
 	if q.Path == "/robots.txt" {

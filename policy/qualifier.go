@@ -35,7 +35,7 @@ const (
 	NoTimeLimit    TimeLimitKind = iota
 	UntilRecrawled               // until-recrawled
 	UntilDate                    // until-yyyy-mm-dd
-	ForDays                      // n-days; the days start with the first such use of the resource
+	ForDays                      // n-days; the days start with the first use of the resource in this way
 )
 
 // TimeLimit limits how long a usage is permitted.
@@ -163,7 +163,8 @@ func QualifiersOf(u Usage) []QualifierName {
 
 // SetQualifier adds a qualifier to a permission about usage u. It returns an error if the usage cannot have the
 // qualifier or the value is invalid. The error says which values ACAP 1.0 section 2.5 accepts.
-// QualifierProhibitedModification may be set several times, except with "any".
+// QualifierProhibitedModification may be set several times, once for each modification. The value "any" cannot be
+// combined with other values.
 func (q *Qualifiers) SetQualifier(u Usage, name QualifierName, value string) error {
 	i := slices.IndexFunc(qualifierTable, func(s qualifierSyntax) bool { return s.name == name })
 	if i < 0 {
@@ -234,9 +235,9 @@ func number(v, suffix string) (int, bool) {
 	return int(n), err == nil
 }
 
-// isKnownScheme reports whether v is valid with respect to ACAP's own URI scheme (sections 2.5.3.2 and 2.5.5.2.5). In
-// that scheme, the text "the-acap:" must be followed by one of the given kinds and a name. URIs of other schemes are
-// valid.
+// isKnownScheme checks a URI in ACAP's own scheme, such as "the-acap:link:TEXT" (sections 2.5.3.2 and 2.5.5.2.5). It
+// reports whether "the-acap:" is followed by one of the given kinds, such as "link:", and a name. It returns true for
+// URIs of other schemes.
 func isKnownScheme(v string, kinds ...string) bool {
 	rest, own := strings.CutPrefix(strings.ToLower(v), "the-acap:")
 	return !own || slices.ContainsFunc(kinds, func(kind string) bool { return len(rest) > len(kind) && strings.HasPrefix(rest, kind) })
@@ -250,8 +251,8 @@ func isValue(v string) bool {
 // Limits holds the qualifiers of several permissions, which all apply. Limits is nil if there are no qualifiers.
 type Limits []*Qualifiers
 
-// Strings returns the qualifiers as name=value, in the order of ACAP 1.0 section 2.5. Where qualifiers can be compared,
-// such as two lengths in words, it returns only the strictest one.
+// Strings returns the qualifiers as name=value, in the order of ACAP 1.0 section 2.5. If several qualifiers limit the
+// same thing, such as two lengths in words, it returns only the strictest one.
 func (l Limits) Strings() []string {
 	if len(l) == 1 {
 		return l[0].Strings()

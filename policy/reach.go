@@ -91,10 +91,11 @@ func (c *compiler) crawlers() {
 	}
 }
 
-// reachKey is a map key to find crawlers with the same audiences. Only crawlers with at most six audiences have a key.
+// reachKey is a map key for a crawler's list of reaches. Crawlers with the same key are reached by the same rules, so
+// they share one element of Policy.reaches. Only lists of at most six reaches have a key.
 type reachKey [6]int64
 
-// reachKeyOf returns the key of a crawler's audiences. ok is false if they are too many.
+// reachKeyOf returns the key of a crawler's list of reaches. ok is false if the list is too long.
 func reachKeyOf(all []reach) (key reachKey, ok bool) {
 	if len(all) > len(key) {
 		return key, false
@@ -135,8 +136,9 @@ func (c *compiler) appendReaches(all []reach, id CrawlerID) []reach {
 	return all
 }
 
-// NamedBy returns the tier in which a rule names a crawler, and the rule's audience in this tier. If several
-// audiences of the rule include the crawler, the closest one is used. If none does, the tier is NotNamed.
+// NamedBy returns how closely the rule r names the crawler id, and the audience of r that names it. If several
+// audiences of r include the crawler, NamedBy uses the one that names it most closely, for example its token instead of
+// its category. If none of them includes it, the tier is NotNamed.
 func (p *Policy) NamedBy(r *Rule, id CrawlerID) (Tier, Audience) {
 	for _, reach := range p.reachesOf(id) {
 		if i := slices.IndexFunc(r.For, func(a Audience) bool { return a.folded() == reach.audience }); i >= 0 {

@@ -37,9 +37,9 @@ func OfferUsers() []string {
 	return []string{"commercial", "non-commercial", "education", "government", "personal"}
 }
 
-// UsageTokens holds a user agent name for each usage, in the order of RightsUsages. The group with this name in
-// robots.txt is about the usage (draft-kelley-aipref-training-preference-signal-00). A usage without such a group has
-// "".
+// UsageTokens holds one name for each usage, in the order of RightsUsages. In robots.txt, a group with this name as its
+// User-agent is about the usage, not about a crawler (draft-kelley-aipref-training-preference-signal-00). The name is
+// "" if there is no such group for the usage.
 type UsageTokens [3]string
 
 // Preamble is the publisher's own comment at the start of robots.txt.
@@ -54,8 +54,9 @@ type Sitemaps struct {
 	Addresses []string // URLs or paths; the host is added to a path
 }
 
-// SitemapsOf returns the addresses of the sitemaps of a host. It uses the entry for the host's name, or else for the
-// longest wildcard that covers it, or else for all other hosts. A port is ignored.
+// SitemapsOf returns the addresses of the sitemaps of a host. It uses the entry of s.Sitemaps that names the host. If
+// there is none, it uses the entry with the longest wildcard that covers the host, or else the entry for all other
+// hosts. A port is ignored.
 func (s *Spec) SitemapsOf(host string) []string {
 	if i := mostSpecific(s.Sitemaps, host, func(m *Sitemaps) Host { return m.Host }); i >= 0 {
 		return s.Sitemaps[i].Addresses
@@ -63,8 +64,9 @@ func (s *Spec) SitemapsOf(host string) []string {
 	return nil
 }
 
-// PreambleOf returns the publisher's comment for a host. It uses the entry for the host's name, or else for the longest
-// wildcard that covers it, or else for all other hosts. A port is ignored.
+// PreambleOf returns the publisher's comment for a host. It uses the entry of b.Preambles that names the host. If there
+// is none, it uses the entry with the longest wildcard that covers the host, or else the entry for all other hosts. A
+// port is ignored.
 func (b *Publish) PreambleOf(host string) string {
 	if i := mostSpecific(b.Preambles, host, func(p *Preamble) Host { return p.Host }); i >= 0 {
 		return b.Preambles[i].Text
@@ -72,9 +74,10 @@ func (b *Publish) PreambleOf(host string) string {
 	return ""
 }
 
-// mostSpecific returns the index of the part that applies to a host. This is the part for the host's name, or else for
-// the longest wildcard that covers it, or else for all other hosts. It returns -1 if there is no such part. The
-// function "of" returns the host of a part.
+// mostSpecific returns the index of the part that applies to the host. The parameter "of" is a function that returns
+// the host or wildcard of a part. The part for exactly this host is used first, then the part with the longest wildcard
+// that covers the host. The part for "" is the last choice, because it means all other hosts. mostSpecific returns -1
+// if no part applies.
 func mostSpecific[T any](parts []T, host string, of func(*T) Host) int {
 	name := NormalizeHost(host)
 	longest, found := -1, -1

@@ -41,8 +41,8 @@ type Audience struct {
 	Name string // empty for ForEveryone, ForEveryoneElse and ForAI
 }
 
-// tokenPrefix may precede a product token. It is necessary for a crawler with the token "everyone" or "everyone-else",
-// because these words alone mean many crawlers.
+// tokenPrefix may precede a product token in a policy file. A crawler whose token is "everyone" or "everyone-else" can
+// be named only with this prefix, because these words alone mean groups of crawlers.
 const tokenPrefix = "crawler:"
 
 // ParseAudience parses an audience of a policy file. It accepts "everyone" or "*", "everyone-else", "category:ai",
@@ -369,6 +369,6 @@ type Control struct {
 	Takes []Usage
 }
 
-// IsStranger reports whether the signing host is the only known fact about the crawler. A rule that demands a verified
-// client does not apply to such a crawler, because anyone can sign requests for their own host.
+// IsStranger reports whether nothing is known about the crawler, except the host that signs its requests. A rule that
+// demands a verified client does not apply to such a crawler, because anyone can sign requests for their own host.
 func (c *Crawler) IsStranger() bool { return c.Signer && c.Category == "" && c.Operator == "" }

@@ -53,8 +53,9 @@ type Publish struct {
 	AllGroups        bool     // robots.txt also names the crawlers with Crawler.Rare that a rule disallows
 }
 
-// A ControlChoice sets when the server sends a crawler's Control, or a control token. Without a ControlChoice, the
-// server sends a Control or a token where the policy disallows all usages that this Control or token forbids.
+// A ControlChoice is a publisher's choice about one control of a crawler's operator. This can be a Control, which the
+// server sends in headers and meta tags. It can also be a control token, which the server names in robots.txt. Without
+// a ControlChoice, the server uses a control where the policy disallows all usages that the control forbids.
 type ControlChoice struct {
 	Crawler string // the product token of the crawler, or the control token
 	Value   string // NoControl, or rules of a Control to be sent where one rights usage, such as train-ai, is disallowed

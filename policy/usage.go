@@ -12,8 +12,8 @@ import (
 // Usage is a usage type of ACAP 1.0 (section 2.5) or a category of the AIPREF vocabulary.
 type Usage uint8
 
-// The usages. A statement about Present also applies to derived usages without a statement, such as PresentLink. A
-// statement about Other applies to every usage without a statement, except Crawl.
+// The usages. Usages such as PresentLink are derived from Present: if a policy has no statement about PresentLink, its
+// statements about Present apply. A statement about Other applies to every usage without a statement, except Crawl.
 const (
 	Crawl Usage = iota
 	Follow
@@ -65,8 +65,8 @@ func Usages() []Usage {
 // IsRight reports whether the usage is one of RightsUsages. ACAP 1.0 does not have these usages.
 func (u Usage) IsRight() bool { return u > Other }
 
-// InGroups reports whether groups of robots.txt have lines about the usage. For Other it returns true, because Other
-// includes the rights usages without a statement.
+// InGroups reports whether groups of robots.txt have lines about the usage u. They can have lines about Other, because
+// a statement about Other applies to the rights usages without a statement, such as TrainAI.
 func (u Usage) InGroups() bool { return u == Crawl || u == Other || u.IsRight() }
 
 // IsPresentation reports whether the usage is derived from Present.
@@ -96,7 +96,8 @@ func MatchPurpose(pattern, s string) bool {
 	return pattern == s || strings.Contains(pattern, "*") && pathpattern.Raw(pattern+"$").Match(s)
 }
 
-// Purposes lists the purposes in the audiences and usage purposes of rules, in lower case and in the order of the file.
+// Purposes lists the names of purposes that the rules mention, in their audiences (purpose:NAME) or as usage purposes.
+// The names are in lower case and in the order of the file.
 func (s *Spec) Purposes() (names []string) {
 	seen := map[string]bool{}
 	add := func(name string) {

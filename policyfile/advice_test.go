@@ -42,8 +42,8 @@ var advices = []advice{
 	{"unused-name", regexp.MustCompile(`or delete it`), removeAt},
 }
 
-// TestAdviceChangesNothing follows the advice for random policies and for every policy file in the repository. It
-// compares all decisions before and after each change.
+// TestAdviceChangesNothing makes each change that a message suggests for random policies and for every policy file in
+// the repository. The decisions before and after the change must be the same.
 func TestAdviceChangesNothing(t *testing.T) {
 	t.Parallel()
 	want := 60
@@ -88,8 +88,8 @@ func TestAdviceChangesNothing(t *testing.T) {
 	})
 }
 
-// adviceFile returns a random policy file that is likely to get a message with the code. Some parts of the file are
-// repeated, opposite, empty or unused.
+// adviceFile returns a random policy file that is likely to get a message with the code. In some files, a statement or
+// name is repeated, unused or empty, or two rules contradict each other.
 func adviceFile(r *rand.Rand, code string) []byte {
 	var spec *policy.Spec
 	if r.IntN(10) == 0 {
@@ -140,8 +140,9 @@ func adviceFile(r *rand.Rand, code string) []byte {
 	return []byte(text)
 }
 
-// again(r, spec, code) adds a rule with a statement of another rule. If code is "tie", the added statement is the
-// opposite of the other one. Otherwise its path may be longer. The two rules may be for different crawlers and hosts.
+// again adds a rule with a copy of a statement from another rule of spec. If code is "tie", the copy allows what the
+// original disallows, or disallows what it allows. For other codes, the path of the copy may be longer. The two rules
+// may be for different crawlers and hosts.
 func again(r *rand.Rand, spec *policy.Spec, code string) {
 	of := spec.Rules[r.IntN(len(spec.Rules))]
 	if len(of.Statements) == 0 {
@@ -274,8 +275,8 @@ func statementIn(spec *policy.Spec, line string, d Diagnostic) policy.Pos {
 }
 
 // differentDecision asks the policies before and after a change what clients may do. Many of the questions are about
-// the statement at a place of the file. If the policies answer a question differently, differentDecision returns a
-// description of the question.
+// the statement at the place "at" of the file. If the two policies answer a question differently, differentDecision
+// returns a description of this question.
 func differentDecision(r *rand.Rand, before, after *File, at policy.Pos) string {
 	tokens, paths, usages := slices.Clone(policytest.Tokens), []string{"/", "/robots.txt"}, policy.Usages()
 	hosts := slices.Clone(policytest.Hosts)

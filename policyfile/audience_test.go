@@ -8,8 +8,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// TestProductWords checks the words for products. The crawlers that the messages suggest exist, and the words
-// themselves are not names of crawlers.
+// TestProductWords checks productWords and groupWords, which map words that authors may write to crawlers and
+// categories. The catalog must have every crawler that these lists name. A word itself must not be the name of a
+// crawler.
 func TestProductWords(t *testing.T) {
 	known, err := crawlers.Default()
 	if err != nil {

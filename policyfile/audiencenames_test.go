@@ -11,7 +11,8 @@ import (
 )
 
 // If CanBeListed accepts a name, a policy file can list a crawler with this name, and use the name in rules and tests.
-// This is true even for a name that would mean other crawlers if no crawler with this name was listed.
+// This includes names such as "all" and "search", which mean groups of crawlers in files that do not list such a
+// crawler.
 func TestCanBeListed(t *testing.T) {
 	for name, valid := range map[string]bool{
 		"GPTBot": true, "HouseBot": true, "AI2000Bot": true, "Some Crawler": true,

@@ -70,8 +70,8 @@ func explanation(code string) string {
 	return "https://github.com/robotspolicy/caddy-robots-policy/blob/main/docs/reference/messages.md#" + code
 }
 
-// Links returns a line for each code in the list, with the address of the page that explains the problems with this
-// code.
+// Links returns a line for each code in the list ds. The line has the address of the page that explains problems with
+// this code.
 func (ds Diagnostics) Links() string {
 	var b strings.Builder
 	seen := map[string]bool{}
@@ -179,9 +179,9 @@ func (ds Diagnostics) Colored(color bool) string {
 
 const maxExcerpt = 120
 
-// excerpt returns the part of a line to show, and the text before the caret. It replaces control characters by
-// spaces, so that a file cannot control the terminal. It copies only the part to show, because a line can be as
-// long as the file.
+// excerpt returns the part of a line that a message shows, and the spaces that place the caret under the column. It
+// replaces control characters with spaces, so that a file cannot control the terminal. It copies only the shown part,
+// because a line can be as long as the file.
 func excerpt(line string, column int) (shown, indent string) {
 	before, after := cut(line, max(column-1, 0))
 	start, end := "", ""

@@ -13,8 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Enforced lists the rules that disallow crawling in three groups: the server blocks the disallowed requests, only logs
-// them, or does neither. A rule is listed with the number of its line in the policy file.
+// Enforced lists the rules that disallow crawling in three groups. They are grouped by what the server does with a
+// disallowed request: it blocks the request, only logs that it would, or does neither. A rule is listed with the number
+// of its line in the policy file.
 type Enforced struct {
 	Blocked []int `json:"blocked_by_lines,omitempty"` // the server blocks the request
 	Logged  []int `json:"logged_by_lines,omitempty"`  // the server only logs that it would block the request

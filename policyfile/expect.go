@@ -87,8 +87,8 @@ func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, o
 	return e, true
 }
 
-// inOtherWords returns the correct form of a test that uses other words, such as "cannot" or "is blocked on". It
-// returns "" if the text does not use such words.
+// inOtherWords handles a test that does not use the words of the syntax, but words such as "cannot" or "is blocked on".
+// It returns the test in the correct form. It returns "" if it does not know the words.
 func inOtherWords(text string) string {
 	near := mayNotWords.ReplaceAllString(isBlocked.ReplaceAllString(text, " may not crawl "), " may not ")
 	near = mayWords.ReplaceAllString(near, " may ")
@@ -105,8 +105,9 @@ func inOtherWords(text string) string {
 	return ""
 }
 
-// expectAgent parses the agent of a test. whole returns the text of the test with another agent, for the suggestions in
-// messages.
+// expectAgent parses the agent of a test, such as the crawler name or category at its beginning. If the agent is not
+// known, messages suggest a corrected test. The function whole returns the text of the test with another agent for this
+// purpose.
 func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) string) (policy.Audience, bool) {
 	a := policy.ParseAudience(text)
 	switch a.Kind {
@@ -137,8 +138,8 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 	return a, p.refuse(n, "bad-expectation", whole("everyone"), "a test cannot be about %s; write everyone, or the name of a crawler", text)
 }
 
-// checkExpectations runs the tests of the file. A failing test is an error or, if the same policy text was accepted
-// before, a warning.
+// checkExpectations runs the tests of the file. A failing test is an error. If o.Accepted is set, because the same file
+// was accepted before, a failing test is only a warning.
 func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 	code := codeTestFails
 	if o.Accepted {
@@ -176,7 +177,9 @@ type evaluator struct {
 	asked   map[memberKey][]member
 }
 
-// classes are the classes of crawlers on a host. The first class has all crawlers that do not belong to another class.
+// classes divides the crawlers into sets, such that on one host the same rules apply to all crawlers of a set. count is
+// the number of sets. The map "of" has the index of each crawler's set. Crawlers that are not in the map are in the set
+// 0.
 type classes struct {
 	count int
 	of    map[policy.CrawlerID]int
@@ -230,9 +233,9 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 					return nil
 				}
 				a := x.effect.Answer(policy.Query{Crawler: m.id, Identity: identity, Purposes: m.purposes, Host: host, Path: e.Path, Usage: e.Usage, Now: x.now})
-				// If neither robots.txt nor the server stops a crawler, a test that it may not crawl fails. This
-				// applies only to tests of a single crawler, because in a set of crawlers, a few may not read
-				// robots.txt.
+				// The policy may disallow a path for a crawler that neither robots.txt nor the server stops (see
+				// Answer.Untold). If a test expects that this crawler may not crawl the path, the test fails. Tests of
+				// a set of crawlers ignore this, because a set often has a few crawlers that do not follow robots.txt.
 				a.Untold = a.Untold && e.Agent.Kind == policy.ForToken
 				if disallowed := a.Disallowed && (e.Allowed || !a.Untold); disallowed != e.Allowed {
 					continue
@@ -273,8 +276,8 @@ func hostsOf(p *policy.Policy) []string {
 	return hosts
 }
 
-// ask returns the crawlers of an audience to ask about. It divides the audience into sets of crawlers with the same
-// rules, and returns one crawler of each set.
+// ask returns one crawler for each set of crawlers in the audience a that have the same rules on the host. If a test
+// passes for this crawler, it passes for the whole set.
 func (x *evaluator) ask(a policy.Audience, host string) []member {
 	if a.Kind == policy.ForToken {
 		id := x.policy.Crawler(a.Name)

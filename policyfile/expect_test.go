@@ -76,8 +76,8 @@ func TestExpectationsThatTakeTooLong(t *testing.T) {
 	}
 }
 
-// TestExpectationsAskEveryMember checks a test about a set of crawlers. The test fails if the rules for a single
-// crawler of the set are different.
+// TestExpectationsAskEveryMember checks tests about a set of crawlers, such as a category. Such a test must fail even
+// if only one crawler of the set has a rule that contradicts it.
 func TestExpectationsAskEveryMember(t *testing.T) {
 	f, ds := Load("members.yaml", []byte(`version: 1
 crawlers:

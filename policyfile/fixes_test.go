@@ -262,8 +262,8 @@ enforcement: block`,
 	},
 }
 
-// TestClosedHostIsHintedOnce has a rule with several paths for a completely disallowed host. There is one hint for the
-// rule, not one for each path.
+// TestClosedHostIsHintedOnce has a rule that allows several paths, and a rule that disallows a whole host. The first
+// rule must get one hint that its paths stay disallowed on this host, not one hint for each path.
 func TestClosedHostIsHintedOnce(t *testing.T) {
 	t.Parallel()
 	_, ds := Load("policy.yaml", []byte(`version: 1
@@ -336,7 +336,8 @@ func TestFixesWork(t *testing.T) {
 }
 
 // TestNoindexThatCanBeRead checks that the warning hidden-noindex appears only if search engines may not fetch the
-// page. The warning is not needed if a whole host is disallowed, because another check reports this.
+// page. It must not appear if a whole host is disallowed, because the safety check disallows-search already reports
+// this.
 func TestNoindexThatCanBeRead(t *testing.T) {
 	t.Parallel()
 	for name, file := range map[string]string{

@@ -46,8 +46,8 @@ type Options struct {
 	Below    *robotstxt.File   // the site's own robots.txt, the fallback for crawling; nil if there is none
 }
 
-// Load parses, checks, compiles and tests a policy file. name is the name in messages. The diagnostics are sorted. If
-// at least one diagnostic is an error, the File is nil.
+// Load parses, checks, compiles and tests a policy file. Messages show name as the name of the file. The diagnostics
+// are sorted. If at least one diagnostic is an error, the File is nil.
 func Load(name string, data []byte) (*File, Diagnostics) {
 	return LoadWith(name, data, Options{})
 }
@@ -108,8 +108,8 @@ const (
 	audienceScopes = 12
 )
 
-// checkScopes reports rules that name more pairs than maxScopes. That is an error or, if the same text was accepted
-// before, a warning.
+// checkScopes counts the pairs of an audience and a host in all rules, and reports if there are more than maxScopes.
+// That is an error. It is only a warning if the same text was accepted before.
 func (p *parser) checkScopes(accepted bool) {
 	code, more := "too-many-rules", ""
 	if accepted {
@@ -191,8 +191,9 @@ func (p *parser) read(root *yaml.Node) {
 	}
 }
 
-// browsers finds the names in rules that are also in the User-Agents of browsers. It adds a crawler for each of these
-// names. Rules for such a crawler have an effect only in robots.txt.
+// browsers finds rules for names that are also in the User-Agents of browsers, such as Mozilla. It adds a crawler to
+// the catalog for each of these names. The server cannot tell the requests of such a crawler from requests by browsers,
+// so rules for it have an effect only in robots.txt.
 func (p *parser) browsers() {
 	yes, seen := true, map[string]bool{}
 	var rows []crawlers.Row

@@ -116,8 +116,8 @@ func TestLengthOfPaths(t *testing.T) {
 	}
 }
 
-// TestErrorsAmongManyWarnings checks that an error is reported even if many warnings precede it. Load returns up to
-// maxDiagnostics warnings, which only the text output summarizes.
+// TestErrorsAmongManyWarnings checks that an error is reported even if many warnings precede it. Load returns at most
+// maxDiagnostics warnings. It does not shorten this list, but Summed and Text do.
 func TestErrorsAmongManyWarnings(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n  - for:\n")

@@ -115,8 +115,9 @@ func (k *nameIndex) meant(token string) string {
 	return best
 }
 
-// Recognize returns the crawler of the catalog in use that a User-Agent or product token names. If there is none, it
-// returns a crawler with the name of "others" that agent contains, or else with the text of agent before "/".
+// Recognize returns the crawler that agent names, which is a User-Agent or a product token. If the catalog has no such
+// crawler, Recognize returns a crawler with the longest name of others that agent contains. If agent does not contain
+// any of them, the crawler's token is the part of agent before "/".
 func Recognize(agent string, others []string) policy.Crawler {
 	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	if i, ok := crawlers.NewRecognizer(catalog.Patterns()).Recognize(agent); ok {
@@ -139,8 +140,8 @@ func CatalogCrawlers() []policy.Crawler {
 	return slices.Clone(convert(catalog).Crawlers())
 }
 
-// Nearest returns the name that a word most likely misspells, or "". It ignores letter case. Short words must be more
-// similar to a name than long ones.
+// Nearest returns the name that the author probably meant when the author wrote word. It returns "" if no name is
+// similar enough. It ignores letter case. Short words must be more similar to a name than long ones.
 func Nearest(word string, names []string) string {
 	best, distance := "", tolerance(len(word))+1
 	folded := strings.ToLower(word)

@@ -64,8 +64,8 @@ func (p *parser) duplicate(key, first *yaml.Node, also string) {
 		quote(key.Value), also, first.Line)
 }
 
-// eachPair calls visit for the pairs of a map whose keys the author chooses. These keys must differ by more than
-// case.
+// eachPair calls visit for the pairs of a map. The keys of the map are names that the author has chosen, such as names
+// of crawlers. eachPair reports keys that are equal or differ only by case.
 func (p *parser) eachPair(n *yaml.Node, what string, visit func(key, value *yaml.Node)) {
 	if !p.isMap(n, what) {
 		return
@@ -135,8 +135,8 @@ func (p *parser) isGlued(key, value *yaml.Node) bool {
 	return true
 }
 
-// pair returns a key with its value in the form that is valid at the place of a node. If another key precedes the node
-// on its line, the pair is in braces.
+// pair returns a text such as "key: value" in the form that is valid at the place of the node n. If n follows its own
+// key on the same line, the text is in braces, because YAML does not allow a second colon there.
 func (p *parser) pair(n *yaml.Node, text string) string {
 	if n.Line > len(p.lines) {
 		return text

@@ -19,7 +19,7 @@ import (
 type PrintOptions struct {
 	Header string
 	// Comments maps the index of a rule in Spec.Rules to the comment to print before the rule. LineComments maps the
-	// line of a statement to the comment to print before the statement. Comments are written without "#".
+	// line of a statement to the comment to print before the statement. The comments in these maps do not have a "#".
 	Comments     map[int]string
 	LineComments map[int]string
 	KeyComments  map[string]string // comments before the keys of the file, such as "publish"
@@ -161,7 +161,7 @@ var (
 	guessed     = regexp.MustCompile(`(?i)^(?:y|n|yes|no|on|off|true|false|null|\.nan|\.inf|\d{4}-\d\d?-\d\d?.*)$`)
 )
 
-// Scalar returns a text in the form for the value of a key in a policy file: in quotes if YAML needs them.
+// Scalar returns a text as the value of a key in a policy file. The text is in quotes if YAML needs them.
 func Scalar(s string) string {
 	switch {
 	case plainScalar.MatchString(s) && !strings.HasSuffix(s, " ") && !numberLike.MatchString(s) && !guessed.MatchString(s) && !strings.HasPrefix(s, "..."):

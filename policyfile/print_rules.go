@@ -75,8 +75,9 @@ func printStatements(w *printer, r *ruleReader) {
 	}
 }
 
-// mention returns the path or set to print for the first statements of a list. used is the number of statements that it
-// stands for, because a set or a combined usage produces several statements.
+// mention returns the path, or the name of a set, that stands for the first statements of the list. The parser makes
+// several statements from one entry of the file if the entry has a combined usage or the name of a set. The result used
+// is the number of these statements.
 func (w *printer) mention(list []policy.Statement) (key string, m mention, used int) {
 	s := &list[0]
 	parts, key := []policy.UsagePart{{Usage: s.Usage, Qualifiers: s.Qualifiers}}, s.Usage.String()
@@ -101,8 +102,8 @@ func (w *printer) mention(list []policy.Statement) (key string, m mention, used 
 	return key, m, len(parts)
 }
 
-// written reports whether a list begins with the statements that parsing a pattern produces: one statement for each
-// part of its usage.
+// written reports whether the list begins with the statements that the parser makes from one pattern. The parser makes
+// one statement for each part of the usage that the author wrote. s is the first of these statements.
 func written(list []policy.Statement, pattern pathpattern.Pattern, parts []policy.UsagePart, s *policy.Statement) bool {
 	if len(list) < len(parts) {
 		return false

@@ -28,7 +28,8 @@ func meaning(t testing.TB, spec *policy.Spec) string {
 	return strings.Join(lines, "\n")
 }
 
-// describe appends a line for each value in v that is not zero. name is the path of v in the Spec.
+// describe appends a line for each value in v that is not zero. name is the path from the Spec to v, such as
+// ".Rules[0].For".
 func describe(lines *[]string, name string, v reflect.Value) {
 	switch x := v.Interface().(type) {
 	case policy.Pos:

@@ -64,7 +64,8 @@ var rowFields = fields[*crawlerRow]{
 		func(w *printer, r *crawlerRow) { w.texts("intended", r.intended) }),
 }
 
-// words returns the values of a text or a list. An empty list means that the values of the catalog do not apply.
+// words returns the texts in n, which is one text or a list of texts. For an empty list, it returns an empty slice and
+// not nil, because an empty list removes the values that the catalog has.
 func (p *parser) words(n *yaml.Node, what string) []string {
 	words := []string{}
 	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {

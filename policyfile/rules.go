@@ -100,8 +100,9 @@ func readRules(p *parser, n *yaml.Node, _ *policy.Spec) {
 	})
 }
 
-// checkOverSite reports an error for an entry that removes a site's own restriction only for some clients. That is not
-// possible, because all readers obey the restrictions that a page states for everyone.
+// checkOverSite checks entries with the key over-site, which remove a restriction that the site itself states in a
+// page. It reports an error if the rule of such an entry is not for all clients. That is not possible, because all
+// readers obey the restrictions that a page states for everyone.
 func (p *parser) checkOverSite(r *policy.Rule) {
 	i := slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.OverSite })
 	everyone := slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == policy.ForEveryone })

@@ -177,8 +177,9 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-// notIndented reports whether usages follow allow or disallow on the same level, although they belong below this key.
-// It marks the usages as reported, because the message of its caller is clearer than messages about unknown keys.
+// notIndented handles the mistake that an author does not indent the usages below the key allow or disallow. YAML then
+// reads them as keys next to it. If this is the case, notIndented marks these keys in p.skip, so that only the clearer
+// message of its caller is reported.
 func (p *parser) notIndented(rest []*yaml.Node) (found bool) {
 	if rest[0].Value != "allow" && rest[0].Value != "disallow" {
 		return false

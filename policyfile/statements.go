@@ -316,8 +316,8 @@ func (p *parser) resource(n *yaml.Node, text string) (resource, bool) {
 // maxPattern is the maximum length of a path in bytes. Longer addresses and lines do not work everywhere.
 const maxPattern = 2048
 
-// pattern parses a path. setsToo means that the name of a set would be valid here, too. It only changes the error
-// messages.
+// pattern parses a path. The caller sets setsToo at places where the file may also have the name of a set. This only
+// changes the error messages.
 func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.Pattern, bool) {
 	if len(text) > maxPattern {
 		return pathpattern.Pattern{}, p.refuse(n, "bad-path", "", "a path can have up to %d characters, and this one has %d; write only its beginning, which matches everything below it", maxPattern, len(text))

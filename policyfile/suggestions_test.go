@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// TestSuggestionsLoad applies each "did you mean" about a file with errors. Afterwards, the message must be gone, and
-// there must not be a new error.
+// TestSuggestionsLoad loads files with errors, and applies each suggested correction (DidYouMean). Afterwards, the
+// message must be gone, and there must not be a new error.
 func TestSuggestionsLoad(t *testing.T) {
 	t.Parallel()
 	suggestions := 0

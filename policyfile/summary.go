@@ -16,9 +16,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// HostSummary summarizes what a policy decides on some hosts. The decisions come from the engine that the server uses.
-// Crawl, Index, Train and AIUse are about a page that no rule mentions, and Paths is about the paths that rules
-// mention.
+// HostSummary summarizes what a policy decides on a set of hosts that have the same decisions. The engine that the
+// server uses makes these decisions. Crawl, Index, Train and AIUse are about a page that no rule mentions, and Paths is
+// about the paths that rules mention.
 type HostSummary struct {
 	Hosts []string `json:"hosts"`          // hosts as in the policy, or "any other host" or "every host"
 	More  int      `json:"more,omitempty"` // hosts that the policy names, but that the summary does not cover
@@ -33,15 +33,15 @@ type HostSummary struct {
 	Google []Shown `json:"google_shows"` // first the page that no rule mentions
 
 	// AISearch lists crawlers of AI search engines that may not crawl a page that no rule mentions. Unclassified lists
-	// crawlers without a known purpose that may crawl it although the policy disallows the whole site for some category.
-	// In both, well-known crawlers are first.
+	// crawlers without a known purpose that may crawl such a page, although the policy disallows the whole site for
+	// some category. In both lists, well-known crawlers are first.
 	AISearch     []string `json:"ai_search_may_not_crawl,omitempty"`
 	Unclassified []string `json:"no_category_may_crawl,omitempty"`
 }
 
-// Answers lists the crawlers that may do something and those that may not.
+// Answers lists the crawlers that may use a page in one way, such as to index it, and the crawlers that may not.
 type Answers struct {
-	// May and MayNot count known crawlers by category, the largest first.
+	// May and MayNot count known crawlers by category. The category with the most crawlers is first.
 	May     []CategoryCount `json:"may"`
 	MayNot  []CategoryCount `json:"may_not"`
 	Unknown bool            `json:"unlisted_may"` // an unlisted client may do it
@@ -49,7 +49,7 @@ type Answers struct {
 	who [sha256.Size]byte // equal for equal sets of clients that may do it
 }
 
-// CategoryCount is the number of crawlers of a category in one part of a summary.
+// CategoryCount is the number of crawlers of a category that have the same answer, such as that they may crawl a page.
 type CategoryCount struct {
 	Category string   `json:"category"`        // "other" for crawlers that the catalog does not have
 	Count    int      `json:"count"`           // number of crawlers with this answer
@@ -57,8 +57,8 @@ type CategoryCount struct {
 	Names    []string `json:"names,omitempty"` // at most ten; empty for a whole category of the catalog
 }
 
-// PathSummary lists who may use the paths of a pattern. A summary only has a PathSummary if the answer differs from the
-// answer for a page that no rule mentions.
+// PathSummary lists who may use the paths of a pattern. A summary has a PathSummary only if some clients may use these
+// paths but not a page that no rule mentions, or the other way round.
 type PathSummary struct {
 	Path  string `json:"path"`  // a pattern of the policy, or of the site's own robots.txt
 	Usage string `json:"usage"` // such as "crawl"
@@ -69,8 +69,8 @@ type PathSummary struct {
 	Answers
 
 	about *question
-	// changed has the crawlers with another answer than for a page that no rule mentions. changed[true] has those that
-	// may not use these paths, and changed[false] has those that may.
+	// changed[true] counts the crawlers that may use a page that no rule mentions, but not these paths. changed[false]
+	// counts the crawlers that may use these paths, but not such a page.
 	changed map[bool][]CategoryCount
 }
 
@@ -183,7 +183,8 @@ func (x *summarizer) host(h policy.Host) (s HostSummary) {
 	return s
 }
 
-// pathsOf adds a summary of each path that rules mention. plain holds the answers for a page that no rule mentions.
+// pathsOf adds summaries of paths that rules mention. A path gets a summary if some crawlers may use it but not a page
+// that no rule mentions, or the other way round. plain holds the answers for such a page.
 func (x *summarizer) pathsOf(s *HostSummary, host string, rules []*policy.Rule, plain map[policy.Usage][]bool) {
 	seen := map[pathUsage]bool{}
 	for _, r := range rules {
@@ -221,8 +222,9 @@ type pathUsage struct {
 	usage policy.Usage
 }
 
-// shownOf finds the rules that limit what Google's search may show of a page: first for a page that no rule mentions,
-// then for each path with different rules.
+// shownOf finds the robots control rules that limit what Google's search may show of a page. It writes the rules for a
+// page that no rule of the policy mentions to s.Google first. Then it adds each path whose robots control rules are
+// different.
 func (x *summarizer) shownOf(s *HostSummary, host string, rules []*policy.Rule) {
 	plain := x.shown(host, plainPage)
 	s.Google = []Shown{plain}
@@ -259,8 +261,9 @@ func (x *summarizer) shown(host, path string) Shown {
 	return Shown{Rules: rules.String()}
 }
 
-// answers decides for every crawler whether it may use a path. may has one answer for each set of crawlers that the
-// same rules apply to. If another question about the host had the same answers, the crawlers are not counted again.
+// answers finds out for every crawler whether it may use the path. The crawlers are divided into sets that the same
+// rules apply to, and may has one answer for each set. If an earlier question about the host had the same answers for
+// all sets, answers returns the counts of that question.
 func (x *summarizer) answers(host, path string, u policy.Usage) (a Answers, may []bool) {
 	members := x.ask(policy.Audience{Kind: policy.ForEveryone}, host)
 	may = make([]bool, len(members))
@@ -283,8 +286,8 @@ func (x *summarizer) counted(host string, may []bool) Answers {
 	return a
 }
 
-// count counts the crawlers that may do something and those that may not, by category. may has the answer for each
-// member.
+// count counts the crawlers by category, separately for those that may use a path and those that may not. may has the
+// answer for each of the members, which are sets of crawlers.
 func (x *summarizer) count(members []member, may []bool) (s Answers) {
 	total := map[string]int{}
 	names := map[bool]map[string][]string{true: {}, false: {}}
@@ -332,8 +335,9 @@ func counts(names map[string][]string, total map[string]int) []CategoryCount {
 	return counts
 }
 
-// crawlersThat returns the crawlers of a category for which the function "is" returns true. The argument "may" of "is"
-// tells whether the crawler may crawl a page that no rule mentions.
+// crawlersThat returns the tokens of the crawlers in category k that the function "is" selects. It calls "is" for each
+// crawler of the category. The argument may of this call tells whether the crawler may crawl a page that no rule
+// mentions.
 func (x *summarizer) crawlersThat(k crawlers.Category, host string, is func(c *crawlers.Crawler, may bool) bool) (names []string) {
 	for _, c := range x.catalog.OfCategory(k) {
 		q := policy.Query{Crawler: x.policy.Crawler(c.Token), Identity: policy.Verified, Host: host, Path: plainPage, Usage: policy.Crawl, Now: x.now}

@@ -287,8 +287,8 @@ func TestSummaryOfMergedRobotsTxt(t *testing.T) {
 	}
 }
 
-// A row about a path does not name crawlers that may not crawl any page, because another row names them. Exceptions
-// are listed without the size of their categories.
+// A row about a path does not name crawlers that may not crawl any page, because another row names them. The exceptions
+// of a row are listed by name. The row does not tell how many crawlers the categories of the exceptions have.
 func TestSummaryOfPathsOfFewCrawlers(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

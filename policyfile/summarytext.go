@@ -20,10 +20,10 @@ type SummaryRow struct {
 	path bool // the row is about a path, and is left out if there are too many of them
 }
 
-// SummaryText returns a summary as the command "check" prints it. If there are several sets of hosts, each has a
-// section with its own rows, followed by a section with the rows that all of them share. The argument "common" has
-// further rows for this last section. If brief is true, lists are abbreviated: each section has one path for each
-// label, and only the first two sets of hosts with own rows are shown.
+// SummaryText returns a summary as the command "check" prints it. Each element of all is a set of hosts. If a row is
+// not the same for all sets, it is printed in a section for the hosts of its set. A last section has the rows that are
+// the same for all sets, and the rows in common. If brief is true, the text has only one path for each label, such as
+// "may crawl:", and at most two of the sections for single sets.
 func SummaryText(all []HostSummary, common []SummaryRow, brief bool) string {
 	const mostHosts, mostPaths, mostPathsInFull = 2, 1, 50
 	most := mostPathsInFull
@@ -141,8 +141,9 @@ func (s *HostSummary) rows(brief, alone bool) (rows []SummaryRow) {
 	return rows
 }
 
-// addPaths adds a path if the answer for some clients differs from the answer for a page that no rule mentions. It names
-// only these clients, because other rows list the clients that may not crawl any page.
+// addPaths adds a row for each path that some clients may use differently from a page that no rule mentions. If not is
+// true, the row lists the clients that may use only such a page. Otherwise it lists the clients that may use only the
+// path. Other rows list the clients that may not crawl any page.
 func (s *HostSummary) addPaths(q *question, not bool, add func(label, text string, path bool)) {
 	for i := range s.Paths {
 		if p := &s.Paths[i]; p.about == q && (not && p.Lost || !not && p.Gained) {
@@ -155,8 +156,9 @@ func (s *HostSummary) addPaths(q *question, not bool, add func(label, text strin
 	}
 }
 
-// excepting adds a remark to rows about a page that no rule mentions. A row gets it if some of its clients have another
-// answer for some paths on one of the sets of hosts.
+// excepting adds ", except for some paths" to rows about a page that no rule mentions. It looks at the paths that the
+// rules for the given sets of hosts mention. It adds the remark to a row if the row is not true of one of these paths
+// for some clients.
 func excepting(rows []SummaryRow, sets []HostSummary) []SummaryRow {
 	rows = slices.Clone(rows)
 	for i := range rows {
@@ -171,8 +173,8 @@ func excepting(rows []SummaryRow, sets []HostSummary) []SummaryRow {
 	return rows
 }
 
-// isException reports whether p is an exception to the row with a label: some clients of this row have another answer
-// for the paths of p.
+// isException reports whether the row with this label, such as "may crawl:", is not true of the paths of p for some
+// clients. For example, they may crawl a page that no rule mentions, but not these paths.
 func (p *PathSummary) isException(label string) bool {
 	return label == p.about.may && p.Lost || label == p.about.mayNot && p.Gained
 }
@@ -204,7 +206,7 @@ func (g *Shown) text() string {
 	return "all" + where
 }
 
-// party holds the clients that may do something, or those that may not.
+// party holds the clients that may use a page in one way, or those that may not.
 type party struct {
 	crawlers, others []CategoryCount
 	unlisted         bool // unlisted clients belong to it
@@ -230,7 +232,8 @@ func (p party) String() string {
 	return "everyone"
 }
 
-// exceptions names whole categories, and a few of the other crawlers that do not belong to the party.
+// exceptions names the crawlers that do not belong to the party: whole categories of crawlers, and a few of the other
+// crawlers.
 func (p party) exceptions() string {
 	const most = 3
 	var whole party

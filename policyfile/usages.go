@@ -100,8 +100,9 @@ func readUsages(p *parser, n *yaml.Node, _ *policy.Spec) {
 	}
 }
 
-// isDefinable reports whether a file can define a usage. A file can define a usage with qualifiers, or a
-// combination of usages.
+// isDefinable reports whether the syntax of policy files can define the usage u. A file can define a single usage with
+// qualifiers, or a list of usages. The usages in a list cannot have qualifiers, unless they are the names of other
+// defined usages.
 func isDefinable(u *policy.LocalUsage) bool {
 	isQualified := func(part policy.UsagePart) bool { return part.Local == "" && part.Qualifiers != nil }
 	return len(u.Parts) == 1 || len(u.Parts) > 1 && !slices.ContainsFunc(u.Parts, isQualified)

@@ -75,7 +75,7 @@ var (
 	// exceptWords are keys that people write for the exceptions of a rule.
 	exceptWords = wordSet(`except exceptions exclude excluding unless but butnot not`)
 
-	// endWords are keys for the end of a rule.
+	// endWords are keys that authors write to set the date when a rule ends.
 	endWords = wordSet(`until expires`)
 
 	// ruleLines map keys of other tools to the lines that replace them. %s stands for the value, and %.10s for its
@@ -261,7 +261,8 @@ func ruleLine(key string, value *yaml.Node) string {
 	return ""
 }
 
-// limitIn converts a rate limit in words to the form of the file, or returns "".
+// limitIn converts a rate limit in words, such as "60 per minute", to the form of the file, 60/m. If it cannot read the
+// text, it returns "".
 func limitIn(text string) string {
 	m := limitForm.FindStringSubmatch(text)
 	if m == nil || limitRate.MatchString(text) {
@@ -341,8 +342,9 @@ func (p *parser) ruleInFile(key, value *yaml.Node) string {
 	return ""
 }
 
-// settingLine returns the line to write outside the rules for a misplaced key: a key of the section publish, rights or
-// enforcement, the key "enforce", or a key for sitemaps. For other keys it returns "".
+// settingLine is called for a misplaced key, for example a key in a rule. It returns the line that the author should
+// write outside the rules instead. It knows the keys of the sections publish, rights and enforcement, the key
+// "enforce", and keys for sitemaps. For other keys it returns "".
 func (p *parser) settingLine(key string, value *yaml.Node) string {
 	text := lint.AsWritten(value.Value)
 	switch key {
@@ -370,8 +372,9 @@ func withScheme(contact string) string {
 	return contact
 }
 
-// unknownUsage reports a word that is not a usage. If a usage has a similar name, whole returns the complete correction
-// with that name.
+// unknownUsage reports that text is not a usage, and suggests a usage with a similar name. The function whole returns
+// the text to suggest, with this name in it. If localToo is true, the suggestion may be a name from the section usages
+// of the file.
 func (p *parser) unknownUsage(n, value *yaml.Node, text string, localToo bool, whole func(string) string) {
 	if whole == nil {
 		whole = func(near string) string { return near }

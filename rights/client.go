@@ -37,8 +37,8 @@ func (c *Client) At(u policy.Usage, at pathpattern.Pattern) policy.Decision {
 	return c.Policy.DecideAt(q, at)
 }
 
-// Statements lists the policy's statements about a usage, followed by its statements about policy.Other. These apply
-// where the policy has no statement about the usage.
+// Statements lists the policy's statements about the usage u, followed by its statements about policy.Other. If no
+// statement about u matches a path, the statements about policy.Other decide.
 func (c *Client) Statements(u policy.Usage) []policy.Applied {
 	all := append(c.Policy.Statements(c.Class, u, c.Purpose), c.Policy.Statements(c.Class, policy.Other, c.Purpose)...)
 	return slices.DeleteFunc(all, func(a policy.Applied) bool { return !a.Rule.Identity.MetBy(c.query.Identity) })
@@ -52,7 +52,7 @@ func (c *Client) statements() (all []policy.Applied) {
 	return all
 }
 
-// Strictest returns one verdict about a usage for all paths. It is Disallowed if any path is disallowed, and
+// Strictest returns one verdict about a usage for all paths. It is Disallowed if at least one path is disallowed, and
 // Allowed if every path is allowed.
 func (c *Client) Strictest(u policy.Usage) policy.Verdict {
 	verdict := policy.Unstated

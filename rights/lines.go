@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// Lines returns the lines of a vocabulary for a client's group in robots.txt. It also returns
-// problems if the lines cannot express the policy's decisions exactly.
+// Lines returns the lines that state the client's decisions in the syntax of the vocabulary f, for the client's group
+// in robots.txt. It also returns problems if the lines cannot express the decisions exactly.
 func (f *Vocabulary) Lines(c *Client) ([]policy.Line, []policy.Problem) {
 	if f.Crossing != "" {
 		return f.byPath(c)
@@ -23,8 +23,8 @@ func (f *Vocabulary) Lines(c *Client) ([]policy.Line, []policy.Problem) {
 	return []policy.Line{f.everywhere(c, text)}, nil
 }
 
-// StrictLine returns the value of a single line for all paths, or "" if nothing is disallowed. It disallows each
-// usage that is disallowed on any path.
+// StrictLine returns the value of a single line for all paths, or "" if nothing is disallowed. It disallows each usage
+// that the policy disallows on at least one path.
 func (f *Vocabulary) StrictLine(c *Client) string { return f.Text(c.strictest().Restrictions(), "") }
 
 // everywhere returns the line with this text for all paths.

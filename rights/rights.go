@@ -6,7 +6,7 @@
 // A Client has the decisions about one crawler, for channels that can address single crawlers, such as robots.txt with
 // its groups. A View has the decisions for channels that address everyone, such as rights documents and usage tokens,
 // which are names in robots.txt for a usage instead of a crawler. These channels cannot exempt a crawler. So a View
-// disallows a usage if the policy disallows it for any crawler, purpose or identity.
+// disallows a usage if the policy disallows it for at least one crawler, purpose or identity.
 package rights
 
 import (

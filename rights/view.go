@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// View is a host's policy for channels that cannot distinguish crawlers. For each path and usage, a View has the
-// strictest decision that the policy has for any crawler, purpose and identity.
+// View is a host's policy for channels that cannot distinguish crawlers. For each path and usage, the policy may have
+// several decisions, which depend on the crawler, its purpose and its identity. A View has the strictest of them.
 type View struct {
 	clients  []*Client // one for each class, purpose and identity; the first is for crawlers that no rule names
 	patterns []pathpattern.Pattern
@@ -22,8 +22,9 @@ type View struct {
 	cells func() ([]solve.Cell[Preferences], bool)
 }
 
-// maxClients limits the number of clients with rules about rights. If there are more clients,
-// the View disallows a usage on all paths if the usage is disallowed on any path for any of these clients.
+// maxClients limits the number of clients with own rules about rights. If there are more clients, the View has only one
+// decision about each usage for all paths. It disallows the usage if the policy disallows it for at least one of these
+// clients on at least one path.
 const maxClients = 200
 
 // NewView returns the view of a host. The host may include a port.
@@ -101,9 +102,9 @@ func keyOf(p *policy.Policy, c *policy.Class, purpose string) string {
 
 var policyUsages = func() []policy.Usage { u := policy.RightsUsages(); return u[:] }()
 
-// Answer holds the strictest decision about each usage of policy.RightsUsages. Clients has the indexes in View.clients
-// of the clients that these decisions are about. If several clients have the same strictest verdict, the first of them
-// is used.
+// Answer holds the strictest decision about each usage of policy.RightsUsages. For each of these decisions, Clients has
+// the index of the client in View.clients that the decision is about. If several clients have equally strict decisions,
+// it is the first of these clients.
 type Answer struct {
 	Decisions Preferences
 	Clients   [3]int
@@ -144,7 +145,7 @@ func (v *View) Statements(usage int) [][]policy.Applied {
 	return all
 }
 
-// Stated reports whether the view has a decision about a usage on any path.
+// Stated reports whether the view has a decision about the usage u on at least one path.
 func (v *View) Stated(u policy.Usage) bool {
 	i := slices.Index(policyUsages, u)
 	cells, _ := v.Cells()
@@ -156,9 +157,9 @@ func (v *View) StatesAny() bool {
 	return slices.ContainsFunc(policyUsages, v.Stated)
 }
 
-// Cells divides all paths into cells with equal decisions, for readers that use the longest matching pattern. If
-// the patterns overlap in too many ways, exact is false. In that case, there is one cell for all paths, which
-// disallows each usage that is disallowed on any path.
+// Cells divides all paths into cells, such that the decisions are the same for all paths of a cell. The cells are for
+// readers that use the longest matching pattern. If the patterns overlap in too many ways, exact is false. Then there
+// is only one cell for all paths, which disallows each usage that the policy disallows on at least one path.
 func (v *View) Cells() (cells []solve.Cell[Preferences], exact bool) {
 	return v.cells()
 }
@@ -194,10 +195,10 @@ func (v *View) strictest() (all Preferences) {
 	return all
 }
 
-// Exceptions lists the decisions because of which the view is stricter than the policy for some crawlers, purposes or
-// identities. If an allow entry exempts them from a disallow entry for everyone, Exceptions lists the allow entry. If
-// the disallow entry is only for others, Exceptions lists the disallow entry. The decisions are sorted by their place
-// in the policy file.
+// Exceptions explains where the view is stricter than the policy, because the policy disallows a usage only for some
+// clients. If the policy disallows the usage for everyone, but an allow entry exempts a client, Exceptions lists the
+// allow entry. If the disallow entry is only for some clients, Exceptions lists the disallow entry. The decisions are
+// sorted by their place in the policy file.
 func (v *View) Exceptions() (all []policy.Decision) {
 	seen := map[*policy.Statement]bool{}
 	add := func(d policy.Decision) {

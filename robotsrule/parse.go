@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// Parse reads a list of rules in the syntax of a robots meta tag's content. X-Robots-Tag has the same syntax after
-// the user agent. Parse never fails:
+// Parse reads a list of rules in the syntax of a robots meta tag's content. X-Robots-Tag has the same syntax after the
+// user agent. Parse never fails:
 //
 //   - Names may have any case. "=" means the same as ":". The rule "none" means "noindex" and "nofollow".
 //   - The date of unavailable_after may have the form of RFC 822, RFC 850, ISO 8601 or asctime, or begin with the
@@ -22,8 +22,8 @@ import (
 //   - A rule that does not take a value applies even if the list gives it one (noindex:true).
 //   - Unknown rules, and known rules with an unreadable value, are kept unchanged.
 //
-// indexifembedded weakens only a noindex in the same list. Before parsing, join the lists of one author for one
-// audience with commas.
+// indexifembedded weakens only a noindex in the same list. So before parsing, join the lists that one author wrote for
+// one audience with commas.
 func Parse(s string) Set {
 	var set Set
 	var words []string

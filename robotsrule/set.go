@@ -61,12 +61,13 @@ const (
 
 var sizeNames = [numSizes]string{"max-snippet", "max-image-preview", "max-video-preview"}
 
-// imageNames has the values of max-image-preview as limits: "none" is the number 0, "standard" is 1, and "large" means
-// that there is no limit.
+// imageNames has the values of max-image-preview. The index of a value is its limit in Set.sizes: "none" is the number
+// 0, "standard" is the number 1, and "large" means that there is no limit.
 var imageNames = [...]string{limitUnlimited: "large", limitZero: "none", limitZero + 1: "standard"}
 
-// Values of Set.sizes. Without a rule, the value is 0. For a rule with the number -1 ("no limit"), it is 1. For other
-// rules, it is the number plus 2.
+// Values of the elements of Set.sizes, which each belong to one rule, such as max-snippet. If the set does not have the
+// rule, the value is 0. If the rule has the number -1 ("no limit"), it is 1. For other numbers, it is the number plus
+// 2.
 const (
 	limitUnsaid    = 0
 	limitUnlimited = 1
@@ -119,8 +120,8 @@ func (s Set) Union(t Set) Set {
 	return s.canonical()
 }
 
-// UnionAll returns the Union of all sets. It combines them in halves, because each Union copies the unknown rules
-// of both sets.
+// UnionAll returns the Union of all sets. Each Union copies the unknown rules of both sets. So UnionAll combines the
+// sets in halves, because adding one set after the other would copy the rules of the first sets many times.
 func UnionAll(sets []Set) Set {
 	switch n := len(sets); n {
 	case 0:

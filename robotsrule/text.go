@@ -59,8 +59,9 @@ var layouts = func() map[int][]layout {
 	return all
 }()
 
-// beginning returns the number of digits at the beginning of a date, or 1 if the date begins with a day of one or two
-// digits. It exists to save time, because trying all forms is slow.
+// beginning returns the key of layouts that has the possible forms of a date. The key is the number of digits at the
+// beginning of the date. For a day of one or two digits, it is 1. Looking up the forms saves time, because trying all
+// forms is slow.
 func beginning(text string) int {
 	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
 	if digits == 2 {

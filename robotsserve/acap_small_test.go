@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// smallSpec returns a random policy with few rules, whose patterns often cross.
+// smallSpec returns a random policy with few rules, whose patterns often overlap.
 func smallSpec(r *rand.Rand, usages []policy.Usage) *policy.Spec {
 	spec := &policy.Spec{
 		Publish:  policy.Publish{ACAP: policy.Full},
@@ -74,8 +74,8 @@ func allPaths(letters string, n int) []string {
 	return all
 }
 
-// notSo is the key of the number of false reports in counts. A false report says that a statement is lost, although the
-// records agree with the policy on all of its paths.
+// notSo is a key of counts, for the number of false reports. A false report says that the ACAP records do not express a
+// statement, although the records agree with the policy on all paths of the statement.
 const notSo = "reported and not so"
 
 // fault describes why the records of a policy are wrong.
@@ -140,7 +140,7 @@ func smallFaults(t *testing.T, spec *policy.Spec, usages []policy.Usage, paths [
 }
 
 // smaller removes parts of a policy as long as the function still returns true for the remaining policy. The tests use
-// it to show the smallest policy with the same fault.
+// it to turn a policy with a fault into a small policy with the same fault.
 func smaller(spec *policy.Spec, still func(*policy.Spec) bool) *policy.Spec {
 	for again := true; again; {
 		again = false
@@ -182,9 +182,9 @@ func smaller(spec *policy.Spec, still func(*policy.Spec) bool) *policy.Spec {
 	return spec
 }
 
-// The test compares the records of small random policies with the policies, for every short path. The records may allow
-// only paths that the policy allows, with the same qualifiers. If they disallow a path that the policy allows, a
-// problem must report this. Only few problems may be false reports.
+// The test compares the ACAP records of small random policies with the decisions of these policies, for every short
+// path. The records may allow only paths that the policy allows, with the same qualifiers. If they disallow a path that
+// the policy allows, a problem must report this. Only a few problems may be false reports (see notSo).
 func TestACAPOfSmallPolicies(t *testing.T) {
 	t.Logf("seed %d, %d policies", *seed, max(*policies/4, 5))
 	for _, k := range []struct {
@@ -217,8 +217,8 @@ func TestACAPOfSmallPolicies(t *testing.T) {
 				}
 			}
 			t.Log(counts)
-			// A few false reports are accepted. These reports are necessary for paths that are longer than the tested
-			// ones, or if a third rule decides between two others.
+			// A few false reports are accepted. A problem may be about paths that are longer than the tested paths. It
+			// may also be about two rules that contradict each other, while a third rule decides for these paths.
 			if counts["reported"] == 0 || counts[notSo]*4 > counts["reported"] && *policies >= 400 {
 				t.Errorf("%d problems are reported, and %d of them are false reports", counts["reported"], counts[notSo])
 			}
@@ -292,9 +292,10 @@ func TestACAPOfConflictsOfThree(t *testing.T) {
 	}
 }
 
-// An allow entry must not allow paths of a disallow entry whose pattern it crosses. This is difficult in two cases. In
-// the first, ACAP considers the allow entry narrower than every pattern for the paths that both match. In the second,
-// the policy has too many statements for records that list such paths.
+// The records must not allow a path that the policy disallows, even if the patterns of an allow entry and a disallow
+// entry overlap, such as /x*ab and /x*a*a*c$. This is difficult in two cases. In the first case, ACAP applies the allow
+// entry, because it is narrower than every pattern for the paths that both entries match. In the second case, the
+// policy has too many statements, so the records do not list such paths.
 func TestACAPProhibitionsHold(t *testing.T) {
 	bounded := smallRule(10, "everyone")
 	for i := range 120 {

@@ -27,8 +27,8 @@ func reportedACAP(problems []policy.Problem, s *policy.Statement) string {
 	return ""
 }
 
-// caseMatters reports whether letter case matters for a path: ACAP ignores case, so a pattern may match the path in
-// ACAP but not in the policy.
+// caseMatters reports whether letter case decides which patterns match the path. ACAP ignores case, so a pattern may
+// match the path in ACAP but not in the policy.
 func caseMatters(spec *policy.Spec, path string) bool {
 	for _, r := range spec.Rules {
 		for _, s := range r.Statements {
@@ -131,8 +131,9 @@ func TestACAPAgreesWithDecide(t *testing.T) {
 	}
 }
 
-// A prohibition crosses a permission with a narrower scope in more ways than the records can list. The permission is
-// then left out, and this is reported, because the records must not allow a path that the policy disallows.
+// A disallow entry has a host, so it overrides an allow entry on the paths that both match. The two patterns overlap in
+// more ways than the records can list. The records must not allow a path that the policy disallows, so they leave out
+// the allow entry, and a problem reports this.
 func TestACAPCrossingInManyWays(t *testing.T) {
 	statement := func(allow bool, pattern string) []policy.Statement {
 		return []policy.Statement{{Pos: policy.Pos{Line: len(pattern)}, Allow: allow, Usage: policy.Index, Pattern: pathpattern.MustParse(pattern)}}
@@ -165,9 +166,10 @@ func TestACAPCrossingInManyWays(t *testing.T) {
 	}
 }
 
-// A permission overrides each of two prohibitions on the paths where only one of them applies. On the paths where both
-// apply, no pattern is narrower than both, so the records cannot express the permission, and this is reported. It is
-// not reported if such a pattern exists, or if no path matches both prohibitions.
+// An allow entry overrides two disallow entries. For paths that match both disallow entries, the records would need a
+// pattern that is narrower than both. If there is no such pattern, the records cannot express the allow entry, and a
+// problem must report this. It must not be reported if there is such a pattern, or if no path matches both disallow
+// entries.
 func TestACAPSeveralProhibitions(t *testing.T) {
 	rule := func(allow bool, patterns ...string) (r policy.Rule) {
 		r.For = []policy.Audience{{}}
@@ -209,8 +211,9 @@ func TestACAPSeveralProhibitions(t *testing.T) {
 	}
 }
 
-// If a rule names a usage derived from "present", the records also state the decision about "present" for that usage.
-// Not all derived usages can have the same qualifiers (ACAP 1.0 section 2.5.5).
+// If a policy has a statement about "present", and a rule names a derived usage, such as present-link, the records
+// repeat the statement for present-link. Some qualifiers of the statement are not valid for every derived usage (ACAP
+// 1.0 section 2.5.5), so the records lack them there.
 func TestACAPQualifiersOfPresent(t *testing.T) {
 	q := &policy.Qualifiers{}
 	for name, value := range map[policy.QualifierName]string{policy.QualifierProhibitedModification: "any", policy.QualifierTimeLimit: "3-days"} {
@@ -291,9 +294,9 @@ func acapPart(body []byte) string {
 	return strings.NewReplacer("ACAP-ignore-conventional-records\r\n\r\n", "", "ACAP-allow-crawl: /\r\n", "").Replace(string(body[i:]))
 }
 
-// A rule is for everyone and for a purpose, so a record contains its permissions twice. In the sub-record of the
-// purpose, the permissions for the purpose decide. The weaker permissions for everyone do not apply there, and no path
-// is prohibited.
+// One rule is for everyone and for a purpose, so the records contain the allow entries of this rule twice. For the
+// purpose, the allow entries in its sub-record decide. The weaker allow entries for everyone do not apply there, and no
+// path is disallowed.
 func TestACAPRuleForEveryoneAndAPurpose(t *testing.T) {
 	framed := new(policy.Qualifiers)
 	if err := framed.SetQualifier(policy.PresentOriginal, policy.QualifierProhibitedContext, "within-user-frame"); err != nil {

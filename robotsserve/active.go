@@ -9,10 +9,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// active lists the patterns whose statements can change a decision for the crawlers of one group. A prohibition is
-// standing unless a permission for all of its paths overrides it. A standing prohibition can change a decision unless a
-// wider standing prohibition has the same effect. A permission can change a decision if it overrides a standing
-// prohibition.
+// active lists the patterns whose statements can change a decision for the crawlers of one group. The other patterns in
+// m.given do not need a line. A disallow statement is called standing if no allow statement for all of its paths
+// overrides it. A standing statement can change a decision, unless a wider standing statement has the same effect (see
+// repeats). An allow statement can change a decision if it overrides a standing statement.
 func (m *lining) active() []pathpattern.Pattern {
 	standing := map[pathpattern.Pattern][]stated{}
 	var closing, opening solve.Set // the patterns of standing prohibitions, and of permissions
@@ -48,8 +48,9 @@ func (m *lining) active() []pathpattern.Pattern {
 	})
 }
 
-// repeats reports whether a wider standing prohibition has the same effect as the prohibition s, for all readers and
-// on all paths of p. It has if each permission that overrides the wider prohibition also overrides s.
+// repeats looks for a wider disallow statement that makes the disallow statement s unnecessary for the paths of p. The
+// wider statement must have the same effect for all readers. Each allow statement that overrides the wider statement
+// must also override s.
 func (m *lining) repeats(s stated, p pathpattern.Pattern, closing, opening *solve.Set, standing map[pathpattern.Pattern][]stated) bool {
 	texts := pathpattern.Spell(p, s.rooted(p))
 	usual := texts.Octets == 0 && texts.Written == texts.Normal
@@ -68,8 +69,9 @@ func (m *lining) repeats(s stated, p pathpattern.Pattern, closing, opening *solv
 	})
 }
 
-// weaker returns the permissions that do not override the prohibition s, the longest first. permissions holds indexes of
-// m.given. If the budget of the file ends, weaker returns all of them.
+// weaker returns the allow statements that do not override the disallow statement s, the longest first. It selects them
+// from the patterns of m.given whose indexes are in permissions. If the budget of the file is used up, it returns all
+// of them.
 func (m *lining) weaker(s stated, permissions []int) (all []stated) {
 	spent := !m.budget.Spend(len(permissions))
 	for _, i := range permissions {

@@ -45,8 +45,7 @@ func render(t testing.TB, p *policy.Policy, host string) *File {
 	return f
 }
 
-// lost reports whether the file reports that it is stricter than the policy for a
-// crawler and path.
+// lost reports whether the file reports that it is stricter than the policy for a crawler and path.
 func lost(f *File, agent, path string) bool {
 	for _, l := range f.Losses {
 		if l.Paths.Match(pathpattern.NormalizePath(path)) && slices.ContainsFunc(l.Crawlers, func(c string) bool { return sameGroup(f, c, agent) }) {
@@ -168,8 +167,8 @@ func path(r *rand.Rand, kind string) string {
 // tally counts a reader's decisions under the key "decisions", and the accepted exceptions under their class.
 type tally map[string]int
 
-// check fails the test if more than 2 % of the decisions are exceptions. It also fails the test if no exception has one
-// of the classes, because then the random policies do not test this class.
+// check fails the test if more than 2 % of the decisions are exceptions. If there is no exception of one of the
+// classes, it also fails the test, because the random policies then do not cover this class.
 func (n tally) check(t *testing.T, reader string, classes ...string) {
 	t.Helper()
 	excepted := 0

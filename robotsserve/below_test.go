@@ -24,8 +24,9 @@ func (r googleReader) Allowed(path string) bool {
 	return r.Ask(rfc9309.Crawler{Names: []string{r.token}}, path).Allowed
 }
 
-// The site's file names "sistrix", and the policy names "SISTRIX Crawler". Google's parser cuts names, so it combines
-// the groups of both. No path that one of them disallows may become allowed.
+// The site's file names "sistrix", and the policy names "SISTRIX Crawler". Google's parser cuts the second name after
+// the first word, so it combines the two groups. A path that the site's file or the policy disallows must not become
+// allowed.
 func TestNamesThatAreCutOpenNothing(t *testing.T) {
 	spec := &policy.Spec{
 		Publish:  policy.Publish{AllGroups: true},
@@ -86,8 +87,9 @@ func TestLongLinesOfTheSite(t *testing.T) {
 	}
 }
 
-// Several crawlers of the catalog can have names that Google's parser reads as one name. The group of the site's file
-// for this name disallows everything that the policy disallows for any of them.
+// Several crawlers of the catalog can have names that Google's parser reads as one name, here "Foo". If the site's file
+// has a group for this name, the group also disallows everything that the policy disallows for at least one of these
+// crawlers.
 func TestNamesThatAreCutAlike(t *testing.T) {
 	entry := func(path string, allow bool) policy.Statement {
 		return policy.Statement{Usage: policy.Crawl, Pattern: pathpattern.MustParse(path), Allow: allow}
@@ -123,9 +125,9 @@ func TestNamesThatAreCutAlike(t *testing.T) {
 	}
 }
 
-// The site's file has a group for a crawler, and Google's parser reads the name of another crawler as the same name. So
-// the group also disallows what the policy disallows for the other crawler. It does not get the lines of the group of
-// "*".
+// The site's file has a group for Yahoo Link Preview. Google's parser reads this name and the name Yahoo Ad monitoring
+// as the same name. So the group also disallows what the policy disallows for Yahoo Ad monitoring. It does not get the
+// lines of the group of "*".
 func TestNamesOfTheCatalogThatAreCutAlike(t *testing.T) {
 	p := compile(t, &policy.Spec{
 		Crawlers: []policy.Crawler{{Token: "Yahoo Link Preview", Category: "preview"}, {Token: "Yahoo Ad monitoring", Category: "ads"}},

@@ -13,7 +13,8 @@ import (
 )
 
 // bigSpec returns a policy with n patterns, one in ten with a wildcard. It has a rule for the given number of crawlers
-// and a rule for everyone. The rules differ only in the first entry, which one of them allows and the other disallows.
+// and a rule for everyone. The two rules differ only in the first entry, which is an allow entry in one rule and a
+// disallow entry in the other.
 func bigSpec(n, crawlers int, u policy.Usage) *policy.Spec {
 	spec := &policy.Spec{Sitemaps: []policy.Sitemaps{{Addresses: []string{"/sitemap.xml"}}}}
 	named := policy.Rule{Pos: policy.Pos{Line: 1, Column: 1}}

@@ -20,10 +20,9 @@ type groupBody struct {
 
 var shut = groupBody{lines: []Line{{Text: "Disallow: /"}}, key: "Disallow: /\n"}
 
-// bodies returns the group body of each unit, which is a set of crawlers with the same rules. The bodies are in the
-// order of units, but the most important ones are computed first. If the groups become larger than g.room, the
-// remaining units get a body that disallows everything. If the site's own file is merged, they also get such a body if
-// the computation would take too long.
+// bodies returns the body of the group of each unit, in the order of units. It computes the bodies of the most
+// important units first. If the groups become larger than g.room, the remaining units get a body that disallows
+// everything. If the site's own file is merged, they also get such a body if the computation would take too long.
 func (g *grouping) bodies(units []unit) []groupBody {
 	made := make([]groupBody, len(units))
 	cache := map[string]groupBody{} // in a large policy many classes share lines
@@ -103,8 +102,8 @@ func (g *grouping) bodyOf(u unit, cache map[string]groupBody) (made groupBody) {
 		}
 		key = append(key, 0)
 	}
-	// The same rules may reach two crawlers through different audiences, where neither audience overrides the other. So
-	// the key must also contain the audiences.
+	// The key of two crawlers must not be equal if the same rules reach them through different audiences, because one
+	// audience may override another. So the key also contains the audiences.
 	for _, usage := range g.usages {
 		for _, a := range g.p.Statements(u.class, usage, "") {
 			if a.Tier == policy.TierGroup {

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// crossingSpec returns a policy with a rule for each audience. Each rule has n prohibitions and n permissions, and each
-// prohibition crosses each permission.
+// crossingSpec returns a policy with a rule for each audience. Each rule has n disallow entries and n allow entries.
+// The pattern of each disallow entry overlaps the pattern of each allow entry, but does not cover it.
 func crossingSpec(n int, audiences ...string) *policy.Spec {
 	spec := &policy.Spec{}
 	var closed, open []string
@@ -28,8 +28,8 @@ func crossingSpec(n int, audiences ...string) *policy.Spec {
 	return spec
 }
 
-// A second rule with the same entries only doubles the work, because the crossings of two patterns are only examined if
-// they can change a decision.
+// A second rule with the same entries only doubles the work. The work would be much more if every two overlapping
+// patterns were examined. But they are examined only if they can change a decision.
 func TestCrossingRulesCostNoMoreThanTheirPairs(t *testing.T) {
 	work := func(audiences ...string) int {
 		f, problems := Render(compile(t, crossingSpec(150, audiences...)), "", Options{})
@@ -45,8 +45,8 @@ func TestCrossingRulesCostNoMoreThanTheirPairs(t *testing.T) {
 	}
 }
 
-// If the budget of computing steps is used up, the file has all Disallow lines and no Allow lines, and a Loss reports
-// this.
+// If the budget of computing steps is used up, the file has a Disallow line for each disallow entry, and no Allow
+// lines. A Loss reports this.
 func TestSpentBudget(t *testing.T) {
 	p := compile(t, crossingSpec(20, "everyone"))
 	spent := solve.NewBudget()

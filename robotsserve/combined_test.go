@@ -11,9 +11,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Everything is disallowed for purpose a, and allowed for purpose b. A crawler that has only purpose b may fetch
-// /admin/, because its group has no Disallow line for this path. The group also has no Allow line, because crawlers
-// with both purposes combine the groups. A warning gives this reason.
+// Everything is disallowed for purpose a, and allowed for purpose b. Crawlers that have both purposes combine the
+// groups of a and b, so the group of b must not have an Allow line for /admin/. A crawler that has only purpose b may
+// still fetch /admin/, because the group of b does not disallow it. A warning says that the Allow line is missing
+// because of purpose a.
 func TestPurposeBesideAnotherThatIsDisallowedEverything(t *testing.T) {
 	crawl := func(path string, allow bool) policy.Statement {
 		return policy.Statement{Usage: policy.Crawl, Pattern: pathpattern.MustParse(path), Allow: allow}

@@ -81,8 +81,8 @@ func (s *served) memory() int {
 	return rest + len(s.drawing.first) + len(s.drawing.head) + len(s.drawing.tail) + len(s.head) + len(s.tail)
 }
 
-// fill puts the text that depends on the host before and between the parts of the drawing. It copies only text
-// whose size does not depend on the policy.
+// fill returns the contents of an answer. The texts in v depend on the host, and the texts in the drawing do not. To
+// save memory, fill copies only the texts in v, which are short even if the policy is large.
 func (s *served) fill(v varying) *contents {
 	c := &contents{}
 	d := s.drawing

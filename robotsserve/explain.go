@@ -12,14 +12,15 @@ import (
 
 // Explanation lists the lines of a robots.txt for one crawler and one path.
 type Explanation struct {
-	// Agent is the name of the crawler's group: the product token of the crawler or of a crawler that it follows,
-	// "purpose:NAME", or "*". Agent is "" if the crawler does not obey any group.
+	// Agent is the name of the group that the crawler obeys: its own product token, the token of a crawler that it
+	// follows, "purpose:NAME", or "*". Agent is "" if the crawler does not obey any group.
 	Agent string
-	// Lines lists the lines that apply to the path: first the deciding Allow or Disallow, then Crawl-delay, then the
-	// lines of channels.
+	// Lines lists the lines that apply to the path: first the Allow or Disallow line that decides, then Crawl-delay,
+	// then the lines that other channels add to the group.
 	Lines []Line
-	// AsSent is the deciding line for readers that compare URLs as sent, such as Google's. It is nil if they decide
-	// like all other readers. Its text is empty if no line matches for them.
+	// AsSent is for readers that compare URLs as sent, such as Google's parser, and do not decode percent-encoded
+	// octets. It is the line that decides for these readers. It is nil if they may crawl the path exactly if all other
+	// readers may. Its text is empty if no line matches for them.
 	AsSent *Line
 	// LeftOut is true if a comment in the file counts the crawler among the rarer crawlers that the file does not name.
 	LeftOut bool
@@ -79,8 +80,8 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 	return e
 }
 
-// longer reports whether l wins over another line that is shorter by the given number of bytes. If both have the same
-// length, an Allow wins (RFC 9309 section 2.2.2).
+// longer reports whether l wins over another line, whose path is shorter than the path of l by the given number of
+// bytes. If by is 0, the paths have the same length, and an Allow wins (RFC 9309 section 2.2.2).
 func longer(l *Line, by int) bool { return by > 0 || by == 0 && l.key == "allow" }
 
 // pathLen returns the length of a line's path in normal form, or 0 for a line without a path.

@@ -122,8 +122,8 @@ func (g *grouping) group(body groupBody) *group {
 	return gr
 }
 
-// body returns the lines of a class's group after its User-agent lines. The group also disallows everything that the
-// policy disallows for the classes in alike.
+// body returns the lines of the group of the class c, without its User-agent lines. The group also disallows everything
+// that the policy disallows for the classes in alike.
 func (g *grouping) body(c *policy.Class, alike ...*policy.Class) ([]Line, []Loss) {
 	all, value := g.crawling(c, alike...)
 	lines, losses := g.crawlLines(all, len(alike) > 0, value)
@@ -136,13 +136,13 @@ func (g *grouping) crawlLines(all []stated, apart bool, value func(pathpattern.P
 	return lines, losses
 }
 
-// assemble returns the lines of one group: first the lines of the policy, then the lines of the site's own file, which
-// is merged. The argument of is the index of the group in line.verdicts. If only the site's file has Allow or Disallow
-// lines, its lines come first.
+// assemble returns the lines of one group. The lines of the policy come first, then the lines of the site's own file,
+// if it is merged. But if only the site's file has Allow or Disallow lines, its lines come first. The parameter "of" is
+// the index of the group in line.verdicts.
 func (g *grouping) assemble(lines []*line, of int, purpose string, c *policy.Class, alike ...*policy.Class) []Line {
 	var ours, theirs, also []Line
-	// The map there holds the texts of the lines added so far, because two statements about two spellings of a path can
-	// result in the same line.
+	// The map "there" holds the texts of the lines added so far. A text can occur twice, because two statements about
+	// two spellings of a path can result in the same line.
 	there := map[string]bool{}
 	for i := range lines {
 		for _, l := range lines[i].printed(of) {
@@ -197,8 +197,8 @@ func (g *grouping) assemble(lines []*line, of int, purpose string, c *policy.Cla
 	return append([]Line{{Text: theirsComment}}, theirs...)
 }
 
-// extensionBelow converts a line of the site's own file that is not about crawling. The result has no key if the path
-// of the line cannot be compared.
+// extensionBelow converts a line of the site's own file that is not about crawling, such as a preference. If the line
+// begins with a path that is not a valid pattern, the result has no key.
 func extensionBelow(e robotstxt.Extension) Line {
 	l := Line{Text: e.Text, Below: e.Number, pattern: pathpattern.All}
 	name, value, _ := strings.Cut(e.Text, ": ")
@@ -279,8 +279,8 @@ type Line struct {
 // isBelow reports whether the line comes from the site's own file.
 func (l *Line) isBelow() bool { return l.Rule != nil && l.Rule.Fallback }
 
-// allowAll is the rule of a group that disallows nothing. A group needs a rule, because Google's parser joins a
-// group without one to the next group.
+// allowAll is the only line of a group that does not disallow anything. A group needs at least one line, because
+// Google's parser joins a group without a line to the next group.
 const allowAll = "Disallow:"
 
 // group holds the lines that some crawlers obey.

@@ -93,10 +93,10 @@ func checkLayout(t *testing.T, file []byte) {
 	}
 }
 
-// needsStars reports whether a line of a group can need the path long, which is the path short with stars that make it
-// longer. key is the line's key, Allow or Disallow. The stars can be necessary if the group has a line with the
-// opposite key, whose path is longer than short and shorter than long. Without the stars, that line would win.
-// A single star after a final "$" is also necessary: it shows that the "$" does not mean the end of the path.
+// needsStars checks a line with the key Allow or Disallow, whose path long is the path short with added stars. It
+// reports whether the line can need these stars. It needs them if the group has a line with the opposite key, whose
+// path is longer than short and shorter than long. Without the stars, that line would win. A single star after a final
+// "$" is also necessary: it shows that the "$" does not mean the end of the path.
 func needsStars(group, key, short, long string) bool {
 	if long == short+"*" && strings.HasSuffix(short, "$") {
 		return true

@@ -113,9 +113,9 @@ func TestFollowersOfAGroupOfManyLines(t *testing.T) {
 	}
 }
 
-// If many crawlers and many hosts have their own rules, and there are many rules for everyone, Check renders only some
-// hosts. The largest file is one of them. In the files, groups that run out of time lose their Allow lines, with a
-// warning that does not blame patterns with "*".
+// Many crawlers and many hosts have their own rules, and there are many rules for everyone. Check then renders the
+// files of only some hosts, including the host with the largest file. If there is no time left for a group, the group
+// has no Allow lines. A warning reports this, and does not blame patterns with "*".
 func TestTooMuchWork(t *testing.T) {
 	testkit.Nightly(t)
 	var patterns []string
@@ -200,8 +200,8 @@ func TestLineTooLong(t *testing.T) {
 	}
 }
 
-// If thousands of patterns cross, the ACAP records are left out with an error. If fewer cross, only a few of the losses
-// of each permission are reported.
+// If thousands of patterns overlap, the ACAP records are left out, and an error reports this. If fewer patterns
+// overlap, at most three problems are reported for each allow entry that the records cannot express.
 func TestACAPCrossingsAreBounded(t *testing.T) {
 	rules := func(permissions, prohibitions int) []policy.Rule {
 		host, everywhere := policy.Rule{For: []policy.Audience{{}}}, policy.Rule{For: []policy.Audience{{}}}

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// line is a line of a group about the paths of a pattern, which starts with "/" and has no "*" at its end. If crawlers
-// combine several groups, the line can be an Allow in some of these groups and a Disallow in others.
+// line is an Allow or Disallow line about the paths of a pattern, which starts with "/" and has no "*" at its end. Some
+// crawlers combine several groups. The line can then be an Allow in some of these groups and a Disallow in others.
 type line struct {
 	pattern   pathpattern.Pattern
 	verdicts  []verdict // one for each group
@@ -25,8 +25,9 @@ type line struct {
 	starred   int      // number of bytes that star added
 }
 
-// newLine returns the line of a pattern, with each spelling of the pattern in the statements. An Allow line has only
-// the spellings of the deciding rule.
+// newLine returns the line of the pattern p. The statements are those with this pattern, and can write it differently,
+// such as /%7Ea and /~a. A Disallow line has a text for each of these spellings. An Allow line has only the spellings
+// in the rule that decides.
 func newLine(p pathpattern.Pattern, verdicts []verdict, statements []stated) *line {
 	l := &line{pattern: p, verdicts: verdicts}
 	var spelled []pathpattern.Spellings
@@ -63,9 +64,9 @@ func (l *line) measure(n int) {
 	}
 }
 
-// star makes the line's texts n bytes longer than the pattern, so that the line wins over others. It adds each "*"
-// where it does not change the meaning. If the pattern has no such place, star does nothing. If the pattern has no
-// wildcard, star also keeps the shorter texts, for readers that do not support "*".
+// star adds "*" to the line's texts, so that they are n bytes longer than the pattern and the line wins over other
+// lines. It adds a "*" only where it does not change which paths match. If the pattern has no such place, star does
+// nothing. If the pattern has no wildcard, star also keeps the shorter texts, for readers that do not support "*".
 func (l *line) star(n int) {
 	if n <= 0 || l.pattern.Longer(n) == l.pattern {
 		return
@@ -93,8 +94,9 @@ func appendNew(all []string, more ...string) []string {
 	return all
 }
 
-// rooted returns the text of a statement as its author wrote it, changed so that it begins with "/" like p. p is one of
-// the statement's rooted patterns. If the statement has no written text, rooted returns "".
+// rooted returns the text of the statement s as its author wrote it, but beginning with "/". For example, if the author
+// wrote "*/x", the statement has the two rooted patterns "/*/x" and "/x". p is one of these patterns, and rooted
+// returns the text for p. It returns "" if the statement has no written text.
 func (s stated) rooted(p pathpattern.Pattern) string {
 	switch {
 	case s.Written == "" || p.Plain() == s.Pattern.Plain():
@@ -110,8 +112,9 @@ func (l *line) closes() bool {
 	return slices.ContainsFunc(l.verdicts, func(v verdict) bool { return v.closes })
 }
 
-// opens reports whether some group allows the paths. It returns false if another group has a rule that disallows them,
-// because crawlers that combine the groups would obey that rule.
+// opens reports whether the line can be an Allow. At least one group must allow the paths. If a rule of another group
+// disallows them, opens returns false, because crawlers may combine the two groups, and the Allow could override that
+// rule.
 func (l *line) opens() bool {
 	return slices.ContainsFunc(l.verdicts, func(v verdict) bool { return !v.closes }) &&
 		!slices.ContainsFunc(l.verdicts, func(v verdict) bool { return v.closes && v.own })
@@ -128,7 +131,8 @@ func (l *line) deciding(closes bool) stated {
 	return stated{}
 }
 
-// same reports whether two lines mean the same. A missing line allows everything.
+// same reports whether two lines allow and disallow the paths in the same groups. If m is nil, there is no such line,
+// and everything is allowed.
 func (l *line) same(m *line) bool {
 	if m == nil {
 		return !l.closes()
@@ -136,7 +140,8 @@ func (l *line) same(m *line) bool {
 	return slices.EqualFunc(l.verdicts, m.verdicts, func(a, b verdict) bool { return a.closes == b.closes && a.own == b.own })
 }
 
-// alike reports whether two lines mean the same, and disallow for the same reason.
+// alike reports whether two lines allow and disallow the paths in the same groups, and the groups that disallow them
+// have the same reason.
 func (l *line) alike(m *line) bool {
 	return slices.EqualFunc(l.verdicts, m.verdicts, func(a, b verdict) bool {
 		return a.closes == b.closes && a.own == b.own && (!a.closes || a.Statement == b.Statement && a.client == b.client)
@@ -153,8 +158,8 @@ func (l *line) padded(text string) int {
 
 func (l *line) len() int { return l.pattern.Len() + l.starred }
 
-// beats reports whether l wins over m where both match. If l is a Disallow, it must win over an Allow for every reader.
-// If l is an Allow, it must win for readers that normalize URLs.
+// beats reports whether l wins over m for the paths that both lines match. If l is a Disallow, it must win over an
+// Allow for every reader. If l is an Allow, it must win for readers that normalize URLs.
 func (l *line) beats(m *line) bool {
 	switch {
 	case !l.closes():
@@ -185,9 +190,9 @@ func (l *line) isBelow() bool {
 	return slices.ContainsFunc(l.verdicts, func(v verdict) bool { return v.isBelow() })
 }
 
-// replaces reports whether m can be left out next to l. Every reader that understands m must understand l, and l must
-// also match the unusual spellings of m for readers that do not normalize URLs. A line of the site's own file cannot
-// replace a line of the policy.
+// replaces reports whether m is unnecessary if the group has l. Every reader that understands m must also understand l,
+// so l must not have a wildcard if m has none. For readers that do not normalize URLs, l must also match the unusual
+// spellings of m. A line of the site's own file cannot replace a line of the policy.
 func (l *line) replaces(m *line) bool {
 	if !l.pattern.IsPlain() && m.pattern.IsPlain() || l.isBelow() && !m.isBelow() {
 		return false

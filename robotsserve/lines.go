@@ -36,8 +36,9 @@ func (g *grouping) verdictOf(d policy.Decision) verdict {
 	return verdict{stated: stated{Statement: d.Statement, rule: d.Rule}, closes: d.Verdict == policy.Disallowed, own: d.Verdict != policy.Unstated}
 }
 
-// crawling returns the statements about crawling for a class, and a function that returns the verdict about a pattern.
-// The pattern is also disallowed if the policy disallows it for one of the classes in alike.
+// crawling returns the statements about crawling for the class c and the classes in alike. It also returns a function,
+// which returns the verdict about the paths of a pattern for c. If the policy disallows these paths for one of the
+// classes in alike, this verdict is that they are disallowed.
 func (g *grouping) crawling(c *policy.Class, alike ...*policy.Class) (all []stated, value func(pathpattern.Pattern) []verdict) {
 	queries := make([]policy.Query, 0, 1+len(alike))
 	for i, c := range append([]*policy.Class{c}, alike...) {
@@ -91,10 +92,10 @@ type lining struct {
 	losses  []Loss
 }
 
-// lines returns the lines of a group in the order in which they are printed. In a group, the longest match decides, and
-// an Allow wins if the lengths are equal (RFC 9309 section 2.2.2). Where robots.txt cannot express the verdict, the
-// lines are stricter than the policy, and a Loss reports this. When the budget of the file ends, the lines disallow
-// everything that any statement disallows.
+// lines returns the Allow and Disallow lines of a group, in the order in which they are printed. For a path, the
+// longest matching line decides, and an Allow wins if the lengths are equal (RFC 9309 section 2.2.2). Where robots.txt
+// cannot express the policy's verdict, the lines are stricter than the policy, and a Loss reports this. If the budget
+// of the file is used up, the lines disallow all paths that at least one statement disallows.
 func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss) {
 	m := lining{
 		p: g.p, budget: g.budget, apart: apart, value: value,
@@ -138,8 +139,8 @@ func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Patter
 	return lines, m.losses
 }
 
-// faults counts the places where a solution is stricter than the policy: dropped lines, losses, and each Disallow with
-// a spelling that is longer than an Allow that should win over it.
+// faults counts the places where the lines in cells are stricter than the policy. These are dropped lines and losses. A
+// Disallow also counts if an Allow should win over it, but one of its spellings is longer than the Allow.
 func (m *lining) faults(cells []solve.Cell[*line]) int {
 	n := len(m.dropped) + len(m.losses)
 	for i := range cells {
@@ -154,8 +155,8 @@ func (m *lining) faults(cells []solve.Cell[*line]) int {
 	return n
 }
 
-// shed removes the "*" that star added to lines, if the lines without these "*" win and lose against the same lines as
-// before.
+// shed undoes the work of star for lines that do not need it. It removes the added "*" of a line if, without them, the
+// line still wins and loses against the same lines.
 func (m *lining) shed(cells []solve.Cell[*line]) {
 	for again := true; again; {
 		again = false
@@ -172,8 +173,8 @@ func (m *lining) shed(cells []solve.Cell[*line]) {
 	}
 }
 
-// disallowing returns a Disallow line for each pattern of a prohibition, and no Allow lines. If there are permissions,
-// it also returns one Loss.
+// disallowing returns a Disallow line for each pattern that a statement disallows, and no Allow lines. If there are
+// also allow statements, it returns one Loss for all of them.
 func (m *lining) disallowing() (lines []*line, losses []Loss) {
 	groups := len(m.value(pathpattern.All))
 	for _, p := range m.given {
@@ -229,10 +230,10 @@ func (m *lining) at(p pathpattern.Pattern) *line {
 	return l
 }
 
-// matters returns a function that reports whether a statement can change the verdict of a cell. The argument of the
-// function is the statement's pattern. A prohibition is standing, and can change the verdict, unless a permission for
-// all paths of the cell overrides it. A permission can change the verdict if it overrides at least one standing
-// prohibition, because other permissions may override the rest.
+// matters returns a function for the cell c. The function reports whether the statements with a given pattern can
+// change the verdict of the cell. A disallow statement is standing, and can change the verdict, unless an allow
+// statement for all paths of the cell overrides it. An allow statement can change the verdict if it overrides at least
+// one standing statement, because other allow statements may override the rest.
 func (m *lining) matters(c *solve.Cell[*line]) func(given pathpattern.Pattern) bool {
 	verdicts, p := c.Value.verdicts, c.Value.pattern
 	permissions := sync.OnceValue(func() []stated { return m.permissions(p) })
@@ -277,8 +278,8 @@ func (m *lining) permissions(p pathpattern.Pattern) []stated {
 	return longestFirst(m.covering(p, true))
 }
 
-// longestFirst sorts permissions. A search for one that overrides a prohibition ends early, because the longest usually
-// override the most.
+// longestFirst sorts the allow statements in permissions. Callers search for a statement that overrides a disallow
+// statement. The search ends early, because the longest allow statements usually override the most.
 func longestFirst(permissions []stated) []stated {
 	slices.SortStableFunc(permissions, func(a, b stated) int { return b.Pattern.Len() - a.Pattern.Len() })
 	return permissions
@@ -303,9 +304,9 @@ func (m *lining) unsaid(c, other *solve.Cell[*line]) bool {
 	return false
 }
 
-// shorten removes needless Disallow lines from groups that crawlers combine. A Disallow is needless if a wider Disallow
-// of the same group covers it, unless an Allow of any group loses to it but not to the wider Disallow. shorten stops
-// when the budget is spent.
+// shorten removes needless Disallow lines from groups that crawlers combine. A Disallow is needless if the same group
+// has a wider Disallow that covers it. But it is needed if it wins over an Allow in one of the groups, and the wider
+// Disallow does not win over this Allow. shorten stops when the budget is spent.
 func (m *lining) shorten(lines []*line) {
 	for _, l := range lines {
 		if len(l.verdicts) == 1 {
@@ -322,13 +323,13 @@ func (m *lining) shorten(lines []*line) {
 	}
 }
 
-// maxDerived limits the number of lines added because two other lines cross.
+// maxDerived limits the number of lines added because the patterns of two other lines overlap.
 const maxDerived = 100
 
 // The costs of operations, in steps of the budget.
 const (
 	costOfStatement = 24
-	costOfMeeting   = 64 // the cost of a decision about paths where two patterns cross
+	costOfMeeting   = 64 // the cost of a decision about paths that two patterns match
 )
 
 // sorted returns the lines in the order of the policy. However, a line that loses to another line comes after it,

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// lose adds a Loss: the lines do not express the statement s for some paths. If spelling is true, they only fail to
-// express it for other spellings of these paths.
+// lose adds a Loss, which says that the lines do not express the statement s for the given paths. If spelling is true,
+// the lines express it for these paths, but not for other spellings of them, such as /~a for /%7Ea.
 func (m *lining) lose(s stated, paths pathpattern.Pattern, spelling bool) {
 	if s.Statement != nil {
 		l := Loss{Paths: paths, Pattern: s.Pattern, Rule: s.rule, Pos: s.pos(), written: s.Written, spelling: spelling, allow: s.Allow}
@@ -33,7 +33,7 @@ func (m *lining) loseDropped(lines []*line) {
 	opens := func(p pathpattern.Pattern) bool {
 		return !m.budget.Spend(costOfMeeting) || slices.ContainsFunc(m.value(p), func(v verdict) bool { return !v.closes })
 	}
-	var allows solve.Set // where two lines cross, another permission may allow some of the paths
+	var allows solve.Set // an allow statement can allow some of the paths that two lines match
 	var allowed []pathpattern.Pattern
 	if len(m.dropped) > 0 {
 		for p, all := range m.all {
@@ -76,8 +76,9 @@ func (m *lining) permission(l *line) stated {
 	return s
 }
 
-// loseClosed adds a Loss for each Allow line that is not printed because a rule of another group disallows the paths.
-// Crawlers that combine both groups would otherwise ignore that rule.
+// loseClosed adds a Loss for each Allow line that one group needs, but the file omits, because a rule of another group
+// disallows its paths. Some crawlers combine the two groups. If the file had the Allow line, these crawlers would
+// ignore the rule that disallows the paths.
 func (m *lining) loseClosed(lines []*line) {
 	for _, l := range lines {
 		for _, v := range l.verdicts {
@@ -91,10 +92,10 @@ func (m *lining) loseClosed(lines []*line) {
 	}
 }
 
-// loseSpellings adds a Loss for each place where readers that compare URLs as sent find more paths disallowed than the
-// policy disallows. Such a reader finds a path disallowed if it has another spelling than the printed Allow line, or if
-// a Disallow is printed in a spelling that is longer than the Allow. Some of these readers also treat a literal "$" in
-// a Disallow as the end of the path.
+// loseSpellings is about readers that compare URLs as sent. It adds a Loss for each statement that such readers
+// understand more strictly than the policy means. One reason is that a URL has another spelling than the printed Allow
+// line. Another reason is that a Disallow is printed in a spelling that is longer than the Allow. Some of these readers
+// also treat a literal "$" in a Disallow as the end of the path.
 func (m *lining) loseSpellings(lines []*line) {
 	var opens solve.Set
 	for i, l := range lines {

@@ -14,12 +14,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Merge renders the robots.txt of a policy for a host, merged with the site's own file other. Where the policy does not
-// state whether a crawler may crawl a path, the decision comes from the group that the crawler obeys in the other file.
-// Every crawler that the other file names gets a group with the lines of both files. The lines of the other file follow
-// a comment. Crawl-delays, preferences and directives for applications are added where the policy states none. Sitemaps
-// are always added. The Notes name the lines that are left out. If a problem is an error, the result must not be
-// published.
+// Merge renders the robots.txt of a policy for a host, merged with the site's own robots.txt file, which is the
+// parameter other. Where the policy does not state whether a crawler may crawl a path, the decision comes from the
+// group that the crawler obeys in the site's file. Every crawler that the site's file names gets a group with the lines
+// of the policy and of the site's file. The lines of the site's file follow a comment. Crawl-delays, preferences and
+// directives for applications are added where the policy states none. Sitemaps are always added. The Notes name the
+// lines that are left out. If a problem is an error, the result must not be published.
 func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*File, []policy.Problem, []robotstxt.Note) {
 	l, d, problems, notes := drawMerged(p, host, other)
 	o.Below = other
@@ -66,7 +66,8 @@ func disallows(f *robotstxt.File) bool {
 	})
 }
 
-// AboutMerge reports whether a problem of Merge is about the combination of both files, not about the policy.
+// AboutMerge reports whether a problem of Merge is about combining the policy with the site's file, and not about the
+// policy alone.
 func AboutMerge(p policy.Problem) bool { return strings.HasPrefix(p.Code, "merge-") }
 
 // fit renders a policy merged with the site's own file, below. If the result is larger than crawlers read, fit tries
@@ -87,8 +88,8 @@ func (d *drawing) fits(p *policy.Policy, problems []policy.Problem) bool {
 	return d.least(p) <= robotstxt.MaxSize && !slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error })
 }
 
-// addSitemaps adds the other file's sitemaps after the policy's sitemaps. It leaves out sitemaps that do not fit, and
-// reports their number.
+// addSitemaps adds the sitemaps of the site's file other after the policy's sitemaps. It leaves out sitemaps that do
+// not fit, and reports their number.
 func addSitemaps(other *robotstxt.File, d *drawing, v *varying, host string, o Options) (problems []policy.Problem) {
 	w := writer{eol: d.eol}
 	room := robotstxt.MaxSize - len(v.front) - len(d.head) - len(d.tail)
@@ -128,8 +129,8 @@ func addSitemaps(other *robotstxt.File, d *drawing, v *varying, host string, o O
 	return problems
 }
 
-// These comments precede the lines of the site's own file in the merged file, and the lines of the policy that follow
-// them.
+// theirsComment precedes the lines of the site's own file in a merged file. oursComment precedes lines of the policy
+// that come after the lines of the site's own file.
 const (
 	theirsComment = "# from the robots.txt of the site"
 	oursComment   = "# from the policy"
@@ -140,8 +141,8 @@ type unit struct {
 	class *policy.Class
 	infos []*crawler // empty for everyone
 
-	// alike holds the classes of crawlers whose names Google's parser reads as the names in infos. It is only set in a
-	// merged file, for names that the site's own file has.
+	// alike holds the classes of further crawlers, whose names Google's parser reads as the names in infos. It is only
+	// set in a merged file, and only for names that the site's own file has.
 	alike []*policy.Class
 
 	control *policy.ControlToken // set if the crawler is a control token and training is disallowed
@@ -176,8 +177,8 @@ func (g *grouping) units(classes []policy.Class) (units []unit) {
 	return units
 }
 
-// others returns the classes of the policy's crawlers whose names Google's parser reads like the name of info. It omits
-// own, which is the class of info. It returns nil if the site's own file has no group for info.
+// others returns the classes of the policy's crawlers whose names are the same as the name of info for Google's parser.
+// It omits own, which is the class of info. It returns nil if the site's own file has no group for info.
 func (g *grouping) others(alike map[string][]*policy.Class, info *crawler, own *policy.Class) (others []*policy.Class) {
 	if alike == nil || g.below.Group(info.Token) == nil {
 		return nil
@@ -191,9 +192,9 @@ func (g *grouping) others(alike map[string][]*policy.Class, info *crawler, own *
 }
 
 // alike maps each name that Google's parser reads to the classes of the policy's crawlers with this name. It returns
-// nil if no file is merged. Google's parser reads "sistrix" in "SISTRIX Crawler", and combines the groups of both
-// names. So if the site's own file has a group for the shorter name, this group must not allow what the policy
-// disallows for any crawler with such a name.
+// nil if no file is merged. Google's parser reads "SISTRIX Crawler" as "sistrix", and combines the groups of these two
+// names. So if the site's own file has a group for "sistrix", this group must not allow what the policy disallows for
+// the SISTRIX Crawler.
 func (g *grouping) alike(classes []policy.Class) map[string][]*policy.Class {
 	if g.below == nil {
 		return nil
@@ -211,8 +212,8 @@ func (g *grouping) alike(classes []policy.Class) map[string][]*policy.Class {
 
 func readAs(c *crawler) string { return crawlers.ReadAs(c.lower) }
 
-// refusedBy returns the usages that the policy disallows on any path for at least one of the classes. The keys of the
-// result are the keys of robots.txt lines that name usages, such as "content-usage".
+// refusedBy returns the usages that the policy disallows for at least one of the classes on at least one path. The keys
+// of the result are the keys of robots.txt lines that name usages, such as "content-usage".
 func (g *grouping) refusedBy(classes []*policy.Class) map[string][]string {
 	refused := map[string][]string{}
 	for _, f := range rights.Vocabularies {
@@ -238,9 +239,9 @@ func (g *grouping) obeyedBelow(c *policy.Class) *robotstxt.Group {
 	return g.below.Obeyed(g.p.CrawlerInfo(c.Crawlers[0]))
 }
 
-// refuse changes the lines of preferences about usages in ours, so that they disallow the usages in
-// refused. The keys of refused are keys of lines. Every line has to change, because the line with the longest path
-// replaces all others. If ours has no line for all paths with one of these keys, refuse returns such a line.
+// refuse changes the lines of preferences about usages in ours, so that they disallow the usages in refused. The keys
+// of refused are keys of lines. Every line has to change, because the line with the longest path replaces all others.
+// For each key in refused, ours needs a line for all paths. refuse returns the missing lines.
 func refuse(ours []Line, refused map[string][]string) (more []Line) {
 	for _, f := range rights.Vocabularies {
 		key, no := f.LineKey(), "="+f.No()

@@ -20,8 +20,9 @@ import (
 
 var foreignTokens = append(slices.Clone(tokens), "ThetaBot", "alphabot")
 
-// foreignFile returns a random robots.txt of valid lines. Only if odd is true, patterns contain "**" or do not begin
-// with "/". Then, a group may also differ from the previous one only in the "/" before "*", and have preferences.
+// foreignFile returns a random robots.txt of valid lines. If odd is true, some patterns contain "**" or do not begin
+// with "/", and groups can have preferences. A group may then also differ from the previous one only by a missing "/"
+// before "*".
 func foreignFile(r *rand.Rand, odd bool) string {
 	var b strings.Builder
 	lines := ""
@@ -118,8 +119,8 @@ func TestMergeAgreesWithBoth(t *testing.T) {
 	t.Log(counts)
 }
 
-// checkPreferences fails the test if the merged file lost a usage that a line of the site's file disallows. If the policy
-// states preferences, lines with a path may be left out.
+// checkPreferences fails the test if the merged file allows a usage that a line of the site's file disallows. If the
+// policy states preferences itself, the merged file may lack the lines of the site's file with a path.
 func checkPreferences(t *testing.T, p *policy.Policy, other string, merged []byte) {
 	t.Helper()
 	states := slices.ContainsFunc(p.Spec().Rules, func(r policy.Rule) bool {

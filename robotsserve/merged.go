@@ -29,7 +29,7 @@ const (
 	mergeWait  = 3 * time.Second
 )
 
-// mergedSites caches the results of merging sites with other files.
+// mergedSites caches the robots.txt files in which the policy is merged with the sites' own files.
 type mergedSites struct {
 	mu      sync.Mutex
 	recent  map[mergedKey]*mergedSite
@@ -52,7 +52,7 @@ type mergedKey struct {
 	other [sha256.Size]byte
 }
 
-// mergedSite is the content of a site merged with another file.
+// mergedSite is the robots.txt of a site, merged with the site's own file.
 type mergedSite struct {
 	done   chan struct{} // closed when served is set
 	served *served       // nil if the site and the file cannot be merged
@@ -102,8 +102,8 @@ func (ms *mergedSites) add(k mergedKey, m *mergedSite) {
 	}
 }
 
-// of returns the result for a site and a file. If the merge was not started yet, it starts the merge. It returns nil if
-// too many other merges run or wait.
+// of returns the merged file for the key k, which is a site with a file. If this merge has not been started yet, it
+// starts the merge. It returns nil if too many other merges run or wait.
 func (ms *mergedSites) of(k mergedKey, merge func() *served) *mergedSite {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -145,8 +145,8 @@ func (ms *mergedSites) before(site *site, other *robotstxt.File) *served {
 	return m.served
 }
 
-// mergedContent returns the content for a host with another file merged, or nil if they cannot be merged. While the
-// merge runs, settled is false and c comes from the previous file, or is nil.
+// mergedContent returns the robots.txt of a host, merged with the file a.Other, or nil if they cannot be merged. While
+// the merge runs, settled is false. Then c is the policy merged with the previous file, a.Before, or nil.
 func (s *Server) mergedContent(ctx context.Context, site *site, host string, a Answer) (c *contents, settled bool) {
 	if a.Other.Empty() {
 		return nil, true
@@ -161,7 +161,8 @@ func (s *Server) mergedContent(ctx context.Context, site *site, host string, a A
 	return s.fillMerged(s.merged.before(site, a.Before), site, host, a, a.Before), false
 }
 
-// merge merges a site with another file. It returns nil if they cannot be merged.
+// merge merges the policy's robots.txt for the site with the site's own file, a.Other. It returns nil if they cannot be
+// merged.
 func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	var problems []policy.Problem
 	var notes []robotstxt.Note
@@ -190,8 +191,8 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	return serve(d)
 }
 
-// fillMerged returns a merged robots.txt with the text that depends on the host. It returns nil if m is nil, or if the
-// file is too large.
+// fillMerged returns the merged file m, completed with the text that depends on the host. It returns nil if m is nil,
+// or if the file is too large.
 func (s *Server) fillMerged(m *served, site *site, host string, a Answer, other *robotstxt.File) *contents {
 	if m == nil {
 		return nil

@@ -14,7 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Sitemaps are only hints, so the sitemaps of the site that do not fit are left out. Its groups are never left out.
+// Sitemaps are only hints, so the sitemaps of the site that do not fit are left out. The groups of the site's file are
+// never left out.
 func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 	var file strings.Builder
 	file.WriteString("User-agent: *\nDisallow: /theirs/\n")

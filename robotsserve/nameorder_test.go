@@ -13,7 +13,8 @@ import (
 )
 
 // Some readers obey the first group whose name is a part of a crawler's name. They must find the same lines as other
-// readers, even if each of two groups would have to be before the other one.
+// readers. This is true even if each of two groups would have to be before the other one, because each has a name that
+// contains a name of the other one.
 func TestOrderOfNames(t *testing.T) {
 	rule := func(line int, path string, tokens ...string) policy.Rule {
 		r := crawlRule(line, tokens[0], false, path)

@@ -219,8 +219,9 @@ func (o *nameOrder) deepest(gr *group) (n int) {
 	return n
 }
 
-// split splits the groups so that all tokens of a group have the same depth, and sorts them by depth. The first part of
-// a group keeps its purposes.
+// split makes groups whose tokens all have the same depth, and sorts these groups by depth. A token has a greater depth
+// than all longer tokens that contain it and belong to groups with different lines. The first part of a group keeps its
+// purposes.
 func (o *nameOrder) split(all []*group) (parts []*group) {
 	for _, gr := range all {
 		rest := *gr
@@ -239,8 +240,9 @@ func (o *nameOrder) split(all []*group) (parts []*group) {
 	return parts
 }
 
-// refused tells how many of the paths that a unit's group disallows, but not the group of "*", are blocked by the
-// server.
+// refused tells how many of the paths that a unit's group disallows are blocked by the server anyway. It is only about
+// paths that the group of "*" does not disallow. If the server blocks them all, robots.txt need not name the crawlers
+// of the unit.
 type refused int
 
 const (
@@ -249,10 +251,10 @@ const (
 	refusesAll          // every page
 )
 
-// refuses returns how many of the paths that the group of u disallows are blocked by the server. It counts a rule as
-// blocking only if the rule itself has "enforce: block", whatever the policy's default mode is. It returns refusesLess
-// if a rule allows something, or demands an identity, which a server may not know at once. Then robots.txt must name
-// the crawlers of u.
+// refuses returns how many paths are blocked by the server, of the paths that the group of u disallows and the group of
+// "*" does not. It regards a path as blocked only if the rule that disallows the path has "enforce: block". The
+// policy's default mode does not matter. refuses returns refusesLess if a rule allows something, or demands an
+// identity, because the server may not know the identity at once. Robots.txt must then name the crawlers of u.
 func (g *grouping) refuses(u *unit, gr *group) refused {
 	if g.p.Spec().Publish.AllGroups {
 		return refusesLess
@@ -280,8 +282,8 @@ func (g *group) extensions() []Line {
 	return slices.DeleteFunc(slices.Clone(g.lines), func(l Line) bool { return l.key == "allow" || l.key == "disallow" || l.Text == allowAll })
 }
 
-// leave removes names from groups that name several crawlers: the names of the crawlers that robots.txt need not name
-// (see needsNoName). It counts the removed names of each group.
+// leave makes groups with many names shorter. It removes the names of crawlers that robots.txt need not name (see
+// needsNoName), if the group also names other crawlers. It counts the removed names of each group.
 func (g *grouping) leave(all []*crawler, named map[string]*group) {
 	names := map[*group]bool{}
 	for _, info := range all {

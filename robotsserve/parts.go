@@ -31,7 +31,8 @@ type recordsOf struct {
 	lines []policy.Line
 }
 
-// write returns the records of the channels that have any for a host.
+// write returns the records that channels add after the groups. It leaves out channels that have no records for the
+// host.
 func (l *layout) write(host string) (all []recordsOf, problems []policy.Problem) {
 	for _, w := range l.records {
 		lines, found := w.Write(host)

@@ -53,8 +53,8 @@ func (g *grouping) published(everyone *policy.Class) []purpose {
 	return all
 }
 
-// combined returns all statements about crawling for the purposes, and a function that returns the verdict of each
-// purpose about a pattern.
+// combined returns all statements about crawling for the purposes. It also returns a function that returns the verdicts
+// about the paths of a pattern, one for each purpose.
 func (g *grouping) combined(purposes []purpose) (all []stated, value func(pathpattern.Pattern) []verdict) {
 	queries := make([]policy.Query, len(purposes))
 	for i := range purposes {
@@ -73,9 +73,10 @@ func (g *grouping) combined(purposes []purpose) (all []stated, value func(pathpa
 	}
 }
 
-// agree handles purposes whose lines of a channel differ. If crawlers combine such groups, the line with the longest
-// path would replace a shorter one of another purpose that disallows more. So agree replaces the lines of each purpose
-// by one strict line for all paths (see makeStrict), if the channel has such lines.
+// agree looks for channels whose lines differ between the groups of purposes, for example by their paths. A crawler
+// with two purposes combines the two groups. Then the line with the longest path in one group would replace a shorter
+// line in the other group, even if the shorter line disallows more. So agree replaces the lines of each purpose by one
+// strict line for all paths (see makeStrict), if the channel has such a strict line.
 func (g *grouping) agree(all []purpose) {
 	differ := func(key string) bool {
 		says := func(p *purpose) string {
@@ -119,8 +120,8 @@ func (g *grouping) agree(all []purpose) {
 		english.List(names, "and"), all[0].name, english.List(strict, "and"), english.List(longest, "and"))
 }
 
-// makeStrict replaces the lines of a channel by one line for all paths. This line also disallows the usages in refused,
-// which the site's own file disallows for all paths.
+// makeStrict replaces the purpose's lines of the channel f by one line for all paths. This line also disallows the
+// usages in refused, which the site's own file disallows for all paths.
 func (p *purpose) makeStrict(f *channels.Group, c *rights.Client, refused map[string][]string) {
 	var others, strict []Line
 	var first *Line

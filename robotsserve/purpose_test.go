@@ -94,8 +94,8 @@ func TestPurposeGroupsAgreeWithDecide(t *testing.T) {
 	}
 }
 
-// usagePurposes reports whether a rule depends on the purpose of use. For such a rule, the decision for several
-// purposes can differ from the decisions for each of them.
+// usagePurposes reports whether a rule depends on the purpose of use. If there is such a rule, the decision for a
+// client with several purposes can differ from the decision for each of these purposes alone.
 func usagePurposes(spec *policy.Spec) bool {
 	return slices.ContainsFunc(spec.Rules, func(r policy.Rule) bool { return len(r.UsagePurposes) > 0 })
 }
@@ -119,8 +119,9 @@ func TestPurposeLosses(t *testing.T) {
 	}
 }
 
-// An omitted Allow line is reported as a Loss, even if only a third pattern shows that the line would allow some paths.
-// Here these paths match "/a/*a$".
+// The group of DeltaBot has no Allow line for /*a$. For most of its paths below /a, the policy disallows crawling, so
+// the line is not missing there. But for paths that also match a third pattern, /a/, the policy allows crawling. A Loss
+// must report that the file disallows these paths.
 func TestLossWhereThreePatternsMeet(t *testing.T) {
 	crawl := func(allow bool, pattern string) policy.Statement {
 		return policy.Statement{Allow: allow, Usage: policy.Crawl, Pattern: pathpattern.MustParse(pattern)}
@@ -139,8 +140,8 @@ func TestLossWhereThreePatternsMeet(t *testing.T) {
 	}
 }
 
-// AlphaBot has its own rule, whose lines are the same as those for everyone. It gets a group nevertheless. Without the
-// group, it would obey the groups of its purposes, which are only for crawlers without rules.
+// AlphaBot has its own rule, whose lines are the same as the lines for everyone. It gets a group nevertheless. Without
+// the group, it would obey the groups of its purposes, which are only for crawlers that no rule names.
 func TestPurposesOfCrawlersLikeEveryone(t *testing.T) {
 	all := []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/a")}}
 	spec := &policy.Spec{
@@ -206,8 +207,8 @@ func TestPurposesOfOtherDelays(t *testing.T) {
 	}
 }
 
-// If purposes have different preferences, their groups get one common line. This line also disallows everything that
-// the site's own file disallows everywhere.
+// If purposes have different preferences, the group of each purpose gets a single line for all paths. This line also
+// disallows the usages that the site's own file disallows for all paths.
 func TestPurposesOfOtherPreferencesMerged(t *testing.T) {
 	rule := func(name string, statements ...policy.Statement) policy.Rule {
 		return policy.Rule{For: []policy.Audience{{Kind: policy.ForPurpose, Name: name}}, Statements: statements}

@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// noAuthority removes "//" from the start of a policy's patterns and of paths, because Python's urlparse treats the
-// text after it as a host. See TestPythonReadsAuthorities.
+// noAuthority removes the statements whose pattern begins with "//", because Python's urlparse treats the text after
+// "//" as a host. See TestPythonReadsAuthorities.
 func noAuthority(spec *policy.Spec) {
 	for i := range spec.Rules {
 		spec.Rules[i].Statements = slices.DeleteFunc(spec.Rules[i].Statements, func(s policy.Statement) bool {

@@ -51,8 +51,8 @@ type File struct {
 	drawn  *drawing
 }
 
-// Loss is a place where the file is stricter than the policy, because a format in which the longest match decides
-// cannot express the policy.
+// Loss is a place where the file is stricter than the policy, because in robots.txt the longest match decides, which is
+// not enough to express every policy.
 type Loss struct {
 	Crawlers []string            // product tokens; "*" is everyone who is not named
 	Purpose  string              // if Crawlers is empty, the purpose that the group is for, in lower case
@@ -63,9 +63,9 @@ type Loss struct {
 	spelling bool                // the file is only stricter for readers that compare URLs as sent
 	allow    bool                // the statement is a permission
 	written  string              // the pattern as its author wrote it
-	all      bool                // the file may lack any of the policy's permissions
-	// combined is true if another purpose's group disallows the paths, and crawlers with both purposes combine the
-	// groups.
+	all      bool                // the file may lack the Allow lines of all allow entries
+	// combined is true if the group of a purpose lacks an Allow line for the paths, because the group of another
+	// purpose disallows them. A crawler with both purposes combines the two groups.
 	combined bool
 }
 

@@ -86,8 +86,8 @@ func (s *site) draw(srv *Server, l *layout) {
 	})
 }
 
-// NewServer returns a server for a policy. It serves the result of Render even if that has problems, so call Check
-// first.
+// NewServer returns a server for a policy. It serves the result of Render even if Render reports problems, so call
+// Check first.
 func NewServer(p *policy.Policy, o ServeOptions) *Server {
 	s := &Server{p: p, o: o, varies: varies(p), hosts: map[int]*site{}}
 	if o.MaxAge == 0 {
@@ -123,10 +123,10 @@ func Hosts(p *policy.Policy) []policy.Host {
 // one of them is enough to reject the policy.
 const maxTooLarge = 2
 
-// Check renders the robots.txt of one host for each set of hosts with the same rules. It returns all problems, each
-// once. It stops after a few files that are too large. If rendering all files would take too long, it renders the files
-// with the most rules, and reports that it left out others. Later, the server sends these files without rendering them
-// again.
+// Check renders the robots.txt of one host for each set of hosts with the same rules. It returns the problems of all
+// rendered files, without duplicates. It stops after a few files that are too large. If rendering all files would take
+// too long, it renders the files with the most rules, and reports that it did not render the others. Later, the server
+// sends these files without rendering them again.
 func (s *Server) Check() []policy.Problem {
 	problems, _ := s.check()
 	return problems
@@ -208,8 +208,9 @@ const methodResponse = "robots.txt answers GET and HEAD only\n"
 // and conditions (RFC 9110). It answers other methods with status 405.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.Serve(w, r, Answer{}) }
 
-// Serve is like ServeHTTP, with an Answer. It reports whether another file was merged into the response. settled is
-// false if a.Other has not been merged yet, so that the next response will differ.
+// Serve answers a request like ServeHTTP, but in the way that a describes. The result merged reports whether the file
+// a.Other, or a.Before, was merged into the response. settled is false if a.Other has not been merged yet, so that the
+// next response will differ.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (merged, settled bool) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header()["Allow"] = []string{"GET, HEAD"}

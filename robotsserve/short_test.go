@@ -149,8 +149,8 @@ func reads(f *File, p *policy.Policy, token, path string) bool {
 }
 
 // refusedToAll returns "" if the server blocks the crawler with every identity, or if the policy does not disallow the
-// path for any identity. Otherwise it returns the identities that pass. It uses an independent evaluation of the
-// policy.
+// path for any identity. Otherwise it returns a text with the identities that the server does not block. It uses an
+// independent evaluation of the policy.
 func refusedToAll(spec *policy.Spec, token, host, path string) string {
 	var open []string
 	closed := false

@@ -11,8 +11,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// The file also has a second spelling of a pattern, for readers that do not decode paths. If this spelling disallows
-// more than the policy, a Loss reports it. An encoded "*" has no second spelling, and a hint reports this.
+// If a pattern has a percent-encoded character, such as /b%24, the file has a second line with the decoded character,
+// for readers that do not decode paths. If the second line disallows more than the policy, a Loss reports it. For an
+// encoded "*", there is no second line, and a hint reports this.
 func TestSecondSpellingsThatCloseMore(t *testing.T) {
 	t.Parallel()
 	for _, pattern := range []string{"/b%24$", "/b%24", "/b%24c$", "/b%2A$", "/b%2Ac", "/%24$", "/~e$"} {

@@ -283,8 +283,9 @@ func TestMergeLimits(t *testing.T) {
 	}
 }
 
-// In X-Robots-Tag, readers would understand the name of an unknown rule before a colon as a user agent. This is also
-// true if the text is at the end of a malformed value, and for readers that ignore quotation marks.
+// In X-Robots-Tag, readers would understand the name of an unknown rule before a colon as a user agent, as in "z:1". So
+// the merged field has "z=1". The same is true if the unknown rule is a part of a malformed value, and for readers that
+// ignore quotation marks.
 func TestUnknownRuleIsNoUserAgent(t *testing.T) {
 	v, _ := Build(list("*", "noarchive"), Usage{}, testNow)
 	for theirs, want := range map[string]string{
@@ -313,8 +314,8 @@ func preferences(letters string) Usage {
 	return u
 }
 
-// If only the policy or only the upstream has a preference for a usage, it applies. If both have one, they are combined
-// (draft-ietf-aipref-vocab section 5.1).
+// If only the policy or only the upstream has a preference for a usage, this preference applies. If both have a
+// preference, the stricter one applies (draft-ietf-aipref-vocab section 5.1).
 func TestCombine(t *testing.T) {
 	for _, c := range []struct{ a, b, want string }{
 		{"nny", "   ", "nny"}, {"   ", "nny", "nny"}, {"n  ", " n ", "nn "}, {"yyy", "n n", "nyn"}, {"  y", "  n", "  n"}, {" y ", "   ", " y "},

@@ -102,9 +102,9 @@ type member struct {
 }
 
 // compose returns the lines of the field with the members of v and of the upstream. The member for everyone comes
-// first, then the other members of v sorted by token, then the upstream's members. compose reports members that do not
-// fit in Limit. If a member of v does not fit, compose moves its rules into the member for everyone. If a member of the
-// upstream does not fit, compose leaves it out.
+// first, then the members of v for single crawlers, sorted by token, then the upstream's members. compose reports
+// members that do not fit in Limit. If a member of v does not fit, compose moves its rules into the member for
+// everyone. If a member of the upstream does not fit, compose leaves it out.
 func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 	star := v.star.Union(upstream[Everyone]).Restrictive()
 	ours, theirs := f.tokens(v, upstream)
@@ -135,8 +135,9 @@ func (f *field) write(star *robotsrule.Set, ours []Member) writer {
 	return w
 }
 
-// tokens returns the members for single crawlers whose tokens the field can contain. ours are v's members, including
-// the upstream's rules for the same tokens. theirs are the upstream's other members.
+// tokens returns the members for single crawlers whose tokens the field can contain. The result ours has v's members,
+// including the upstream's rules for the same tokens. The result theirs has the upstream's members for tokens that are
+// not in v.
 func (f *field) tokens(v *Values, upstream audiences) (ours, theirs []Member) {
 	ours = make([]Member, 0, len(v.members))
 	for _, m := range v.members {
@@ -405,8 +406,8 @@ func isUnknown(rule string) bool {
 	return !robotsrule.IsRule(name)
 }
 
-// olderName returns the rules of the response's X-Robots-Tag, the older name of Robots-Tag, if f is Robots-Tag and must
-// repeat them. Otherwise it returns nil.
+// olderName returns the rules that Robots-Tag must repeat from the response's field X-Robots-Tag, which is the older
+// name of Robots-Tag. If f is another field, or if X-Robots-Tag has only the rules of the policy, it returns nil.
 func (a *applier) olderName(f *field) audiences {
 	lines := a.header[XRobotsTagField]
 	if f != &robotsTag || len(lines) == 0 || slices.Equal(lines, a.values.XRobotsTag) {

@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// liftable is a usage for which an allow entry can lift the site's own restriction. rules names the robots control rules
-// of that restriction.
+// liftable is a usage that a site can restrict in its own headers and meta tags. An allow entry of the policy can
+// remove this restriction. The field rules names the robots control rules that it removes.
 type liftable struct {
 	usage policy.Usage
 	lift  robotsrule.Lift
@@ -35,14 +35,14 @@ func Lifts(lift robotsrule.Lift) iter.Seq2[policy.Usage, string] {
 	}
 }
 
-// CanLift reports whether an allow entry for a usage can lift the site's own restriction.
+// CanLift reports whether an allow entry for the usage u can remove a restriction that the site itself states.
 func CanLift(u policy.Usage) bool {
 	return slices.ContainsFunc(lifts, func(l liftable) bool { return l.usage == u })
 }
 
-// Lift returns the restrictions that the policy removes from a page's own headers and meta tags. These are the
-// restrictions of each usage that an allow entry with the key "over-site" decides. until is the time when the result
-// may change, or zero. The usage of q is ignored.
+// Lift returns the restrictions that the policy removes from a page's own headers and meta tags. The policy removes the
+// restriction of a usage if an allow entry with the key "over-site" decides about this usage. until is the time when
+// the result may change, or zero. The usage of q is ignored.
 func Lift(p *policy.Policy, q policy.Query) (lift robotsrule.Lift, until time.Time) {
 	if q.AnyPath {
 		return 0, until

@@ -45,8 +45,8 @@ func Disallows(rules robotsrule.Set, u policy.Usage) bool {
 }
 
 // Members returns the policy's rules about a host and path for each audience, everyone first. until is the time of the
-// next change of these rules, or zero. The crawler and usage of q are ignored. The other members have only the rules
-// that everyone's member lacks. Crawlers that headers and meta tags cannot name are left out (see
+// next change of these rules, or zero. The crawler and usage of q are ignored. A member for a crawler has only the
+// rules that the member for everyone lacks. Crawlers that headers and meta tags cannot name are left out (see
 // policy.Crawler.ReadsPages).
 func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Time) {
 	q.Crawler = 0
@@ -89,8 +89,7 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 }
 
 // OfOne returns the rules that the member for one crawler must have in addition to the rules for everyone. It leaves
-// out the words of other channels, because the readers of these words only look at the rules for
-// everyone.
+// out words that other channels add to the rules, because readers of these words only look at the rules for everyone.
 func OfOne(rules, everyone robotsrule.Set) robotsrule.Set {
 	return rules.Without(channels.Words().Has).Beyond(everyone)
 }
@@ -205,10 +204,10 @@ func Earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Preferences returns the decisions about AIPREF preferences for a host and path (draft-ietf-aipref-vocab), and the time
-// when they next change. The header cannot name an audience, so q.Crawler should be 0. Preferences for single crawlers
-// are in robots.txt. The usage "search" is only permitted by a statement that names this usage, because the permission
-// also includes training for search.
+// Preferences returns the decisions about AIPREF preferences for a host and path (draft-ietf-aipref-vocab), and the
+// time when they next change. The header cannot name an audience, so q.Crawler should be 0. Preferences for single
+// crawlers are in robots.txt. For example, a statement that allows the usage "index" does not allow "search", because
+// "search" also includes training for search.
 func Preferences(p *policy.Policy, q policy.Query) (strictest rights.Preferences, until time.Time) {
 	for i, identity := range p.Identities() {
 		q.Identity = identity

@@ -94,7 +94,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A header cannot express a condition on the identity. Therefore the strictest decision for any identity applies.
+// A header cannot express a condition on the identity. Therefore the strictest of the decisions for all identities
+// applies.
 func TestRulesOfIdentities(t *testing.T) {
 	p := compile(t,
 		policy.Rule{For: []policy.Audience{everyone}, Statements: []policy.Statement{say(false, policy.Index, "/"), say(false, policy.TrainAI, "/")}},

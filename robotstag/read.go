@@ -157,8 +157,9 @@ func readsBack(text string, rules robotsrule.Set) bool {
 
 func lastComma(line string) int { return strings.LastIndexByte(line, ',') }
 
-// eachLine calls read with each line, until it has passed readLimit bytes. It shortens the line that exceeds
-// readLimit at the index that the function cut returns, and reports this as a problem.
+// eachLine calls read with each line, until the lines together exceed readLimit bytes. It cuts the line that exceeds
+// this limit, calls read with its beginning, and reports the rest as a problem. The function cut returns the index
+// where a line can be cut.
 func eachLine(lines []string, field string, cut func(string) int, read func(string, []Problem) []Problem) (problems []Problem) {
 	left := readLimit
 	for _, line := range lines {

@@ -22,11 +22,11 @@ const (
 	guessed // the text is not a structured field, and its meaning was guessed
 )
 
-// readRobotsTag reads an upstream's lines of Robots-Tag. It reads each line separately, because a malformed line
-// would make the whole field unreadable. It accepts the List of draft -03 and the Dictionary of draft -02, both in
-// the form of its text (*=(noindex nosnippet)) and of its examples. It also accepts the syntax of X-Robots-Tag,
-// which is a List of product tokens without rules. A malformed member or parameter does not affect the others,
-// because some readers just split the field at commas and semicolons.
+// readRobotsTag reads an upstream's lines of Robots-Tag. It reads each line separately, because a malformed line would
+// make the whole field unreadable. It accepts the List of draft -03. It also accepts the Dictionary of draft -02, which
+// has one form in the text of that draft, *=(noindex nosnippet), and another form in its examples. It also accepts the
+// syntax of X-Robots-Tag, which a List parser reads as product tokens without rules. A malformed member or parameter
+// does not affect the others, because some readers just split the field at commas and semicolons.
 func readRobotsTag(lines []string) (audiences, []Problem) {
 	said := map[string][]robotsrule.Set{}
 	problems := eachLine(lines, RobotsTagField, lastMemberEnd, func(line string, p []Problem) []Problem {

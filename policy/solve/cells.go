@@ -19,27 +19,28 @@ type Cell[V any] struct {
 	Order   int // the index of the pattern; added patterns follow the given patterns
 }
 
-// Form describes a format in which the longest matching pattern decides. The readers of the format are the crawlers and
-// other programs that read it. Value and Same are required.
+// Form describes a format in which, for each path, the longest matching pattern decides. The readers of the format are
+// the crawlers and other programs that read it. The fields Value and Same are required.
 type Form[V any] struct {
 	// Value returns the value of the paths that match a pattern but no narrower given pattern. Paths with the zero
 	// value do not need a cell.
 	Value func(pathpattern.Pattern) V
 	Same  func(a, b V) bool // whether two values are the same
 	Alike func(a, b V) bool // whether two values also have the same reason; nil means Same
-	// Matters returns a function for the cell c. The function reports whether a given pattern can change the value of
-	// the paths that both this pattern and c match. It is nil if no given pattern can do so. If Matters is nil, Cells
-	// assumes that every given pattern can do so.
+	// Matters limits the work of Cells. For the cell c, it returns a function that takes a given pattern. The function
+	// reports whether this pattern can change the value of the paths that both the pattern and c match. Matters returns
+	// nil if no given pattern can change them. If Matters is nil, Cells examines every given pattern.
 	Matters func(c *Cell[V]) func(given pathpattern.Pattern) bool
-	// Beats reports whether every reader uses x, and not y, for the paths that both match. If Beats is nil, readers use
-	// the longer pattern.
+	// Beats reports whether every reader uses x, and not y, for the paths that both cells match. If Beats is nil, the
+	// cell with the longer pattern is used.
 	Beats func(x, y *Cell[V]) bool
-	// Replaces reports whether x can replace the given cell y, because every reader that uses y also understands x. If
-	// Replaces is nil, Cells assumes that x can replace y.
+	// Replaces is called for a given cell y and a wider cell x with the same value. It reports whether x can replace y,
+	// because every reader that uses y also understands x. If Replaces is nil, Cells assumes that x can always replace
+	// y.
 	Replaces func(x, y *Cell[V]) bool
-	// Unsaid is called if readers use c for some paths that have another value. m is a cell with these paths and their
-	// value, or nil if the paths and the value are unknown. Unsaid reports whether to drop c. If Unsaid is nil, Cells
-	// fails in this case.
+	// Unsaid is called if readers would use c for some paths that have a different value, and Cells cannot add a cell
+	// that corrects this. The cell m has these paths and their value. It is nil if they are unknown. Unsaid reports
+	// whether Cells should drop c. If Unsaid is nil, Cells fails in this case.
 	Unsaid func(c, m *Cell[V]) (drop bool)
 	Added  int // the number of patterns that may be added; 0 means maxCells
 	// Keep reports whether to keep a cell although it is redundant. If Keep is nil, redundant cells are dropped.
@@ -47,16 +48,16 @@ type Form[V any] struct {
 	Budget *Budget // nil means a new one
 }
 
-// Cells returns the fewest cells that give every path its value, for readers that use the longest matching pattern. The
-// cells are sorted by the number of patterns that cover them, the widest first. For example, if the values of the
-// patterns /, /a/ and /a/b/ are 1, 2 and 2, Cells returns / with the value 1 and /a/ with the value 2. A cell for /a/b/
-// is not needed.
+// Cells returns the fewest cells that give every path its value, for readers that use the longest matching pattern.
+// Cells that few other cells cover come first. For example, if the values of the patterns /, /a/ and /a/b/ are 1, 2 and
+// 2, Cells returns / with the value 1 and /a/ with the value 2. A cell for /a/b/ is not needed.
 func Cells[V any](patterns []pathpattern.Pattern, value func(pathpattern.Pattern) V, same func(a, b V) bool) ([]Cell[V], bool) {
 	return (&Form[V]{Value: value, Same: same}).Cells(patterns)
 }
 
-// Cells returns the fewest cells that give every path its value, the widest first. The result is false if the budget is
-// used up, or if a value cannot be expressed and Unsaid is nil.
+// Cells returns the fewest cells that give every path its value. Cells that few other cells cover come first. The
+// result is false if the budget is used up. It is also false if f.Unsaid is nil, and there are paths whose value no
+// cell can express.
 func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
 	s := solver[V]{Form: f, known: map[pathpattern.Pattern]int{}, b: f.Budget, added: cmp.Or(f.Added, maxCells), ok: true}
 	if s.b == nil {
@@ -140,9 +141,10 @@ func (s *solver[V]) alike(a, b V) bool {
 	return s.Same(a, b)
 }
 
-// cross adds cells for the paths that both the cell i and the given pattern j match, if the value of these paths
-// differs from the value of cell i. It is enough to cross cells with given patterns, because every given pattern that
-// changes the value of a cell leads to a longer cell, and that cell is crossed in turn.
+// cross looks at the paths that both the cell i and the given pattern j match. If the value of these paths differs from
+// the value of cell i, readers would use the wrong value, so cross adds cells for these paths. Cells calls cross for
+// each cell, also for the added ones, but only with given patterns as j. This suffices, because the value of a path
+// depends only on the given patterns that match it, and each added cell is crossed with the given patterns in turn.
 func (s *solver[V]) cross(i, j int) {
 	c, y := &s.cells[i], &s.cells[j]
 	if i == j || s.gone[i] || s.beats(y, c) || y.Pattern.Covers(c.Pattern) {
@@ -242,8 +244,8 @@ func (s *solver[V]) needed() (left []Cell[V]) {
 	return left
 }
 
-// needless reports whether cell i is redundant. It is redundant if a wider cell with the same value would decide about
-// its paths, because no cell with another value would win over the wider cell there.
+// needless reports whether cell i can be dropped. For that, a wider cell must have the same value, and readers must use
+// the wider cell for the paths of cell i. Readers do not use it if a cell with a different value wins over it.
 func (s *solver[V]) needless(i int, wider []int, all *Set) bool {
 	c := &s.cells[i]
 	if s.Keep != nil && s.Keep(c) {
@@ -278,7 +280,8 @@ func (s *solver[V]) needless(i int, wider []int, all *Set) bool {
 	})
 }
 
-// decided reports whether, for all paths that both cell i and its rival o match, a third cell wins over cell i.
+// decided compares cell i with a rival, a cell o that overlaps it and has another value. It reports whether cell i
+// never decides on the paths that both cells match, because a third cell wins over cell i there.
 func (s *solver[V]) decided(i int, o *Cell[V], all *Set) bool {
 	c := &s.cells[i]
 	if o.Pattern.Covers(c.Pattern) {

@@ -13,9 +13,9 @@
 //	/shop/a      no             yes        allowed           allowed
 //	/shop/a?b    yes            yes        disallowed        allowed: /shop/ is longer
 //
-// The wrong pattern can decide only for paths that two patterns match, so the package examines each overlapping pair.
-// Cross returns patterns for the paths that both match, in this case /shop/*?. A line for /shop/*? is longer than the
-// other two lines, and so corrects the result:
+// A wrong result is possible only for paths that two patterns match, so the package examines each overlapping pair.
+// Cross returns patterns for the paths that both patterns of a pair match, in this case /shop/*?. A line for /shop/*?
+// is longer than the other two lines, and so corrects the result:
 //
 //	Disallow: /*?
 //	Allow: /shop/
@@ -25,11 +25,11 @@
 //
 // In general, a format needs a value for every path, such as "allowed". The value of a pattern is the value of the
 // paths that match this pattern but no narrower pattern. Cells computes the values of all given patterns and of the
-// patterns that Cross returns for them. It returns the smallest set of patterns with values in which the longest
-// matching pattern has the value of the path.
+// patterns that Cross returns for them. It returns as few of these patterns as possible, such that for each path the
+// longest matching pattern has the value of the path.
 //
-// Cross may need a very large number of patterns for two patterns with many wildcards. A Budget limits the work. If
-// the budget is used up, the caller must write a text that is stricter than the policy.
+// Cross may need a very large number of patterns for two patterns with many wildcards. A Budget limits the work. If the
+// budget is used up, the caller must write a text that is stricter than the policy.
 package solve
 
 import (
@@ -68,8 +68,9 @@ const ways = 16
 // costOfWays is the number of steps for finding out that Cross needs more patterns than ways allows.
 const costOfWays = 1000
 
-// Cross returns patterns that together match exactly the paths that both p and q match. No returned
-// pattern covers another. The result is false if more than ways patterns would be needed, or if the budget is used up.
+// Cross returns patterns that together match exactly the paths that both p and q match. No returned pattern covers
+// another. The result is false if more patterns would be needed than the constant ways allows, or if the budget is used
+// up.
 func (b *Budget) Cross(p, q pathpattern.Pattern) ([]pathpattern.Pattern, bool) {
 	if !b.Spend(p.Len()*q.Len()/32 + 1) {
 		return nil, false
@@ -81,8 +82,8 @@ func (b *Budget) Cross(p, q pathpattern.Pattern) ([]pathpattern.Pattern, bool) {
 	return all, ok
 }
 
-// Set is a set of patterns with ids, which finds the patterns that cover or overlap another pattern. The zero value
-// is an empty set.
+// Set is a set of patterns with ids. It finds the patterns that cover or overlap a given pattern. The zero value is an
+// empty set.
 type Set struct {
 	entries []pathpattern.Entry[[]int]
 	index   *pathpattern.Index[[]int] // an index of the first entries; indexed is their number

@@ -60,15 +60,16 @@ func (l *linter) crawlersOf(a policy.Audience) []policy.CrawlerID {
 	return ids
 }
 
-// isFamily reports whether a rule for a token also applies to a crawler because the crawler follows the robots.txt
-// group with this token.
+// isFamily reports whether the crawler id follows the robots.txt group of another crawler, which has the given token.
+// Rules for the token then also apply to the crawler id.
 func (l *linter) isFamily(id policy.CrawlerID, token string) bool {
 	head := l.Policy.Family(id)
 	return head != 0 && strings.EqualFold(l.Policy.CrawlerInfo(head).Token, token)
 }
 
-// namedAmong returns the indexes in r.For of the crawlers in shut. If the rule does not name all of these crawlers, or
-// has no other audience, namedAmong returns nil.
+// namedAmong returns the indexes of the audiences in r.For that name the crawlers in shut. The caller suggests removing
+// these audiences from the rule. So namedAmong returns nil if the rule includes some of the crawlers only through a
+// group, or if removing the audiences would leave no audience.
 func (l *linter) namedAmong(r *policy.Rule, shut []policy.CrawlerID) (places []int) {
 	for _, id := range shut {
 		n, by := l.Policy.NamedBy(r, id)

@@ -115,8 +115,8 @@ func (l *linter) lostQualifiers() {
 	})
 }
 
-// unknownToSearch lists the qualifiers that cannot be converted to rules of search engines. It leaves out an end date,
-// because the server stops the permission at that date.
+// unknownToSearch lists the qualifiers of q that cannot be converted to rules that search engines know. It leaves out
+// an end date, because the server itself ends the permission at that date.
 func unknownToSearch(u policy.Usage, q *policy.Qualifiers) (lost []string) {
 	for _, text := range q.Strings() {
 		name, value, _ := strings.Cut(text, "=")
@@ -132,8 +132,9 @@ func unknownToSearch(u policy.Usage, q *policy.Qualifiers) (lost []string) {
 	return lost
 }
 
-// exemptions reports permissions for some crawlers that headers and meta tags cannot express, because the rules for
-// everyone in headers and meta tags also apply to these crawlers.
+// exemptions reports entries that allow a usage for some crawlers, while another rule disallows it for everyone.
+// Headers and meta tags cannot express such an exception, because these crawlers also obey the rules for everyone in
+// headers and meta tags.
 func (l *linter) exemptions() {
 	l.each(func(rule int, s *policy.Statement) {
 		if !s.Allow || s.Usage == policy.Crawl || l.reported[s.Pos] || l.reach[rule].everyone {

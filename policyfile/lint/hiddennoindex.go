@@ -29,8 +29,9 @@ func (l *linter) hiddenNoindex() {
 	}
 }
 
-// hidden reports a noindex if search engines to which the rule applies may not fetch the pages. word is the key of the
-// noindex in the policy file.
+// hidden checks a noindex for the paths of the pattern. It reports the noindex if search engines that the rule applies
+// to may not crawl these paths, because they then never see the noindex. The parameter word is the key of the noindex
+// in the policy file.
 func (l *linter) hidden(rule int, at policy.Pos, pattern pathpattern.Pattern, word string) {
 	if l.reported[at] || !l.spend(1) {
 		return

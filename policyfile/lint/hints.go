@@ -30,8 +30,8 @@ const (
 	maxPatterns = 3
 )
 
-// stillClosed reports permissions that do not allow some of their paths, because another rule still disallows them. It
-// leaves out cases that an author probably expects, and cases that a test expects.
+// stillClosed reports entries that allow paths, although another rule still disallows some of them. It leaves out cases
+// that an author probably expects, and cases that a test of the policy file expects.
 func (l *linter) stillClosed() {
 	var found []obstacle
 	l.each(func(rule int, s *policy.Statement) {
@@ -63,8 +63,8 @@ func (l *linter) obstacles(a placed) (found []obstacle) {
 	return found
 }
 
-// stands reports whether the prohibition of an obstacle still decides for a crawler, and the author may not expect
-// that. If so, it fills the remaining fields of the obstacle.
+// stands looks at a crawler on the paths that both entries of the obstacle o match. It reports whether the disallow
+// entry decides there, and the author may not expect that. If so, stands fills the fields code and blocked of o.
 func (l *linter) stands(o *obstacle, id policy.CrawlerID) bool {
 	if !l.isFor(o.deny.rule, id) || !l.spend(1) {
 		return false
@@ -82,9 +82,10 @@ func (l *linter) stands(o *obstacle, id policy.CrawlerID) bool {
 	return true
 }
 
-// obstacleCode returns the code for the reason why a permission does not override a prohibition. It returns "" if
-// authors expect this result. They expect it if the prohibition names the crawler more closely, or if it is for the
-// same crawlers and has a longer path or a narrower host.
+// obstacleCode returns the code of the message that explains why the allow entry of o does not override the disallow
+// entry. It returns "" if authors expect that. They expect it if the disallow entry names the crawler more closely.
+// They also expect it if both entries are for the same crawlers, and the disallow entry has a longer path or a narrower
+// host.
 func (l *linter) obstacleCode(o *obstacle, id policy.CrawlerID) string {
 	ra, rd := &l.rules[o.allow.rule], &l.rules[o.deny.rule]
 	allowed, by := l.Policy.NamedBy(ra, id)
@@ -133,8 +134,8 @@ func overlap(p, q pathpattern.Pattern) []pathpattern.Pattern {
 	return all
 }
 
-// blocked lists crawlers that an obstacle affects. The first one in the list is the parameter known, a crawler that the
-// caller has already found.
+// blocked lists crawlers that may still not use the paths, although the allow entry of o is for them. The caller has
+// already found one of them, known, which is the first one in the list.
 func (l *linter) blocked(o *obstacle, known policy.CrawlerID) []policy.CrawlerID {
 	ids := []policy.CrawlerID{known}
 	path := o.region[0].Example()
@@ -172,8 +173,9 @@ func ruleHasHost(r *policy.Rule, host string) bool {
 	return len(r.Hosts) == 0 || slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return h.Covers(host) })
 }
 
-// grouped returns the obstacles in groups for one hint each. It combines the obstacles of one permission, and
-// permissions with the same obstacles. If a whole host is disallowed, it also combines the paths of one rule.
+// grouped divides the obstacles into groups, and the linter gives one hint for each group. A group has all obstacles of
+// one allow entry. Allow entries with the same path and the same disallow entries share a group. If a whole host is
+// disallowed, all paths of one rule share a group.
 func grouped(all []obstacle) (groups [][]obstacle) {
 	byAllow := groupBy(all, func(o obstacle) string { return fmt.Sprintf("%s %p", o.code, o.allow.s) })
 	for _, same := range groupBy(byAllow, met) {
@@ -182,7 +184,7 @@ func grouped(all []obstacle) (groups [][]obstacle) {
 	return groups
 }
 
-// met returns a key that is equal for permissions with the same obstacles.
+// met returns a key for the obstacles of one allow entry. Allow entries with equal keys share a hint, see grouped.
 func met(group []obstacle) string {
 	o := &group[0]
 	var b strings.Builder

@@ -49,8 +49,8 @@ var checks = []func(*linter){
 	(*linter).stillClosed, (*linter).droppedQualifiers, (*linter).opensNothing,
 }
 
-// Check runs every check and returns the problems in no particular order. The problems do not have a severity. Codes
-// returns the severities.
+// Check runs every check and returns the problems in no particular order. The problems do not have a severity, because
+// it depends only on the code, see Codes.
 func Check(in Input) []policy.Problem {
 	l := newLinter(in)
 	for _, c := range checks {
@@ -76,8 +76,9 @@ type linter struct {
 	cost         int // the cost of a decision in steps of the budget
 }
 
-// budget limits the work of each check. If it is spent, the check does not compare further rules. A pair of statements
-// costs 1. A decision costs decisionCost, and 1 more for each wildPerCost patterns with wildcards in the policy.
+// budget limits the work of each check. If it is spent, the check does not compare further rules. Comparing two
+// statements costs 1. Asking the policy for a decision costs decisionCost. If the policy has patterns with wildcards,
+// it costs 1 more for each wildPerCost of these patterns.
 const (
 	budget       = 400_000
 	decisionCost = 8
@@ -127,7 +128,7 @@ func (l *linter) each(visit func(rule int, s *policy.Statement)) {
 }
 
 // decide returns the decision about a verified crawler. All rules for the crawler apply to it, including rules that
-// demand an identity. This agrees with robots.txt, which also has all these rules.
+// demand an identity. So the decision agrees with robots.txt, which has the rules for all identities.
 func (l *linter) decide(id policy.CrawlerID, host, path string, u policy.Usage) policy.Decision {
 	l.budget -= l.cost
 	return l.Policy.Decide(policy.Query{Crawler: id, Identity: policy.Verified, Host: host, Path: path, Usage: u, Now: l.Now})
@@ -203,14 +204,14 @@ func (l *linter) index(usage policy.Usage, allow bool) *statementIndex {
 	return x
 }
 
-// overlapping lists the allow or disallow entries for a usage whose patterns overlap p. The list is incomplete if the
-// budget is spent.
+// overlapping lists the statements about a usage that have a pattern with some paths of p. If allow is true, it lists
+// allow entries, otherwise disallow entries. The list is incomplete if the budget is spent.
 func (l *linter) overlapping(p pathpattern.Pattern, usage policy.Usage, allow bool) []placed {
 	return l.find(p, usage, allow, (*statementIndex).Overlapping)
 }
 
-// covering lists the allow or disallow entries for a usage whose patterns cover p. The list is incomplete if the budget
-// is spent.
+// covering lists the statements about a usage that have a pattern with all paths of p. If allow is true, it lists allow
+// entries, otherwise disallow entries. The list is incomplete if the budget is spent.
 func (l *linter) covering(p pathpattern.Pattern, usage policy.Usage, allow bool) []placed {
 	return l.find(p, usage, allow, (*statementIndex).Covering)
 }

@@ -86,8 +86,9 @@ func PlainPath(text string) string {
 	return path
 }
 
-// enforcedEnds reports files that a pattern with "$" blocks. Some servers also serve such a file at other addresses,
-// which the pattern does not match.
+// enforcedEnds reports patterns such as /a.pdf$ in rules that the server enforces. The "$" means that only this exact
+// address is blocked. Some servers also serve the file at other addresses, such as /a.pdf?x, which the pattern does not
+// match.
 func (l *linter) enforcedEnds() {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -116,8 +117,8 @@ func (l *linter) enforcedEnds() {
 	}
 }
 
-// endsFile reports whether a statement disallows a file name with "$", and no other statement of the rule disallows
-// longer addresses with this name.
+// endsFile reports whether the statement s disallows a single file with a pattern such as /a.pdf$. It returns false if
+// another statement of the rule r disallows the longer addresses too, such as /a.pdf?x.
 func (l *linter) endsFile(r *policy.Rule, s *policy.Statement) bool {
 	text := s.Pattern.String()
 	if s.Allow || s.Usage != policy.Crawl || !s.Pattern.Anchored() || !strings.Contains(text[strings.LastIndexByte(text, '/')+1:], ".") {

@@ -12,8 +12,9 @@ import (
 
 const maxNames = 16
 
-// redundant reports statements that are unnecessary because another statement with the same verdict covers their paths,
-// crawlers and hosts. It leaves out statements that override a contrary one.
+// redundant reports statements that can be deleted, because another statement with the same verdict covers their paths,
+// crawlers and hosts. It leaves out a statement that also overrides a statement with the opposite verdict, because
+// deleting it could change decisions.
 func (l *linter) redundant() {
 	lines := map[int]int{} // by index of the reported problem: number of further unnecessary statements in its rule
 	first := map[int]int{} // by rule: index of the reported problem in l.problems
@@ -130,13 +131,14 @@ func (l *linter) includesAll(r, q *policy.Rule) bool {
 
 func qualifierText(s *policy.Statement) string { return strings.Join(s.Qualifiers.Strings(), " ") }
 
-// modeOf returns the server's mode for the prohibitions of a rule.
+// modeOf returns the mode in which the server handles requests that the rule disallows.
 func (l *linter) modeOf(r *policy.Rule) policy.Mode {
 	return l.Policy.Mode(policy.Decision{Rule: r})
 }
 
-// includes reports whether a rule is for all crawlers of an audience. A rule for everyone-else does not include other
-// audiences, because some rules that override it do not override a rule for everyone.
+// includes reports whether the rule r is for all crawlers of the audience a. If r is only for everyone-else, it
+// includes only a rule for everyone-else. The reason is that some allow entries override a rule for everyone-else, but
+// not a rule for everyone.
 func (l *linter) includes(r *policy.Rule, a policy.Audience) bool {
 	for _, b := range r.For {
 		if b.Kind == policy.ForEveryone || b.Kind == a.Kind && strings.EqualFold(b.Name, a.Name) {
@@ -195,8 +197,9 @@ func hostsMeet(a, b *policy.Rule) (string, bool) {
 	return "", false
 }
 
-// contested reports whether a statement overlaps a contrary statement for some of the same crawlers and hosts. For a
-// permission, it also looks for permissions with qualifiers. It returns true if the budget is spent.
+// contested reports whether another statement can contradict s: its pattern overlaps the pattern of s, it has the
+// opposite verdict, and it applies to some of the same crawlers and hosts. If s allows a usage, statements that allow
+// it with qualifiers are also contrary to s. contested returns true if the budget is spent.
 func (l *linter) contested(rule int, s *policy.Statement) bool {
 	usages := usagesOf(s.Usage)
 	if s.Usage == policy.Present {
@@ -258,7 +261,7 @@ func (l *linter) audienceMeets(x, y policy.Audience) bool {
 	return true
 }
 
-// ties reports prohibitions of a path that another rule allows for the same crawlers on the same hosts.
+// ties reports disallow entries for a path that another rule allows for the same crawlers on the same hosts.
 func (l *linter) ties() {
 	l.each(func(rule int, s *policy.Statement) {
 		if s.Allow || l.budget <= 0 {
@@ -289,8 +292,9 @@ func (l *linter) namesAll(r, q *policy.Rule) bool {
 		})
 }
 
-// onlyDisallowed reports rules that only disallow paths for crawlers although wider paths are disallowed for
-// everyone-else anyway. Their authors may think that the crawlers may crawl all other paths.
+// onlyDisallowed reports rules that only disallow paths, such as /a/ for Googlebot, while another rule disallows wider
+// paths for everyone-else, such as /. The authors may think that Googlebot may crawl the rest of /. But everyone-else
+// includes Googlebot, because no rule allows it anything.
 func (l *linter) onlyDisallowed() {
 	named := l.allowedTokens()
 	l.each(func(rule int, s *policy.Statement) {

@@ -80,8 +80,8 @@ func (l *linter) crawlDelay() {
 	}
 }
 
-// searchLimits reports rate limits in rules for search engines, because rate limits apply to search engines only if
-// the rule has the key "intended".
+// searchLimits reports rate limits in rules for search engines. The server applies a rate limit to search engines only
+// if the rule has the key "intended". So without this key, the limit has no effect on them.
 func (l *linter) searchLimits() {
 	for i := range l.rules {
 		r := &l.rules[i]

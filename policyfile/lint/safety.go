@@ -64,8 +64,8 @@ func (l *linter) guards() {
 	}
 }
 
-// mayClose reports whether a statement or engine rule of r may restrict the usage u of effect.FirstPage. If none does,
-// r does not restrict a whole host.
+// mayClose reports whether the rule r has a statement or engine rule that may restrict the usage u of the page
+// effect.FirstPage. A rule without one cannot restrict a whole host, because a host has this page.
 func mayClose(r *policy.Rule, u policy.Usage, engineRules ...string) bool {
 	return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
 		return s.Usage.Covers(u) && (!s.Allow || s.Qualifiers != nil) && s.Pattern.Match(effect.FirstPage)
@@ -187,8 +187,8 @@ func yamlList(texts []string) string {
 	return "[" + join(texts) + "]"
 }
 
-// closed reports whether the client of a query loses nearly the whole host because of a rule. loss is the kind of loss,
-// such as effect.LossCrawl.
+// closed reports whether the rule r takes nearly a whole host from the client of the query q. loss is the usage that
+// the client loses, such as effect.LossCrawl for crawling.
 func (l *linter) closed(r *policy.Rule, loss effect.Loss, q policy.Query) (effect.Cause, bool) {
 	q.Now = l.Now
 	if len(r.UsagePurposes) > 0 {

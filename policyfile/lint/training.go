@@ -32,8 +32,9 @@ var rightsUses = []rightsUse{
 	{policy.AIUse, []policy.Audience{ofCategory(crawlers.CategoryAIInput), ofCategory(crawlers.CategoryAIAssistant)}, "ai-may-crawl", "not to use the pages in AI answers"},
 }
 
-// aiCategories lists the categories of crawlers for AI. Crawlers of other categories may use pages in the same way. A
-// policy can disallow the usage to ask them not to do so.
+// aiCategories lists the categories of crawlers for AI, with the usage of pages that is the purpose of each category.
+// Crawlers of other categories, such as search engines, may also use pages in this way. A policy can disallow the usage
+// to ask them not to do so.
 var aiCategories = []struct {
 	category crawlers.Category
 	usage    policy.Usage
@@ -44,8 +45,9 @@ var aiCategories = []struct {
 	{crawlers.CategoryAIAgent, policy.AIUse},
 }
 
-// leftOpen reports rules against crawlers for AI that leave out other crawlers with the same purpose, because AI is not
-// their main purpose.
+// leftOpen examines rules that disallow something for categories of crawlers for AI. Other crawlers also serve AI, but
+// it is not their main purpose, so the categories do not include them. leftOpen reports the rules that leave out such
+// crawlers.
 func (l *linter) leftOpen() {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -112,8 +114,8 @@ func (l *linter) leftOpenBy(at policy.Pos, s *policy.Statement, host string) {
 	}
 }
 
-// audiencesOf lists the audiences of all rules that apply to a host and disallow at least the paths and the usage that
-// a statement disallows.
+// audiencesOf looks for rules that disallow as much as the statement s, or more: the same usage, and all paths of s. It
+// lists the audiences of those rules that apply to the host.
 func (l *linter) audiencesOf(s *policy.Statement, host string) (all []policy.Audience) {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -126,9 +128,10 @@ func (l *linter) audiencesOf(s *policy.Statement, host string) (all []policy.Aud
 	return all
 }
 
-// leftOpenTo lists the usages for AI that the crawler c has in common with the audiences "of" (see aiCategories), and
-// that the policy does not disallow for it. It returns nil if a rule names or allows the crawler, or if the policy
-// disallows crawling or s.Usage for it.
+// leftOpenTo returns the usages for AI, such as train-ai, that the policy leaves open to the crawler c. It considers
+// only usages that belong to the categories in the audiences "of" (see aiCategories), and only if c also collects pages
+// for them. It returns nil if a rule names or allows the crawler. It also returns nil if the policy disallows crawling,
+// or the usage of s, for the crawler.
 func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []policy.Audience, s *policy.Statement, host, path string) (open []policy.Usage) {
 	if c.RobotsOnly || c.FromPolicy || l.isNamed(c.Token) {
 		return nil
@@ -160,15 +163,17 @@ func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []polic
 	return open
 }
 
-// controlsOf lists the controls of a kind that a site can use to disallow a usage to a crawler's operator.
+// controlsOf lists the controls of the given kind that a site can use to disallow the usage u. It asks the catalog for
+// the controls of the crawler with this token.
 func (l *linter) controlsOf(token string, u policy.Usage, kind crawlers.ControlKind) []crawlers.Control {
 	return slices.DeleteFunc(l.Catalog.ControlsOf(token), func(x crawlers.Control) bool {
 		return x.Kind != kind || !slices.Contains(x.Takes, u.String())
 	})
 }
 
-// controls returns a text about the controls that the operators of some crawlers offer for the usages. The server sends
-// some of these controls if the policy disallows the usages. For the others, the text tells the author what to do.
+// controls returns a text about the controls that the operators of the given crawlers offer against the given usages.
+// Such a control is, for example, a token in robots.txt or a setting on the operator's website. The server sends some
+// of these controls if the policy disallows the usages. For the others, the text tells the author what to do.
 func (l *linter) controls(usages []policy.Usage, ids []policy.CrawlerID) (text string) {
 	var tokens, sent, more []string
 	add := func(to *[]string, text string) {
@@ -267,8 +272,9 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 		use.refrain, l.someTokens(may), what, use.usage, yamlList(Audiences(&policy.Rule{For: use.categories})), crawl, hosts))
 }
 
-// isSettled reports whether the author has decided about crawling of the paths. That is the case if a rule for the
-// categories is about it, or if a test of the policy file expects that crawlers of the categories may crawl a path.
+// isSettled reports whether the author has already decided whether crawlers of the categories may crawl the paths of p.
+// That is the case if a rule for one of the categories has a crawl entry for these paths. It is also the case if a test
+// of the policy file expects that such crawlers may crawl one of the paths.
 func (l *linter) isSettled(categories []policy.Audience, p pathpattern.Pattern) bool {
 	asked := policy.Rule{For: categories}
 	for i := range l.rules {

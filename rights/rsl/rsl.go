@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rsl publishes a policy's decisions about the use of content as an RSL document (Really Simple Licensing 1.0,
-// Recommendation of 10 December 2025). RSL cannot address single crawlers. If the policy allows a usage
-// for everyone, the document permits it without payment. If the policy disallows a usage for any crawler, the document
+// Recommendation of 10 December 2025). RSL cannot address single crawlers. If the policy allows a usage for everyone,
+// the document permits it without payment. If the policy disallows a usage for at least one crawler, the document
 // prohibits the usage or offers it under the terms of the policy's rights section.
 package rsl
 
@@ -89,9 +89,10 @@ func New(v *rights.View, r *policy.Rights) (d *rights.Document, exact bool) {
 	return rights.NewDocument([]byte(xml.Header+string(body)+"\n"), MediaType), exact
 }
 
-// licenses returns a license without payment, and a license for each offer whose usage is disallowed. In RSL, a license
-// that permits some usages implicitly prohibits all others. A license that only prohibits some usages does not restrict
-// the others. Therefore a license with only prohibitions is returned only if no usage is permitted or offered.
+// licenses returns the licenses for paths with the given verdicts: a license without payment, and a license for each
+// offer whose usage is disallowed. If a license in RSL permits some usages, it implicitly prohibits all other usages.
+// If a license only prohibits some usages, it does not restrict the other usages. Therefore a license with only
+// prohibitions is returned only if no usage is permitted or offered.
 func licenses(verdicts rights.Verdicts, offers []policy.Offer) (all []license) {
 	var permitted, prohibited []string
 	var offered []policy.Offer

@@ -58,8 +58,9 @@ func (f *File) sort() {
 	})
 }
 
-// reduce drops a rule if a later rule has the same declaration and covers its location, and no rule between the two
-// changes the result.
+// reduce drops unnecessary rules. A rule is unnecessary if a later rule with the same declaration covers its location,
+// because the later rule then applies to the same paths. But a rule with another declaration between the two must not
+// overlap the location.
 func (f *File) reduce() {
 	for i, r := range slices.Backward(f.Rules) {
 		for _, next := range f.Rules[i+1:] {
@@ -79,9 +80,9 @@ func (f *File) reduce() {
 
 const maxRules = 1000
 
-// Merge returns a file that reserves all rights that f or other reserves. exact is false if the merged file reserves
-// more than that, because the locations of both overlap in too many ways. Then the merged file leaves out exceptions
-// or, if there are many locations, reserves every path.
+// Merge returns a file that reserves all rights that f or other reserves. The result exact is false if merged reserves
+// more rights than the two files, because their locations overlap in too many ways. Then the merged file leaves out
+// exceptions or, if there are many locations, reserves every path.
 func (f *File) Merge(other *File) (merged *File, exact bool) {
 	var patterns []pathpattern.Pattern
 	seen := map[pathpattern.Pattern]bool{}
@@ -182,7 +183,8 @@ func (f *File) MergeInto(ours *rights.Document) (both *rights.Document, exact bo
 	return merged.Document(), exact
 }
 
-// IsLikely reports whether a body is likely to be JSON. It detects applications that serve an HTML page for every path.
+// IsLikely reports whether a body is likely to be JSON. It returns false for the HTML page that some applications serve
+// for every path.
 func IsLikely(body []byte) bool {
 	start := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n")
 	return bytes.HasPrefix(start, []byte("[")) || bytes.HasPrefix(start, []byte("{"))

@@ -2,11 +2,11 @@
 
 // Package tdmrep publishes a policy about text and data mining in the TDM Reservation Protocol (W3C Community Group
 // final report, 10 May 2024). It writes the file /.well-known/tdmrep.json, and the header fields and meta tags
-// tdm-reservation and tdm-policy. If a site has its own declarations, the
-// result of merging is the stricter of both.
+// tdm-reservation and tdm-policy. If a site has its own declarations, the package merges them with the policy's
+// declarations, and the stricter one applies.
 //
 // The protocol has only one usage, and cannot address single crawlers. Rights are reserved if the policy disallows
-// train-ai or ai-use for anyone, and not reserved if it allows train-ai for everyone.
+// train-ai or ai-use for at least one crawler. Rights are not reserved if the policy allows train-ai for everyone.
 package tdmrep
 
 import (

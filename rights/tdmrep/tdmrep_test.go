@@ -119,8 +119,8 @@ func TestMergeNeverRelaxes(t *testing.T) {
 	}
 }
 
-// The locations of the merged files overlap without containing each other. Nevertheless, the result only reserves paths
-// that at least one of the files reserves.
+// The locations in the two files overlap, but no location covers another, such as /*aab and /a. Nevertheless, the
+// result only reserves paths that at least one of the files reserves.
 func TestMergeOfCrossingLocations(t *testing.T) {
 	t.Parallel()
 	ours := &File{Rules: []Rule{{pathpattern.MustParse("/*aab"), Declaration{Reservation: Reserved}}}}
