@@ -65,8 +65,8 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// agentFile returns a random file with the given number of rules for the crawler "example". The paths of the rules are
-// made of parts.
+// agentFile returns a random file with the given number of rules for the crawler "example". Each path consists of three
+// random elements of parts.
 func agentFile(r *rand.Rand, rules int, parts ...string) string {
 	var b strings.Builder
 	b.WriteString("User-agent: *\nDisallow: /a\n\nUser-agent: example\n")
@@ -77,8 +77,8 @@ func agentFile(r *rand.Rand, rules int, parts ...string) string {
 	return b.String()
 }
 
-// This package gives the same answers as Google's parser, with a few exceptions. They are described in the comments of
-// Ask: unreserved octets and the case of hexadecimal digits in URLs, "*" and "$" in URLs, and /robots.txt.
+// Ask gives the same answers as Google's parser, except for the following URLs, which this test does not use: URLs with
+// escaped unreserved octets, with lower-case hexadecimal digits, or with "*" or "$", and /robots.txt.
 func TestAgentAnswersAsGoogle(t *testing.T) {
 	t.Parallel()
 	parser := googleReader()
