@@ -240,8 +240,10 @@ func (im *importer) repeat() {
 	im.acap.Records = append(im.acap.Records, added...)
 }
 
-// undetermined reports whether a permission has to be left out. In the policy, it would win over a prohibition of the
-// same usage for the same crawlers. In ACAP, it does not win, because the prohibition is not wider (section 2.4.5).
+// undetermined reports whether the import must leave out the permission f of the usage u with the given pattern. In
+// ACAP, a permission wins over a prohibition only if its pattern is narrower (section 2.4.5). In a policy, it would
+// also win over other prohibitions of the same usage for the same crawlers. If there is such a prohibition,
+// undetermined adds a note and returns true.
 func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u policy.Usage, pattern pathpattern.Pattern) bool {
 	own := acap.Fold(pattern)
 	for fd := range im.acapFields(audience) {
@@ -259,8 +261,9 @@ func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u po
 	return false
 }
 
-// close removes the Allow entries with the pattern p from the rules for the crawlers of audience. The entries come from
-// Allow lines, and a record that prohibits crawling wins over these lines (section 2.9.2).
+// close is called if an ACAP record prohibits the crawlers of audience to crawl p. Such a record wins over an Allow
+// line with the same pattern (section 2.9.2). So close removes the allow entries for p that come from Allow lines from
+// the rules for these crawlers.
 func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 	opens := func(s policy.Statement) bool { return s.Allow && s.Usage == policy.Crawl && s.Pattern == p }
 	for _, a := range audience {
@@ -285,8 +288,9 @@ func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 // stricterRecords is the value of Imported.Stricter if the policy is stricter because of ACAP records.
 const stricterRecords = "Today, crawlers that do not read ACAP ignore the ACAP records of the file. In the policy, the paths that these records prohibit are disallowed for all crawlers."
 
-// noteProhibited sets the reason why the policy is stricter if ACAP records prohibit crawling where the groups allow it.
-// It adds a note if the records are for everyone.
+// noteProhibited looks for ACAP records that prohibit crawling of paths that a group of the file allows. If there are
+// any, the policy is stricter than the file for crawlers that ignore ACAP, so noteProhibited sets im.stricter. If such
+// a record is for "*", noteProhibited also adds a note.
 func (im *importer) noteProhibited(f *acap.File) {
 	open := func(pattern string) bool {
 		p, ok := acapPattern(pattern)
@@ -309,8 +313,9 @@ func (im *importer) noteProhibited(f *acap.File) {
 	}
 }
 
-// closedToOthers reports whether a permission to crawl has to be left out because of a Disallow line. It then adds a
-// note.
+// closedToOthers reports whether the import must leave out the field f, which permits the crawlers of audience to crawl
+// p. This is the case if a Disallow line forbids such paths, because crawlers that do not know ACAP obey this line. If
+// so, closedToOthers adds a note. If f is a prohibition, it returns false.
 func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p pathpattern.Pattern) bool {
 	if prohibits(f) {
 		return false

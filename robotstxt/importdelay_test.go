@@ -14,7 +14,8 @@ import (
 )
 
 // If a crawler has its own group, no line of the group of "*" applies to it, not even Crawl-delay (RFC 9309 section
-// 2.2.1). AdsBot-Google ignores "*", and Googlebot-Image follows Googlebot.
+// 2.2.1). AdsBot-Google never obeys the group of "*". Googlebot-Image obeys the group of Googlebot only if it does not
+// have its own group.
 func TestImportOfCrawlDelays(t *testing.T) {
 	names := newNames(t)
 	for name, c := range map[string]struct {

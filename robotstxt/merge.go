@@ -17,8 +17,9 @@ import (
 // * 8 bytes.
 const maxLine = 16 << 10
 
-// Stated reports which extensions of RFC 9309 a policy uses. A merge leaves out the site's lines of these extensions,
-// because otherwise a line of one file could replace a line of the other file, if its path is longer.
+// Stated reports which extensions of RFC 9309 a policy uses. If the policy uses an extension, a merge leaves out the
+// lines of this extension in the site's own robots.txt. If the merged file had the lines of both, a line of the site
+// could replace a line of the policy, because its path is longer.
 type Stated struct {
 	Preferences bool // Content-Usage or Content-Signal
 	Directives  bool // App-Directives
