@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// keys has the keys that Google's parser does not read. It maps each accepted spelling to the standard one. A line's
-// key must be equal to a spelling in keys, but needs only to begin with a spelling in prefixes. keys also has spellings
-// with a space instead of a hyphen, because some parsers, such as Scrapy's, read them.
+// keys has the keys that Google's parser does not read. It maps each accepted spelling to the standard one. A key in a
+// file must be equal to one of these spellings, while for Google's keys, it is enough to begin with a spelling in
+// prefixes. Spellings with a space instead of a hyphen are in keys because some parsers, such as Scrapy's, read them.
 var keys = map[string]string{
 	"crawl-delay": "crawl-delay", "crawl delay": "crawl-delay", "crawldelay": "crawl-delay",
 	"content-signal": "content-signal", "content-usage": "content-usage",

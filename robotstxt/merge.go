@@ -78,9 +78,9 @@ func (g *Group) Extensions(stated Stated) (lines []Extension) {
 	return lines
 }
 
-// Disallowed returns the preferences that lines without a path disallow, by the key of the line in lower case. For
-// "Content-Usage: train-ai=n", it returns "train-ai" with the key "content-usage". A merged file adds them to the
-// policy's preferences.
+// Disallowed returns the names of the usages that the group's lines with preferences disallow for all paths, by the
+// keys of the lines in lower case. For "Content-Usage: train-ai=n", it returns "train-ai" with the key "content-usage".
+// A merge adds these usages to the preferences of the policy.
 func (g *Group) Disallowed() map[string][]string {
 	all := map[string][]string{}
 	for _, l := range g.lines {
@@ -141,8 +141,9 @@ func (f *File) LeftOut(stated Stated) []Note {
 	return left.Notes()
 }
 
-// noteLeftOut adds a note about a line that a merge leaves out. If the merge copies what the line disallows, the note says
-// so.
+// noteLeftOut adds a note about a line that a merge leaves out. If the line states preferences, the merge may copy the
+// usages that it disallows. If these are only a part of the line, the note names them. If they are the whole line,
+// there is no note.
 func (l line) noteLeftOut(f *File, stated Stated, why string) {
 	var copied []string
 	all := false

@@ -10,7 +10,7 @@ import (
 )
 
 // original is a robots.txt that the test itself reads line by line according to RFC 9309, without the parser of this
-// package. A crawler's name ends at "/", as in every tested parser.
+// package. A crawler's name in a User-agent line ends at "/", because all parsers that the tests use read it so.
 type original struct {
 	groups map[string][]originalRule // by the crawler's name in lower case
 	named  map[string]int            // the first line that names a crawler
