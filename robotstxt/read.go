@@ -280,8 +280,9 @@ func secondsOf(value string) float64 {
 	return s
 }
 
-// delay sets a group's crawl-delay, unless the group already has a better one: a longer delay, or one whose key is
-// written correctly, because more crawlers read it.
+// delay sets the crawl-delay of the group g to wait, unless the group already has a better one. A delay whose key is
+// written correctly is better than one with a misspelled key, because more crawlers read it. If both keys are written
+// correctly, or both are misspelled, the longer delay is better.
 func (r *reader) delay(g *Group, wait delay) {
 	left, why := g.delay, "has a longer delay for the same crawlers"
 	better := left.seconds > wait.seconds

@@ -20,8 +20,8 @@ func (x states) differs() bool { return !x.old.same(x.now) }
 
 func (x states) same(y states) bool { return x.old.same(y.old) && x.now.same(y.now) }
 
-// alike reports whether the states are the same and, if they disallow the paths, come from the same statements.
-// Different statements may have different exceptions.
+// alike reports whether the states are the same and, if they disallow the paths, come from the same statements. For
+// example, two disallow entries for the same paths are not alike, because an allow entry may override only one of them.
 func (x states) alike(y states) bool {
 	return x.same(y) && (!x.old.closed() || x.old.by == y.old.by) && (!x.now.closed() || x.now.by == y.now.by)
 }
