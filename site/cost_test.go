@@ -87,7 +87,7 @@ func costlyPaths() map[string]string {
 }
 
 // Deciding about a path of 16 KB takes at most fifty times as long with an expensive policy as with the example policy.
-// This is possible because a path that needs too much work is disallowed without comparing it.
+// This is possible because a path that needs too much work is disallowed without comparing it with patterns.
 func TestCostOfAPath(t *testing.T) {
 	testkit.Slow(t)
 	if testing.Short() {

@@ -120,7 +120,7 @@ type statement struct {
 }
 
 // newSide returns a side with the statements of the policy p that apply to the crawlers in c. q contains the usage, the
-// identity and the purpose, of which there is at most one. The crawler in q is ignored.
+// identity and at most one purpose. newSide ignores the crawler in q.
 func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
 	purpose := ""
 	if len(q.Purposes) > 0 {

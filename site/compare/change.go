@@ -140,9 +140,9 @@ func last(b bool) int {
 	return 0
 }
 
-// kept helps to decide which records with different usages are merged: the ones for which kept returns the same text.
-// If the effect is Line, this text is the name of the line, so that only records about the same line are merged. Losses
-// of usages for AI have the text "AI", so that they are not merged with other losses.
+// kept returns a text that must be equal for two records with different usages, if they are to be merged. If the effect
+// is Line, the text is the name of the line, so that only records about the same line are merged. For losses of usages
+// for AI, the text is "AI", so that they are not merged with other losses.
 func kept(r *record) string {
 	switch {
 	case r.effect == Line:
