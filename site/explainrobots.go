@@ -85,8 +85,9 @@ func leavesOpen(read robotsserve.Explanation) bool {
 
 const leftOut = "robots.txt does not name this crawler, because it is rare and its rule has enforce: block. Only the block keeps the crawler from this page. To name it in robots.txt, write publish: {groups: all}"
 
-// spelledOtherwise describes the decision of a crawler that compares URLs as sent. l is the line that decides for such
-// a crawler. Its text is empty if no line matches.
+// spelledOtherwise is about crawlers that distinguish spellings such as /a,b and /a%2Cb in URLs and robots.txt. It
+// describes why such a crawler makes another decision than the policy. disallowed is true if the policy disallows the
+// page. l is the line that decides for such a crawler. Its text is empty if no line matches.
 func spelledOtherwise(l *robotsserve.Line, disallowed bool) string {
 	const who = "a crawler that compares URLs as they are written, such as Google's parser, "
 	switch {

@@ -28,8 +28,9 @@ type Reading struct {
 // maxHostname is the maximum length of a DNS name. A longer name is not a host, so it is not remembered.
 const maxHostname = 253
 
-// These constants limit how many readings are remembered for a policy, and how many versions of the policy are kept for
-// them. A policy for one host has lower limits, because there can be thousands of such policies.
+// For each policy, the server remembers the crawlers that have fetched robots.txt, and the versions of the policy that
+// they have read. These constants limit the number of these crawlers and versions. The limits are lower for a policy
+// for one host, because there can be thousands of such policies.
 const (
 	maxReaders, maxReadSites               = 4096, 32
 	maxReadersOfOneHost, maxSitesOfOneHost = 64, 8
