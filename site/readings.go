@@ -44,8 +44,9 @@ type readerOf struct {
 	verified      bool
 }
 
-// Readings remembers the last reading of each crawler, identity and host. It also keeps the policies of these readings,
-// because Reading.Violation needs them. There are only a few, because many readings share a policy.
+// Readings remembers which version of robots.txt each crawler fetched last on each host, separately for verified and
+// unverified clients. It also keeps the policies that these versions were rendered from, because Reading.Violation
+// needs them. Only a few policies are needed, because many crawlers have read versions of the same policy.
 type Readings struct {
 	maxReaders, maxSites int
 
@@ -80,8 +81,8 @@ func readerAt(token, host string, verified bool) (readerOf, bool) {
 	return readerOf{token, host, verified}, len(host) <= maxHostname
 }
 
-// hold keeps a policy. If there are too many, it drops the oldest policy, and all readings of versions rendered from
-// it.
+// hold keeps the policy s. If l then has too many policies, hold drops the oldest one, and all readings of robots.txt
+// versions that were rendered from it.
 func (l *Readings) hold(s *Site) {
 	if slices.Contains(l.sites, s) {
 		return
@@ -123,11 +124,11 @@ func (l *Readings) lastHere(who readerOf) Reading {
 }
 
 // Violation reports whether a request violates the version of robots.txt that the crawler last fetched, and returns the
-// decision of that version. q is a query about the crawler in the policy s. An impostor never violates anything,
-// because it has not fetched the file. robots.txt addresses every client with the token, so rules for verified clients
-// apply, and the query's purposes are ignored. It is not a violation if the path is only disallowed in another letter
-// case, because readers of robots.txt distinguish letter case. It is not a violation, either, if robots.txt leaves out
-// the crawler.
+// decision of that version. q is a query about the crawler in the policy s. For an impostor, the result is false,
+// because it is not the crawler that fetched the file. robots.txt cannot distinguish clients with the same token, so
+// Violation decides as for a verified client, and ignores the query's purposes. It is not a violation if the policy
+// disallows the path only in another letter case, because robots.txt distinguishes letter case. It is not a violation,
+// either, if robots.txt does not name the crawler because it is rare.
 func (r *Reading) Violation(token string, s *Site, t *Target, q policy.Query) (policy.Decision, bool) {
 	if r.Site == nil || q.Identity == policy.Impostor {
 		return policy.Decision{}, false
@@ -166,8 +167,9 @@ func (l *Readings) Sites() map[string]*Site {
 	return sites
 }
 
-// SetElsewhere replaces the readings from other servers. sites holds the known policies by the SHA-256 of their files.
-// Readings of other policies, and excess readings, are dropped.
+// SetElsewhere replaces the readings from other servers with all. sites holds the policies that this server knows, by
+// the SHA-256 of their files. SetElsewhere drops readings of policies that are not in sites, and the last readings if
+// there are too many.
 func (l *Readings) SetElsewhere(all []Reading, sites map[string]*Site) {
 	if len(all) == 0 {
 		l.elsewhere.Store(nil)

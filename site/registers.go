@@ -50,8 +50,9 @@ func (s *Site) Document(ch *channels.Channel, host string) *rights.Document {
 	return s.registers.documents(host)[ch]
 }
 
-// ChannelAt returns the channel whose document has the path of a request target, in any encoding. It returns nil if
-// there is none. The channel may have no document for the host.
+// ChannelAt returns the channel whose document is published at the path of the request target t. It recognizes all
+// encodings of the path. It returns nil if there is no such channel. The policy may not have a document of the channel
+// for the host of t.
 func (s *Site) ChannelAt(t *Target) *channels.Channel {
 	return channels.At(&s.File.Spec.Publish, t.Name())
 }
