@@ -81,8 +81,8 @@ func readerAt(token, host string, verified bool) (readerOf, bool) {
 	return readerOf{token, host, verified}, len(host) <= maxHostname
 }
 
-// hold keeps the policy s. If l then has too many policies, hold drops the oldest one, and all readings of robots.txt
-// versions that were rendered from it.
+// hold keeps the policy s. If l then has too many policies, hold drops the oldest one, and the readings of its
+// robots.txt.
 func (l *Readings) hold(s *Site) {
 	if slices.Contains(l.sites, s) {
 		return

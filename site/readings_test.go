@@ -79,7 +79,7 @@ func TestViolation(t *testing.T) {
 }
 
 // A crawler may have fetched robots.txt from another server of the fleet. This server uses that reading if it is newer
-// than the crawler's last reading here, and if this server knows the policy from which the robots.txt was rendered.
+// than the crawler's last reading here, and if this server knows the policy of that robots.txt.
 func TestFetchesElsewhere(t *testing.T) {
 	t.Parallel()
 	old, now := disallowing(t, "/old/", ""), disallowing(t, "/new/", "")

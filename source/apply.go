@@ -34,8 +34,8 @@ const (
 )
 
 // update reads a source and, if its state has changed, applies the new state and reports the result. If all is set, it
-// applies the state at once, even if a program may still be writing the text, and gives the new version also to the
-// stores that do not watch. The caller must hold d.loading; update releases it.
+// applies the state at once, even if a program may still be writing the text, and also gives the version to stores that
+// do not watch. The caller must hold d.loading; update releases it.
 func (d *Document) update(ctx context.Context, o *Options, src *source, all bool) Outcome {
 	out := d.readAndApply(ctx, o, src, all)
 	o.report(src, out) // d.loading is released here, because a handler of the event may load a configuration
