@@ -261,7 +261,8 @@ func TestMergeLimits(t *testing.T) {
 	if got, problems := apply(list("*", "noindex", "ourbot", "foo:2"), Usage{}, RobotsTagField, "*;foo=1, *;foo=2"); !slices.Equal(got, []string{"*;foo=2, *;noindex;foo=1"}) || problems != nil {
 		t.Errorf("%q, %v", got, problems)
 	}
-	// The rules of the upstream for everyone may be so long that a crawler of the policy does not fit.
+	// The policy has rules for so many crawlers that the field is almost full. The upstream's rules for everyone are
+	// added to it, so one of the crawlers does not fit.
 	var full []Member
 	for i := range (Limit - 20) / len("crawler-0000;noindex, ") {
 		full = append(full, Member{fmt.Sprintf("crawler-%04d", i), robotsrule.Of("noindex")})

@@ -76,7 +76,8 @@ func (f *File) importerFor(p *policy.Policy) *importer {
 	return im
 }
 
-// withGroups returns a copy of the file that has the result of the function replace for each group.
+// withGroups returns a copy of the file. In the copy, each group is replaced with the group that the function replace
+// returns for it.
 func (f *File) withGroups(replace func(*Group) *Group) *File {
 	c := *f
 	c.Groups, c.byName = nil, map[string]*Group{}

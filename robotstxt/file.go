@@ -24,7 +24,8 @@ import (
 // section 2.5.
 const MaxSize = 500 << 10
 
-// PurposePrefix starts the name of a group for a purpose that no known crawler has. No crawler's name starts with it.
+// PurposePrefix is the start of the name of a group that is not for a crawler, but for clients with a purpose, such as
+// "purpose-news". No known crawler has a name with this start.
 const PurposePrefix = "purpose-"
 
 // File is a robots.txt as Google's parser reads it, which follows RFC 9309 but tolerates some mistakes. Names in
@@ -143,7 +144,7 @@ func IsPage(data []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(acap.Decode(data), " \t\r\n"), []byte("<"))
 }
 
-// Empty reports whether the file has no lines that a merged file takes over.
+// Empty reports whether the file has no lines that a merge could copy.
 func (f *File) Empty() bool { return len(f.Groups)+len(f.top)+len(f.sitemaps)+len(f.others) == 0 }
 
 // Group returns the group of a product token or of "*", or nil if there is none.

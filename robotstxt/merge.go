@@ -62,13 +62,14 @@ func (l line) merged(stated Stated) (text, why string) {
 	return text, ""
 }
 
-// Extension is a line that extends RFC 9309 and that a merged file takes over.
+// Extension is a line that is not part of RFC 9309, and that a merge copies from the site's own robots.txt.
 type Extension struct {
 	Text   string
 	Number int
 }
 
-// Extensions returns the lines that extend RFC 9309 and that a merged file takes over.
+// Extensions returns the group's lines that are not part of RFC 9309, and that a merge copies. stated describes the
+// policy with which the file is merged.
 func (g *Group) Extensions(stated Stated) (lines []Extension) {
 	for _, l := range g.lines {
 		if text, why := l.merged(stated); why == "" {

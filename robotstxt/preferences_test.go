@@ -103,7 +103,8 @@ func TestGroupsWithOtherLengthsAreNotEqual(t *testing.T) {
 	}
 }
 
-// Lines that a merge derives from other lines belong to their group alone, unless another group has equal lines.
+// A merge replaces some lines of a group with new lines. If the new lines of two groups differ, the groups must not be
+// treated as equal, even if all their other lines are equal.
 func TestGroupsWithOtherDerivedLinesAreNotEqual(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -127,7 +128,8 @@ func TestPreferencesAboveAGroupWithoutPath(t *testing.T) {
 	}
 }
 
-// A long line above the groups, or one line too many, loses its permissions but not its prohibitions.
+// If a line above the groups is too long, or if there are too many such lines, only the usages that the line disallows
+// are kept.
 func TestLongPreferencesAboveTheGroupsDisallow(t *testing.T) {
 	t.Parallel()
 	for _, top := range []string{

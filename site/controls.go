@@ -160,7 +160,7 @@ func (s *Site) controlWanted(x crawlers.Control, q policy.Query) *policy.Rule {
 	return d.Rule
 }
 
-// decides reports whether the rule r decides about any of the usages that a control takes away.
+// decides reports whether the rule r decides about q for any of the usages that the control x takes away.
 func (s *Site) decides(r *policy.Rule, x crawlers.Control, q policy.Query) bool {
 	return slices.ContainsFunc(x.Takes, func(name string) bool {
 		q.Usage, _ = policy.ParseUsage(name)

@@ -15,7 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// costly returns policies of up to 550 KB for which decisions are expensive. The keys describe the reason.
+// costly returns policies of up to 550 KB for which decisions are expensive. Each key is a word for the reason why the
+// decisions of its policy are expensive.
 func costly() map[string]string {
 	const head = "version: 1\npublish: {acap: off}\nrules:\n  - for: everyone\n    enforce: block\n    intended: true\n    disallow:\n      crawl:\n"
 	fill := func(format string) string {

@@ -98,7 +98,8 @@ func (r *registers) question(ch *channels.Channel, host string, everyone func() 
 	return channels.Question{Spec: r.Exact.Spec(), Everyone: everyone, Document: r.documents(host)[ch]}
 }
 
-// declared lists the statements that apply to any of the hosts and paths of a target.
+// declared lists the statements of channels that apply to at least one of the hosts and paths that the target t can
+// mean.
 func (r *registers) declared(t effect.PolicyTarget) (all []Declared) {
 	everyone := sync.OnceValue(func() rights.Verdicts { return r.everyone(t) })
 	for _, ch := range channels.Table {

@@ -282,7 +282,8 @@ rules:
 	}
 }
 
-// A page has the rules for every way in which servers may read its path.
+// Different servers may understand the path of a request as different paths. Its page has the rules for all of these
+// paths.
 func TestPageReadings(t *testing.T) {
 	s := load(t, `version: 1
 rules:

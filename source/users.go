@@ -87,7 +87,8 @@ func (us *users) interval() time.Duration {
 	return shortest
 }
 
-// active returns the newest running user, or nil if there is none, and the interval between polls.
+// active returns the newest user whose configuration is running, or nil if there is none. It also returns the interval
+// between polls.
 func (us *users) active() (*user, time.Duration) {
 	us.mu.RLock()
 	defer us.mu.RUnlock()

@@ -186,7 +186,8 @@ func (s *side) adds(added []*statement, given pathpattern.Pattern) bool {
 	})
 }
 
-// matters reports whether a statement with the pattern given can change the state in the first parameter.
+// matters reports whether a statement with the pattern given can change the state is, which applies to the paths of a
+// wider pattern.
 func (s *side) matters(is state, given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(s.at[given], func(st *statement) bool {
 		allows := s.allows(st.Statement)
