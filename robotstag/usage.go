@@ -39,8 +39,8 @@ func (u *Usage) text(f *rights.Vocabulary) string {
 	return f.Text(u.Verdicts, f.UseOf(u.Publish))
 }
 
-// word returns the word for a label, or "". If the field is not published, it returns only words that disallow a
-// usage.
+// word returns the value that the policy states for the label l, such as "n", or "" if it does not state any. If the
+// policy does not publish the vocabulary f, word returns a value only if it disallows the usage.
 func (u *Usage) word(f *rights.Vocabulary, l *rights.Label) string {
 	if u.published(f) {
 		return l.Word(u.Verdicts, f.UseOf(u.Publish))

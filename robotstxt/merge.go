@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxLine is the maximum length in bytes of a line that a merged file takes over. Google's parser cuts lines after 2083
-// * 8 bytes.
+// maxLine is the maximum length in bytes of a line that a merge copies. Google's parser cuts lines after 2083 * 8
+// bytes.
 const maxLine = 16 << 10
 
 // Stated reports which extensions of RFC 9309 a policy uses. If the policy uses an extension, a merge leaves out the
@@ -69,7 +69,7 @@ type Extension struct {
 }
 
 // Extensions returns the group's lines that are not part of RFC 9309, and that a merge copies. stated describes the
-// policy with which the file is merged.
+// policy that the file is merged with.
 func (g *Group) Extensions(stated Stated) (lines []Extension) {
 	for _, l := range g.lines {
 		if text, why := l.merged(stated); why == "" {

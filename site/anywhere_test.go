@@ -35,8 +35,8 @@ func fieldsOf(p *site.Page) http.Header {
 	return h
 }
 
-// Some targets need too much work to be compared with patterns. Their pages get all restrictions that any path on the
-// host has, and nothing else.
+// Some targets need too much work to be compared with patterns. Their pages get each restriction that at least one path
+// on the host has, and nothing else.
 func TestUnreadTargets(t *testing.T) {
 	s := load(t, `version: 1
 publish: {tdmrep: on}

@@ -130,9 +130,9 @@ func (s *Standing) Returns(sum string) Return {
 	return Earlier
 }
 
-// returned reports whether servers served the text in the storage before it was published again. A server calls it
-// before it loads that text. The result is Undo only if the newest version is marked as an undo; Document.returned also
-// finds other undos in the server's own records.
+// returned reports whether the text in the storage is a return to a text that servers have served before. A server
+// calls it before it loads the text. The result is Undo only if the newest version is marked as an undo;
+// Document.returned also finds other undos in the server's own records.
 func (s *Standing) returned() Return {
 	switch {
 	case !s.top(s.SHA256) || !s.History[1:].served(s.SHA256):

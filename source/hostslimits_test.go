@@ -111,8 +111,8 @@ func TestHostsWithoutTheirDirectory(t *testing.T) {
 	}
 }
 
-// Files whose reading hangs block a limited number of threads, and no request waits long for them. Hosts whose policy
-// is loaded are still served.
+// While reading some files hangs, only a limited number of threads are blocked, and no request waits long for these
+// files. Hosts whose policy is loaded are still served.
 func TestHostsThatHang(t *testing.T) {
 	dir := t.TempDir()
 	for _, host := range []string{"a", "b"} {

@@ -18,9 +18,9 @@ type source struct {
 	// instance distinguishes storages that do not implement fmt.Stringer. It is only valid in this process, so the
 	// names of saved files use only key.
 	instance string
-	// read returns the text and a validator, which it can recognize the text by later. last is the validator of the
-	// previous read, or nil. If the text has not changed since that read, read may return errUnchanged. Any other error
-	// means that the text is not available.
+	// read returns the text and a validator, which the next read gets as last. For the first read, last is nil. If the
+	// text has not changed since the previous read, read may return errUnchanged. Any other error means that the text
+	// is not available.
 	read func(ctx context.Context, last any) (content, error)
 
 	interval, minInterval time.Duration // the default and the shortest allowed time between reads

@@ -52,10 +52,11 @@ type Options struct {
 	// network fails, a policy in a storage or on a web server still starts from its last good version.
 	Strict   bool
 	ReadOnly bool // do not write to LastGood or the storage
-	// Guard, if not nil, decides whether the new version after may replace the served version before. It returns nil if
-	// it may, and the reason if it may not. If Guard cannot decide now, it returns an [UndecidedError]. It must ignore
-	// what the search engines in accepted lose. An undo is always served, so for an undo, an error of Guard only causes
-	// an alert. below finds the sites' own robots.txt files, and is nil if they are not merged.
+	// Guard, if not nil, decides whether a new version may be served. before is the version served now, and after is
+	// the new one. Guard returns nil if after may be served, and the reason if it may not. If Guard cannot decide now,
+	// it returns an [UndecidedError]. It must ignore what the search engines in accepted lose. An undo is always
+	// served, so for an undo, an error of Guard only causes an alert. below finds the sites' own robots.txt files, and
+	// is nil if they are not merged.
 	Guard func(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error
 	// Upstream returns the robots.txt of the upstream, in the version that the handler has last fetched for a host. The
 	// admin API needs it to show the merged robots.txt that crawlers get. It is nil if the handler does not merge.

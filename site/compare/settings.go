@@ -223,8 +223,8 @@ func (c crawler) keys() policyfile.Keys {
 	return keys
 }
 
-// derived returns all facts that the policy has about the crawler, except its control. It is used for differences that
-// keys does not show.
+// derived returns all facts that the policy has about the crawler, except its control. It is used to find differences
+// that the method keys does not show.
 func (c crawler) derived() string {
 	known := *c.known
 	known.Control = nil

@@ -243,7 +243,8 @@ func (d *document) extend(n *yaml.Node, text string) (string, bool) {
 }
 
 // remove removes the nodes n.Content[i:i+size], which are entries of the list or map n. If none are left, n is no
-// longer valid, so the caller must remove n instead. Only comments on the same lines are removed.
+// longer valid, so the caller must remove n instead. Comments are removed only if they are on the same lines as the
+// nodes.
 func (d *document) remove(n *yaml.Node, i, size int) (string, bool) {
 	first, last := n.Content[i], n.Content[i+size-1]
 	end, ok := d.end(last)
