@@ -133,8 +133,8 @@ func googleReader() *crawlertest.Parser {
 	return nil
 }
 
-// This package gives the same answers as temoto/robotstxt, except where the function TemotoException names a peculiarity
-// of temoto/robotstxt.
+// This package gives the same answers as temoto/robotstxt, except where the function TemotoException names a
+// peculiarity of temoto/robotstxt.
 func TestAgentAnswersAsTemoto(t *testing.T) {
 	t.Parallel()
 	parts := []string{"a", "b", "ab", "/", ".html", "c", "*", ""}

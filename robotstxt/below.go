@@ -42,8 +42,9 @@ func (f *File) BelowClosed(p *policy.Policy) *Below {
 	return below
 }
 
-// over converts the file to rules that let each crawler crawl the same paths as the file. The rules cover the crawlers of
-// the policy, and the crawlers that only the file names. The File of the result contains only the converted groups.
+// over converts the file to rules that let each crawler crawl the same paths as the file. The rules are for the
+// crawlers of the policy, and for the crawlers that only the file names. The File of the result contains only the
+// groups that were converted.
 func (f *File) over(p *policy.Policy) *Below {
 	im := f.importerFor(p)
 	im.below = true

@@ -171,8 +171,9 @@ type importer struct {
 	below     bool              // the file is a fallback below a policy, so only crawling matters
 }
 
-// dropNames removes groups whose names are not valid in a policy file. It also adds a note if the name has another
-// meaning in a policy file, so that the policy must contain it in another form.
+// dropNames removes groups whose names are not valid in a policy file. A name such as "everyone" means several crawlers
+// in a policy file. If a group has such a name, dropNames adds a note, because the policy contains the name in another
+// form.
 func (im *importer) dropNames() {
 	im.dropGroups(func(g *Group) bool {
 		purpose := strings.TrimPrefix(g.Name, PurposePrefix)

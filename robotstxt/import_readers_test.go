@@ -107,8 +107,9 @@ func renderings(t *testing.T) (files []*rendering) {
 	return files
 }
 
-// mistaken reports whether a parser could mistake the crawler agent for another one. Some parsers search the names of
-// the groups in a crawler's name. So if "examplebot-news" has no group, they apply the group of "examplebot" to it.
+// mistaken reports whether a parser could mistake the crawler agent for another one. Some parsers apply a group if its
+// name is a part of the crawler's name. So if "examplebot-news" has no group, they apply the group of "examplebot" to
+// it.
 func (r *rendering) mistaken(agent string) bool {
 	agent = strings.ToLower(agent)
 	_, named := r.read.Groups[agent]

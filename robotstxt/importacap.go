@@ -314,8 +314,8 @@ func (im *importer) noteProhibited(f *acap.File) {
 }
 
 // closedToOthers reports whether the import must leave out the field f, which permits the crawlers of audience to crawl
-// p. This is the case if a Disallow line forbids such paths, because crawlers that do not know ACAP obey this line. If
-// so, closedToOthers adds a note. If f is a prohibition, it returns false.
+// p. This is the case if a Disallow line applies to such paths, because crawlers that do not know ACAP obey this line.
+// If so, closedToOthers adds a note. If f is a prohibition, it returns false.
 func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p pathpattern.Pattern) bool {
 	if prohibits(f) {
 		return false
@@ -363,7 +363,8 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 	}
 }
 
-// acapPattern is like the function acapPattern, but shortens or leaves out a pattern that is too long for a policy file.
+// acapPattern is like the function acapPattern, but shortens or leaves out a pattern that is too long for a policy
+// file.
 func (im *importer) acapPattern(line int, value string, allow bool) (pathpattern.Pattern, bool) {
 	p, ok := acapPattern(value)
 	if !ok {

@@ -79,8 +79,8 @@ func TestImportOfCrawlDelays(t *testing.T) {
 	}
 }
 
-// If a crawler has several crawl-delays, the longest is used. There is a note for each of the others, and for a value that is
-// not a number.
+// If a crawler has several crawl-delays, the longest is used. There is a note for each of the others, and for a value
+// that is not a number.
 func TestImportReportsShorterDelays(t *testing.T) {
 	im, err := robotstxt.Import([]byte("User-agent: Yandex\nCrawl-delay: 5\n\nUser-agent: *\nDisallow: /a\nCrawl-delay: 0.5\nCrawl-delay: soon\n"), nil)
 	if err != nil {

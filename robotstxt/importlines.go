@@ -42,8 +42,8 @@ func (im *importer) sitemaps() {
 	}
 }
 
-// maxOtherLines is the maximum number of lines such as Clean-param in a policy file. maxOtherLine is the maximum length of such a
-// line in bytes.
+// maxOtherLines is the maximum number of lines such as Clean-param in a policy file. maxOtherLine is the maximum length
+// of such a line in bytes.
 const (
 	maxOtherLines = 1000
 	maxOtherLine  = 2000

@@ -71,7 +71,8 @@ func readOriginal(data []byte, instead map[int]string) *original {
 			}
 		case "crawl-delay", "request-rate", "visit-time", "noindex", "content-usage", "content-signal", "app-directives":
 			// A line with an unknown key does not end a block of User-agent lines (RFC 9309 section 2.2.4). But a line
-			// with one of the keys of this case belongs to a group, so some parsers may end the block before it.
+			// with one of the keys of this case belongs to a group, so some parsers may treat it as the end of the
+			// block.
 			for _, name := range to {
 				o.unsure[name] = o.unsure[name] || !ruled
 			}

@@ -22,7 +22,7 @@ import (
 )
 
 // spelled is a robots.txt, together with the robots.txt that is published after importing it, and with questions to ask
-// parsers of both. The questions are about the paths in the file. Each path is asked in three spellings: as in the
+// parsers of both. There are three questions for each path in the file, with different spellings of the path: as in the
 // file, with all reserved octets decoded, and with all of them encoded.
 type spelled struct {
 	name, original, published string

@@ -187,9 +187,9 @@ func (s *Site) evaluate(q policy.Query, e *Explanation) (below bool) {
 	return below
 }
 
-// Crawling returns the policy's decision whether a request may crawl. It also decides about crawlers that the policy
-// does not know. For the server's decision, call another method such as Edge, because the server never blocks these
-// crawlers, although the policy can disallow paths for them.
+// Crawling returns the policy's decision about crawling for the request that q describes. It also decides about
+// crawlers that the policy does not know. For the server's decision, call another method such as Edge, because the
+// server never blocks these crawlers, although the policy can disallow paths for them.
 func (s *Site) Crawling(q policy.Query) policy.Decision {
 	d, _ := s.crawling(q)
 	return d

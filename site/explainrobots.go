@@ -143,8 +143,8 @@ func (s *Site) byEdge(d policy.Decision) string {
 	return "the server would block it only with \"enforce: block\""
 }
 
-// explainOthers adds reasons to c. They are the reasons for the lines of robots.txt that apply to the query, except for
-// Allow and Disallow lines.
+// explainOthers adds the reasons for the lines of robots.txt that apply to the query q and are not Allow or Disallow
+// lines.
 func (s *Site) explainOthers(c *Channel, q policy.Query) {
 	for _, ch := range channels.Groups() {
 		if ch.Group.Reasons != nil {

@@ -124,7 +124,7 @@ func (s *Site) Page(host, path string, now time.Time) *Page {
 }
 
 // PageOf returns the page for responses to the target t. The page contains the statements for all crawlers, so the
-// responses are the same for every client. The zero time means the current time.
+// server can send it to every client. The zero time means the current time.
 func (s *Site) PageOf(t *Target, now time.Time) *Page { return s.pages.page(false, 0, t, now) }
 
 // Tailored returns the page for a response to one crawler. The ID 0 means any crawler that the policy does not know.

@@ -125,8 +125,8 @@ func (d *Document) apply(o *Options, src *source, found content, err error, all 
 
 // returned determines whether a new text of the source was served before. sum is the hash of the text. returned uses
 // both d.previous and the history in the storage, because this server may have missed versions. If the result is
-// Earlier, it also returns search engines: the person who published the text again has accepted that they lose
-// something.
+// Earlier, a person has published an earlier text again. The second result then lists the search engines that may lose
+// something, because this person has accepted their losses.
 func (d *Document) returned(src *source, sum string) (Return, []string) {
 	d.mu.RLock()
 	previous := d.previous

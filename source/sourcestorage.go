@@ -122,8 +122,8 @@ func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what str
 }
 
 // loadBeside reads a value stored next to a policy, such as its history. If the key does not exist, it returns the zero
-// value. It returns an error if the value is damaged, which an empty value is too, except for a draft. It does not
-// return an empty history instead of a damaged one, because the version numbers would then start at 1 again.
+// value. It returns an error if the value is damaged. An empty value is also an error, unless it is a draft. loadBeside
+// does not return an empty history instead of a damaged one, because the version numbers would then start at 1 again.
 func loadBeside[T any](ctx context.Context, s *storedPolicy, suffix, what string) (value T, err error) {
 	data, err := s.Load(ctx, s.key+suffix)
 	switch {
