@@ -14,9 +14,9 @@ import (
 // Below holds a policy whose fallback is the site's own robots.txt.
 type Below struct {
 	Policy *policy.Policy // the policy, with the lines of the file as its fallback
-	File   *File          // the file in the form that is used, with notes about unused lines
+	File   *File          // a copy of the file without the groups that the merge leaves out, with notes about unused lines
 	Closed bool           // the file was too large, so File only has Disallow lines
-	Left   int            // number of Disallow lines for everyone that File lacks
+	Left   int            // number of Disallow lines of the group of "*" that File lacks
 }
 
 // Below makes the file the fallback of a policy. Where the policy does not state whether a crawler may crawl a path,
@@ -43,8 +43,8 @@ func (f *File) BelowClosed(p *policy.Policy) *Below {
 }
 
 // over converts the file to rules that let each crawler crawl the same paths as the file. The rules are for the
-// crawlers of the policy, and for the crawlers that only the file names. The File of the result contains only the
-// groups that were converted.
+// crawlers of the policy, and for the crawlers that only the file names. The File of the result is a copy without the
+// groups that the merge leaves out.
 func (f *File) over(p *policy.Policy) *Below {
 	im := f.importerFor(p)
 	im.below = true

@@ -227,7 +227,7 @@ func (g *Group) decisive() (rules, respelled []Rule) {
 	return rules, respelled
 }
 
-// spelling is a pattern in one of its spellings.
+// spelling is a pattern and the text that it was written as, such as `/a%2Cb`.
 type spelling struct {
 	pattern pathpattern.Pattern
 	written string

@@ -232,7 +232,7 @@ func (im *importer) ofCells(cells []solve.Cell[bool], written int, decides func(
 			return nil
 		}
 		if c.Order >= written && !im.below {
-			r.number = 0 // the comments of the line are already at another rule
+			r.number = 0 // another rule already has the comments of this line
 		}
 		r.Written = pathpattern.Written(r.Pattern, c.Pattern.String())
 		all = append(all, r)

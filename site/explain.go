@@ -88,7 +88,7 @@ type Answer struct {
 // Reason is the part of the policy file that decided.
 type Reason struct {
 	Place string `json:"place"` // FILE:LINE
-	Rule  string `json:"rule"`  // the name of the rule, or else its audiences
+	Rule  string `json:"rule"`  // the name of the rule or, if it has no name, its audiences
 	Says  string `json:"says"`
 
 	group bool // Rule is a group of the site's own robots.txt

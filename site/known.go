@@ -44,7 +44,7 @@ func newKnown(f *policyfile.File) *known {
 			k.tokens[strings.ToLower(c.Token)] = struct{}{}
 		}
 		k.facts = append(k.facts, facts)
-		for _, n := range names { // the names in the catalog, or else the token
+		for _, n := range names { // the names in the catalog or, if there are none, the token
 			patterns = append(patterns, crawlers.Pattern{Token: n, Index: int(id)})
 		}
 	}

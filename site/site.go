@@ -147,7 +147,7 @@ func (s *Site) NextDate(now time.Time) time.Time {
 // Place returns a place in the policy file in the form FILE:LINE.
 func (s *Site) Place(at policy.Pos) string { return fmt.Sprintf("%s:%d", s.File.Name, at.Line) }
 
-// RuleName returns the name of a rule, or else its audiences.
+// RuleName returns the name of a rule or, if it has no name, its audiences.
 func (s *Site) RuleName(r *policy.Rule) string {
 	if r == nil {
 		return ""

@@ -44,7 +44,7 @@ func (c *comparison) subject(s *subject, host string, id policy.Identity, purpos
 	}
 	for _, u := range policy.Usages() {
 		if u == policy.Other {
-			continue // its effect shows in the usages that it includes
+			continue // the usages that "other" includes are compared separately
 		}
 		q := old.Query(host, u, purpose)
 		q.Identity, q.Now = id, c.at

@@ -172,7 +172,7 @@ func limitsOf(state string) string {
 	return ""
 }
 
-// verbOf maps usages whose names are not verbs to verbs.
+// verbOf has a verb for each usage whose name is not a verb.
 var verbOf = map[string]string{
 	policy.TrainAI.String(): "train AI with", policy.AIUse.String(): "use in AI answers",
 	policy.Search.String(): "use for search", policy.Follow.String(): "follow links of",
