@@ -65,8 +65,8 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// agentFile returns a random file with the given number of rules for the crawler "example". Each path consists of three
-// random elements of parts.
+// agentFile returns a random file with the given number of rules for the crawler "example". The path of each rule is
+// "/", followed by three random elements of parts.
 func agentFile(r *rand.Rand, rules int, parts ...string) string {
 	var b strings.Builder
 	b.WriteString("User-agent: *\nDisallow: /a\n\nUser-agent: example\n")

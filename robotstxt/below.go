@@ -14,7 +14,7 @@ import (
 // Below holds a policy whose fallback is the site's own robots.txt.
 type Below struct {
 	Policy *policy.Policy // the policy, with the lines of the file as its fallback
-	File   *File          // a copy of the file without the groups that the merge leaves out, with notes about unused lines
+	File   *File          // a copy without the groups that the merge leaves out, with notes about unused lines
 	Closed bool           // the file was too large, so File only has Disallow lines
 	Left   int            // number of Disallow lines of the group of "*" that File lacks
 }

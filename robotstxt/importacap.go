@@ -262,8 +262,8 @@ func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u po
 }
 
 // close is called if an ACAP record prohibits the crawlers of audience to crawl p. Such a record wins over an Allow
-// line with the same pattern (section 2.9.2). So close removes the allow entries for p that come from Allow lines from
-// the rules for these crawlers.
+// line with the same pattern (section 2.9.2). So close removes the allow entries for p in the rules for these crawlers.
+// All these entries come from Allow lines.
 func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 	opens := func(s policy.Statement) bool { return s.Allow && s.Usage == policy.Crawl && s.Pattern == p }
 	for _, a := range audience {

@@ -69,9 +69,10 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 //	Allow: /docs/      →    allow:    /docs/*
 //
 // It returns nil if there are too many rules to compare. Some patterns that must become longer, such as /a$, have no
-// place for a "*". If inexact is false, withStars then returns nil. If inexact is true and the pattern is of a
-// Disallow, withStars leaves out each Allow that would win over it in the policy, but not in the file. If the pattern
-// is of an Allow, the Allow loses in the policy to a Disallow that it wins over in the file, and withStars adds a note.
+// place for a "*". If inexact is false, withStars then returns nil. If inexact is true, the policy becomes stricter
+// than the file. If the rule with such a pattern is a Disallow, withStars leaves out each Allow that would win over it
+// only in the policy. If the rule is an Allow, it loses in the policy to a Disallow that it wins over in the file, and
+// withStars adds a note.
 func (im *importer) withStars(rules []Rule, inexact bool) []Rule {
 	longer, pairs := slices.Clone(rules), 0
 	left := map[*Rule]bool{}

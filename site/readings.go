@@ -167,9 +167,9 @@ func (l *Readings) Sites() map[string]*Site {
 	return sites
 }
 
-// SetElsewhere replaces the readings from other servers with all. sites holds the policies that this server knows, by
-// the SHA-256 of their files. SetElsewhere drops readings of policies that are not in sites, and the last readings if
-// there are too many.
+// SetElsewhere replaces the readings that other servers have sent with the ones in the list all. sites holds the
+// policies that this server knows, by the SHA-256 of their files. SetElsewhere drops readings of policies that are not
+// in sites, and the last readings if there are too many.
 func (l *Readings) SetElsewhere(all []Reading, sites map[string]*Site) {
 	if len(all) == 0 {
 		l.elsewhere.Store(nil)

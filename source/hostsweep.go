@@ -38,9 +38,9 @@ func (h *Hosts) Reload(ctx context.Context) bool {
 }
 
 // sweep polls all loaded files, many at the same time, and checks whether files exist now that were missing before. It
-// does not wait for slow files, which are read in the background. soon reports whether a changed file must be polled
-// again soon, because a program may still be writing it. If all is set, sweep applies changes at once, and waits for
-// every file until ctx ends.
+// does not wait long for slow files, which are then read in the background. soon reports whether a changed file must be
+// polled again soon, because a program may still be writing it. If all is set, sweep applies changes at once, and waits
+// for every file until ctx ends.
 func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 	if h.sweeping.Acquire(ctx, 1) != nil {
 		return false

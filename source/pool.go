@@ -39,8 +39,8 @@ func (p *Pool) Waiting() []*Document {
 	return p.without(func(d *Document) bool { return d.unavailable() == nil })
 }
 
-// Unavailable returns the documents whose source could not be read since the start. Their handlers answer requests
-// for robots.txt with status 503, and pass all other requests on.
+// Unavailable returns the documents whose source could not be read since the server started. Their handlers answer
+// requests for robots.txt with status 503, and pass all other requests on.
 func (p *Pool) Unavailable() []*Document {
 	return p.without(func(d *Document) bool { return d.unavailable() != nil })
 }

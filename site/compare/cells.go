@@ -85,8 +85,8 @@ type said[V any] interface {
 	alike(V) bool
 }
 
-// solved divides the paths of patterns into cells with equal values. A path belongs to the narrowest cell that matches
-// it.
+// solved divides the paths that the given patterns match into cells, so that all paths of a cell have the same value. A
+// path belongs to the narrowest cell that matches it.
 func solved[V said[V]](c *comparison, given []pathpattern.Pattern, value func(pathpattern.Pattern) V, matters func(*solve.Cell[V]) func(pathpattern.Pattern) bool) []solve.Cell[V] {
 	cells, ok := (&solve.Form[V]{
 		Value: value, Matters: matters, Budget: c.budget, Added: 10 * maxExceptions,

@@ -144,9 +144,9 @@ func (e *editor) closings(text string, add func(string, bool)) {
 	add(d.append(e.rule()))
 }
 
-// waive rejects an edit of an existing rule if the choice fails a safety check, for example because search engines lose
-// something, and the user intends this. Such a rule needs the key "intended", which applies to the whole rule. So the
-// edit must be a new rule that contains only the choice.
+// waive is called with the result of an edit of an existing rule, and returns it with ok = false if the edit must not
+// be used. This is the case if the choice needs the key "intended", because it fails a safety check. The key applies to
+// a whole rule, so the choice must be in a new rule.
 func (e *editor) waive(text string, ok bool) (string, bool) { return text, ok && e.intended == nil }
 
 // without looks for entries that state the opposite of the choice, for the same path and crawlers. For each such entry,
