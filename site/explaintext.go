@@ -132,9 +132,9 @@ type Despite struct {
 
 const maxDespite = 3
 
-// despite lists the allow entries that match a disallowed path but do not allow it, the narrowest first. If several
-// disallow entries are the reason, it takes the narrowest of them. For each allow entry, it explains why it does not
-// override this disallow entry.
+// despite lists the allow entries that match a disallowed path but do not allow it, the narrowest first. For each allow
+// entry, it explains why the entry does not override the disallow entry that disallows the path. If there are several
+// such disallow entries, it uses the narrowest of them.
 func (s *Site) despite(p *policy.Policy, q policy.Query) (all []Despite) {
 	standing, permissions := p.Reasons(q)
 	if len(standing) == 0 {
