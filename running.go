@@ -28,8 +28,8 @@ func stopRunning(h *handler.Handler) {
 	}
 }
 
-// override limits all running handlers until a new configuration is loaded: no handler enforces more strictly than m.
-// ModeUnset removes the limit. n is the number of handlers affected.
+// override limits the enforcement mode of all running handlers until a new configuration is loaded. A handler whose
+// mode is stricter than m then uses m. ModeUnset removes this limit. n is the number of running handlers.
 func override(m policy.Mode) (n int) {
 	for h := range running.Range {
 		h.(*handler.Handler).SetOverride(m)

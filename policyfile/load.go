@@ -101,8 +101,8 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 	return &File{Name: p.file, Spec: p.spec, Policy: engine.Policy, Catalog: p.catalog, Effect: engine, lines: p.lines}
 }
 
-// maxScopes limits the pairs of an audience and a host that rules name, because each pair takes memory. Each audience
-// counts as at least audienceScopes pairs, because it takes memory even if its rule names no hosts.
+// maxScopes limits the pairs of an audience and a host that rules name, because each pair takes memory. The number of
+// pairs of an audience is at least audienceScopes, because it takes memory even if its rule names no hosts.
 const (
 	maxScopes      = 600_000
 	audienceScopes = 12

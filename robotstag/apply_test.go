@@ -261,7 +261,8 @@ func TestMergeLimits(t *testing.T) {
 	if got, problems := apply(list("*", "noindex", "ourbot", "foo:2"), Usage{}, RobotsTagField, "*;foo=1, *;foo=2"); !slices.Equal(got, []string{"*;foo=2, *;noindex;foo=1"}) || problems != nil {
 		t.Errorf("%q, %v", got, problems)
 	}
-	// The rules of the upstream for everyone may be so long that a crawler of the policy does not fit.
+	// The policy's rules for crawlers almost fill the field. When the upstream's rules for everyone are added, one of
+	// the crawlers does not fit.
 	var full []Member
 	for i := range (Limit - 20) / len("crawler-0000;noindex, ") {
 		full = append(full, Member{fmt.Sprintf("crawler-%04d", i), robotsrule.Of("noindex")})
@@ -283,9 +284,9 @@ func TestMergeLimits(t *testing.T) {
 	}
 }
 
-// In X-Robots-Tag, readers would understand the name of an unknown rule before a colon as a user agent, as in "z:1". So
-// the merged field has "z=1". The same is true if the unknown rule is a part of a malformed value, and for readers that
-// ignore quotation marks.
+// In X-Robots-Tag, readers take the word before a colon as the name of a crawler if it is not the name of a known rule.
+// So an unknown rule must be written with an equals sign, as in z=1. This is also necessary at the end of a malformed
+// value and within quotation marks, because some readers ignore quotation marks.
 func TestUnknownRuleIsNoUserAgent(t *testing.T) {
 	v, _ := Build(list("*", "noarchive"), Usage{}, testNow)
 	for theirs, want := range map[string]string{

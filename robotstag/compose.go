@@ -257,7 +257,8 @@ func packLines(members []member, texts []string) []string {
 // Channels is a set of header fields that Apply may change.
 type Channels uint8
 
-// The fields, which can be combined with |. The fields of rights.Vocabularies have the bits from firstPreference on.
+// Each field has a bit, so that fields can be combined with |. firstPreference is the bit of the first field of
+// rights.Vocabularies; the bits of the others follow it.
 const (
 	RobotsTag Channels = 1 << iota
 	XRobotsTag
@@ -275,7 +276,7 @@ func Fields() []string {
 	return names
 }
 
-// ChannelNames returns the names of the fields in configurations, which are in lowercase.
+// ChannelNames returns the names of the fields in lowercase. Configurations use these names.
 func ChannelNames() []string {
 	names := Fields()
 	for i := range names {

@@ -28,8 +28,8 @@ func splitMembers(s string) []string {
 }
 
 // memberEnd returns the index of the comma after the first member of s, or the length of s. If a String or Inner List
-// does not end, it returns the index of the first comma. An Inner List cannot contain another Inner List. So if a
-// second "(" follows before a ")", the first Inner List does not end.
+// does not end, it returns the index of the first comma. An Inner List cannot contain another one. So if a second "("
+// occurs before the first one is closed, memberEnd assumes that the first Inner List does not end.
 func memberEnd(s string) int {
 	quoted, depth, comma := false, 0, -1
 	for i := 0; i < len(s); i++ {

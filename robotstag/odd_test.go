@@ -11,9 +11,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 )
 
-// oddPolicies returns the header fields of several policies. The tests merge them with odd values, such as malformed
-// dates. The limits of these policies are weaker, and their dates later, than the limits and dates in the odd values.
-// So merging must keep the odd values.
+// oddPolicies returns the header fields of several policies. The tests merge them with odd values, which are malformed
+// or unusual rules of an upstream. The limits of the policies are weaker than the ones in the odd values, and their
+// dates are later, so the merged field must keep the odd values.
 func oddPolicies(t *testing.T) (all []*Values) {
 	t.Helper()
 	for _, members := range [][]Member{

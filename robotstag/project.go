@@ -57,7 +57,7 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 	add := func(id policy.CrawlerID, rules robotsrule.Set) {
 		if head := p.Family(id); head != 0 && p.CrawlerInfo(id).RobotsOnly {
 			q := q
-			q.Crawler = head // head fetches the page for the crawler id, so that the rules for head also apply
+			q.Crawler = head // head fetches the page for the crawler id, so the rules for head also apply
 			theirs, change := Rules(p, q)
 			rules, until = rules.Beyond(theirs), Earlier(until, change)
 		}

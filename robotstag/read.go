@@ -109,8 +109,8 @@ func readXRobotsTag(lines []string) (audiences, []Problem) {
 	return found, problems
 }
 
-// newSyntax returns the members of a line such as *;noindex, which is a List as in Robots-Tag with known rules. For
-// other lines it returns nil.
+// newSyntax reads a line of X-Robots-Tag that has the syntax of Robots-Tag, such as *;noindex. It returns the members
+// of the line. If the line does not have this syntax, or has no known rules, it returns nil.
 func newSyntax(line string) []Member {
 	if !strings.Contains(line, ";") {
 		return nil

@@ -39,8 +39,8 @@ func (u *Usage) text(f *rights.Vocabulary) string {
 	return f.Text(u.Verdicts, f.UseOf(u.Publish))
 }
 
-// word returns the word for a label, or "". If the field is not published, it returns only words that disallow a
-// usage.
+// word returns the value that the policy states for the label l, such as "n", or "" if it does not state any. If the
+// policy does not publish the vocabulary f, word returns a value only if it disallows the usage.
 func (u *Usage) word(f *rights.Vocabulary, l *rights.Label) string {
 	if u.published(f) {
 		return l.Word(u.Verdicts, f.UseOf(u.Publish))
@@ -112,15 +112,15 @@ const (
 	strictest strictness = odd + 1
 )
 
-// words returns the words of a label. For a label that the vocabulary does not know, it returns the words of a
-// preference.
+// words returns the words that the label name may have as its value, the laxest first, such as "y" and "n". If the
+// vocabulary does not know the label, words returns the words of the vocabulary's first label.
 func (f preferenceField) words(name string) []string {
 	i := slices.IndexFunc(f.Labels, func(l rights.Label) bool { return l.Name == name })
 	return f.Labels[max(i, 0)].Words
 }
 
-// strictnessOf returns the strictness of a word, which is its index in the words of the label. It returns odd for an
-// unknown word.
+// strictnessOf returns the strictness of a word. words are all words of a label, sorted from the laxest to the
+// strictest. If word is not one of them, strictnessOf returns odd.
 func strictnessOf(words []string, word string) strictness {
 	switch i := slices.Index(words, word); i {
 	case -1:
@@ -155,7 +155,7 @@ func (up upstreamUsage) add(name string, m httpsfv.Member) {
 	}
 }
 
-// looseNo matches a label with the value "n" or a value that begins with "no", in text that is not a Dictionary.
+// looseNo finds labels with the value "n" or "no" in text that is not a valid Dictionary, as in `train-ai: no`.
 var looseNo = regexp.MustCompile(`(?i)([a-z*][a-z0-9_.*-]*)["' \t()]*[:=]["' \t()=:]*no?\b`)
 
 // addLoosely adds the labels that a malformed member disallows, and reports whether there are any.
@@ -170,8 +170,9 @@ func (up upstreamUsage) addLoosely(text string) bool {
 // maxUsage limits the bytes that are kept of an upstream's member for a known label.
 const maxUsage = 1 << 10
 
-// member returns the word for a label: the stricter one of the policy's word and the upstream's word. If both are
-// equally strict, it keeps the upstream's spelling.
+// member returns a member of the merged field: a label with its value. word is the policy's value for the label, or ""
+// if it has none. The stricter one of word and the upstream's value is used. If the upstream's value is at least as
+// strict as word, it keeps its spelling.
 func (up upstreamUsage) member(l *rights.Label, word string) string {
 	ours, theirs := unstated, unstated
 	if word != "" {
@@ -203,8 +204,9 @@ func marshalMember(name string, m httpsfv.Member) (string, error) {
 	return httpsfv.Marshal(d)
 }
 
-// merge returns one line with the preferences of up and of u. Unknown labels that do not fit in Limit are left out and
-// reported.
+// merge returns one line with the upstream's preferences, in up, and the policy's, in u. If the upstream uses labels
+// that the vocabulary does not know, and the line would become longer than Limit, merge leaves out such labels and
+// reports them.
 func (up upstreamUsage) merge(u *Usage, problems []Problem) ([]string, []Problem) {
 	var members []string
 	size := -len(separator)
@@ -233,8 +235,9 @@ func (up upstreamUsage) merge(u *Usage, problems []Problem) ([]string, []Problem
 	return []string{strings.Join(members, separator)}, problems
 }
 
-// usage merges one field of preferences. If the field is not published, it is never added, but an upstream's field
-// is made stricter.
+// usage merges one field of preferences. ours are the policy's lines for it. If the policy does not publish the field,
+// usage does not add it to a response. But if the upstream sends the field, usage makes it at least as strict as the
+// policy.
 func (a *applier) usage(f preferenceField, ours []string) {
 	u, theirs := &a.values.usage, a.header[f.Field]
 	if len(theirs) == 0 {

@@ -9,9 +9,9 @@
 //   - The fields of rights.Vocabularies, with preferences about AI and search.
 //
 // Draft -03 forbids new uses of X-Robots-Tag, but no engine documents yet that it reads Robots-Tag. So the package
-// writes both with the same rules. All fields only restrict, and readers combine all lines and fields. So a line for
-// one crawler has only rules that are added to the rules for everyone. A crawler cannot be exempted from the rules
-// for everyone.
+// writes both with the same rules. A rule in one of these fields can only restrict. Crawlers obey the rules of all
+// lines and fields that are for everyone or for them. So a line for one crawler contains only its additional rules, and
+// no line can exempt a crawler from the rules for everyone.
 package robotstag
 
 import (
@@ -112,15 +112,16 @@ const (
 	letters  = "abcdefghijklmnopqrstuvwxyz"
 )
 
-// isAgent reports whether a name in lower case is a user agent if it comes before a colon in X-Robots-Tag. It may
-// have letters, hyphens and underscores (RFC 9309 section 2.2.1), and other characters that crawlers in use have.
-// It must not be the name of a rule.
+// isAgent reports whether readers of X-Robots-Tag take a name before a colon as the name of a crawler, as in
+// "examplebot: noindex". The name must be in lower case. It may have letters, hyphens and underscores (RFC 9309 section
+// 2.2.1), and other characters that crawlers in use have. It must not be the name of a rule.
 func isAgent(name string) bool {
 	return len(name) <= maxToken && strings.Trim(name, letters+"0123456789-_.!+/") == "" && strings.ContainsAny(name, letters) &&
 		!robotsrule.IsRule(name)
 }
 
-// isScope reports whether a name in lower case is Everyone or a user agent if it comes before a colon in X-Robots-Tag.
+// isScope reports whether a name in lower case tells who must obey the rules: it is Everyone, or the name of a crawler
+// (see isAgent).
 func isScope(name string) bool { return name == Everyone || isAgent(name) }
 
 // isKey reports whether a token is also a Token and a key of RFC 8941. Only such a token can be written both in the

@@ -43,10 +43,10 @@ type Answer struct {
 	Path    string // the path of that line, as written, but with non-ASCII bytes encoded
 }
 
-// Ask returns the answer for a URL. The argument is a URL, or a path with its query, as the crawler would send it. The
-// longest matching rule decides, by its length as written. If an Allow and a Disallow have the same length, the Allow
-// decides (RFC 9309 section 2.2.2). Only unreserved octets are decoded for the comparison: %2B and + are different
-// paths, as in Google's parser and in the RFC. /robots.txt may always be fetched.
+// Ask returns the answer for a URL. The argument is a URL, or a path with its query, as the crawler would send it.
+// Among the matching rules, the one with the longest text in the file decides. If an Allow and a Disallow have the same
+// length, the Allow decides (RFC 9309 section 2.2.2). Only unreserved octets are decoded for the comparison: %2B and +
+// are different paths, as in Google's parser and in the RFC. /robots.txt may always be fetched.
 func (a *Agent) Ask(url string) Answer {
 	path := comparable(pathOf(url), false)
 	if path == "/robots.txt" {
@@ -60,8 +60,9 @@ func (a *Agent) Ask(url string) Answer {
 	return Answer{best.Allow, best.number, best.text()}
 }
 
-// AskAsSent is like Ask, but compares URLs and patterns in the same way as Google's parser. The parser uses the URL as
-// sent, but changes the escapes of patterns to upper case. So no pattern with an escape ever matches a URL with "%3a".
+// AskAsSent is like Ask, but compares URLs and patterns in the same way as Google's parser. The parser does not change
+// the URL, but it changes the escapes in patterns to upper case. So the pattern "/%3a" becomes "/%3A", and does not
+// match the URL "/%3a".
 func (a *Agent) AskAsSent(url string) Answer {
 	path := pathOf(url)
 	var best *Rule
@@ -90,8 +91,9 @@ func (a *Agent) Allowed(url string) bool { return a.Ask(url).Allowed }
 // for it.
 func (a *Agent) CrawlDelay() time.Duration { return a.delay }
 
-// extension finds the lines with the given key whose path matches a URL. It returns the values of the lines with the
-// longest path, or "" if no line matches.
+// extension finds the lines with the given key whose path matches a URL. If several lines match, it returns the value
+// of the line with the longest path. If several of them have equally long paths, it joins their values with commas. If
+// no line matches, it returns "".
 func (a *Agent) extension(key, url string) string {
 	path := comparable(pathOf(url), false)
 	var values []string
@@ -113,8 +115,9 @@ func (a *Agent) extension(key, url string) string {
 	return strings.Join(values, ", ")
 }
 
-// winner returns the rule that decides about a path that both rules match. If both have the same size and both allow or
-// both disallow, the first rule in the file decides. a may be nil.
+// winner returns the rule that decides about a path that a and b match. The rule with the larger Size decides. If the
+// sizes are equal, an Allow decides, and between two Allow or two Disallow rules, the first one in the file. a may be
+// nil.
 func winner(a, b *Rule) *Rule {
 	if a == nil || b.Size > a.Size || b.Size == a.Size && (b.Allow && !a.Allow || b.Allow == a.Allow && b.number < a.number) {
 		return b
@@ -133,8 +136,9 @@ func pathOf(url string) string {
 	return url
 }
 
-// comparable returns a path or pattern in the form for comparisons (RFC 9309 section 2.2.3). Unreserved octets are
-// decoded. Non-ASCII octets are encoded, and so are "*" and "$" where they are literal.
+// comparable returns a path or pattern in the form for comparisons (RFC 9309 section 2.2.3). It decodes escaped
+// unreserved octets, and encodes octets that are not ASCII. It also encodes a "*" in a path, and each "$" that is not
+// the last character of a pattern, because these are not wildcards.
 func comparable(text string, pattern bool) string {
 	const hex = "0123456789ABCDEF"
 	var b []byte

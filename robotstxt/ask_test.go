@@ -65,8 +65,8 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// agentFile returns a random file with the given number of rules for the crawler "example". The paths of the rules are
-// made of parts.
+// agentFile returns a random file with the given number of rules for the crawler "example". The path of each rule is
+// "/", followed by three random elements of parts.
 func agentFile(r *rand.Rand, rules int, parts ...string) string {
 	var b strings.Builder
 	b.WriteString("User-agent: *\nDisallow: /a\n\nUser-agent: example\n")
@@ -77,8 +77,8 @@ func agentFile(r *rand.Rand, rules int, parts ...string) string {
 	return b.String()
 }
 
-// This package gives the same answers as Google's parser, with a few exceptions. They are described in the comments of
-// Ask: unreserved octets and the case of hexadecimal digits in URLs, "*" and "$" in URLs, and /robots.txt.
+// Ask gives the same answers as Google's parser, except for some URLs, which this test does not use: /robots.txt, and
+// URLs with escaped unreserved octets, lower-case hexadecimal digits, "*" or "$".
 func TestAgentAnswersAsGoogle(t *testing.T) {
 	t.Parallel()
 	parser := googleReader()
@@ -133,8 +133,8 @@ func googleReader() *crawlertest.Parser {
 	return nil
 }
 
-// This package gives the same answers as temoto/robotstxt, except where the function TemotoException names a peculiarity
-// of temoto/robotstxt.
+// This package gives the same answers as temoto/robotstxt, except where the function TemotoException names a
+// peculiarity of temoto/robotstxt.
 func TestAgentAnswersAsTemoto(t *testing.T) {
 	t.Parallel()
 	parts := []string{"a", "b", "ab", "/", ".html", "c", "*", ""}

@@ -36,8 +36,8 @@ func TestNotesQuoteTheLinesOfTheAuthor(t *testing.T) {
 	}
 }
 
-// Crawlers that read only the correct form obey the line with the correct key, so its delay remains, even if a line with a
-// misspelled key has a longer one.
+// A group has lines with the key Crawl-delay and lines with a misspelled key. Import takes the delay from Crawl-delay,
+// even if the misspelled line has a longer delay, because some crawlers read only the correct key.
 func TestMisspelledDelaysLose(t *testing.T) {
 	for lines, want := range map[string]float64{
 		"Crawldelay: 7\nCrawl-delay: 2\n":  2,

@@ -14,14 +14,14 @@ import (
 // Below holds a policy whose fallback is the site's own robots.txt.
 type Below struct {
 	Policy *policy.Policy // the policy, with the lines of the file as its fallback
-	File   *File          // the file in the form that is used, with notes about unused lines
+	File   *File          // a copy without the groups that the merge leaves out, with notes about unused lines
 	Closed bool           // the file was too large, so File only has Disallow lines
-	Left   int            // number of Disallow lines for everyone that File lacks
+	Left   int            // number of Disallow lines of the group of "*" that File lacks
 }
 
 // Below makes the file the fallback of a policy. Where the policy does not state whether a crawler may crawl a path,
-// the group of the file that the crawler obeys decides (see [policy.Policy.WithFallback]). Below reads the lines in the
-// same way as Import, so a path that the file disallows is never allowed by mistake.
+// the group of the file that the crawler obeys decides (see [policy.Policy.WithFallback]). Below converts the lines to
+// rules in the same way as Import, which does not allow a path that the file disallows.
 func (f *File) Below(p *policy.Policy) *Below {
 	if f.crawlWeight() > maxImported {
 		return f.BelowClosed(p)
@@ -29,8 +29,8 @@ func (f *File) Below(p *policy.Policy) *Below {
 	return f.over(p)
 }
 
-// Notes returns notes about the lines of the file that the policy does not take over, or that have another meaning in
-// the policy.
+// Notes returns notes about lines of the file that have no effect in the policy, and about lines whose effect in the
+// policy differs from their effect in the file.
 func (b *Below) Notes() []Note { return b.File.LeftOut(StatedBy(b.Policy)) }
 
 // BelowClosed is like Below, but for a file that is too large to be merged completely. It uses a shorter file without
@@ -42,8 +42,9 @@ func (f *File) BelowClosed(p *policy.Policy) *Below {
 	return below
 }
 
-// over converts the file to rules that let each crawler crawl the same paths as the file. The rules cover the crawlers of
-// the policy, and the crawlers that only the file names. The File of the result contains only the converted groups.
+// over converts the file to rules that let each crawler crawl the same paths as the file. The rules are for the
+// crawlers of the policy, and for the crawlers that only the file names. The File of the result is a copy without the
+// groups that the merge leaves out.
 func (f *File) over(p *policy.Policy) *Below {
 	im := f.importerFor(p)
 	im.below = true
@@ -76,7 +77,8 @@ func (f *File) importerFor(p *policy.Policy) *importer {
 	return im
 }
 
-// withGroups returns a copy of the file that has the result of the function replace for each group.
+// withGroups returns a copy of the file. In the copy, each group is replaced with the group that the function replace
+// returns for it.
 func (f *File) withGroups(replace func(*Group) *Group) *File {
 	c := *f
 	c.Groups, c.byName = nil, map[string]*Group{}
@@ -97,9 +99,9 @@ func (im *importer) dropGroups(drop func(*Group) bool) {
 	})
 }
 
-// noteReadAs adds notes about groups whose names are not in the catalog, but that Google's parser reads as the names of
-// crawlers in the catalog. The parser reads "SISTRIX Crawler" as "sistrix", and "GPTBot2" as "GPTBot", and combines the
-// groups. So no line of such a group may allow what the policy disallows for these crawlers.
+// noteReadAs adds notes about groups that Google's parser combines with the group of a crawler in the catalog, although
+// the catalog does not have their name. For example, the parser reads the name "GPTBot2" as "GPTBot", and combines the
+// groups of both names. So the group of "GPTBot2" must not allow a path that the policy disallows for "GPTBot".
 func (im *importer) noteReadAs() {
 	of := map[string][]string{}
 	for _, c := range im.crawlers {
@@ -120,8 +122,9 @@ const (
 	maxClosingLines = 1 << 16 // maximum number of lines in all groups of such a file
 )
 
-// closing returns a shorter file without Allow lines. The group of "*" keeps its first Disallow lines. Another group
-// with too many Disallow lines disallows everything. left is the number of Disallow lines of "*" that closing left out.
+// closing returns a shorter file without Allow lines. The group of "*" keeps its first Disallow lines. Every other
+// group with Disallow lines disallows everything if it has too many of them, or if the whole file has too many lines.
+// left is the number of Disallow lines that closing left out of the group of "*".
 func (f *File) closing() (closing *File, left int) {
 	closing = f.withGroups(func(g *Group) *Group {
 		h := *g

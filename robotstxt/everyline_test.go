@@ -107,8 +107,9 @@ func differ(data, without []byte, line string) bool {
 	})
 }
 
-// inNotedGroup reports whether a note is about the group of a line. The note then names the last User-agent or
-// User-Agent-Purpose line before this line, or an equal one.
+// inNotedGroup reports whether a note is about the group of the line with the index at. Such a note has the line number
+// of the group's User-agent or User-Agent-Purpose line, which is the last one above the line, or of another line with
+// the same key and value. noted contains the line numbers of all notes.
 func inNotedGroup(lines []string, at int, noted map[int]bool) bool {
 	for i := at - 1; i >= 0; i-- {
 		key, value := keyAndValue(lines[i])

@@ -24,11 +24,13 @@ import (
 // section 2.5.
 const MaxSize = 500 << 10
 
-// PurposePrefix starts the name of a group for a purpose that no known crawler has. No crawler's name starts with it.
+// PurposePrefix is the start of the name of a group that is not for a crawler, but for clients with a purpose, such as
+// "purpose-news". No known crawler has a name with this start.
 const PurposePrefix = "purpose-"
 
-// File is a robots.txt as Google's parser reads it, which follows RFC 9309 but tolerates some mistakes. Unlike in the
-// parser, names may have digits, spaces and dots. A File is immutable and may be shared.
+// File is a robots.txt as Google's parser reads it, which follows RFC 9309 but tolerates some mistakes. Names in
+// User-agent lines may contain digits, spaces and dots, while Google's parser reads a name only up to the first of
+// them. A File is immutable and may be shared.
 type File struct {
 	Name string // the name of the file for messages, or ""
 	// Groups holds the group of each product token, and of "*".
@@ -142,7 +144,7 @@ func IsPage(data []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(acap.Decode(data), " \t\r\n"), []byte("<"))
 }
 
-// Empty reports whether the file has no lines that a merged file takes over.
+// Empty reports whether the file has no lines that a merge could copy.
 func (f *File) Empty() bool { return len(f.Groups)+len(f.top)+len(f.sitemaps)+len(f.others) == 0 }
 
 // Group returns the group of a product token or of "*", or nil if there is none.
@@ -163,9 +165,10 @@ func (f *File) Names() (names []string) {
 	return names
 }
 
-// Obeyed returns the group that a crawler obeys. It looks for its own group, the group of the part of its name
-// that Google's parser reads, and the groups of the crawlers that it follows. Otherwise, it obeys the group of "*", unless
-// the crawler ignores that group. If there is no group, Obeyed returns nil.
+// Obeyed returns the group that the crawler c obeys. It looks for a group with one of the following names, in this
+// order: the crawler's token, the part of the token that Google's parser reads, and the names in c.Follows. If the file
+// has none of these groups, c obeys the group of "*", unless it ignores that group. If c does not obey any group,
+// Obeyed returns nil.
 func (f *File) Obeyed(c policy.Crawler) *Group {
 	for _, name := range append([]string{c.Token, readAs(c.Token)}, c.Follows...) {
 		if g := f.Group(name); g != nil {
@@ -186,17 +189,19 @@ func (g *Group) Lines() (numbers []int) {
 	return numbers
 }
 
-// Decisive returns the rules of a group without the rules that lose to another rule with the same pattern. A rule loses
-// if the text of the other rule in the file is longer. A Disallow loses to an Allow of the same length. An Allow also
-// loses to a Disallow in another spelling, because a policy does not distinguish spellings. If several spellings of a
-// Disallow are equivalent, Decisive returns only the first rule, with the largest Size of these rules.
+// Decisive returns the rules of a group that can decide about a path. If a group has several rules with the same
+// pattern, such as `*.html` and `/*.html`, only one of them decides. This is the rule with the longest text in the
+// file, or an Allow if the texts are equally long. The text of a pattern can also be spelled with or without escapes,
+// such as `/a,b` and `/a%2Cb`. Some crawlers distinguish these spellings, but a policy does not. So Decisive leaves out
+// an Allow if the group disallows another spelling of the pattern. If the group disallows several spellings, Decisive
+// returns only the first of these rules, and sets its Size to the largest Size.
 func (g *Group) Decisive() []Rule {
 	rules, _ := g.decisive()
 	return rules
 }
 
-// decisive is like Decisive, but also returns the Allow lines that were left out because of a Disallow in another
-// spelling.
+// decisive is like Decisive, but also returns the Allow rules that it left out because the group disallows another
+// spelling of their pattern.
 func (g *Group) decisive() (rules, respelled []Rule) {
 	at := map[spelling]int{}
 	for _, r := range g.rules {
@@ -222,14 +227,16 @@ func (g *Group) decisive() (rules, respelled []Rule) {
 	return rules, respelled
 }
 
-// spelling is a pattern in one of its spellings.
+// spelling is a pattern and the text that it was written as, such as `/a%2Cb`.
 type spelling struct {
 	pattern pathpattern.Pattern
 	written string
 }
 
-// respelledAllows finds the Allow lines that, in a policy, would win over a Disallow for all paths of the Disallow. For
-// parsers that compare octets as written, these Allow lines do not win.
+// respelledAllows finds Allow lines that have no effect on a Disallow in the file, but would cancel it in a policy.
+// Some parsers compare the spellings `/a,b` and `/a%2Cb` as different texts, so "Allow: /a,b" does not match the paths
+// of "Disallow: /a%2Cb". A policy treats both spellings as the same pattern, so the Allow would win for all paths of
+// the Disallow.
 func respelledAllows(rules []Rule) map[spelling]bool {
 	if !slices.ContainsFunc(rules, func(r Rule) bool { return r.Written != "" }) {
 		return nil
@@ -260,8 +267,9 @@ func respelledAllows(rules []Rule) map[spelling]bool {
 	return left
 }
 
-// impliedSpellings removes a Disallow line if the robots.txt of the policy has the spelling of this line anyway, because
-// of an earlier Disallow.
+// impliedSpellings removes Disallow lines that the policy does not need. For each disallowed pattern, the robots.txt of
+// a policy lists several spellings, such as `/a,b` and `/a%2Cb`. So if the file disallows both, the second line is
+// removed.
 func impliedSpellings(rules []Rule) (left []Rule) {
 	implied := map[spelling]int{}
 	for _, r := range rules {
@@ -289,8 +297,8 @@ const maxDelay = 24 * time.Hour
 // CrawlDelay returns the group's crawl-delay in seconds, or 0 if the group has no plausible value.
 func (g *Group) CrawlDelay() float64 { return g.delay.seconds }
 
-// key returns a text that is equal for groups with equal lines. It does not contain the lines, because thousands of
-// groups may share a line of any length.
+// key returns the same text for two groups if they have equal lines. The text contains a number for each line instead
+// of the line, because a line can be long, and thousands of groups may share it.
 func (g *Group) key() string {
 	key := binary.AppendUvarint(nil, uint64(g.delay.same))
 	for i := range g.rules {

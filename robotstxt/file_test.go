@@ -23,7 +23,8 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// If a file has too many lines, its sum differs from the sum of the part that was read.
+// If a file has too many lines, only a part of it is read. Its sum must differ from the sum of a file that consists
+// only of this part.
 func TestSumOfAFileThatIsNotRead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")

@@ -17,14 +17,14 @@ import (
 
 // Imported is a robots.txt converted to a policy.
 type Imported struct {
-	// Spec is the policy. Its positions are lines of the robots.txt. Its Crawlers are the crawlers that a policy file
-	// must list.
+	// Spec is the policy. The positions in it are line numbers of the robots.txt. Its field Crawlers lists the crawlers
+	// that the catalog does not have.
 	Spec  *policy.Spec
 	Notes []Note // notes about lines that were left out, or whose meaning changed
 	// Stricter is a text that says why the policy disallows more than most crawlers read in the file, or "".
 	Stricter string
-	// Comments holds comments by the index of a rule in Spec. LineComments holds comments by line. All other comments
-	// are in the Spec's preamble.
+	// Comments holds the file's comments about a rule, by the index of the rule in Spec. LineComments holds the
+	// comments about a line, by its number. All other comments are in the Spec's preamble.
 	Comments     map[int]string
 	LineComments map[int]string
 }
@@ -36,8 +36,8 @@ var ErrTooLarge = errors.New("the file has too many lines, names and patterns to
 // other lines have more. The largest known file of a site has the weight 12,000.
 const maxImported = 12_500
 
-// weight returns the cost of an import. Each line is counted once for each name of its group. Patterns that can overlap
-// many other patterns cost more.
+// weight estimates the work of an import (see maxImported). A line in a group with several names is counted once for
+// each name. Patterns that can overlap many other patterns cost more.
 func (f *File) weight() int {
 	n := f.read/16 + len(f.sitemaps) + crossing*len(f.purposes) + stated*f.acap + f.crawlWeight()
 	for _, g := range f.Groups {
@@ -93,7 +93,7 @@ func (f *File) crawlWeight() int {
 //
 // The catalog lists the known crawlers, with the groups that they follow or ignore. The policy lists the crawlers of
 // the file that are not in the catalog, unless the catalog is empty. Import returns ErrPage or ErrNoLines if data is
-// not a robots.txt, and ErrTooLarge.
+// not a robots.txt. It returns ErrTooLarge if the import would need too much time or memory.
 func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	known := map[string]bool{}
 	for _, c := range catalog {
@@ -171,8 +171,9 @@ type importer struct {
 	below     bool              // the file is a fallback below a policy, so only crawling matters
 }
 
-// dropNames removes groups whose names are not valid in a policy file. It adds a note about names that a policy file
-// writes differently.
+// dropNames removes groups whose names are not valid in a policy file. A name such as "everyone" means several crawlers
+// in a policy file. If a group has such a name, dropNames adds a note, because the policy contains the name in another
+// form.
 func (im *importer) dropNames() {
 	im.dropGroups(func(g *Group) bool {
 		purpose := strings.TrimPrefix(g.Name, PurposePrefix)
@@ -223,8 +224,9 @@ func position(line int) policy.Pos {
 	return policy.Pos{Line: line, Column: 1}
 }
 
-// noteSpellings adds a note about each Disallow line that becomes several lines in the robots.txt of a policy, one for
-// each spelling of its path. For some crawlers, the original line matches only one of these spellings.
+// noteSpellings adds a note about each Disallow line whose path crawlers may spell in several ways, such as `/a,b` and
+// `/a%2Cb`. The robots.txt of a policy has a line for each of these spellings. In the original file, the line has only
+// one spelling, and some crawlers do not recognize the others.
 func (f *File) noteSpellings() {
 	said := map[int]bool{}
 	for _, g := range f.Groups {
@@ -258,8 +260,8 @@ func (f *File) Preamble() string {
 	return text
 }
 
-// preamble is like Preamble, but also returns the line of the first comment about rights that is not at the start of the
-// file, or 0 if there is none.
+// preamble is like Preamble, but also returns a line number: the first line with a comment about rights that is not
+// part of the comment at the start of the file. If there is no such line, first is 0.
 func (f *File) preamble() (text string, first int) {
 	parts := []string{strings.TrimRight(f.header, "\n")}
 	for _, line := range slices.Sorted(maps.Keys(f.comments)) {

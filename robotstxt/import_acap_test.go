@@ -31,8 +31,9 @@ type naiveField struct {
 	any            bool // true if the field comes from a record for any crawler
 }
 
-// naiveRecords parses the lines of a file. A record must not be for both "*" and named crawlers (section 2.3.1). If a
-// record breaks this rule, its permissions do not apply to the named crawlers.
+// naiveRecords parses the lines of a file. It returns a function that returns the fields of all records for a crawler.
+// A record must not be for both "*" and named crawlers (section 2.3.1). If a record breaks this rule, its permissions
+// do not apply to the named crawlers.
 func naiveRecords(text string) (of func(crawler string) []naiveField) {
 	var records []*naiveRecord
 	open := false
@@ -98,9 +99,10 @@ func (f *naiveField) narrower(than *naiveField) bool {
 	}
 }
 
-// naiveProhibits returns the stricter result of two interpretations of ACAP 1.0 section 2.2. In both, fields for named
-// crawlers override fields for any crawler about the same resource and usage. In the second interpretation, this
-// requires that both fields have the same purposes.
+// naiveProhibits reports whether the fields prohibit a usage of a path for a purpose, and whether any field is about
+// it. In ACAP 1.0 section 2.2, a field for a named crawler overrides a field for "*" about the same path and usage. The
+// text does not say whether this also requires that both fields have the same purposes. So naiveProhibits tries both
+// interpretations, and reports that the usage is prohibited if either of them prohibits it.
 func naiveProhibits(fields []naiveField, usage, purpose, path string) (prohibits, states bool) {
 	for _, samePurposes := range []bool{false, true} {
 		p, s := naiveReading(fields, usage, purpose, path, samePurposes)

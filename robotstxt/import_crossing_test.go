@@ -23,8 +23,8 @@ var crossing = []string{
 }
 
 // TestImportOpensNothing imports files with overlapping wildcard patterns, and asks about paths that several patterns
-// match. Google's parser compares the lengths of patterns as written. The policy may disallow more than the file, but
-// only with a note. It must never allow more.
+// match. If several patterns match, Google's parser obeys the one with the longest text in the file. The policy may
+// disallow more than the file, but only with a note. It must never allow more.
 func TestImportOpensNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(*importSeed, 52))
 	names := newNames(t)

@@ -65,7 +65,7 @@ func FuzzImport(f *testing.F) {
 }
 
 // FuzzMerge merges arbitrary files with a policy. If the policy states whether a crawler may fetch a path, the merged
-// file must agree with the policy. Otherwise, it must agree with the original file.
+// file must agree with the policy. For all other paths, it must agree with the original file.
 func FuzzMerge(f *testing.F) {
 	file, ds := policyfile.Load("policy.yaml", []byte(`version: 1
 rules:

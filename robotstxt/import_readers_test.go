@@ -30,8 +30,9 @@ type rendering struct {
 	token []string    // the token of the crawler of each pair
 }
 
-// Each file is imported, and parsers of other projects read the robots.txt of the resulting policy. Their answers must
-// never allow more than the policy. If an answer is stricter than the policy, a problem of the rendering must report this.
+// Each file is imported, and parsers of other projects read the robots.txt of the resulting policy. A parser must not
+// allow a path that the policy disallows. If it disallows a path that the policy allows, the problems of the rendering
+// must contain one that says so.
 func TestReadersOfImportedFiles(t *testing.T) {
 	files := renderings(t)
 	t.Run("temoto", func(t *testing.T) {
@@ -106,8 +107,9 @@ func renderings(t *testing.T) (files []*rendering) {
 	return files
 }
 
-// mistaken reports whether some parsers would confuse a crawler without a group with a crawler that has a shorter name
-// and a group.
+// mistaken reports whether a parser could mistake the crawler agent for another one. Some parsers apply a group if its
+// name is a part of the crawler's name. So if "examplebot-news" has no group, they apply the group of "examplebot" to
+// it.
 func (r *rendering) mistaken(agent string) bool {
 	agent = strings.ToLower(agent)
 	_, named := r.read.Groups[agent]
@@ -133,8 +135,9 @@ func (r *rendering) lost(agent, token, path string) bool {
 // Protego, "Disallow: /*id=" does not match a URL with "id=" in its query.
 const reserved = "!&'()+,:;=@[]"
 
-// byProtego returns the answer for a path without two kinds of lines that Protego reads differently from RFC 9309:
-// lines with reserved bytes, and patterns with a query that end with "$".
+// byProtego reports whether the robots.txt allows a path if two kinds of lines are left out, because Protego reads them
+// differently from RFC 9309. These are patterns with a "?" that end with "$". If the path has a "?", these are also
+// patterns with reserved bytes before the first "?".
 func (r *rendering) byProtego(agent, path string) bool {
 	lines := slices.DeleteFunc(slices.Clone(r.read.Group(agent)), func(l crawlertest.RobotsLine) bool {
 		before, query, asks := strings.Cut(l.Path, "?")

@@ -48,9 +48,9 @@ func realFiles(t testing.TB) map[string][]byte {
 	return files
 }
 
-// The imported policy gives the same answers as Google's parser gives for the file. The test asks about the crawlers in
-// the file, some other crawlers, and an unlisted client. docs/how-to/import.md lists the exceptions. If an exception is
-// about a line, a note reports it.
+// The imported policy gives the same answers as Google's parser with the original file, except for the cases in
+// docs/how-to/import.md. If a line of the file is the cause of such an exception, a note reports it. The test asks
+// about the crawlers in the file, some other crawlers, and an unlisted client.
 func TestImportSaysTheSame(t *testing.T) {
 	names := newNames(t)
 	total := map[string]int{}
@@ -162,8 +162,9 @@ func (x *imported) read(body string) []string {
 	return slices.Compact(agents)
 }
 
-// obeyed returns the name of the group that a crawler obeys according to its operator. It returns "" if the crawler
-// does not obey any group.
+// obeyed returns the name of the group that a crawler obeys according to its operator. If this is the group of "*",
+// obeyed returns "zetabot", which is a crawler without its own group. If the crawler does not obey any group, obeyed
+// returns "".
 func (x *imported) obeyed(agent string) string {
 	c := x.of[strings.ToLower(agent)]
 	for _, token := range append([]string{agent}, c.Follows...) {
@@ -207,8 +208,8 @@ func (x *imported) check(t *testing.T, agent, path string, counts map[string]int
 	}
 }
 
-// line returns the number of the line whose note says that the crawler's name is not valid in a policy. It returns -1 if
-// there is no such note.
+// line returns the line number of the note which says that the name agent is not valid in a policy. If there is no such
+// note, it returns -1.
 func (x *imported) line(agent string) int {
 	for n, note := range x.notes {
 		if strings.Contains(strings.ToLower(note), `"`+strings.ToLower(agent)+`" cannot be the name`) {

@@ -13,9 +13,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// records adds rules for ACAP records. Crawlers that know ACAP prefer a record about crawling to an Allow or Disallow line
-// with the same pattern, or ignore these lines (sections 2.9.1 and 2.9.2). Other crawlers read only the Allow and Disallow
-// lines. A policy is for all crawlers, so it disallows each path that a record or a line disallows.
+// records adds rules for ACAP records. Some crawlers that know ACAP ignore all Allow and Disallow lines. The others
+// obey the record if a record and such a line have the same pattern (sections 2.9.1 and 2.9.2). Crawlers that do not
+// know ACAP obey only the Allow and Disallow lines. A policy has the same rules for both kinds of crawlers. So it
+// disallows each path that a record or a Disallow line disallows.
 func (im *importer) records(f *acap.File) {
 	for _, p := range f.Problems {
 		im.f.note(p.Line, "ACAP: %s", p.Message)
@@ -48,8 +49,8 @@ func (im *importer) records(f *acap.File) {
 	}
 }
 
-// entries returns the number of statements in the records. Each usage of each path is one statement. A line that names a
-// set of paths or usages has several statements.
+// entries returns the number of entries that the ACAP records need in a policy. A line needs one entry for each pair of
+// a usage and a path, so a line about a set of paths or of usages needs several entries.
 func (im *importer) entries() (n int) {
 	if im.acap == nil {
 		return 0
@@ -62,8 +63,9 @@ func (im *importer) entries() (n int) {
 	return n
 }
 
-// withoutRecord lists the crawlers that have a group which allows them to crawl something, but no ACAP record that permits
-// crawling. The records that prohibit crawling for everyone also apply to these crawlers (section 2.2).
+// withoutRecord filters im.permitted, the list of crawlers whose groups allow them to crawl something. It returns the
+// crawlers that no ACAP record with their name permits to crawl. If a record for "*" prohibits crawling, it also
+// applies to these crawlers (section 2.2).
 func (im *importer) withoutRecord(f *acap.File) []policy.Audience {
 	return slices.DeleteFunc(slices.Clone(im.permitted), func(a policy.Audience) bool {
 		return slices.ContainsFunc(f.Records, func(r acap.Record) bool {
@@ -131,9 +133,10 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 	return all
 }
 
-// fields adds the permissions and prohibitions of a record to the policy. In a record for "*", fields about crawling
-// become rules for everyone-else, and for the crawlers of im.permitted, because the groups of these crawlers allow
-// crawling.
+// fields adds the permissions and prohibitions of a record to the policy. r is a rule for the crawlers of the record,
+// and does not have entries yet. If the record is for "*", its fields about crawling become a separate rule, which is
+// for everyone-else and for the crawlers in im.permitted. These crawlers have their own rules that allow crawling, so a
+// rule for everyone-else would not apply to them.
 func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 	crawls := policy.Rule{Pos: r.Pos, For: slices.Clone(r.For), UsagePurposes: r.UsagePurposes}
 	for i, a := range crawls.For {
@@ -175,8 +178,8 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 	}
 }
 
-// permitsCrawl reports whether a record for a rule's crawlers permits crawling of all paths that a pattern matches. The
-// record must apply to all purposes, or to the rule's purposes.
+// permitsCrawl reports whether an ACAP record permits the crawlers of the rule r to crawl all paths that the pattern p
+// matches. The record must apply to all purposes, or to the same purposes as the rule.
 func (im *importer) permitsCrawl(r *policy.Rule, p pathpattern.Pattern) bool {
 	for fd, purposes := range im.acapFields(r.For) {
 		if !prohibits(fd) && speaksOfCrawl(fd) && (len(purposes) == 0 || slices.Equal(purposes, r.UsagePurposes)) &&
@@ -209,9 +212,11 @@ func (im *importer) acapFields(audience []policy.Audience) iter.Seq2[*acap.Field
 	}
 }
 
-// repeat copies prohibitions from the records for any crawler to some records of named crawlers: the records that permit
-// the same usage and path for other purposes. In ACAP, such a permission does not override the prohibition, because only
-// fields with the same purposes override each other (section 2.2). But in the policy, it would.
+// repeat copies prohibitions from the records for "*" to the records for named crawlers. For example, a record for "*"
+// prohibits a usage of /a for the purpose "news", and a record for ExampleBot permits this usage for the purpose
+// "books". In ACAP, ExampleBot must also obey the prohibition, because a permission overrides only a prohibition with
+// the same purposes (section 2.2). In the policy, the permission would override it. So repeat adds the prohibition to
+// the records for ExampleBot.
 func (im *importer) repeat() {
 	everyone := []policy.Audience{{}}
 	var added []acap.Record
@@ -235,8 +240,10 @@ func (im *importer) repeat() {
 	im.acap.Records = append(im.acap.Records, added...)
 }
 
-// undetermined reports whether a permission has to be left out. In the policy, it would win over a prohibition of the
-// same usage for the same crawlers. In ACAP, it does not win, because the prohibition is not wider (section 2.4.5).
+// undetermined reports whether the import must leave out the permission f of the usage u with the given pattern. In
+// ACAP, a permission wins over a prohibition only if its pattern is narrower (section 2.4.5). In a policy, it would
+// also win over other prohibitions of the same usage for the same crawlers. If there is such a prohibition,
+// undetermined adds a note and returns true.
 func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u policy.Usage, pattern pathpattern.Pattern) bool {
 	own := acap.Fold(pattern)
 	for fd := range im.acapFields(audience) {
@@ -254,8 +261,9 @@ func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u po
 	return false
 }
 
-// close removes the Allow entries with the pattern p from the rules for the crawlers of audience. The entries come from
-// Allow lines, and a record that prohibits crawling wins over these lines (section 2.9.2).
+// close is called if an ACAP record prohibits the crawlers of audience to crawl p. Such a record wins over an Allow
+// line with the same pattern (section 2.9.2). So close removes the allow entries for p in the rules for these crawlers.
+// All these entries come from Allow lines.
 func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 	opens := func(s policy.Statement) bool { return s.Allow && s.Usage == policy.Crawl && s.Pattern == p }
 	for _, a := range audience {
@@ -280,8 +288,9 @@ func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 // stricterRecords is the value of Imported.Stricter if the policy is stricter because of ACAP records.
 const stricterRecords = "Today, crawlers that do not read ACAP ignore the ACAP records of the file. In the policy, the paths that these records prohibit are disallowed for all crawlers."
 
-// noteProhibited sets the reason why the policy is stricter if ACAP records prohibit crawling where the groups allow it.
-// It adds a note if the records are for everyone.
+// noteProhibited looks for ACAP records that prohibit crawling of paths that a group of the file allows. If there are
+// any, the policy is stricter than the file for crawlers that ignore ACAP, so noteProhibited sets im.stricter. If such
+// a record is for "*", noteProhibited also adds a note.
 func (im *importer) noteProhibited(f *acap.File) {
 	open := func(pattern string) bool {
 		p, ok := acapPattern(pattern)
@@ -304,8 +313,9 @@ func (im *importer) noteProhibited(f *acap.File) {
 	}
 }
 
-// closedToOthers reports whether a permission to crawl has to be left out because of a Disallow line. It then adds a
-// note.
+// closedToOthers reports whether the import must leave out the field f, which permits the crawlers of audience to crawl
+// p. This is the case if a Disallow line applies to such paths, because crawlers that do not know ACAP obey this line.
+// If so, closedToOthers adds a note. If f is a prohibition, it returns false.
 func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p pathpattern.Pattern) bool {
 	if prohibits(f) {
 		return false
@@ -353,7 +363,8 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 	}
 }
 
-// acapPattern is like the function acapPattern, but shortens or leaves out a pattern that is too long for a policy file.
+// acapPattern is like the function acapPattern, but shortens or leaves out a pattern that is too long for a policy
+// file.
 func (im *importer) acapPattern(line int, value string, allow bool) (pathpattern.Pattern, bool) {
 	p, ok := acapPattern(value)
 	if !ok {

@@ -14,7 +14,8 @@ import (
 )
 
 // If a crawler has its own group, no line of the group of "*" applies to it, not even Crawl-delay (RFC 9309 section
-// 2.2.1). AdsBot-Google ignores "*", and Googlebot-Image follows Googlebot.
+// 2.2.1). AdsBot-Google never obeys the group of "*". Googlebot-Image obeys the group of Googlebot only if it does not
+// have its own group.
 func TestImportOfCrawlDelays(t *testing.T) {
 	names := newNames(t)
 	for name, c := range map[string]struct {
@@ -78,8 +79,8 @@ func TestImportOfCrawlDelays(t *testing.T) {
 	}
 }
 
-// If a crawler has several crawl-delays, the longest is used. There is a note for each of the others, and for a value that is
-// not a number.
+// If a crawler has several crawl-delays, the longest is used. There is a note for each of the others, and for a value
+// that is not a number.
 func TestImportReportsShorterDelays(t *testing.T) {
 	im, err := robotstxt.Import([]byte("User-agent: Yandex\nCrawl-delay: 5\n\nUser-agent: *\nDisallow: /a\nCrawl-delay: 0.5\nCrawl-delay: soon\n"), nil)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The two largest known files of real sites can be imported. One has 40 groups with 4,200 paths, of which 1,900 have
-// "*". The other has 5 groups with 1,600 paths, of which 1,250 have "*".
+// The two largest known files of real sites can be imported. One has 40 groups with 4,200 paths, and 1,900 of the paths
+// contain "*". The other has 5 groups with 1,600 paths, and 1,250 of the paths contain "*".
 func TestImportOfTheLargestKnownFiles(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ groups, paths, wild int }{{40, 105, 47}, {5, 320, 250}} {

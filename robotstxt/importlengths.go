@@ -15,8 +15,9 @@ import (
 // needlessly. Google's parser instead compares the lengths as written, which are in Size.
 func winsInPolicy(a, b Rule) bool { return a.Pattern.Len() >= b.lengthToLose(a.Allow) }
 
-// lengthToLose returns the minimum length of an Allow or, if toAllow is false, of a Disallow that wins over the rule in
-// a policy.
+// lengthToLose returns the length that the pattern of another rule must have at least to win over r in a policy. The
+// other rule is an Allow if toAllow is true, and a Disallow if it is false. An Allow wins even if both patterns are
+// equally long.
 func (r *Rule) lengthToLose(toAllow bool) int {
 	if toAllow {
 		return r.Pattern.Len()
@@ -37,9 +38,11 @@ const maxSteps = 300_000
 // maxPairs limits the number of comparisons between the rules of a group.
 const maxPairs = 1 << 22
 
-// lengthen changes rules so that the same rules win in the policy as in the file. In most files, it is enough to add "*"
-// to some patterns. Some patterns, such as /a$, have no place for another "*". Then lengthen adds rules for the paths
-// that several patterns match.
+// lengthen is needed because a policy and a file measure the lengths of patterns differently (see winsInPolicy). It
+// changes the rules of a group so that the policy allows the same paths as the file. In most groups, it is enough to
+// add "*" to some patterns, which makes them longer. But some patterns, such as /a$, have no place for another "*". If
+// such a pattern must be longer, lengthen instead adds rules for the paths that several patterns match. If this needs
+// too many rules, it leaves out Allow rules.
 func (im *importer) lengthen(rules []Rule) []Rule {
 	if !slices.ContainsFunc(rules, func(r Rule) bool { return !r.normal() }) {
 		return rules
@@ -65,9 +68,11 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 //	Disallow: *.html        disallow: /*.html     (6 bytes as written, 7 in the policy)
 //	Allow: /docs/      →    allow:    /docs/*
 //
-// It returns nil if there are too many rules to compare. If a pattern has no place for a "*", the result depends on
-// inexact. If inexact is false, withStars returns nil. If inexact is true, it leaves out each Allow that would win over
-// a Disallow with such a pattern, and lets an Allow with such a pattern lose.
+// It returns nil if there are too many rules to compare. Some patterns that must become longer, such as /a$, have no
+// place for a "*". If inexact is false, withStars then returns nil. If inexact is true, the policy becomes stricter
+// than the file. If the rule with such a pattern is a Disallow, withStars leaves out each Allow that would win over it
+// only in the policy. If the rule is an Allow, it loses in the policy to a Disallow that it wins over in the file, and
+// withStars adds a note.
 func (im *importer) withStars(rules []Rule, inexact bool) []Rule {
 	longer, pairs := slices.Clone(rules), 0
 	left := map[*Rule]bool{}
@@ -152,9 +157,11 @@ func (r *Rule) lengthen(n int) bool {
 	return true
 }
 
-// solved returns rules for a policy that gives the same answers as the file, although the longest pattern in normal form
-// decides in a policy. It adds rules for the paths that several patterns match. An Allow that would allow paths that the
-// file disallows is left out. The result is nil if too many rules would be necessary.
+// solved returns rules that allow the same paths in a policy as the given rules in the file. If several patterns match
+// a path, the pattern with the longest text decides in the file, but the one with the longest normal form in a policy.
+// So solved adds rules for the paths that several patterns match. If it cannot do this for an Allow, it leaves out the
+// Allow, because it would also allow paths that the file disallows. If too many rules would be necessary, solved
+// returns nil.
 func (im *importer) solved(rules []Rule) []Rule {
 	patterns, decides := deciding(rules)
 	lengths := map[pathpattern.Pattern]int{} // in the policy
@@ -190,8 +197,9 @@ func (im *importer) solved(rules []Rule) []Rule {
 	return im.ofCells(cells, len(rules), decides)
 }
 
-// deciding returns the patterns of rules as written, and a function that returns the rule that decides about all paths of
-// a pattern in the file, or nil.
+// deciding returns the patterns of rules as their texts in the file, without converting them to normal form. It also
+// returns a function that takes a pattern. The function considers the rules that match all paths of this pattern, and
+// returns the one that wins in the file, or nil if there are none.
 func deciding(rules []Rule) (patterns []pathpattern.Pattern, decides func(pathpattern.Pattern) *Rule) {
 	entries := make([]pathpattern.Entry[*Rule], len(rules))
 	patterns = make([]pathpattern.Pattern, len(rules))
@@ -207,8 +215,9 @@ func deciding(rules []Rule) (patterns []pathpattern.Pattern, decides func(pathpa
 	}
 }
 
-// ofCells returns a rule for each cell. If the order of a cell is less than the argument written, the file has a line
-// with the cell's pattern. ofCells returns nil if a path is too long for a policy file.
+// ofCells converts cells to rules. A cell is a pattern whose paths are all allowed or all disallowed, unless a longer
+// pattern matches them. written is the number of patterns in the file. A cell whose Order is not less than written has
+// a pattern that solved added. ofCells returns nil if a path is too long for a policy file.
 func (im *importer) ofCells(cells []solve.Cell[bool], written int, decides func(pathpattern.Pattern) *Rule) (all []Rule) {
 	closed := map[pathpattern.Pattern]bool{}
 	for _, c := range cells {
@@ -224,7 +233,7 @@ func (im *importer) ofCells(cells []solve.Cell[bool], written int, decides func(
 			return nil
 		}
 		if c.Order >= written && !im.below {
-			r.number = 0 // the comments of the line are already at another rule
+			r.number = 0 // another rule already has the comments of this line
 		}
 		r.Written = pathpattern.Written(r.Pattern, c.Pattern.String())
 		all = append(all, r)

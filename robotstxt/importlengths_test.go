@@ -14,8 +14,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Some patterns are longer or shorter in a policy than as written. The policy and its robots.txt must still give the
-// same answers as the file.
+// A policy stores patterns in normal form, which can be longer or shorter than the text in the file. For example, the
+// pattern `*/x` becomes `/*/x`. Although the lengths decide which rule wins, the policy and its robots.txt must give
+// the same answers as the file.
 func TestImportKeepsLengths(t *testing.T) {
 	t.Parallel()
 	names := newNames(t)
@@ -92,8 +93,9 @@ func TestImportKeepsLengths(t *testing.T) {
 	}
 }
 
-// A group has very many overlapping patterns, or very long ones. Nevertheless, an import leaves out only the Allow
-// lines that would win over a Disallow with no place for a "*". No pattern becomes too long for a policy file.
+// Besides many or long overlapping patterns, a group has the lines "Allow: *a" and "Disallow: /a$". In the policy, this
+// Allow would win, because the normal form `/*a` is as long as `/a$`, which has no place for a "*". An import leaves
+// out only this Allow. No pattern becomes too long for a policy file.
 func TestImportLeavesOutOneAllow(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder

@@ -42,8 +42,8 @@ func (im *importer) sitemaps() {
 	}
 }
 
-// maxOtherLines is the maximum number of lines such as Clean-param in a policy file. maxOtherLine is the maximum length of such a
-// line in bytes.
+// maxOtherLines is the maximum number of lines such as Clean-param in a policy file. maxOtherLine is the maximum length
+// of such a line in bytes.
 const (
 	maxOtherLines = 1000
 	maxOtherLine  = 2000
@@ -69,9 +69,9 @@ func (im *importer) delay(r *policy.Rule, g *Group) {
 	}
 }
 
-// path splits the text of an extension into a path, which may be "", and a value. A text that starts with "*" may have
-// no path, because the value is a Structured Field, which can also start with "*". For example, in "*app;x", "*app" is
-// the name of an application.
+// path splits the text of a line such as "App-Directives: /a/ app;x" into a path, which may be "", and a value. A text
+// that starts with "*" may have no path, because the value is a Structured Field, which can also start with "*". For
+// example, in "*app;x", "*app" is the name of an application.
 func (l line) path() (path, value string) {
 	_, err := httpsfv.UnmarshalList([]string{l.value})
 	if strings.HasPrefix(l.value, "/") || strings.HasPrefix(l.value, "*") && (err != nil || l.key != "app-directives") {
@@ -82,7 +82,8 @@ func (l line) path() (path, value string) {
 }
 
 // extension imports a line that extends RFC 9309. In a robots.txt, only the line with the longest matching path
-// applies. In a policy, all matching entries apply together, so cancelDirectives changes the rule afterwards.
+// applies. In a policy, all entries with a matching path apply together, so the function cancelDirectives later changes
+// the rule.
 func (im *importer) extension(r *policy.Rule, l line) {
 	if l.key == "license" {
 		im.license(l, r.For[0].Kind != policy.ForEveryoneElse || len(im.f.Groups) > 1)
@@ -141,13 +142,15 @@ func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Patte
 }
 
 // maxCanceled limits the number of directives of a rule after cancelDirectives has added entries. maxCanceling limits
-// the number of pairs of directives that it compares.
+// the number of pairs of directives that cancelDirectives compares.
 const maxCanceled, maxCanceling = 20_000, 1 << 20
 
-// cancelDirectives changes a rule so that its directives replace others, as in robots.txt (draft-nottingham-plan-b,
-// Applying Application Directives). The directives of a path replace the directives of shorter paths, and the group of
-// the rule replaces the group of "*". An entry with only an application's name cancels the directives for it. If too
-// many entries would be needed, cancelDirectives does not change the rule, and returns false.
+// cancelDirectives changes a rule so that the same directives apply in a policy as in robots.txt
+// (draft-nottingham-plan-b, Applying Application Directives). In robots.txt, the directives of a path replace the
+// directives of shorter paths, and the directives of a crawler's group replace those in the group of "*". In a policy,
+// all of them would apply. So cancelDirectives adds entries that have only the name of an application, because such an
+// entry cancels all other directives for the application. If too many entries would be needed, cancelDirectives does
+// not change the rule, and returns false.
 func (im *importer) cancelDirectives(r *policy.Rule) bool {
 	type place struct {
 		pattern pathpattern.Pattern

@@ -44,8 +44,8 @@ func (im *importer) groups() {
 	}
 }
 
-// remark adds a comment to the rule at an index, if there is such a rule. The comment precedes the comments that the rule
-// has from the file.
+// remark adds a comment to the rule with the index at, if there is such a rule. The comment is placed before the
+// comments from the file that the rule already has.
 func (im *importer) remark(at int, text string) {
 	if at < len(im.spec.Rules) {
 		im.comments[at] = strings.TrimSuffix(text+"\n"+im.comments[at], "\n")
@@ -58,9 +58,10 @@ func (g *Group) disallows() bool {
 
 func (g *Group) delays() bool { return g.CrawlDelay() > 0 }
 
-// replaces reports whether gs replace another group for which the function "has" returns true. The crawlers of gs obey
-// gs instead of the group of "*", and instead of the groups that they would otherwise follow (RFC 9309 section 2.2.1).
-// In a policy, the rules for all these groups would apply, so the rule for gs has to override the others.
+// replaces reports whether the rule for the groups gs must override another rule. In robots.txt, the crawlers that gs
+// name obey only gs (RFC 9309 section 2.2.1). Without gs, they would obey the group of "*" or the group of a crawler
+// that they follow. In a policy, the rules for these groups would apply to them, too. replaces returns true if one of
+// these groups has lines that must be overridden, which is the case if has returns true for it.
 func (im *importer) replaces(gs []*Group, has func(*Group) bool) bool {
 	other := func(name string) bool {
 		g := im.f.Group(name)
@@ -90,8 +91,9 @@ func (im *importer) joined() (all [][]*Group) {
 	return all
 }
 
-// followers returns, for each group, the crawlers that obey it although it does not name them. It leaves out crawlers
-// that a policy's rule for the named crawler also applies to (see policy.Policy.Family).
+// followers returns, for each group, the crawlers that obey it although it does not name them. For example, a crawler
+// may obey the group of another crawler of the same operator. If a policy's rule for the named crawler applies to them
+// anyway (see policy.Policy.Family), followers leaves them out.
 func (im *importer) followers() map[*Group][]string {
 	follow := map[*Group][]string{}
 	for _, c := range im.crawlers {
@@ -115,12 +117,13 @@ func (im *importer) isFamily(c policy.Crawler, token string) bool {
 	return false
 }
 
-// IgnoresStar is the name of the rule for unnamed crawlers that ignore the group of "*", if the file is the fallback of a
-// policy.
+// IgnoresStar is the name of a rule if the file is the fallback of a policy. The rule is for crawlers that do not obey
+// the group of "*", and that no other group of the file names.
 const IgnoresStar = "crawlers that ignore the group of *"
 
-// ignoringStar adds a rule for unnamed crawlers that ignore the group of "*". They may crawl the paths that the group
-// disallows, without its crawl-delay.
+// ignoringStar adds a rule for the crawlers that do not obey the group of "*", and do not have another group. Without
+// this rule, the policy's rule for the group of "*" would apply to them. The added rule allows all paths, and cancels
+// the crawl-delay.
 func (im *importer) ignoringStar(star *Group) {
 	r := policy.Rule{NoCrawlDelay: star.delays(), Pos: position(star.number)}
 	if star.disallows() || im.below && len(star.rules) > 0 {
@@ -141,9 +144,9 @@ func (im *importer) ignoringStar(star *Group) {
 	im.spec.Rules = append(im.spec.Rules, r)
 }
 
-// implied returns a statement that allows all paths. It decides about the paths that no line of a group matches. If the file
-// is the fallback of a policy, the statement has the line number of the group, because the command "explain" cites
-// that line.
+// implied returns a statement that allows all paths. Because its pattern is the shortest one, it decides only about the
+// paths that no line of the group g matches. If the file is the fallback of a policy, the statement has the line number
+// of the group, because the command "explain" cites that line.
 func (im *importer) implied(g *Group) policy.Statement {
 	if im.below {
 		s := crawl(true, pathpattern.All, g.number)
@@ -153,8 +156,8 @@ func (im *importer) implied(g *Group) policy.Statement {
 	return crawl(true, pathpattern.All, 0)
 }
 
-// rule adds the rule for groups with equal lines. If opens is true, the rule allows every path that the groups do not
-// mention.
+// rule adds a rule for the crawlers in audience. gs are the groups that these crawlers obey, and all of them have equal
+// lines. If opens is true, the rule also allows every path that these lines do not match.
 func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	g := gs[0]
 	r := policy.Rule{For: audience, Pos: position(g.number)}
@@ -198,8 +201,8 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	}
 }
 
-// commentRule sets the comments of the rule that is added next. It collects the comments of all lines of the groups,
-// except for the comments that a statement of the rule has.
+// commentRule sets the comments of r, which is the rule that is added next. It collects the comments of all lines of
+// the groups gs, but leaves out comments that are written next to a statement of r.
 func (im *importer) commentRule(gs []*Group, r *policy.Rule) {
 	var texts []string
 	done := map[string]bool{"": true}
@@ -240,8 +243,8 @@ func (im *importer) beginnings(rules []Rule) (all []Rule) {
 	return all
 }
 
-// fit returns p if it is not too long for a policy file. It shortens a longer pattern to its beginning if the pattern
-// is of a prohibition. For a longer pattern of a permission, ok is false.
+// fit returns p if it is not too long for a policy file. If p is too long, and allow is false, fit returns the
+// beginning of p, which disallows more paths. If p is too long, and allow is true, ok is false.
 func (im *importer) fit(line int, allow bool, p pathpattern.Pattern) (fitting pathpattern.Pattern, ok bool) {
 	if p.Len() <= maxPath {
 		return p, true
@@ -259,8 +262,9 @@ func (im *importer) fit(line int, allow bool, p pathpattern.Pattern) (fitting pa
 	return pathpattern.MustParse(text), true
 }
 
-// purpose adds the rule for clients that name a purpose (draft-illyes-rep-purpose-00). Their group replaces the group
-// of "*", so the rule allows the paths that only the group of "*" disallows.
+// purpose adds the rule for clients that send the name of a purpose (draft-illyes-rep-purpose-00). These clients obey
+// the purpose's group g instead of star, the group of "*". In the policy, the rule for star would also apply to them,
+// so the rule for g allows the paths that only star disallows.
 func (im *importer) purpose(g, star *Group) {
 	name := g.Name
 	if !policy.IsPurpose(name) || len(name) > maxName {

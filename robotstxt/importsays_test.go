@@ -274,8 +274,8 @@ func TestImportOfACAP(t *testing.T) {
 }
 
 // In robots.txt, the directives of the longest path replace the directives of shorter paths (draft-nottingham-plan-b,
-// Applying Application Directives). The same is true for the policy, because an entry with only an application's name
-// cancels the directives of shorter paths.
+// Applying Application Directives). In the imported policy, they also replace them, because Import adds entries that
+// have only the name of an application, which cancel the directives of shorter paths.
 func TestImportOfDirectivesWithPaths(t *testing.T) {
 	data := []byte("User-agent: *\nApp-Directives: a;w=1\nApp-Directives: /x/ b;v=2\nApp-Directives: /y/ c;w=1, c;w=2;v=3\nDisallow: /z/\n")
 	for _, from := range []string{"the file", "what it is rendered as"} {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// keys maps spellings to keys that Google's parser does not read. A line must have exactly this spelling, whereas the
-// spellings in the variable prefixes may be followed by other characters. Parsers such as Scrapy's also read a space
-// instead of a hyphen.
+// keys has the keys that Google's parser does not read. It maps each accepted spelling to the standard one. A key in a
+// file must be equal to one of these spellings, while for Google's keys, it is enough to begin with a spelling in
+// prefixes. Spellings with a space instead of a hyphen are in keys because some parsers, such as Scrapy's, read them.
 var keys = map[string]string{
 	"crawl-delay": "crawl-delay", "crawl delay": "crawl-delay", "crawldelay": "crawl-delay",
 	"content-signal": "content-signal", "content-usage": "content-usage",

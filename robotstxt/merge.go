@@ -13,12 +13,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxLine is the maximum length in bytes of a line that a merged file takes over. Google's parser cuts lines after 2083
-// * 8 bytes.
+// maxLine is the maximum length in bytes of a line that a merge copies. Google's parser cuts lines after 2083 * 8
+// bytes.
 const maxLine = 16 << 10
 
-// Stated reports which extensions of RFC 9309 a policy uses. A merge leaves out the site's lines of these extensions,
-// because otherwise a line of one file could replace a line of the other file, if its path is longer.
+// Stated reports which extensions of RFC 9309 a policy uses. If the policy uses an extension, a merge leaves out the
+// lines of this extension in the site's own robots.txt. If the merged file had the lines of both, a line of the site
+// could replace a line of the policy, because its path is longer.
 type Stated struct {
 	Preferences bool // Content-Usage or Content-Signal
 	Directives  bool // App-Directives
@@ -61,13 +62,14 @@ func (l line) merged(stated Stated) (text, why string) {
 	return text, ""
 }
 
-// Extension is a line that extends RFC 9309 and that a merged file takes over.
+// Extension is a line that is not part of RFC 9309, and that a merge copies from the site's own robots.txt.
 type Extension struct {
 	Text   string
 	Number int
 }
 
-// Extensions returns the lines that extend RFC 9309 and that a merged file takes over.
+// Extensions returns the group's lines that are not part of RFC 9309, and that a merge copies. stated describes the
+// policy that the file is merged with.
 func (g *Group) Extensions(stated Stated) (lines []Extension) {
 	for _, l := range g.lines {
 		if text, why := l.merged(stated); why == "" {
@@ -77,9 +79,9 @@ func (g *Group) Extensions(stated Stated) (lines []Extension) {
 	return lines
 }
 
-// Disallowed returns the preferences that lines without a path disallow, by the key of the line in lower case. For
-// "Content-Usage: train-ai=n", it returns "train-ai" with the key "content-usage". A merged file adds them to the
-// policy's preferences.
+// Disallowed returns the names of the usages that the group's lines with preferences disallow for all paths, by the
+// keys of the lines in lower case. For "Content-Usage: train-ai=n", it returns "train-ai" with the key "content-usage".
+// A merge adds these usages to the preferences of the policy.
 func (g *Group) Disallowed() map[string][]string {
 	all := map[string][]string{}
 	for _, l := range g.lines {
@@ -140,8 +142,9 @@ func (f *File) LeftOut(stated Stated) []Note {
 	return left.Notes()
 }
 
-// noteLeftOut adds a note about a line that a merge leaves out. If the merge copies what the line disallows, the note says
-// so.
+// noteLeftOut adds a note about a line that a merge leaves out. If the line states preferences, the merge may copy the
+// usages that it disallows. If these are only a part of the line, the note names them. If they are the whole line,
+// there is no note.
 func (l line) noteLeftOut(f *File, stated Stated, why string) {
 	var copied []string
 	all := false

@@ -46,9 +46,9 @@ func (r *reader) purpose(value string) *Group {
 
 const nameBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
-// productToken returns the name that a User-agent line is for. If the first word is "*", it returns "*". If the
-// built-in catalog has the whole name, it returns the name. Otherwise it cuts the name before the first byte that a
-// token cannot have. Google's parser also cuts a name before a digit.
+// productToken returns the name of the crawler in the value of a User-agent line. If the first word is "*", it returns
+// "*". The name ends before a "/". If the built-in catalog does not have this name, productToken cuts it before the
+// first byte that is not in nameBytes. Google's parser also cuts a name before the first digit.
 func productToken(value string) string {
 	if first, _, _ := strings.Cut(value, " "); first == "*" || strings.HasPrefix(value, "*\t") {
 		return "*"

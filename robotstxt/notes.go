@@ -18,9 +18,9 @@ type Note struct {
 	Cause   string `json:"-"`               // equal for notes about the same problem in several lines; "" if a note cannot be grouped
 }
 
-// Notes returns notes about lines that crawlers do not read, or that have another meaning for crawlers than their text
-// suggests. The notes are in the order of the lines. A problem of a line has only one note, even if the line is for
-// several crawlers.
+// Notes returns notes about lines that crawlers do not read, or that crawlers interpret differently from what their
+// text suggests. The notes are in the order of the lines. If a line is for several crawlers, it still has only one note
+// for each problem.
 func (f *File) Notes() []Note {
 	notes := slices.Clone(f.notes)
 	slices.SortStableFunc(notes, func(a, b Note) int { return a.Line - b.Line })

@@ -28,8 +28,8 @@ func TestGrouped(t *testing.T) {
 	}
 }
 
-// A crawler can have a name that stands for several crawlers in a policy, such as "everyone". The rule for this name
-// applies only to this crawler.
+// A group of a robots.txt may be for a crawler with the name "everyone", which means all crawlers in a policy. The rule
+// that Import adds for the group must apply only to the crawler with this name.
 func TestNamesOfSeveralCrawlers(t *testing.T) {
 	im, err := robotstxt.Import([]byte("User-agent: everyone\nDisallow: /a\n\nUser-agent: everyone-else\nDisallow: /b\n"), nil)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // original is a robots.txt that the test itself reads line by line according to RFC 9309, without the parser of this
-// package. A crawler's name ends at "/", as in every tested parser.
+// package. A crawler's name in a User-agent line ends at "/", because all parsers that the tests use read it so.
 type original struct {
 	groups map[string][]originalRule // by the crawler's name in lower case
 	named  map[string]int            // the first line that names a crawler
@@ -70,8 +70,9 @@ func readOriginal(data []byte, instead map[int]string) *original {
 				}
 			}
 		case "crawl-delay", "request-rate", "visit-time", "noindex", "content-usage", "content-signal", "app-directives":
-			// A line with an unknown key does not end a block of User-agent lines (RFC 9309 section 2.2.4). But these
-			// lines belong to a group, so they may end the block.
+			// A line with an unknown key does not end a block of User-agent lines (RFC 9309 section 2.2.4). But a line
+			// with one of the keys of this case belongs to a group, so some parsers may treat it as the end of the
+			// block.
 			for _, name := range to {
 				o.unsure[name] = o.unsure[name] || !ruled
 			}

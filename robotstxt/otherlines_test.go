@@ -48,8 +48,8 @@ func TestOtherLinesAreKept(t *testing.T) {
 	}
 }
 
-// A Structured Field may start with "*". In that case, the text is the name of an application. It is a path only if
-// something follows it.
+// A text that starts with "*" after App-Directives may be the name of an application, because a Structured Field can
+// start with "*". It is a path only if a space and a value follow it.
 func TestApplicationsThatStartWithAnAsterisk(t *testing.T) {
 	f := robotstxt.Parse([]byte("User-agent: *\nApp-Directives: *app;x=?0\nApp-Directives: *.pdf other;y\n")).Agent(policy.Crawler{Token: "SomeBot"})
 	for path, want := range map[string]string{"/a": "*app;x=?0", "/a.pdf": "other;y"} {

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// preferences holds what a Content-Usage or Content-Signal line says. Import and merge both use it, also for lines
-// above the groups, so that they agree about each line.
+// preferences holds the path and the members of a Content-Usage or Content-Signal line. An import and a merge use it
+// for all such lines, including those above the first group, so that they interpret each line in the same way.
 type preferences struct {
 	path    string // "" if the line is for all paths
 	members []member
@@ -61,8 +61,9 @@ var vocabularies = map[string]*vocabulary{
 // isPreferences reports whether a line states preferences about AI or search.
 func (l line) isPreferences() bool { return vocabularies[l.key] != nil }
 
-// preferencesOf reads a line with preferences. White space, capitals and parameters do not matter, and the path "/" means
-// no path. If a line states a preference twice, the member that disallows it wins.
+// preferencesOf reads a line with preferences. It ignores white space, letter case and parameters, and treats the paths
+// "/" and "*" as no path. If the line has two members with the same name, such as "train-ai=y, train-ai=n", the one
+// that disallows the usage wins.
 func preferencesOf(l line) *preferences {
 	path, value := l.path()
 	if path == "/" || path == "*" {
@@ -93,8 +94,9 @@ func (v *vocabulary) member(text string) member {
 	return m
 }
 
-// add adds the member m. If there is already a member with this name, m replaces it if m disallows the usage, and is
-// otherwise ignored. A member without a known usage is left out if it is long, or if there are too many of these.
+// add adds the member m. If s already has a member with the same name, m replaces this member if m disallows the usage;
+// if m does not, add ignores m. If the usage of m is not known, add also ignores m if it is long, or if s has too many
+// members with unknown usages.
 func (s *preferences) add(m member) {
 	others := 0
 	for i := range s.members {
@@ -143,8 +145,9 @@ func (s *preferences) text(v *vocabulary) string {
 	return strings.TrimSpace(s.path + " " + strings.Join(texts, ", "))
 }
 
-// derived makes lines from lines of the file. It maps the text of each new line to the number line.same, so that equal
-// lines have the same number.
+// derived creates new lines that the file does not contain, such as a line with some members of another line. It maps
+// the text of each new line to a number, which becomes the field same of the line, so that equal lines have the same
+// number.
 type derived map[string]int
 
 func (d derived) line(of line, s *preferences) line {
@@ -157,8 +160,9 @@ func (d derived) line(of line, s *preferences) line {
 	return l
 }
 
-// Written returns the text of a line that is not about crawling, in the spelling of the file. above reports whether the
-// line is above the first group. The text is "" if there is no such line.
+// Written returns the text of the line with the given number, in the spelling of the file. above reports whether the
+// line is above the first group. The text is "" if the file does not have this line, or if it is a line about crawling,
+// such as Allow.
 func (f *File) Written(number int) (text string, above bool) {
 	for i, lines := range append([][]line{f.top}, f.linesOfGroups()...) {
 		for _, l := range lines {
@@ -197,10 +201,11 @@ func (f *File) withLines(replace func(lines []line) []line) *File {
 	})
 }
 
-// withTop returns a copy of the file. It adds the preferences above the first group to each group that does not state
-// them. By RFC 9309, these lines do not belong to any group, but their authors mean the whole site. For crawlers that no
-// group names, the group of "*" has them, and withTop adds this group if it is missing. The added group has no Allow,
-// Disallow and Crawl-delay lines, so it does not change who may crawl.
+// withTop returns a copy of the file. It adds the preferences above the first group to each group, unless the group
+// states the same preference. By RFC 9309, lines above the first group do not belong to any group, but their authors
+// mean the whole site. If the file does not have a group of "*", withTop adds one with these preferences, for all
+// crawlers that the file does not name. The added group does not have Allow, Disallow or Crawl-delay lines, so all
+// crawlers may still fetch the same paths.
 func (f *File) withTop() *File {
 	made := derived{}
 	with := f.withLines(func(lines []line) []line { return f.linesWithTop(lines, made) })
@@ -211,8 +216,8 @@ func (f *File) withTop() *File {
 	return with
 }
 
-// linesWithTop returns the lines of a group that extend RFC 9309, with the preferences above the first group that these
-// lines do not state.
+// linesWithTop returns the given lines of a group, and adds preferences from the lines above the first group. It leaves
+// out each of these preferences that the group's lines already state for the same path.
 func (f *File) linesWithTop(lines []line, made derived) []line {
 	switch {
 	case len(f.top) == 0:
@@ -247,10 +252,10 @@ func (f *File) linesWithTop(lines []line, made derived) []line {
 	return with
 }
 
-// withSignals returns a copy of the file. It combines the Content-Signal lines of each group that has such a line with a
-// path. By its definition, a Content-Signal line has no path and applies to the whole site. So a usage that a line
-// disallows for a path is disallowed for the whole site, and the other members of this line are left out. An import does
-// the same. The file must be the result of withTop.
+// withSignals returns a copy of the file, in which no Content-Signal line has a path. By its definition, such a line
+// applies to the whole site. So if a line with a path disallows a usage, withSignals disallows the usage for the whole
+// site, and leaves out all other members of the line. It then combines the Content-Signal lines of the group. An import
+// does the same. The file must be the result of withTop.
 func (f *File) withSignals() *File {
 	noted := map[int]bool{}
 	with := f.withLines(func(lines []line) []line {

@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Import and merge read the members of a line alike: they find the same prohibitions for the whole site, however the line
-// is written.
+// Import and merge interpret the members of a line in the same way. For each spelling of a line, both find the same
+// usages that it disallows for the whole site.
 func TestImportAndMergeReadPreferencesAlike(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]string{
@@ -91,8 +91,8 @@ func extensionsOf(g *Group) (texts []string) {
 	return texts
 }
 
-// Two Disallow lines may have one pattern but different lengths, and the length decides whether an Allow line wins. So
-// groups with such lines are not equal.
+// The lines "Disallow: *print" and "Disallow: /*print" have the same pattern, but different lengths, and the length
+// decides whether an Allow line wins. So groups that differ only in such lines are not equal.
 func TestGroupsWithOtherLengthsAreNotEqual(t *testing.T) {
 	t.Parallel()
 	p := below(t, "User-agent: Googlebot\nDisallow: *print\nAllow: /shop/\n\nUser-agent: Bingbot\nDisallow: /*print\nAllow: /shop/\n").Policy
@@ -103,7 +103,8 @@ func TestGroupsWithOtherLengthsAreNotEqual(t *testing.T) {
 	}
 }
 
-// Lines that a merge derives from other lines belong to their group alone, unless another group has equal lines.
+// A merge replaces some lines of a group with new lines. If the new lines of two groups differ, the groups must not be
+// treated as equal, even if all their other lines are equal.
 func TestGroupsWithOtherDerivedLinesAreNotEqual(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -127,7 +128,8 @@ func TestPreferencesAboveAGroupWithoutPath(t *testing.T) {
 	}
 }
 
-// A long line above the groups, or one line too many, loses its permissions but not its prohibitions.
+// If a line above the groups is too long, or if there are too many such lines, only the usages that the line disallows
+// are kept.
 func TestLongPreferencesAboveTheGroupsDisallow(t *testing.T) {
 	t.Parallel()
 	for _, top := range []string{
@@ -166,8 +168,8 @@ func TestDerivedLinesAreShared(t *testing.T) {
 	}
 }
 
-// If a Content-Signal line has a path, a merge publishes what the line disallows for the whole site. So the policy that
-// Told returns for comparisons also has it for the whole site.
+// If a Content-Signal line with a path disallows a usage, a merged file disallows this usage for the whole site. Told
+// returns a policy for comparisons with the merged file, so this policy also disallows the usage for the whole site.
 func TestToldSignalsHaveNoPath(t *testing.T) {
 	t.Parallel()
 	told, _ := Parse([]byte("User-agent: *\nContent-Signal: /x ai-train=no, search=yes\n")).Told(policy.Compile(&policy.Spec{}))
@@ -190,8 +192,9 @@ func TestNotesOfImplausibleDelays(t *testing.T) {
 	}
 }
 
-// Directives for paths within each other cancel each other, so their number grows with the square of the lines. If
-// there are too many, the policy that Told returns has them uncanceled, and Import returns ErrTooLarge.
+// The directives of a path such as /a/a replace the directives of /a. In a policy, this needs entries that cancel the
+// directives of each shorter path, so their number grows with the square of the number of lines. If there are too many,
+// Import returns ErrTooLarge, and the policy that Told returns contains only the directives of the file.
 func TestManyNestedDirectives(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

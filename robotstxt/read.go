@@ -24,8 +24,8 @@ const (
 	maxLines = 1 << 18
 	maxName  = 200
 
-	// maxTop limits the number of lines with preferences above the first group, because each group gets them. maxTopLine
-	// limits their length in bytes.
+	// maxTop limits the number of lines with preferences above the first group, because each group gets them.
+	// maxTopLine limits the length of such a line in bytes.
 	maxTop     = 8
 	maxTopLine = 100
 )
@@ -124,7 +124,8 @@ func (r *reader) read(text string) {
 }
 
 // above keeps a line with preferences above the first group. Each group gets these lines, so their number and length
-// are limited. From the lines beyond the limits, it keeps only the usages that they disallow, for the whole site.
+// are limited. If a line exceeds these limits, above keeps only the usages that it disallows, and for the whole site,
+// even if the line has a path.
 func (r *reader) above(key, value string) {
 	f, l := r.file, r.newLine(key, value)
 	if len(f.top) < maxTop && len(key+": "+value) <= maxTopLine {
@@ -156,8 +157,8 @@ func (r *reader) newLine(key, value string) line {
 	return l
 }
 
-// same returns the number of the first line with a key and a value. This is the current line if no earlier line has them.
-// Two lines are equal if same returns the same number for them, so long lines do not have to be compared.
+// same returns the number of the first line in the file that has the given key and value, which may be the current
+// line. Equal lines get the same number, so they can be found without comparing their texts, which may be long.
 func (r *reader) same(key, value string) int {
 	text := key + ":" + value
 	first, ok := r.texts[text]
@@ -176,8 +177,7 @@ func asUTF8(text string) string {
 	return text
 }
 
-// other adds a line that applies to the whole file, such as Clean-param, with the spelling of the key that a merged
-// file has.
+// other adds a line that applies to the whole file, such as Clean-param. key must be spelled as in the merged file.
 func (r *reader) other(key, value string) {
 	switch text := key + ": " + value; {
 	case value == "":
@@ -209,7 +209,8 @@ func (r *reader) sitemap(value string) {
 	r.file.sitemaps = append(r.file.sitemaps, value)
 }
 
-// base stands for the address of the file, whose host is not known. It turns a relative URL of a sitemap into a path.
+// base is a URL of a robots.txt on an invented host, because the host of the file is not known. sitemap uses it to turn
+// a relative URL into an absolute path.
 var base = &url.URL{Scheme: "https", Host: "host", Path: "/robots.txt"}
 
 func (r *reader) agent(key, value string) {
@@ -279,8 +280,9 @@ func secondsOf(value string) float64 {
 	return s
 }
 
-// delay sets a group's crawl-delay, unless the group already has a better one: a longer delay, or one whose key is
-// written correctly, because more crawlers read it.
+// delay sets the crawl-delay of the group g to wait, unless the group already has a better one. A delay whose key is
+// written correctly is better than one with a misspelled key, because more crawlers read it. If both keys are written
+// correctly, or both are misspelled, the longer delay is better.
 func (r *reader) delay(g *Group, wait delay) {
 	left, why := g.delay, "has a longer delay for the same crawlers"
 	better := left.seconds > wait.seconds

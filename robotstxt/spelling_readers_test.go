@@ -21,8 +21,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// spelled is a file, with its published form after an import, and with questions about paths. Each path occurs as
-// written in the file, with all reserved octets decoded, and with all of them encoded.
+// spelled is a robots.txt, together with the robots.txt that is published after importing it, and with questions to ask
+// parsers of both. There are three questions for each path in the file, with different spellings of the path: as in the
+// file, with all reserved octets decoded, and with all of them encoded.
 type spelled struct {
 	name, original, published string
 	merged                    string // the file, merged with an empty policy
@@ -38,8 +39,8 @@ type spelled struct {
 // unnamed is the name of a crawler. No name in the files contains it.
 const unnamed = "qqq"
 
-// octets are bytes that are reserved, or that not all programs encode. The test does not use the list or the encoder of
-// the program.
+// octets are bytes that are reserved, or that not all programs encode. The test has its own list and its own encoder,
+// so that it also finds errors in the list and the encoder of the package pathpattern.
 const octets = ":[]@!'()+,;~\"<>^`{|}"
 
 func encodeAll(text, more, format string) string {
@@ -172,9 +173,9 @@ func spelledFiles(t *testing.T) (files []*spelled) {
 	return files
 }
 
-// Most parsers do not use the normal form of RFC 9309 section 2.2.2. Such a parser must give the same answers for the
-// published file as for the original file and as the policy. The published file must never allow more. If it disallows
-// more, a note must report this.
+// Most parsers compare paths without converting them to the normal form of RFC 9309 section 2.2.2. They must give the
+// same answer about a path for the original file and for the published file, which must also be the answer of the
+// policy. If the answer for the published file is stricter, a note must report this. It must never be laxer.
 func TestReservedOctets(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -296,8 +297,9 @@ var (
 	lowerCase = regexp.MustCompile(`%([0-9A-Fa-f][a-f]|[a-f][0-9A-Fa-f])`)
 )
 
-// explained returns the reason why a parser's answer for the published file differs from the expected answer, and where
-// this is reported. If it is not reported, the result begins with "unreported".
+// explained returns the reason why a parser's answer for the published file differs from want, the expected answer. The
+// reason says where the difference is reported, for example in a note. If no note or hint reports it, the result begins
+// with "unreported".
 func (s *spelled) explained(what, reader, path string, want, policySays bool) string {
 	normal := pathpattern.NormalizePath(path)
 	asSent := s.f.Explain(s.p, policy.Query{Path: path}).AsSent != nil

@@ -9,11 +9,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Told returns two copies of a policy's Spec with lines that a merge takes over from the file. It adds the lines that
-// are not about crawling, such as preferences and sitemaps, and converts them in the same way as Import. The copy
-// settings does not have the preferences, because they are not settings of the policy. The copies are only for
-// comparisons with other policies, because a server publishes these lines only in robots.txt. For the notes about the
-// lines, see Below.
+// Told returns two copies of the policy's Spec, for comparisons with other policies. If the server merges the file with
+// the policy, the merged robots.txt also contains lines of the file that are not about crawling, such as preferences
+// and sitemaps. Told converts these lines in the same way as Import, and adds them to the copies. settings does not
+// contain the preferences, because they are not settings of the policy. Do not serve the copies, because a server
+// publishes these lines only in robots.txt. For the notes about the lines, see Below.
 func (f *File) Told(p *policy.Policy) (told, settings *policy.Spec) {
 	spec := *p.Spec()
 	im := f.importerFor(p)
@@ -53,8 +53,8 @@ func (f *File) Told(p *policy.Policy) (told, settings *policy.Spec) {
 	return &with, &spec
 }
 
-// ofAllHosts returns the entry for all hosts from a list of entries, each for one host or all hosts. If there is no such
-// entry, it adds one.
+// ofAllHosts returns the entry of the list that applies to all hosts, which is the one whose host is "". If there is no
+// such entry, it adds one.
 func ofAllHosts[T any](list *[]T, hostOf func(T) policy.Host) *T {
 	at := slices.IndexFunc(*list, func(e T) bool { return hostOf(e) == "" })
 	if at < 0 {
@@ -64,8 +64,9 @@ func ofAllHosts[T any](list *[]T, hostOf func(T) policy.Host) *T {
 	return &(*list)[at]
 }
 
-// told returns the lines of a group that a merge takes over. It also returns lines for the usages that a merge adds to
-// the preferences of the policy.
+// told returns the lines of the group that the merged robots.txt also contains. If a merge instead leaves out the
+// group's preferences, and adds the usages that they disallow to the preferences of the policy, told also returns lines
+// for these usages.
 func (g *Group) told(stated Stated) (lines []line) {
 	for _, l := range g.lines {
 		if _, why := l.merged(stated); why == "" {

@@ -10,8 +10,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Each group gets the preferences above the first group. For a file with many groups and many such preferences, this must
-// not take too much memory. All lines beyond the limit together add one line, for the whole site.
+// Each group gets the preferences above the first group. For a file with many groups and many such preferences, this
+// must not take too much memory. The lines that exceed the limits are replaced with a single line, which applies to the
+// whole site.
 func TestPreferencesAboveManyGroups(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -38,8 +39,8 @@ func TestPreferencesAboveManyGroups(t *testing.T) {
 	}
 }
 
-// Preferences above the first group are for all crawlers, but they do not add a group to the file. The policy that
-// import writes, and the merged file, have a group of "*" for them, which does not change who may crawl.
+// Preferences above the first group apply to all crawlers, but Parse does not add a group for them. Below and an import
+// add a group of "*", which contains only these preferences, so each crawler may still fetch the same paths.
 func TestPreferencesAboveNoGroup(t *testing.T) {
 	t.Parallel()
 	const top = "Content-Usage: train-ai=n\n"

@@ -20,8 +20,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// unread holds targets that are too expensive to compare with patterns. The first one is too long. Servers may
-// understand the second one as too many different paths.
+// unread holds request targets that are too expensive to compare with patterns. The first one is too long. The second
+// one has many escapes and separators that different servers interpret differently, so it could mean too many different
+// paths.
 var unread = []string{"/" + strings.Repeat("x", effect.MaxPath), "/x;v%2Fy//a%252F..%5Cb;c/./d%2525"}
 
 // fieldsOf returns the response fields of a page.
@@ -34,8 +35,8 @@ func fieldsOf(p *site.Page) http.Header {
 	return h
 }
 
-// Some targets need too much work to be compared with patterns. Their pages get all restrictions that any path on the
-// host has, and nothing else.
+// Some targets need too much work to be compared with patterns. Their pages get each restriction that at least one path
+// on the host has, and nothing else.
 func TestUnreadTargets(t *testing.T) {
 	s := load(t, `version: 1
 publish: {tdmrep: on}
@@ -91,8 +92,8 @@ rules:
 	}
 }
 
-// The page of an ordinary target never has a restriction that is missing on the page of a target that is not compared
-// with patterns.
+// If a target is too expensive to compare with patterns, its page gets the strictest restrictions. So it must have
+// every restriction that the page of any ordinary target on the same host has.
 func TestUnreadTargetsAreStrictest(t *testing.T) {
 	compared, restricted, rounds := 0, 0, testkit.Rounds(6, 12)
 	if testkit.Long() {

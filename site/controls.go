@@ -33,9 +33,9 @@ type ControlScope struct {
 	Path    string // a path on Host
 }
 
-// ControlStates lists the operators' own controls against AI training and AI answers, for the usages that the policy
-// disallows. It also lists controls that are sent because the policy disallows the usage "preserve": an operator may
-// read the rule "noarchive" as its control.
+// ControlStates lists the operators' own controls against AI training and AI answers, if the policy disallows these
+// usages. It also lists a control if the policy disallows only the usage "preserve". In that case, pages have the rule
+// "noarchive", which some operators also read as their control against AI usages.
 func (s *Site) ControlStates(in ControlScope, now time.Time) (all []ControlState) {
 	controls := s.File.Catalog.Controls()
 	if in.Crawler != "" {
@@ -102,9 +102,10 @@ func (s *Site) controlState(x crawlers.Control, u policy.Usage, in ControlScope,
 // maxControlHosts limits how many hosts of a rule have their controls shown.
 const maxControlHosts = 100
 
-// controlQueries visits the queries that make the control x necessary because of a rule. Each query comes with a text
-// that describes its path and host. If q has a path, only q itself can be visited. Otherwise, controlQueries visits a
-// query for an example of each pattern, on the host of q or on each host of the rule.
+// controlQueries calls visit for the pages that need the control x, because a rule disallows a usage there. Each page
+// is passed as a query, together with a text that names its path and host. If q has a path, q is the only page that
+// controlQueries considers. If q does not have a path, controlQueries considers an example path for each pattern of
+// each rule. These paths are on the host of q or, if q does not have a host, on each host of the rule.
 func (s *Site) controlQueries(x crawlers.Control, q policy.Query, visit func(q policy.Query, where string)) {
 	if q.Path != "" {
 		if s.controlWanted(x, q) != nil {
@@ -122,8 +123,9 @@ func (s *Site) controlQueries(x crawlers.Control, q policy.Query, visit func(q p
 	}
 }
 
-// ruleQueries visits a query for each host and each pattern that the rule r disallows for the usage of q, or for
-// another usage that the control x takes away. The argument where names the pattern and the host.
+// ruleQueries calls visit for each pattern that the rule r disallows for the usage of q, or for another usage that the
+// control x takes away. If q has a host, it passes one query for each pattern. If not, it passes a query for each
+// pattern and each host of the rule. The argument where names the pattern and the host.
 func ruleQueries(r *policy.Rule, x crawlers.Control, q policy.Query, visit func(q policy.Query, where string)) {
 	hosts := r.Hosts[:min(len(r.Hosts), maxControlHosts)]
 	if len(hosts) == 0 || q.Host != "" {
@@ -158,7 +160,7 @@ func (s *Site) controlWanted(x crawlers.Control, q policy.Query) *policy.Rule {
 	return d.Rule
 }
 
-// decides reports whether the rule r decides about any of the usages that a control takes away.
+// decides reports whether the rule r decides about q for any of the usages that the control x takes away.
 func (s *Site) decides(r *policy.Rule, x crawlers.Control, q policy.Query) bool {
 	return slices.ContainsFunc(x.Takes, func(name string) bool {
 		q.Usage, _ = policy.ParseUsage(name)

@@ -12,8 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 )
 
-// told holds which operators find their own control in what a site sends. For each operator, the test has a reader that
-// only follows the documentation of this operator.
+// told has a field for each control of an operator, which is true if the operator finds this control in the robots.txt
+// or the pages of a site. The test decides this separately for each operator, only from the documentation of this
+// operator.
 type told struct {
 	google, apple   bool // the group of Google-Extended or Applebot-Extended disallows the page
 	bing, amazon    bool // noarchive reaches the crawler both by a header and by a meta tag
@@ -91,7 +92,8 @@ func TestOperatorsControls(t *testing.T) {
 	}
 }
 
-// If a path is too long to compare with patterns, its response has the controls that any path on the host has.
+// If a path is too long to compare with patterns, its response has all controls that at least one other path on the
+// host has.
 func TestControlsOfLongPaths(t *testing.T) {
 	s, _ := Load("policy.yaml", []byte("version: 1\nrules: [{for: everyone, disallow: {train-ai: /archive/}}]\n"))
 	sent := s.Page("www.example.com", "/"+strings.Repeat("a%2f", 9000), time.Now()).header()["X-Robots-Tag"]
@@ -111,8 +113,8 @@ func TestControlsOfSeveralHosts(t *testing.T) {
 	}
 }
 
-// ControlStates lists every control in use, even if it is sent because of another usage, such as preserve. It also says
-// what else the control takes away.
+// ControlStates lists every control that the pages have, even if they have it because the policy disallows a usage that
+// is not about AI, such as preserve. It also says which other usages and features the control takes away.
 func TestControlsShowWhatIsSent(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ policy, usage, sent, where, costs string }{

@@ -15,7 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// costly returns policies of up to 550 KB for which decisions are expensive. The keys describe the reason.
+// costly returns policies of up to 550 KB for which decisions are expensive. Each key is a word for the reason why the
+// decisions of its policy are expensive.
 func costly() map[string]string {
 	const head = "version: 1\npublish: {acap: off}\nrules:\n  - for: everyone\n    enforce: block\n    intended: true\n    disallow:\n      crawl:\n"
 	fill := func(format string) string {
@@ -87,7 +88,7 @@ func costlyPaths() map[string]string {
 }
 
 // Deciding about a path of 16 KB takes at most fifty times as long with an expensive policy as with the example policy.
-// This is possible because a path that needs too much work is disallowed without comparing it.
+// This is possible because a path that needs too much work is disallowed without comparing it with patterns.
 func TestCostOfAPath(t *testing.T) {
 	testkit.Slow(t)
 	if testing.Short() {

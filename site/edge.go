@@ -10,8 +10,8 @@ import (
 // Verdict is the server's decision about a request.
 type Verdict = effect.Verdict
 
-// Purposes returns the purposes of a request, in lower case. These are the purposes that the policy mentions and the
-// request's User-Agent lines contain (draft-illyes-rep-purpose-00 section 2.1).
+// Purposes returns the purposes of a request, in lower case. It finds them in the User-Agent lines of the request
+// (draft-illyes-rep-purpose-00 section 2.1), but only if the policy also mentions them.
 func (s *Site) Purposes(userAgents []string) (found []string) {
 	if len(s.purposes) == 0 {
 		return nil

@@ -88,7 +88,7 @@ type Answer struct {
 // Reason is the part of the policy file that decided.
 type Reason struct {
 	Place string `json:"place"` // FILE:LINE
-	Rule  string `json:"rule"`  // the name of the rule, or else its audiences
+	Rule  string `json:"rule"`  // the name of the rule or, if it has no name, its audiences
 	Says  string `json:"says"`
 
 	group bool // Rule is a group of the site's own robots.txt
@@ -111,8 +111,8 @@ const (
 	ChannelEdge      = "blocking"
 )
 
-// Explain answers a question about a client with the identity that Verify returns. It also describes what happens to
-// clients with other identities.
+// Explain explains what the policy means for the client and the URL of a question. It assumes that the client has the
+// identity that q.Verify returns, and also describes what the server does with clients that have another identity.
 func (s *Site) Explain(q Question) *Explanation {
 	e := &Explanation{URL: readable(q.URL), Agent: q.Agent}
 	known := true
@@ -187,8 +187,9 @@ func (s *Site) evaluate(q policy.Query, e *Explanation) (below bool) {
 	return below
 }
 
-// Crawling returns the decision about crawling for a request. Unlike the server's verdict, it also decides for crawlers
-// that the policy does not know. The server never blocks such crawlers, but the policy can disallow paths for them.
+// Crawling returns the policy's decision about crawling for the request that q describes. It also decides about
+// crawlers that the policy does not know. For the server's decision, call another method such as Edge, because the
+// server never blocks these crawlers, although the policy can disallow paths for them.
 func (s *Site) Crawling(q policy.Query) policy.Decision {
 	d, _ := s.crawling(q)
 	return d
@@ -201,8 +202,9 @@ type reading struct {
 	asSent bool // query has the path as the client sent it
 }
 
-// crawling returns the decision about the first disallowed reading of a target. If no reading is disallowed, it returns
-// the decision about the target as sent. If a reading is disallowed, by is this reading.
+// crawling is like Crawling, but also returns a reading. Different servers may understand the same request target as
+// different paths, and each of them is a reading. If the policy disallows a reading, crawling returns the first such
+// reading and the decision about it. If not, it returns the decision about the path that the client sent.
 func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	t := s.TargetOf(q.Host, q.Path)
 	if name, _, _ := strings.Cut(t.Path, "?"); t.More == nil && name == "/robots.txt" {
@@ -341,8 +343,8 @@ func (s *Site) reason(d policy.Decision) Reason {
 	return r
 }
 
-// explainEdge describes what the server does with the request of a query. named holds all crawlers that the request
-// names, because the limits of each of them may apply.
+// explainEdge describes what the server does with the request that q and t describe. named holds all crawlers that the
+// request names, because the rate limits of each of them may apply.
 func (s *Site) explainEdge(q policy.Query, t *Target, named []Client) Channel {
 	c := Channel{Name: ChannelEdge, Summary: passes}
 	if q.Crawler == 0 {

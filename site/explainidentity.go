@@ -27,8 +27,8 @@ type Outcome struct {
 	Summary  string `json:"summary"`
 }
 
-// explainIdentity describes the identities of a query's crawler. It returns nil if the client is not recognized, and
-// for tokens that requests never contain.
+// explainIdentity describes the identities that clients with the name of q.Crawler can have, and what the server does
+// with each of them. It returns nil if no crawler is recognized, or if requests never contain the crawler's token.
 func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 	if q.Crawler == 0 || s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
 		return nil

@@ -85,8 +85,9 @@ func leavesOpen(read robotsserve.Explanation) bool {
 
 const leftOut = "robots.txt does not name this crawler, because it is rare and its rule has enforce: block. Only the block keeps the crawler from this page. To name it in robots.txt, write publish: {groups: all}"
 
-// spelledOtherwise describes the decision of a crawler that compares URLs as sent. l is the line that decides for such
-// a crawler. Its text is empty if no line matches.
+// spelledOtherwise is about crawlers that distinguish spellings such as /a,b and /a%2Cb in URLs and robots.txt. It
+// describes why such a crawler makes another decision than the policy. disallowed is true if the policy disallows the
+// page. l is the line that decides for such a crawler. Its text is empty if no line matches.
 func spelledOtherwise(l *robotsserve.Line, disallowed bool) string {
 	const who = "a crawler that compares URLs as they are written, such as Google's parser, "
 	switch {
@@ -142,7 +143,8 @@ func (s *Site) byEdge(d policy.Decision) string {
 	return "the server would block it only with \"enforce: block\""
 }
 
-// explainOthers adds the reasons for the lines of robots.txt about a query that are neither Allow nor Disallow lines.
+// explainOthers adds the reasons for the lines of robots.txt that apply to the query q and are not Allow or Disallow
+// lines.
 func (s *Site) explainOthers(c *Channel, q policy.Query) {
 	for _, ch := range channels.Groups() {
 		if ch.Group.Reasons != nil {

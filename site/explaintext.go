@@ -132,8 +132,9 @@ type Despite struct {
 
 const maxDespite = 3
 
-// despite lists the allow entries that match a disallowed path but do not allow it, the narrowest first. For each of
-// them, it explains why it does not override the narrowest of the deciding disallow entries.
+// despite lists the allow entries that match a disallowed path but do not allow it, the narrowest first. For each allow
+// entry, it explains why the entry does not override the disallow entry that disallows the path. If there are several
+// such disallow entries, it uses the narrowest of them.
 func (s *Site) despite(p *policy.Policy, q policy.Query) (all []Despite) {
 	standing, permissions := p.Reasons(q)
 	if len(standing) == 0 {
@@ -151,7 +152,7 @@ func (s *Site) despite(p *policy.Policy, q policy.Query) (all []Despite) {
 }
 
 // obstacle returns a text that explains why the allow entry a does not override the disallow entry d. It returns "" if
-// nothing in a or d prevents this, or if a comes from the site's own robots.txt.
+// a can override d, or if a comes from the site's own robots.txt.
 func obstacle(p *policy.Policy, a, d *policy.Applied) string {
 	switch p.Obstacle(a, d) {
 	case policy.WiderHost:

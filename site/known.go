@@ -44,7 +44,7 @@ func newKnown(f *policyfile.File) *known {
 			k.tokens[strings.ToLower(c.Token)] = struct{}{}
 		}
 		k.facts = append(k.facts, facts)
-		for _, n := range names { // the names in the catalog, or else the token
+		for _, n := range names { // the names in the catalog or, if there are none, the token
 			patterns = append(patterns, crawlers.Pattern{Token: n, Index: int(id)})
 		}
 	}
@@ -58,9 +58,9 @@ func readable(u *url.URL) string {
 	return u.Scheme + "://" + u.Host + pathpattern.Target(u)
 }
 
-// meant returns the token of the crawler whose name an unknown agent may have misspelled, or "" if there is none. In a
-// whole User-Agent, it only examines words with "bot", "crawler" or "spider", because most other words belong to
-// browsers' names.
+// meant returns the token of a crawler with a name similar to agent, which may be a misspelled name. If there is none,
+// it returns "". If agent is a whole User-Agent, meant only examines words with "bot", "crawler" or "spider", because
+// most other words belong to browsers' names.
 func (s *Site) meant(agent string) string {
 	words := strings.FieldsFunc(agent, func(c rune) bool { return strings.ContainsRune(" \t;,()/+", c) })
 	whole := strings.ContainsAny(agent, " \t;(")

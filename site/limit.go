@@ -86,14 +86,14 @@ func (s *Site) LimitTexts(now time.Time) (all []string) {
 	return all
 }
 
-// limitedNames has the names for the audiences "everyone" and "everyone-else" in texts about rate limits. They mention
-// only known crawlers, because unlisted clients are never limited.
+// limitedNames has the names for the audiences "everyone" and "everyone-else" in texts about rate limits. The names
+// mention only known crawlers, because unlisted clients are never limited.
 var limitedNames = map[policy.AudienceKind]string{policy.ForEveryone: "known crawlers", policy.ForEveryoneElse: "other known crawlers"}
 
-// limitedBy describes the crawlers and hosts that a rule limits, and the search engines of its audiences that it does
-// not limit. It returns "" if the rule does not limit any crawler. If delay is true, limitedBy is about the rule's
-// enforced crawl-delay instead of its limits. queries counts the decisions; limitedBy stops when it exceeds
-// maxLimitQueries.
+// limitedBy describes the crawlers and hosts that the rule r limits. It also names the search engines that the rule is
+// for but does not limit. It returns "" if the rule does not limit any crawler. If delay is true, limitedBy is about
+// the rule's enforced crawl-delay; if it is false, about its rate limits. limitedBy adds the number of its decisions to
+// queries, and stops if the sum is greater than maxLimitQueries.
 func (s *Site) limitedBy(r *policy.Rule, delay bool, now time.Time, queries *int) string {
 	hosts := r.Hosts
 	if len(hosts) == 0 {

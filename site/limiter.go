@@ -10,9 +10,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// limitKey is the key of a bucket. It contains the recognized crawler and its identity, but not the client's address.
-// So a crawler with many addresses has one bucket, and the number of buckets only depends on the policy and the
-// catalog.
+// limitKey is the key of a bucket, which counts the requests under one rate limit. It contains the recognized crawler
+// and its identity, but not the client's address. So a crawler with many addresses has only one bucket for a limit, and
+// the number of buckets depends only on the policy and the catalog.
 type limitKey struct {
 	Crawler  string // the token of the crawler
 	Identity policy.Identity
@@ -29,6 +29,7 @@ const maxBuckets = 8192
 // safe for concurrent use.
 type Limiter struct {
 	mu sync.Mutex
+	// A bucket contains the requests that a crawler may still send at once, and is refilled at the rate of the limit.
 	// buckets holds, for each bucket, the time when it will be full again (the generic cell rate algorithm). Denied
 	// requests do not change these times.
 	buckets map[limitKey]time.Time
@@ -66,9 +67,9 @@ func (l *Limiter) Take(p *policy.Policy, now time.Time, servers int, maxMode pol
 	return nil, policy.ModeOff, 0
 }
 
-// allow takes a request from the bucket of each key. If a bucket is empty, it does not take any request. It then
-// returns the index of the key, and the time to wait. If several buckets are empty, it returns the key with the longest
-// wait.
+// allow takes one request from the bucket of each key. If one of the buckets is empty, it does not take a request from
+// any of them, and returns the index of the empty bucket's key, and the time to wait. If several buckets are empty, it
+// returns the index of the one with the longest wait.
 func (l *Limiter) allow(now time.Time, servers int, keys ...limitKey) (over int, wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,8 +104,9 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// sweep removes the buckets that are full again, because they equal new buckets. If there are still too many, it
-// removes all buckets: allowing a few more requests is better than using more memory.
+// sweep removes the buckets that are full again, because a new bucket is also full. If there are still too many
+// buckets, it removes all of them. Crawlers can then send a few more requests, but this is better than using more
+// memory.
 func (l *Limiter) sweep(now time.Time) {
 	maps.DeleteFunc(l.buckets, func(_ limitKey, full time.Time) bool { return !full.After(now) })
 	if len(l.buckets) >= maxBuckets {

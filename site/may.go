@@ -78,7 +78,8 @@ func (e *Explanation) Blocked() bool {
 	return false
 }
 
-// Sentences returns the answer of May in sentences, with the gaps in its knowledge.
+// Sentences returns the answer of May as text. It adds a sentence for each gap, which is a fact that May would need but
+// does not know.
 func (e *Explanation) Sentences() string {
 	may := e.May()
 	gaps := may.Gaps()

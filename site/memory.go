@@ -2,7 +2,7 @@
 
 package site
 
-// Memory holds what a server remembers about crawlers when a new version of a policy is loaded. It is safe for
+// Memory holds the data about crawlers that a server keeps when it loads a new version of a policy. It is safe for
 // concurrent use.
 type Memory struct {
 	Limiter  Limiter

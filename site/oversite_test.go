@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// An allow entry with over-site removes the site's own restriction from a page only if the entry decides for every way
-// in which servers may read the request's path.
+// An allow entry with over-site removes restrictions that the site itself sets for a page. Different servers may read a
+// request's path as different paths. The entry removes the restrictions only if it decides about each of these paths.
 func TestOverSite(t *testing.T) {
 	t.Parallel()
 	s := load(t, `version: 1

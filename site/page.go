@@ -18,8 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// Page holds the statements in the responses for some paths of a host. These responses share it, so it must not be
-// changed.
+// Page holds the header fields, meta tags and statements of channels that the plugin adds to responses. All paths of a
+// host that need the same additions share one Page, so it must not be changed.
 type Page struct {
 	Values   *robotstag.Values // nil if there are no headers
 	Elements *metainject.Set   // nil if there are no meta tags
@@ -30,8 +30,8 @@ type Page struct {
 
 const maxPages = 4096
 
-// maxMatching limits the work of finding the page of a path. If a path needs more work, its responses get the Page that
-// applies to any path.
+// maxMatching limits the work of finding the page of a path. If a path needs more work, its responses get a Page with
+// all restrictions of the host.
 const maxMatching = 1 << 20
 
 // pages is a cache of the Page of each path. The content of a Page only depends on the patterns that match the path, so

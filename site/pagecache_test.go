@@ -9,8 +9,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// A page takes all preferences of the paths that a target may mean, but only restrictions of the path in lower case. So
-// two targets must not share a page if one pattern matches them in these different ways.
+// The pattern /b matches the target /b as it is, so its page gets all preferences of the pattern. The pattern matches
+// the target /B only in lower case, so its page gets only the restrictions. So the two targets must not share a page in
+// the cache.
 func TestPagesOfLowerCase(t *testing.T) {
 	t.Parallel()
 	const policy = "version: 1\npublish: {content-usage: on}\nrules:\n  - for: everyone\n    allow: {train-ai: /b}\n"

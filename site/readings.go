@@ -28,8 +28,9 @@ type Reading struct {
 // maxHostname is the maximum length of a DNS name. A longer name is not a host, so it is not remembered.
 const maxHostname = 253
 
-// These constants limit how many readings are remembered for a policy, and how many versions of the policy are kept for
-// them. A policy for one host has lower limits, because there can be thousands of such policies.
+// For each policy, the server remembers the crawlers that have fetched robots.txt, and the versions of the policy that
+// they have read. These constants limit the number of these crawlers and versions. The limits are lower for a policy
+// for one host, because there can be thousands of such policies.
 const (
 	maxReaders, maxReadSites               = 4096, 32
 	maxReadersOfOneHost, maxSitesOfOneHost = 64, 8
@@ -43,8 +44,9 @@ type readerOf struct {
 	verified      bool
 }
 
-// Readings remembers the last reading of each crawler, identity and host. It also keeps the policies of these readings,
-// because Reading.Violation needs them. There are only a few, because many readings share a policy.
+// Readings remembers which version of robots.txt each crawler fetched last on each host, separately for verified and
+// unverified clients. It also keeps the policies that these versions were rendered from, because Reading.Violation
+// needs them. Only a few policies are needed, because many crawlers have read versions of the same policy.
 type Readings struct {
 	maxReaders, maxSites int
 
@@ -79,8 +81,8 @@ func readerAt(token, host string, verified bool) (readerOf, bool) {
 	return readerOf{token, host, verified}, len(host) <= maxHostname
 }
 
-// hold keeps a policy. If there are too many, it drops the oldest policy, and all readings of versions rendered from
-// it.
+// hold keeps the policy s. If l then has too many policies, hold drops the oldest one, and the readings of its
+// robots.txt.
 func (l *Readings) hold(s *Site) {
 	if slices.Contains(l.sites, s) {
 		return
@@ -122,11 +124,11 @@ func (l *Readings) lastHere(who readerOf) Reading {
 }
 
 // Violation reports whether a request violates the version of robots.txt that the crawler last fetched, and returns the
-// decision of that version. q is a query about the crawler in the policy s. An impostor never violates anything,
-// because it has not fetched the file. robots.txt addresses every client with the token, so rules for verified clients
-// apply, and the query's purposes are ignored. It is not a violation if the path is only disallowed in another letter
-// case, because readers of robots.txt distinguish letter case. It is not a violation, either, if robots.txt leaves out
-// the crawler.
+// decision of that version. q is a query about the crawler in the policy s. For an impostor, the result is false,
+// because it is not the crawler that fetched the file. robots.txt cannot distinguish clients with the same token, so
+// Violation decides as for a verified client, and ignores the query's purposes. It is not a violation if the policy
+// disallows the path only in another letter case, because robots.txt distinguishes letter case. It is not a violation,
+// either, if robots.txt does not name the crawler because it is rare.
 func (r *Reading) Violation(token string, s *Site, t *Target, q policy.Query) (policy.Decision, bool) {
 	if r.Site == nil || q.Identity == policy.Impostor {
 		return policy.Decision{}, false
@@ -165,8 +167,9 @@ func (l *Readings) Sites() map[string]*Site {
 	return sites
 }
 
-// SetElsewhere replaces the readings from other servers. sites holds the known policies by the SHA-256 of their files.
-// Readings of other policies, and excess readings, are dropped.
+// SetElsewhere replaces the readings that other servers have sent with the ones in the list all. sites holds the
+// policies that this server knows, by the SHA-256 of their files. SetElsewhere drops readings of policies that are not
+// in sites, and the last readings if there are too many.
 func (l *Readings) SetElsewhere(all []Reading, sites map[string]*Site) {
 	if len(all) == 0 {
 		l.elsewhere.Store(nil)

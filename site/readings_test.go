@@ -78,8 +78,8 @@ func TestViolation(t *testing.T) {
 	check(second, "/second/x", "4", false)
 }
 
-// A crawler may have fetched robots.txt from another server of the fleet. This reading is used if it is newer than the
-// last reading on this server, and if this server knows the policy of that robots.txt.
+// A crawler may have fetched robots.txt from another server of the fleet. This server uses that reading if it is newer
+// than the crawler's last reading here, and if this server knows the policy of that robots.txt.
 func TestFetchesElsewhere(t *testing.T) {
 	t.Parallel()
 	old, now := disallowing(t, "/old/", ""), disallowing(t, "/new/", "")

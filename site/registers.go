@@ -50,8 +50,9 @@ func (s *Site) Document(ch *channels.Channel, host string) *rights.Document {
 	return s.registers.documents(host)[ch]
 }
 
-// ChannelAt returns the channel whose document has the path of a request target, in any encoding. It returns nil if
-// there is none. The channel may have no document for the host.
+// ChannelAt returns the channel whose document is published at the path of the request target t. It recognizes all
+// encodings of the path. It returns nil if there is no such channel. The policy may not have a document of the channel
+// for the host of t.
 func (s *Site) ChannelAt(t *Target) *channels.Channel {
 	return channels.At(&s.File.Spec.Publish, t.Name())
 }
@@ -97,7 +98,8 @@ func (r *registers) question(ch *channels.Channel, host string, everyone func() 
 	return channels.Question{Spec: r.Exact.Spec(), Everyone: everyone, Document: r.documents(host)[ch]}
 }
 
-// declared lists the statements that apply to any of the hosts and paths of a target.
+// declared lists the statements of channels that apply to at least one of the hosts and paths that the target t can
+// mean.
 func (r *registers) declared(t effect.PolicyTarget) (all []Declared) {
 	everyone := sync.OnceValue(func() rights.Verdicts { return r.everyone(t) })
 	for _, ch := range channels.Table {

@@ -123,12 +123,13 @@ func (s *Site) Page(host, path string, now time.Time) *Page {
 	return s.PageOf(&t, now)
 }
 
-// PageOf returns the page for responses to the target t, with the statements for all readers. The zero time means the
-// current time.
+// PageOf returns the page for responses to the target t. The page contains the statements for all crawlers, so the
+// server can send it to every client. The zero time means the current time.
 func (s *Site) PageOf(t *Target, now time.Time) *Page { return s.pages.page(false, 0, t, now) }
 
 // Tailored returns the page for a response to one crawler. The ID 0 means any crawler that the policy does not know.
-// Such a page only has the rules for this crawler, so it can express exemptions. The responses vary by User-Agent.
+// Such a page contains only the rules that apply to this crawler. So unlike the page of PageOf, it can exempt the
+// crawler from a rule for everyone. The responses vary by User-Agent.
 func (s *Site) Tailored(crawler policy.CrawlerID, t *Target, now time.Time) *Page {
 	return s.pages.page(true, crawler, t, now)
 }
@@ -146,7 +147,7 @@ func (s *Site) NextDate(now time.Time) time.Time {
 // Place returns a place in the policy file in the form FILE:LINE.
 func (s *Site) Place(at policy.Pos) string { return fmt.Sprintf("%s:%d", s.File.Name, at.Line) }
 
-// RuleName returns the name of a rule, or else its audiences.
+// RuleName returns the name of a rule or, if it has no name, its audiences.
 func (s *Site) RuleName(r *policy.Rule) string {
 	if r == nil {
 		return ""

@@ -174,8 +174,8 @@ rules:
 	}
 }
 
-// Servers may read one path in several ways. If several of these readings are disallowed, the strictest decision
-// applies. Otherwise an unusual spelling of a path could avoid a rule.
+// Different servers may understand the path of a request as different paths. If the policy disallows several of these
+// paths, the strictest decision applies, so that an unusual spelling does not avoid a rule.
 func TestEdgeStrictestReading(t *testing.T) {
 	s := load(t, `version: 1
 rules:
@@ -282,7 +282,8 @@ rules:
 	}
 }
 
-// A page has the rules for every way in which servers may read its path.
+// Different servers may understand the path of a request as different paths. Its page has the rules for all of these
+// paths.
 func TestPageReadings(t *testing.T) {
 	s := load(t, `version: 1
 rules:

@@ -11,8 +11,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Explain names the line of robots.txt with the spelling of the requested URL. If a parser does not normalize URLs as
-// in RFC 9309, its decision may differ from the server's, and Explain reports this.
+// robots.txt has a line for each common spelling of a path. Explain names the line whose spelling is the one of the
+// requested URL. Some parsers do not normalize URLs as RFC 9309 requires. If their decision may differ from the
+// server's, Explain says so.
 func TestExplainSaysWhatEachSpellingComesTo(t *testing.T) {
 	s := load(t, `version: 1
 rules:

@@ -8,8 +8,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Some spellings of a host may mean another host. The restrictions of both hosts apply to requests and pages. If an
-// allow entry applies to only one of the two hosts, it has no effect.
+// A host such as "shop.example.com." with a final dot may mean shop.example.com, but not to every server. So the
+// restrictions of both hosts apply to its requests and pages. An allow entry that applies to only one of the two hosts
+// has no effect.
 func TestOtherHostRestricts(t *testing.T) {
 	s := load(t, `version: 1
 rules:

@@ -12,8 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 )
 
-// alert reports an undo in the log, in an event and in Status if search engines lose something because of the undo, or
-// a test of the policy now fails. Status shows the alert until the next version is served.
+// alert does nothing if out is not an undo. An undo is served even if search engines lose something, or a test of the
+// policy fails now. In these cases, alert writes a log line, emits an event, and sets the alert that Status shows until
+// the next version is served.
 func (d *Document) alert(o *Options, src *source, out Outcome) {
 	if !out.undo || out.Before == nil || out.Now == nil || out.Err != nil {
 		return

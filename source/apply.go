@@ -33,8 +33,9 @@ const (
 	recovered      // the source had an error, and now has the served version again
 )
 
-// update reads a source, applies a change and reports it. If all is set, it applies the new state without waiting for
-// it to settle, and also gives it to the stores that do not watch. The caller must hold d.loading; update releases it.
+// update reads a source and, if its state has changed, applies the new state and reports the result. If all is set, it
+// applies the state at once, even if a program may still be writing the text, and also gives the version to stores that
+// do not watch. The caller must hold d.loading; update releases it.
 func (d *Document) update(ctx context.Context, o *Options, src *source, all bool) Outcome {
 	out := d.readAndApply(ctx, o, src, all)
 	o.report(src, out) // d.loading is released here, because a handler of the event may load a configuration
@@ -64,8 +65,9 @@ func (d *Document) readAndApply(ctx context.Context, o *Options, src *source, al
 	return d.apply(o, src, found, err, all)
 }
 
-// settling reports whether a state of the source is new and must first stay the same for the time src.settle. Errors
-// must wait, too, because an editor may have removed the old file and not yet written the new one.
+// settling reports whether the caller must not apply the state of the source yet. A new state must first stay the same
+// for the time src.settle. This also applies to an error, because an editor may have removed the old file, and not yet
+// written the new one.
 func (d *Document) settling(src *source, found content, err error) bool {
 	state := src.state(found, err)
 	now := d.Current()
@@ -121,9 +123,10 @@ func (d *Document) apply(o *Options, src *source, found content, err error, all 
 	return out
 }
 
-// returned determines whether the new text with the hash sum was served before. If the result is Earlier, it also
-// returns the search engines whose losses were accepted when the text was published again. It uses both d.previous and
-// the history in the storage, because this server may have missed versions.
+// returned determines whether a new text of the source was served before. sum is the hash of the text. returned uses
+// both d.previous and the history in the storage, because this server may have missed versions. If the result is
+// Earlier, a person has published an earlier text again. The second result then lists the search engines that may lose
+// something, because this person has accepted their losses.
 func (d *Document) returned(src *source, sum string) (Return, []string) {
 	d.mu.RLock()
 	previous := d.previous
@@ -166,8 +169,9 @@ func (d *Document) reject(src *source, state string, found content, err error, k
 	return out
 }
 
-// unchanged returns the outcome for a source whose text is the current version s. hadError means that the source had
-// an error before, so it has recovered. If all is set, every store gets s.
+// unchanged returns the outcome if the source still has the text of the current version s. hadError means that the
+// previous read of the source led to an error, so the outcome reports that the source has recovered. If all is set,
+// unchanged gives s to every store.
 func (d *Document) unchanged(found content, s *Snapshot, hadError, all bool) Outcome {
 	d.serves(found)
 	if all {

@@ -22,8 +22,9 @@ type dates struct {
 	timer *time.Timer
 }
 
-// watchDates sets the timer for the dates in a version. When a date passes, the policy is compiled again, because
-// the date may change its results, such as the outcome of its tests.
+// watchDates sets the pool's timer to the next date in the version s, unless the timer ends earlier because of another
+// version. When a date passes, the policy is compiled again, because the date may change its effects, such as the
+// results of its tests.
 func (p *Pool) watchDates(s *Snapshot) {
 	if p == nil || s == nil {
 		return

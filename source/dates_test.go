@@ -64,8 +64,8 @@ expect:
 	})
 }
 
-// If a version cannot be compiled after a date has passed, the server does not try again for this date. While no
-// configuration is running, the timer must not run again and again without a pause.
+// When a date passes, the server compiles the version again. If this fails, the server does not try it again until the
+// next date. While no configuration is running, it cannot compile, and the timer must pause before each new attempt.
 func TestDatesThatCannotBeAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const text = "version: 1\nrules:\n  - {for: everyone, allow: {index: [{paths: /events/, time-limit: until-2000-01-02}]}}\n"

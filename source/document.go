@@ -24,13 +24,13 @@ type Document struct {
 	Name   string // name of the source
 	counts *counters
 
-	// file is a host's own policy file, which Hosts polls. It is nil if the document applies to all hosts; then each
-	// user has its own source.
+	// file is the source if the document is the policy file of a single host, which Hosts polls. It is nil if the
+	// document applies to all hosts. In that case, the source is in the field src of each user.
 	file *source
 	used atomic.Int64 // time of the last request that used the document, in Unix seconds
 
-	// loading is held while the source is read and a change is applied, so that only one goroutine does this. It is
-	// acquired before mu, and protects the fields from validator to unmarked.
+	// loading is a lock. A goroutine holds it while it reads the source and applies a change, so that only one
+	// goroutine does this. It is acquired before mu, and protects the fields from validator to unmarked.
 	loading   *semaphore.Weighted
 	validator any       // validator of the last read; nil if the read failed
 	pending   string    // a new state that has not stayed the same for long enough yet
@@ -65,8 +65,9 @@ func (d *Document) Current() *Snapshot { return d.current.Load() }
 
 // open makes sure that the document has a version before a user joins. It reads the source even if another
 // configuration already uses the document, because that configuration's version may be out of date. If the policy has
-// an error, open returns the error, and the new configuration is rejected. A network failure causes an error only if
-// there is no version to serve, and Options.Strict or Options.ReadOnly is set.
+// an error, and the server cannot start with the last good version, open returns the error, and Caddy rejects the new
+// configuration. For a network failure, open returns an error only if there is no version to serve, and Options.Strict
+// or Options.ReadOnly is set.
 func (d *Document) open(ctx context.Context, u *user) error {
 	fromLastGood := u.src.startsFromLastGood && u.watch
 	if fromLastGood && d.Current() != nil {
@@ -121,9 +122,10 @@ func (d *Document) open(ctx context.Context, u *user) error {
 		d.rejected = state
 		return nil
 	}
-	// When the server starts, serving the last good policy is better than not starting. If the policy is in a storage
-	// or on a web server that does not answer, starting without a policy is better, too. If a configuration is already
-	// running with a policy, open returns an error, and that configuration keeps running.
+	// When the server starts, serving the last good policy is better than not starting. If there is no last good
+	// policy, and the source is a storage or a web server that does not answer, the server starts without a policy. If
+	// a configuration with a policy is already running (Strict), open returns an error, so that Caddy rejects the new
+	// configuration, and the old one keeps running.
 	if !u.Strict && d.startLastGood(u) || u.src.remote && !u.ReadOnly && (!u.Strict || d.unavailable() != nil) {
 		d.noteRejected(u, state, err)
 		return nil
@@ -182,10 +184,10 @@ func (d *Document) unavailable() error {
 	return UnavailableError{d.err}
 }
 
-// isFirst reports whether the operator has not written the policy yet: the source is empty, and no text from it was
-// ever accepted. For a policy in a file, it returns false if Options.Strict is set, because the file name in a changed
-// configuration is then probably mistyped. It also returns false for Options.ReadOnly. Like hasVersion, it may make a
-// saved version the current one.
+// isFirst reports whether the operator has not written the policy yet. This is the case if the source is empty, and no
+// text from it was ever accepted. If Options.Strict is set, a configuration is already running, and a missing file
+// probably has a mistyped name in the new configuration. So isFirst then returns false for a policy in a file. It also
+// returns false if Options.ReadOnly is set. Like hasVersion, it may make a saved version the current one.
 func (d *Document) isFirst(u *user, found content, err error) bool {
 	return u.src.isNothing(found, err) && !u.ReadOnly && (u.src.stored != nil || !u.Strict) && !d.hasVersion(u)
 }
@@ -257,8 +259,9 @@ const (
 	unavailableRetry = 30 * time.Second
 )
 
-// nextPoll returns the time until the next poll. A remote source is polled less often after failures. For a remote
-// source, the time is also shortened randomly, so that the servers of a fleet do not poll at the same moment.
+// nextPoll returns the time until the next poll. interval is the normal time between polls, and failures is the number
+// of failed reads in a row. A remote source is polled less often after failures. Its time is also shortened at random,
+// so that the servers of a fleet do not poll at the same moment.
 func nextPoll(interval time.Duration, failures int, remote bool) time.Duration {
 	if !remote {
 		return interval

@@ -168,8 +168,8 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// Two handlers share a document, but only one of them watches it. The other one keeps its old policy. When the last
-// handler that watches leaves, the document is no longer polled.
+// Two handlers share a document, but only one of them watches it. When the policy changes, the other handler keeps the
+// old version. When the handler that watches leaves, the document is no longer polled.
 func TestDocumentReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}
@@ -316,8 +316,8 @@ func TestDocumentReportsANetworkErrorOnce(t *testing.T) {
 	})
 }
 
-// A configuration with a short reload interval takes over a document, which was polled rarely before. The short
-// interval applies at once, not only after the next poll.
+// A document is polled once a day. Then a configuration with a reload interval of one second also uses the document.
+// The new interval applies at once, not only after the next poll.
 func TestDocumentWakesForANewInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}

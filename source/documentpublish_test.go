@@ -242,8 +242,8 @@ func TestEmptyHistory(t *testing.T) {
 	}
 }
 
-// slowStorage acquires a lock late, or not at all if the context ends before that. It also delays a write, and ignores
-// the context of the write.
+// slowStorage acquires a lock only after a delay, or not at all if the context ends earlier. It also delays each write,
+// and then writes even if the context has ended.
 type slowStorage struct {
 	Storage
 	lock, store time.Duration

@@ -64,8 +64,9 @@ func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft)
 // ErrOtherDraft means that a draft with another text, or for another version, is already saved.
 var ErrOtherDraft = errors.New("the policy has another draft: publish or discard it in the console first")
 
-// Propose saves a draft that other people should approve. If a draft with the same text is already saved, Propose adds
-// the author as an approver of that draft. If another draft is saved, it returns ErrOtherDraft.
+// Propose saves a draft that other people should approve. If a draft with the same text and base is already saved,
+// Propose adds the author of draft to the approvers of the saved draft. If the saved draft has another text or base,
+// Propose returns ErrOtherDraft.
 func (d *Document) Propose(ctx context.Context, draft *Draft) error {
 	s := d.stored()
 	if s == nil {
@@ -79,9 +80,9 @@ func ProposeTo(ctx context.Context, storage Storage, key string, draft *Draft) e
 	return (&storedPolicy{storage, key}).saveDraft(ctx, publishToTimeout, draft.partAfter)
 }
 
-// partAfter returns the draft to store when d is proposed. The parameter before is the stored draft, or nil. If it has
-// the same text and base as d, partAfter adds the author of d to its approvers. Otherwise, partAfter returns
-// ErrOtherDraft.
+// partAfter returns the draft to store when d is proposed. The parameter before is the stored draft, or nil. If before
+// is nil, partAfter returns d. If before has the same text and base as d, it returns before, with the author of d as an
+// additional approver. If they differ, it returns ErrOtherDraft.
 func (d *Draft) partAfter(before *Draft) (*Draft, error) {
 	switch {
 	case before == nil:

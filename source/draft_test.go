@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// A policy has one draft. Saving a new draft fails if the person has not seen the latest state of the saved draft,
-// including its approvals.
+// A policy has at most one saved draft. To replace it, a person must have seen its latest state, including its
+// approvals. If another person has changed or approved the draft in between, saving fails.
 func TestDrafts(t *testing.T) {
 	d, _, _ := openStored(t)
 	base := sumOf([]byte(fakePolicy))
@@ -48,8 +48,8 @@ func TestDrafts(t *testing.T) {
 	}
 }
 
-// If the key never had a valid policy, the document has no policy, and this is not an error. The first policy is
-// served. If the key becomes empty after that, the policy stays in force.
+// While the storage key does not exist, the document does not have a policy, and this is not an error. When the first
+// policy is written to the key, it is served. If the key later becomes empty, that policy stays in force.
 func TestFirstPolicy(t *testing.T) {
 	storage := &certmagic.FileStorage{Path: t.TempDir()}
 	src := newStorageSource(storage, "first.yaml")

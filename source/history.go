@@ -68,8 +68,8 @@ type Standing struct {
 }
 
 // Undo returns the version that an undo goes back to, or nil if none is known. If servers serve the text in the
-// storage, Undo returns the version that they served directly before this text. Otherwise, it returns the version that
-// they serve now.
+// storage, this is the version that they served directly before this text. If they have not loaded that text, for
+// example because it has an error, this is the version that they serve now.
 func (s *Standing) Undo() *Published {
 	for i := range s.History {
 		if v := &s.History[i]; v.SHA256 != s.SHA256 && !v.Served.IsZero() {
@@ -118,8 +118,8 @@ func (h History) Version(number int) *Published {
 	return nil
 }
 
-// Returns describes whether servers have already served the text with the hash sum. For the text that is in the storage
-// now, the result is NeverServed.
+// Returns describes whether publishing the text with the hash sum would be a return to a text that servers have served
+// before. If the text is already in the storage, publishing it would not change anything, so the result is NeverServed.
 func (s *Standing) Returns(sum string) Return {
 	switch back := s.Undo(); {
 	case sum == s.SHA256 || !s.served(sum):
@@ -130,9 +130,9 @@ func (s *Standing) Returns(sum string) Return {
 	return Earlier
 }
 
-// returned reports whether servers served the text in the storage before it was published again. A server calls it
-// before it loads that text. The result is Undo only if the newest version is marked as an undo; Document.returned also
-// finds other undos in the server's own records.
+// returned reports whether the text in the storage is a return to a text that servers have served before. A server
+// calls it before it loads the text. The result is Undo only if the newest version is marked as an undo;
+// Document.returned also finds other undos in the server's own records.
 func (s *Standing) returned() Return {
 	switch {
 	case !s.top(s.SHA256) || !s.History[1:].served(s.SHA256):
@@ -204,8 +204,9 @@ func (s *storedPolicy) saveHistory(ctx context.Context, all History) error {
 	return ctx.Err() // the storage may have ignored ctx and returned too late
 }
 
-// A servedMark records that a server loaded a text, and which version was the newest at that time. The version
-// matters because an equal text may be published again later, and a server may reject it then.
+// A servedMark records that a server loaded a text. Newest is the number of the newest version at that time. If the
+// same text is published again later, as another version, the number shows that the server did not load this later
+// version.
 type servedMark struct {
 	SHA256 string    `json:"sha256"`
 	Newest int       `json:"newest"`
@@ -217,10 +218,10 @@ const (
 	maxServed    = 4 * maxHistory
 )
 
-// servedMarks returns the marks, oldest first. They have their own storage key, and are written without a lock, because
-// a lock would block the next publication if the storage failed while a server held it. Damaged marks must not block a
-// publication either, so servedMarks ignores them. In that case, no version can be undone until servers load other
-// versions.
+// servedMarks returns the marks, oldest first. They have their own storage key. Servers write them without a lock,
+// because if the storage failed while a server held a lock, the next publication would have to wait. Damaged marks must
+// not block a publication either, so servedMarks then returns no marks. As a result, an undo is not possible until
+// servers have loaded other versions.
 func (s *storedPolicy) servedMarks(ctx context.Context) ([]servedMark, error) {
 	marks, err := loadBeside[[]servedMark](ctx, s, servedSuffix, "list of served versions")
 	if errors.Is(err, errDamaged) {

@@ -76,8 +76,9 @@ func TestUndoOfHistories(t *testing.T) {
 	}
 }
 
-// A server that has missed versions loads a text without asking the guard only if the history marks the text as an
-// undo. If search engines lose something because of the undo, an alert remains until the next version.
+// A server has rejected some versions that other servers have served. When an earlier text is published again, this
+// server loads it without asking the guard only if the history marks it as an undo. If search engines lose something
+// because of the undo, an alert remains until the next version.
 func TestUndoOnAnotherServer(t *testing.T) {
 	const first, second, third = fakePolicy + "# first\n", fakePolicy + "# second\n", fakePolicy + "# third\n"
 	d, u, s := openStored(t)

@@ -24,20 +24,22 @@ import (
 const (
 	maxFiles  = 20_000 // if there are more, the least recently used file is dropped
 	maxMisses = 20_000
-	// A request waits a limited time until its file may be looked up. After that time the request fails. An answer
-	// without the policy would be worse, because a crawler could use it for a day.
+	// lookupsPerSecond limits how many files are looked up. A request for a host whose file is not known waits for its
+	// turn, but at most for the time maxLookupWait. Then the request fails. This is better than an answer without the
+	// policy, because a crawler could use such an answer for a day.
 	lookupsPerSecond = 2000
 	maxLookupWait    = 500 * time.Millisecond
-	// maxReads limits how many files are read at the same time, because each read that hangs in the kernel holds a
-	// thread. Loading a file waits a limited time for its turn.
+	// maxReads limits how many files are read at the same time, because a thread is blocked while a read hangs in the
+	// kernel. If this many reads are running, the next one waits for at most the time maxReadWait.
 	maxReads    = 256
 	maxReadWait = time.Second
 )
 
 var errBusy = errors.New("too many policies are being loaded at once")
 
-// Hosts holds the policies of a file name with a placeholder, such as /etc/policies/{host}.yaml. The first request for
-// a host loads the host's file, which is watched from then on. Hosts with the same file share the policy.
+// Hosts holds the policies of hosts that have their own files. The configuration has a file name with a placeholder,
+// such as /etc/policies/{host}.yaml. The first request for a host loads the host's file, which is watched from then on.
+// Several hosts can have the same file, and then share the policy.
 type Hosts struct {
 	template *hostTemplate
 	lookups  *rate.Limiter
@@ -55,7 +57,8 @@ type Hosts struct {
 }
 
 // closedText is the policy for a host whose file has an error and never had a valid policy. It disallows the whole host
-// for all crawlers, which crawlers also assume while robots.txt is unreachable (RFC 9309 section 2.3.1.4).
+// for all crawlers. Crawlers would do the same if they could not reach the robots.txt of the host (RFC 9309 section
+// 2.3.1.4).
 const closedText = `version: 1
 rules:
   - name: the policy file of this host has an error
@@ -188,8 +191,8 @@ func (h *Hosts) load(ctx context.Context, name string) (*Document, error) {
 	}
 }
 
-// lookUp reads a file for the first time, and remembers either the document or that the file does not exist. If the
-// file has an error, its hosts get the policy of closedText.
+// lookUp reads a file for the first time. If the file exists, lookUp keeps its document in h.files; if not, it keeps
+// the name in h.misses. If the file has an error, the hosts with this file get the policy of closedText.
 func (h *Hosts) lookUp(o *Options, name string) (*Document, error) {
 	h.mu.RLock()
 	known, miss := h.files[name], h.misses[name]
@@ -250,8 +253,9 @@ func (h *Hosts) add(name string, d *Document) {
 // few is the number of cache entries to compare when one of them must be dropped.
 const few = 16
 
-// evict drops the least recently used of a few files. It prefers files without an error, because the last good
-// version of a file with an error exists only in memory. The caller must hold mu.
+// evict examines a few files, and drops the one that has not been used for the longest time. A file with an error is
+// dropped only if it was unused for a day longer than the others, because its last good version exists only in memory.
+// The caller must hold mu.
 func (h *Hosts) evict() {
 	var oldest string
 	at := int64(math.MaxInt64)
@@ -271,8 +275,8 @@ func (h *Hosts) evict() {
 	delete(h.files, oldest)
 }
 
-// miss remembers for a while that a file does not exist. If too many missing files are remembered, it forgets some of
-// them, preferably files that had no second request.
+// miss adds the file name to h.misses, because the file does not exist. If h.misses is full, miss first removes some
+// names, preferably names without a second request.
 func (h *Hosts) miss(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

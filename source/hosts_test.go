@@ -260,8 +260,8 @@ func BenchmarkHosts(b *testing.B) {
 	})
 }
 
-// Two lookups of the same file follow each other. The second one returns the result of the first one, although the file
-// has changed in between.
+// A file is looked up twice, one lookup after the other. The second lookup returns the result of the first one, even if
+// the file was written in between.
 func TestLookupsOneAfterTheOther(t *testing.T) {
 	dir := t.TempDir()
 	h := newTestSet(t, dir+"/{host}.yaml")
@@ -306,8 +306,8 @@ func (e *countedError) Error() string {
 	return "broken"
 }
 
-// Counting the files with an error, and dropping one of them, does not format the errors. Otherwise, requests would
-// have to wait until thousands of errors are formatted.
+// The methods Status and evict examine which files have an error. They hold a lock, so they must not format the errors,
+// because requests would have to wait until thousands of errors are formatted.
 func TestBrokenFilesAreCounted(t *testing.T) {
 	h := newTestSet(t, t.TempDir()+"/{host}.yaml")
 	var err countedError

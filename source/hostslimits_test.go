@@ -69,8 +69,8 @@ func TestHostsThatCanHaveNoFile(t *testing.T) {
 	}
 }
 
-// While the directory cannot be read, all unknown hosts share one restrictive policy. Their requests use little memory
-// and write no log lines.
+// While the directory of the files cannot be read, all hosts whose files are not loaded yet share one restrictive
+// policy. Requests for these hosts use little memory, and do not write log lines.
 func TestHostsWithoutTheirDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "policies")
 	writePolicy(t, filepath.Join(dir, "a.example.yaml"), hostPolicyText)
@@ -111,8 +111,8 @@ func TestHostsWithoutTheirDirectory(t *testing.T) {
 	}
 }
 
-// Files whose reading hangs block a limited number of threads, and no request waits long for them. Hosts whose policy
-// is loaded are still served.
+// While reading some files hangs, only a limited number of threads are blocked, and no request waits long for these
+// files. Hosts whose policy is loaded are still served.
 func TestHostsThatHang(t *testing.T) {
 	dir := t.TempDir()
 	for _, host := range []string{"a", "b"} {
@@ -159,8 +159,8 @@ func TestHostsThatHang(t *testing.T) {
 	})
 }
 
-// A frequently requested host without a file stays in the list of missing files, even if thousands of unknown hosts are
-// requested.
+// The list of missing files is limited. A frequently requested host without a file stays in the list, even if clients
+// invent thousands of other hosts.
 func TestHostsWithoutAFileUnderAFlood(t *testing.T) {
 	testkit.Slow(t)
 	dir := t.TempDir()

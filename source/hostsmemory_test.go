@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// A small policy file uses little memory, and a host that a client invented uses almost none. The test has 500 files.
-// With ROBOTSPOLICY_LONG, it has 10,000 files. The limit on the total memory is meant for this number.
+// A small policy file uses little memory, and a host that a client invented uses almost none. The test uses 500 files
+// or, with ROBOTSPOLICY_LONG, 10,000 files. maxTotal, the limit of the total memory, is meant for 10,000 files.
 func TestMemoryOfHosts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")

@@ -26,8 +26,9 @@ func (h *Hosts) poll(ctx context.Context) time.Duration {
 	return wait
 }
 
-// Reload applies all changed files at once, even if a program may still be writing them. If ctx ends first, it returns
-// false. In that case, only the changes in the files read so far have been applied.
+// Reload applies all changed files at once, even if a program may still be writing them. If ctx ends before all files
+// are read, Reload returns false. In that case, it has applied only the changes in the files that it has read until
+// then.
 func (h *Hosts) Reload(ctx context.Context) bool {
 	_, err := within(ctx, readTimeout, "the directory", func(ctx context.Context) (any, error) {
 		h.sweep(ctx, true)
@@ -36,9 +37,10 @@ func (h *Hosts) Reload(ctx context.Context) bool {
 	return err == nil
 }
 
-// sweep polls all loaded files, many at the same time, and looks for files that were missing before. Slow files finish
-// in the background. soon reports whether a changed file must be polled again soon, because a program may still be
-// writing it. If all is set, sweep applies changes at once, and waits for every file until ctx ends.
+// sweep polls all loaded files, many at the same time, and checks whether files exist now that were missing before. It
+// does not wait long for slow files, which are then read in the background. soon reports whether a changed file must be
+// polled again soon, because a program may still be writing it. If all is set, sweep applies changes at once, and waits
+// for every file until ctx ends.
 func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 	if h.sweeping.Acquire(ctx, 1) != nil {
 		return false
@@ -111,9 +113,9 @@ func (h *Hosts) pollFile(ctx context.Context, o *Options, name string, d *Docume
 	return out.settle > 0
 }
 
-// sweepMisses forgets the missing files that were not requested since the last sweep. It checks whether the requested
-// ones exist now, so that requests do not have to wait for this. It forgets those that exist, so that the next request
-// loads them.
+// sweepMisses goes through h.misses, the list of files that do not exist. It removes each file that clients have not
+// requested since the last sweep. For the other files, it checks whether they exist now, so that requests do not have
+// to wait for this check. If a file exists now, sweepMisses removes it, so that the next request loads it.
 func (h *Hosts) sweepMisses(ctx context.Context, root *os.Root) {
 	h.mu.Lock()
 	maps.DeleteFunc(h.misses, func(_ string, used *atomic.Bool) bool { return !used.Swap(false) })

@@ -29,9 +29,9 @@ type lastGood struct {
 	Before  string    `json:"before,omitempty"` // SHA-256 of the text served before
 }
 
-// Saved policies that no site uses are kept for some time; after that, only a limited number is kept. There is a limit
-// because file names can change with every deployment. Servers that share the directory mark the policies in use every
-// day.
+// File names of policies can change with every deployment, so there may be many saved policies that no site uses
+// anymore. A saved policy is in use if a server has marked it within the time lastGoodLife. Each server marks the
+// policies that it uses once a day (lastGoodUse). At most maxLastGood policies that are not in use are kept.
 const (
 	maxLastGood  = 64
 	lastGoodUse  = 24 * time.Hour
@@ -88,8 +88,8 @@ func (d *Document) markLastGood(u *user) {
 	_, _ = within(context.Background(), readTimeout, "writing", func(context.Context) (any, error) { return nil, os.Chtimes(file, now, now) })
 }
 
-// pruneLastGood deletes the oldest saved policies if there are too many. It keeps the policies that this server uses,
-// and the policies that another server may use.
+// pruneLastGood deletes the oldest saved policies if there are too many. It keeps the policies that this server uses.
+// It also keeps policies that a server has marked within the time lastGoodLife, because that server may still use them.
 func (o *Options) pruneLastGood() error {
 	entries, err := os.ReadDir(o.LastGood)
 	if err != nil || len(entries) <= maxLastGood {
@@ -122,7 +122,7 @@ func (o *Options) pruneLastGood() error {
 }
 
 // loadLastGood returns the last good version of a source, or nil if there is none. It checks the version like a new
-// one, but does not run the policy's tests again.
+// one, except that a failed test of the policy is only a warning (see compileAccepted).
 func (o *Options) loadLastGood(src *source) (s *Snapshot, before string) {
 	saved, err := o.lastGood(src)
 	if err == nil {

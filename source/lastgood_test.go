@@ -75,8 +75,8 @@ func TestLastGood(t *testing.T) {
 	}
 }
 
-// The saved policies of deleted files are kept for some time. If there are too many saved policies, these are deleted
-// first, and never a policy in use.
+// If there are too many saved policies, the oldest ones of deleted files are deleted, but only some time after they
+// were saved. A policy in use is never deleted.
 func TestLastGoodIsBounded(t *testing.T) {
 	testkit.SkipRace(t)
 	n := savingOptions(t)
@@ -170,8 +170,8 @@ func TestReadOnlySavesNothing(t *testing.T) {
 	}
 }
 
-// A test in the policy fails because a date has passed. As a new text, this policy is rejected. If the text was
-// accepted before, it is served after a restart, with a warning.
+// A test in the policy fails because a date has passed. If the text of the policy is new to the server, it is rejected.
+// If the server had accepted the same text before a restart, it is served after the restart, with a warning.
 func TestTextThatWasAcceptedBefore(t *testing.T) {
 	options := savingOptions(t)
 	text := []byte("version: 1\nrules:\n  - for: everyone\n    allow:\n      index:\n        - {paths: /events/, time-limit: until-2026-01-31}\nexpect:\n  - everyone may index /events/\n")
@@ -208,9 +208,9 @@ func TestTextThatWasAcceptedBefore(t *testing.T) {
 	}
 }
 
-// When the server starts, the text in the source differs from the last good version. This new text is only loaded after
-// the guard was asked, even if several sites use the policy, and even if none of them watches it. A policy without a
-// last good version is loaded at once.
+// When the server starts, the text in the source differs from the last good version. The server must ask the guard
+// before it loads the new text. This also applies if several sites use the policy, or if none of them watches it. A
+// policy without a last good version is loaded at once.
 func TestStartWaitsForTheGuard(t *testing.T) {
 	const next = fakePolicy + "# next\n"
 	storage := &certmagic.FileStorage{Path: t.TempDir()}

@@ -11,9 +11,9 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// While a configuration with another storage takes over, two documents have the same name. For both together, the
-// metrics have one series, with the values of the running configuration. The test also uses a file name that is not
-// valid UTF-8.
+// While Caddy replaces a configuration with one that has another storage, two documents have the same name. The metrics
+// must have only one series for this name, with the values of the document in the running configuration. The test also
+// uses a file name that is not valid UTF-8.
 func TestMetricsOfOneName(t *testing.T) {
 	for _, name := range []string{"storage:site.yaml", "/srv/\xff.yaml"} {
 		pool := new(Pool)

@@ -23,8 +23,9 @@ type Pool struct {
 	dates     dates
 }
 
-// Documents returns the loaded documents, sorted by name. While a new configuration with another storage takes over,
-// two documents may have the same name. Documents then returns the document of the running configuration.
+// Documents returns the loaded documents, sorted by name. While Caddy replaces a configuration with one that has
+// another storage, two documents may have the same name. Documents then returns only the document of the running
+// configuration.
 func (p *Pool) Documents() []*Document {
 	loaded := slices.DeleteFunc(p.documents.All(), func(d *Document) bool { return d.Current() == nil })
 	slices.SortFunc(loaded, func(a, b *Document) int {
@@ -38,8 +39,8 @@ func (p *Pool) Waiting() []*Document {
 	return p.without(func(d *Document) bool { return d.unavailable() == nil })
 }
 
-// Unavailable returns the documents whose source could not be read since the start. Their handlers answer requests
-// for robots.txt with status 503, and pass all other requests on.
+// Unavailable returns the documents whose source could not be read since the server started. Their handlers answer
+// requests for robots.txt with status 503, and pass all other requests on.
 func (p *Pool) Unavailable() []*Document {
 	return p.without(func(d *Document) bool { return d.unavailable() != nil })
 }
@@ -101,9 +102,9 @@ func (p *Pool) Loaded() []*Document {
 // forever.
 const recompileTimeout = 30 * time.Second
 
-// Recompile recompiles policies after a change that affects their results, such as a new crawler catalog or a date in
-// the policy that has passed. If a policy now has an error, its old version stays in force. Recompile stops when ctx
-// ends or after half a minute; the next call recompiles the remaining policies.
+// Recompile compiles the texts of policies again if their effects may have changed, for example because of a new
+// crawler catalog, or because a date in the policy has passed. If a policy now has an error, its old version stays in
+// force. Recompile stops when ctx ends or after half a minute; the next call recompiles the remaining policies.
 func (p *Pool) Recompile(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, recompileTimeout)
 	defer cancel()
@@ -161,8 +162,8 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	}
 }
 
-// nextDate returns the first date in the version that has not been handled yet, or zero if there is none. If the policy
-// cannot be compiled after a date, its version stays in use until the next date.
+// nextDate returns the next date in the version when the policy must be compiled again, or zero if there is none. If
+// compiling failed after a date, nextDate does not return this date again, but the first date after the failed attempt.
 func (s *Snapshot) nextDate() time.Time {
 	if asked := s.asked.Load(); asked != 0 {
 		return s.Site.NextDate(time.Unix(0, asked))

@@ -31,11 +31,10 @@ func (c *counted) String() string {
 	return fmt.Sprintf("%d.%d", c.Number, c.Minor)
 }
 
-// count gives a version its number. For a policy in a storage, it takes the number and the author from the newest
-// version in the history if that version has the same text. Otherwise the version gets the next number, and its author
-// is unknown. The history is only read from the storage if ask is set. Versions of other sources are numbered in the
-// order in which they are loaded. If the text is the same, but the program or the catalog has changed, count keeps the
-// number and counts up a second number after a dot.
+// count sets the number and the author of the version s. By default, a new text gets the next number, and its author is
+// unknown. If the policy is in a storage, and the newest version in its history has the same text, count takes the
+// number and the author from there. It reads the history only if ask is set. If the text is not new, but the program or
+// the catalog has changed since it was counted, count keeps the number, and increases a second number after a dot.
 func (o *Options) count(src *source, s *Snapshot, ask bool) (c counted) {
 	if o.lastGoodFile(src) == "" {
 		return c // numbers are not saved
@@ -110,8 +109,8 @@ func (p *Pool) Running() (all []*Snapshot) {
 	return all
 }
 
-// InForce returns the publications of the policies that running configurations apply to all hosts. Unlike Running, it
-// omits the policies from hosts' own files.
+// InForce returns a Publication for each policy that a running configuration applies to all hosts. Unlike Running, it
+// omits the policies of hosts that have their own files.
 func (p *Pool) InForce() (all []*activity.Publication) {
 	for _, d := range p.inUse() {
 		if s := d.Current(); s != nil {

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Restarts and repeated reads do not change the number of a version. Another policy gets the next number. If only the
-// program or the catalog changes, the number after the dot increases.
+// A version keeps its number if the same text is read again or the server restarts. Each change of the text leads to
+// the next number. If only the program or the catalog changes, the number after the dot increases.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -43,8 +43,9 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// The author of a version in a storage is still known after a restart. A text that another program wrote there has no
-// author, even if it was published once. If the history cannot be read, it is read later.
+// The author of a version in a storage is still known after a restart. If another program writes a text to the storage,
+// the version does not have an author, even if the same text was published earlier. If the history cannot be read when
+// the version is loaded, the author is read from it later.
 func TestPublisher(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

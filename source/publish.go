@@ -55,8 +55,8 @@ func (e *LossError) Error() string {
 	return "this version cannot be restored: " + e.Claim.Err().Error() + "; accept it by name: " + strings.Join(e.Names, ",")
 }
 
-// NotAccepted returns a LossError if the change from before to now makes search engines lose something, except for
-// losses of the search engines in accepted.
+// NotAccepted returns a LossError if search engines lose something when the policy before is replaced with now. It
+// ignores the losses of the search engines in accepted.
 func NotAccepted(before, now *site.Site, below site.Below, accepted []string) error {
 	losses := compare.Sites(before, now, compare.Options{Below: below}).Losses
 	c := replay.KeepsBy(losses, before == nil, accepted)
@@ -66,9 +66,10 @@ func NotAccepted(before, now *site.Site, below site.Below, accepted []string) er
 	return &LossError{c, losses.Names()}
 }
 
-// PublishTo writes a text to a key of a storage if the storage has the version that the text should replace. The
-// caller must have checked the text. PublishTo gives up after a minute, plus some seconds for releasing the lock.
-// The errors are ErrOvertaken, ErrLockStays, and ErrStorage for all other problems.
+// PublishTo writes c.Text to a key of a storage. The key must have the text with the hash c.Replaces; if it has another
+// text, PublishTo returns ErrOvertaken. The caller must have checked c.Text. PublishTo gives up after a minute, plus
+// some seconds for releasing the lock. If it cannot release the lock after writing, it returns ErrLockStays. For all
+// other problems, it returns ErrStorage.
 func PublishTo(ctx context.Context, storage Storage, key string, c Change) error {
 	s := &storedPolicy{storage, key}
 	return s.publish(ctx, publishToTimeout, func(st *Standing) (Change, error) {
@@ -77,8 +78,8 @@ func PublishTo(ctx context.Context, storage Storage, key string, c Change) error
 	})
 }
 
-// publish replaces the storage's text with the Change that the function change returns, while it holds a lock.
-// It passes the present text and history to change.
+// publish acquires a lock, and passes the present text and history to the function change. It then writes the text in
+// the Change that this function returns, and releases the lock.
 func (s *storedPolicy) publish(ctx context.Context, limit time.Duration, change func(*Standing) (Change, error)) error {
 	return s.locked(ctx, limit, "publishing", func(ctx context.Context) error {
 		st, err := s.standing(ctx)
@@ -121,16 +122,17 @@ func (s *storedPolicy) replace(ctx context.Context, before *Standing, c *Change)
 	return nil
 }
 
-// dropDraft deletes the draft after it was published. If this fails, the draft is not shown, because its text equals
-// the policy's text.
+// dropDraft deletes the saved draft after its text was published with c. An error does not matter, because a draft is
+// not shown if its text equals the policy's text.
 func (s *storedPolicy) dropDraft(ctx context.Context, c *Change) {
 	if draft, err := s.draft(ctx); err == nil && draft != nil && (draft.Text == c.Text || draft.ID() == c.Draft) {
 		_ = s.Delete(ctx, s.key+draftSuffix)
 	}
 }
 
-// withdraw restores the history after the newest text could not be written. If the text may have been written
-// nevertheless, withdraw does not change the history. It uses a new context, because the context of the write may have
+// withdraw is called after writing text to the storage has failed. The saved history already lists text as the newest
+// version, so withdraw replaces it with history, the earlier list. If the storage has the text nevertheless, or does
+// not answer, withdraw does not change the history. It uses a new context, because the context of the write may have
 // ended.
 func (s *storedPolicy) withdraw(ctx context.Context, text string, history []Published) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
@@ -156,10 +158,10 @@ func (d *Document) stored() *storedPolicy {
 // Writable reports whether texts can be published to the document's source.
 func (d *Document) Writable() bool { return d.stored() != nil }
 
-// Publish writes a text to the policy's storage and serves it. The storage must contain the version that the text
-// should replace, or a text that this server has rejected. Options.Guard must allow the text, unless it is an undo. If
-// the text is an earlier version, only the search engines in c.Accept may lose something. The caller must have run the
-// policy's tests.
+// Publish writes c.Text to the policy's storage and serves it. The storage must contain the text with the hash
+// c.Replaces, or a text that this server has rejected. If c.Text is not an undo, Options.Guard must allow it. If c.Text
+// is an earlier version, search engines must not lose anything, except for the ones in c.Accept. The caller must have
+// run the policy's tests.
 func (d *Document) Publish(ctx context.Context, c Change) (Outcome, error) {
 	u, _ := d.active()
 	if u == nil {

@@ -43,7 +43,8 @@ func Compile(name string, data []byte) (*Snapshot, error) {
 }
 
 // compileAccepted compiles a previously accepted text. Unlike Compile, it treats a failed test of the policy as a
-// warning, because the test may fail only because a date has passed or the catalog is newer.
+// warning. The test passed when the text was accepted, so it fails now only because a date has passed or the catalog is
+// newer.
 func compileAccepted(name string, data []byte) (*Snapshot, error) {
 	return compile(name, data, policyfile.Options{Accepted: true})
 }

@@ -18,8 +18,9 @@ type source struct {
 	// instance distinguishes storages that do not implement fmt.Stringer. It is only valid in this process, so the
 	// names of saved files use only key.
 	instance string
-	// read returns the text. last is the validator of the previous read. If the text has not changed since then, read
-	// may return errUnchanged. Any other error means that the text is not available.
+	// read returns the text and a validator, which the next read gets as last. For the first read, last is nil. If the
+	// text has not changed since the previous read, read may return errUnchanged. Any other error means that the text
+	// is not available.
 	read func(ctx context.Context, last any) (content, error)
 
 	interval, minInterval time.Duration // the default and the shortest allowed time between reads
@@ -57,9 +58,9 @@ func (src *source) state(found content, err error) string {
 	return "error: " + err.Error()
 }
 
-// bounded returns a read function that returns after readTimeout, even if read blocks. A file on a dead network mount
-// can block forever, and some storages ignore their context. While a blocked read is running, no other read begins. So
-// at most one goroutine is blocked for each source.
+// bounded returns a function that calls read, but returns after readTimeout, even if read does not. For example,
+// reading a file on a dead network mount can block forever, and some storages ignore their context. While a blocked
+// read is running, bounded does not start another one, so at most one goroutine is blocked for each source.
 func bounded(read func(context.Context, any) (content, error)) func(context.Context, any) (content, error) {
 	running := semaphore.NewWeighted(1)
 	return func(ctx context.Context, last any) (content, error) {
@@ -73,8 +74,8 @@ func bounded(read func(context.Context, any) (content, error)) func(context.Cont
 	}
 }
 
-// within calls f, and returns when f returns, the limit has passed or ctx ends. It works even if f ignores its context.
-// If f panics, within returns an error. what describes the work of f in errors.
+// within calls f, and returns when f returns, when the limit has passed, or when ctx ends. It returns in time even if f
+// ignores its context. If f panics, within returns an error. what describes the work of f in errors.
 func within[T any](ctx context.Context, limit time.Duration, what string, f func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -29,8 +29,8 @@ const (
 	// coarseClock is longer than the precision of a file system's clock, which may be two seconds. Within this time, a
 	// file can change without a new date or size.
 	coarseClock = 3 * time.Second
-	// A file is read again after the time rereadFile, even if its date has not changed. Users can set dates, and
-	// network file systems cache them.
+	// rereadFile is the time after which a file is read again, even if its date has not changed. This is needed because
+	// users can set dates, and network file systems cache them.
 	rereadFile = time.Minute
 )
 

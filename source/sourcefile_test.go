@@ -48,8 +48,9 @@ func TestFileMarks(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		// The text changes, but date and size remain the same, as if the clock had stopped. The source may then treat
-		// the file as unchanged, but only if its date is old, and only for a limited time.
+		// The text of the file changes, but its date and size do not. The source may treat this file as unchanged if
+		// the date is old, but only for a limited time. If the date is recent, it must read the file again, because the
+		// clock of the file system may be coarse.
 		write("b\n")
 		again, err := src.read(context.Background(), found.validator)
 		if believed := errors.Is(err, errUnchanged); believed != (time.Since(date) > coarseClock) || !believed && string(again.data) != "b\n" {

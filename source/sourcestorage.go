@@ -35,9 +35,9 @@ type storedPolicy struct {
 
 const storageInterval = 5 * time.Second
 
-// newStorageSource returns the source for a key of a storage. Each configuration creates a new instance of its storage,
-// so instances with the same description are treated as the same storage. A storage without a description is never
-// treated as the same as another one.
+// newStorageSource returns the source for a key of a storage. Each configuration creates a new instance of its storage.
+// If the String methods of two instances return the same description, the instances are treated as the same storage. An
+// instance without such a method is treated as a different storage.
 func newStorageSource(storage Storage, key string) *source {
 	where, instance := fmt.Sprintf("%T", storage), ""
 	if n, ok := storage.(fmt.Stringer); ok {
@@ -87,9 +87,10 @@ func NewReader(storage Storage, key string) func(context.Context) ([]byte, error
 	}
 }
 
-// locked calls write while it holds a lock. Once write has begun, it is not canceled if the caller stops waiting. When
-// the time limit has passed, locked still needs some time to release the lock. A storage that ignores its context may
-// write the text even later. The server then finds the new text when it next polls the storage.
+// locked calls write while it holds a lock. If ctx ends, locked does not cancel write, so that it is not interrupted
+// halfway. limit is the time for acquiring the lock and for write; locked may then need some more seconds to release
+// the lock. A storage that ignores its context may write the text even after locked has returned. The server then finds
+// the new text when it next polls the storage.
 func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what string, write func(context.Context) error) error {
 	var held atomic.Bool
 	_, err := within(context.WithoutCancel(ctx), limit+2*unlockTimeout, "the storage", func(ctx context.Context) (_ any, err error) {
@@ -120,9 +121,9 @@ func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what str
 	return fmt.Errorf("%w: %s: %w", ErrStorage, what, err)
 }
 
-// loadBeside reads a value stored next to a policy. It returns the zero value if the key does not exist. An empty
-// value indicates damage, so it is an error, except for a draft. A damaged history is an error as well. It is not
-// replaced with an empty history, because the version numbers would start at 1 again.
+// loadBeside reads a value stored next to a policy, such as its history. If the key does not exist, it returns the zero
+// value. It returns an error if the value is damaged. An empty value is also an error, unless it is a draft. loadBeside
+// does not return an empty history instead of a damaged one, because the version numbers would then start at 1 again.
 func loadBeside[T any](ctx context.Context, s *storedPolicy, suffix, what string) (value T, err error) {
 	data, err := s.Load(ctx, s.key+suffix)
 	switch {

@@ -67,7 +67,8 @@ func (w *webPolicy) read(ctx context.Context, _ any) (content, error) {
 	return content{data: resp.Data}, nil
 }
 
-// isHTML recognizes a login page or an error page with status 200. A policy never begins with "<".
+// isHTML reports whether a response is a web page instead of a policy, such as a login page or an error page with
+// status 200. A policy never begins with "<".
 func isHTML(contentType string, data []byte) bool {
 	media, _, _ := mime.ParseMediaType(contentType)
 	return media == "text/html" || media == "application/xhtml+xml" || bytes.HasPrefix(bytes.TrimSpace(data), []byte("<"))

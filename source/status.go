@@ -305,9 +305,9 @@ func (o *Options) recoverPanic() {
 
 const guardTimeout = time.Minute
 
-// below returns a function that finds the site's own robots.txt for a host. The function asks the handlers that use the
-// document for the version that they last fetched. If the document is a host's own file, it only asks the handler with
-// the options o.
+// below returns a function that returns the robots.txt of the site behind the server, in the version that a handler has
+// last fetched for a host. The function asks all handlers that use the document. If the document is the policy file of
+// a single host, it asks only the handler with the options o.
 func (d *Document) below(o *Options) site.Below {
 	if below := d.Upstream(); below != nil {
 		return below

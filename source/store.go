@@ -52,21 +52,22 @@ type Options struct {
 	// network fails, a policy in a storage or on a web server still starts from its last good version.
 	Strict   bool
 	ReadOnly bool // do not write to LastGood or the storage
-	// Guard, if not nil, is asked whether a new version may replace the served one. It returns the reason against it,
-	// or nil. If it cannot decide now, it returns an [UndecidedError]. Guard must ignore losses of the search engines
-	// in accepted. An undo is always served; for an undo, an error of Guard only causes an alert. below finds the
-	// sites' own robots.txt files. It is nil if they are not merged.
+	// Guard, if not nil, decides whether a new version may be served. before is the version served now, and after is
+	// the new one. Guard returns nil if after may be served, and the reason if it may not. If Guard cannot decide now,
+	// it returns an [UndecidedError]. It must ignore what the search engines in accepted lose. An undo is always
+	// served, so for an undo, an error of Guard only causes an alert. below finds the sites' own robots.txt files, and
+	// is nil if they are not merged.
 	Guard func(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error
-	// Upstream returns the last fetched version of the upstream's robots.txt for a host. The admin API uses it to show
-	// the served robots.txt. It is nil if the handler does not merge the upstream's robots.txt.
+	// Upstream returns the robots.txt of the upstream, in the version that the handler has last fetched for a host. The
+	// admin API needs it to show the merged robots.txt that crawlers get. It is nil if the handler does not merge.
 	Upstream site.Below
 	// OnLoad, if not nil, is called with each loaded policy that applies to all hosts. It must not call methods of the
 	// pool or of its documents, because these would wait for OnLoad to return.
 	OnLoad func(*Snapshot)
 	// Emit, if not nil, is called with the events robots_policy.reloaded and robots_policy.reload_failed.
 	Emit func(event string, data map[string]any)
-	// Running, if not nil, reports whether the configuration of the store is running. The source is not watched before
-	// it returns true.
+	// Running, if not nil, reports whether Caddy runs the configuration of the store, or only loads or validates it.
+	// The source is not watched until Running returns true.
 	Running func() bool
 	Logger  *zap.Logger // nil disables logging
 
@@ -89,9 +90,9 @@ type Store struct {
 }
 
 // Open loads the policy, or opens the directory of per-host policies, and watches it until Close. The stores of a pool
-// share their policies. Open returns an error if the policy has an error, or if it cannot be read and no last good
-// version is saved. When the server starts, a policy in a storage or on a web server may be unavailable; see
-// [Store.Get].
+// share their policies. If the policy cannot be read or has an error, Open serves the last good version instead, or
+// returns an error (see Options.Strict). If a policy in a storage or on a web server is not available when the server
+// starts, Open does not return an error; see [Store.Get].
 func (p *Pool) Open(ctx context.Context, o Options) (*Store, error) {
 	o.pool = p
 	if o.Logger == nil {
@@ -174,8 +175,8 @@ func (s *Store) openHosts(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// Get returns the policy of a host, or nil if the host has none. It returns an error if the policy is not known now.
-// The error is an [UnavailableError] if no version was loaded since the start.
+// Get returns the policy of a host, or nil if the host does not have one. It returns an error if the policy could not
+// be loaded. If the source was not available since the server started, the error is an [UnavailableError].
 func (s *Store) Get(ctx context.Context, host string) (*Snapshot, error) {
 	if s.hosts != nil {
 		if l, err := s.hosts.Get(ctx, host); l != nil || err != nil {
@@ -238,8 +239,9 @@ const (
 // caddysOwn lists the top-level names that Caddy and CertMagic use in a storage.
 var caddysOwn = []string{"acme", "certificates", "ech", "instance.uuid", "keys", "last_clean.json", "locks", "ocsp", "pki", "rate_limit"}
 
-// StorageKey returns the storage key in a policy's name. It returns an error if the key leads out of the storage, or if
-// Caddy uses the key for other data. It ignores case in this check, because some file systems do.
+// StorageKey returns the storage key in a policy's name, such as storage:robots_policy/site.yaml. It returns an error
+// if the key leads out of the storage, or if Caddy uses the key for other data. It compares keys without regard to
+// letter case, because some file systems do.
 func StorageKey(name string) (string, error) {
 	key := strings.TrimPrefix(name, StoragePrefix)
 	if !fs.ValidPath(key) || key == "." || strings.ContainsAny(key, "\\\x00") {
@@ -258,8 +260,9 @@ func IsWebAddress(name string) bool {
 	return strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://")
 }
 
-// WebAddress parses the address of a policy on a web server. It accepts http only for this machine, because otherwise
-// anyone on the network path could change the policy. It returns an error for an address with a password.
+// WebAddress parses the address of a policy on a web server. It accepts http only if the web server is on this machine,
+// because anyone on the network path to another machine could change the policy. It returns an error if the address
+// contains a user name or a password.
 func WebAddress(name string) (*url.URL, error) {
 	u, err := url.Parse(name)
 	switch {

@@ -46,8 +46,8 @@ type users struct {
 	mu   sync.RWMutex
 	all  []*user // oldest first
 	stop context.CancelFunc
-	// retry is the time between polls for a policy that no store watches, but that could not be loaded when the server
-	// started. If retry is 0, such a policy is not polled.
+	// retry is greater than 0 if the policy could not be loaded when the server started. In that case, it is polled
+	// after the time retry, even if no store watches it. If retry is 0, only a policy that a store watches is polled.
 	retry time.Duration
 }
 
@@ -75,8 +75,8 @@ func (us *users) leave(u *user) {
 	}
 }
 
-// interval returns the shortest of retry and the intervals of all watching users. It returns 0 if the source is not
-// polled. The caller must hold mu.
+// interval returns the time between polls: the shortest interval of all users that watch, or retry if it is shorter. It
+// returns 0 if the source is not polled. The caller must hold mu.
 func (us *users) interval() time.Duration {
 	shortest := us.retry
 	for _, u := range us.all {
@@ -87,7 +87,8 @@ func (us *users) interval() time.Duration {
 	return shortest
 }
 
-// active returns the newest running user, or nil if there is none, and the interval between polls.
+// active returns the newest user whose configuration is running, or nil if there is none. It also returns the interval
+// between polls.
 func (us *users) active() (*user, time.Duration) {
 	us.mu.RLock()
 	defer us.mu.RUnlock()
@@ -99,8 +100,9 @@ func (us *users) active() (*user, time.Duration) {
 	return nil, us.interval()
 }
 
-// Upstream returns a function that finds the robots.txt of a host's upstream. The function asks the handlers for the
-// version that they last fetched. Upstream returns nil if no handler merges that file.
+// Upstream returns a function that returns the robots.txt of a host's upstream, in the version that a handler has last
+// fetched. The function asks one handler after the other, until one of them knows the file. If none of the handlers
+// merges the upstream's robots.txt, Upstream returns nil.
 func (us *users) Upstream() site.Below {
 	us.mu.RLock()
 	defer us.mu.RUnlock()
@@ -123,8 +125,8 @@ func (us *users) Upstream() site.Below {
 	}
 }
 
-// startupPoll is the interval between a store's checks whether its new configuration runs. Until it runs, the source is
-// not polled and no event is emitted, because the configuration may only be validated.
+// startupPoll is the time between a store's checks whether Caddy runs the new configuration. Until then, the store does
+// not poll the source and does not emit events, because Caddy may only validate the configuration.
 const startupPoll = 20 * time.Millisecond
 
 // watch calls poll repeatedly until ctx ends. It waits between calls for the duration that poll returned.

@@ -86,9 +86,9 @@ func (d *Diff) join(o *Diff) {
 	l.Complete = l.Complete && o.Losses.Complete
 }
 
-// unread adds h to l.Unread if search engines would lose more on h if the host's own robots.txt were the strictest one.
-// Unread.Crawlers lists these search engines. strictest is the comparison of the policies with that robots.txt as their
-// fallback.
+// unread adds the host h to l.Unread if its own robots.txt, which is not known, could make search engines lose more
+// than l.Found says. To find out, the policies were also compared with a fallback that disallows everything. strictest
+// is the result of that comparison. Unread.Crawlers lists the search engines with losses that are only in strictest.
 func (l *Losses) unread(h policy.Host, strictest *Diff) {
 	u := Unread{Host: h}
 	for _, f := range strictest.Losses.Found {

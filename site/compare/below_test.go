@@ -25,8 +25,8 @@ func TestLossesOverTheFilesOfSites(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		old, new string
-		// below maps hosts to keys of files. The key "" stands for hosts that the policies do not name. If a host is
-		// missing, its robots.txt is not known.
+		// below maps hosts to keys of the map files. The host "" stands for all hosts that the policies do not name. If
+		// a host is missing, its robots.txt is not known.
 		below  map[string]string
 		lost   string // a part of the text about the losses
 		unread string // a part of the text about unknown files

@@ -20,8 +20,8 @@ func (x states) differs() bool { return !x.old.same(x.now) }
 
 func (x states) same(y states) bool { return x.old.same(y.old) && x.now.same(y.now) }
 
-// alike reports whether the states are the same and, if they disallow the paths, come from the same statements.
-// Different statements may have different exceptions.
+// alike reports whether the states are the same and, if they disallow the paths, come from the same statements. For
+// example, two disallow entries for the same paths are not alike, because an allow entry may override only one of them.
 func (x states) alike(y states) bool {
 	return x.same(y) && (!x.old.closed() || x.old.by == y.old.by) && (!x.now.closed() || x.now.by == y.now.by)
 }
@@ -29,8 +29,8 @@ func (x states) alike(y states) bool {
 // cell is a pattern with states. The states apply to the paths that no narrower cell matches.
 type cell = solve.Cell[states]
 
-// cells divides the paths into cells with the decisions of both policies. It skips paths with the same statements in
-// both policies.
+// cells returns patterns with the decisions of both policies about their paths. a and b are the sides of the old and
+// the new policy. If both policies have the same statements about some paths, cells skips these paths.
 func (c *comparison) cells(a, b *side) []cell {
 	var changed solve.Set
 	given := union(a.index(b), b.index(a))
@@ -85,8 +85,8 @@ type said[V any] interface {
 	alike(V) bool
 }
 
-// solved divides the paths of patterns into cells with equal values. A path belongs to the narrowest cell that matches
-// it.
+// solved divides the paths that the given patterns match into cells, so that all paths of a cell have the same value. A
+// path belongs to the narrowest cell that matches it.
 func solved[V said[V]](c *comparison, given []pathpattern.Pattern, value func(pathpattern.Pattern) V, matters func(*solve.Cell[V]) func(pathpattern.Pattern) bool) []solve.Cell[V] {
 	cells, ok := (&solve.Form[V]{
 		Value: value, Matters: matters, Budget: c.budget, Added: 10 * maxExceptions,
@@ -119,8 +119,8 @@ type statement struct {
 	only bool   // the other policy does not have this statement
 }
 
-// newSide returns the side of the policy p for the crawlers in c. q has at most one purpose. newSide replaces the
-// crawler in q with a crawler in c.
+// newSide returns a side with the statements of the policy p that apply to the crawlers in c. q contains the usage, the
+// identity and at most one purpose. newSide ignores the crawler in q.
 func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
 	purpose := ""
 	if len(q.Purposes) > 0 {
@@ -146,8 +146,9 @@ func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
 	return s
 }
 
-// index sets the field "only" of the statements, fills s.at for the methods matters and adds, and returns the patterns
-// of all statements. Call the method key of both sides first, because index compares the lines that key stores.
+// index returns the patterns of all statements of s. It also fills s.at, which the methods matters and adds read, and
+// sets the field "only" of each statement that other does not have. Call the method key of s and of other first,
+// because index compares the lines that key stores.
 func (s *side) index(other *side) (patterns []pathpattern.Pattern) {
 	s.at = map[pathpattern.Pattern][]*statement{}
 	for i := range s.statements {
@@ -171,8 +172,9 @@ func (s *side) added(p pathpattern.Pattern) (all []*statement) {
 	return all
 }
 
-// adds reports whether one of the allow entries in added can change the effect of a statement in s.at[given]. It
-// ignores disallow entries that only this side has, because they have their own cells.
+// adds reports whether one of the allow entries in added, which only the policy of s has, can change the effect of a
+// statement with the pattern given. It ignores disallow entries that only the policy of s has, because cells finds
+// their paths anyway.
 func (s *side) adds(added []*statement, given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(added, func(a *statement) bool {
 		return slices.ContainsFunc(s.at[given], func(x *statement) bool {
@@ -184,7 +186,8 @@ func (s *side) adds(added []*statement, given pathpattern.Pattern) bool {
 	})
 }
 
-// matters reports whether a statement with the pattern given can change the state in the first parameter.
+// matters reports whether a statement with the pattern given can change the state is, which applies to the paths of a
+// wider pattern.
 func (s *side) matters(is state, given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(s.at[given], func(st *statement) bool {
 		allows := s.allows(st.Statement)
@@ -203,7 +206,7 @@ func (s *side) matters(is state, given pathpattern.Pattern) bool {
 }
 
 // overrides reports whether the allow entry a can override d. d is a disallow entry, or an allow entry whose end date
-// has passed. An allow entry always overrides the latter.
+// has passed. An entry whose end date has passed is always overridden.
 func (s *side) overrides(a, d *policy.Applied) bool {
 	if a.Statement == nil || d.Statement == nil {
 		return false

@@ -140,8 +140,9 @@ func last(b bool) int {
 	return 0
 }
 
-// kept returns a part of the merge key that keeps some records with different usages separate. Changes with the effect
-// Line are merged only if they have the same name in usages. Losses of usages for AI are not merged with other losses.
+// kept returns a text that must be equal for two records with different usages, if they are to be merged. If the effect
+// is Line, the text is the name of the line, so that only records about the same line are merged. For losses of usages
+// for AI, the text is "AI", so that they are not merged with other losses.
 func kept(r *record) string {
 	switch {
 	case r.effect == Line:
@@ -284,8 +285,9 @@ func (c *comparison) sentOf(kind string, requests bool) (n int) {
 	return n
 }
 
-// closedAlready reports whether the new policy disallows the paths of the loss r for s, a subject without this loss.
-// The old policy must have disallowed the paths for s already, so s is not an exception from the loss.
+// closedAlready reports whether the new policy also disallows the paths of the loss r for s, although s does not have
+// this loss. This means that the old policy already disallowed the paths for s. So the text about the loss, such as
+// "everyone except …", must not list s as an exception.
 func (c *comparison) closedAlready(r *record, s *subject) bool {
 	if r.effect != Loss || r.now != disallowed {
 		return false

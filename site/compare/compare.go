@@ -185,8 +185,8 @@ func (c *comparison) host(h policy.Host) (all []record) {
 	return all
 }
 
-// purposesOf lists the purposes in the rules of both policies, in lower case. For a purpose with wildcards, it lists an
-// example.
+// purposesOf lists the purposes that the rules of either policy name, in lower case. If a purpose has wildcards, it
+// lists an example that matches.
 func purposesOf(old, now *policy.Policy) (all []string) {
 	for _, name := range append(old.Spec().Purposes(), now.Spec().Purposes()...) {
 		name = strings.NewReplacer("*", "x", "$", "").Replace(name)

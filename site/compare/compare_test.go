@@ -333,8 +333,9 @@ func TestNamesOfEveryone(t *testing.T) {
 	}
 }
 
-// Two policies of 200 lines can have thousands of changes if all of their patterns cross. A reload compares policies
-// too, so it must not wait for all of these changes.
+// Two patterns such as `/a*b` and `/*c` cross: some paths match both, but each also matches other paths. If all
+// patterns of two policies cross, the policies can have thousands of changes, even if each has only 200 lines. A reload
+// compares policies too, so the comparison must stop before it has found all of these changes.
 func TestCrossingPolicies(t *testing.T) {
 	read := func(name string) *site.Site {
 		data, err := os.ReadFile("testdata/" + name)

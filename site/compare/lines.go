@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// values holds the values of a line in the old and in the new policy. The zero value means that the line does not
-// differ.
+// values holds the values of a line, such as a crawl-delay, in the old and in the new policy. The zero value means that
+// both policies have the same value.
 type values [2]string
 
 func (v values) differs() bool { return v[0] != v[1] }
@@ -23,8 +23,8 @@ func (v values) same(w values) bool { return v == w }
 
 func (v values) alike(w values) bool { return v == w }
 
-// lines compares everything that a subject reads in addition to decisions: crawl-delays, rate limits, values of
-// channels, and rules of search engines.
+// lines compares what both policies state for the crawlers of s besides decisions about paths: crawl-delays, rate
+// limits, values of channels, and rules of search engines.
 func (c *comparison) lines(s *subject, host string, id policy.Identity, purpose string) (all []record) {
 	q := s.old.Query(host, policy.Crawl, purpose)
 	q.Identity, q.Now = id, c.at

@@ -21,7 +21,7 @@ import (
 const kindSearch = "search"
 
 // Losses holds the losses of search engines when a policy replaces another. They are found by comparing the policies,
-// without recorded requests. Losses that a rule intends are not included.
+// without recorded requests. A loss is not included if a rule of the policy marks it as intended.
 type Losses struct {
 	Found    []Found
 	AI       []Found // losses of search engines whose results are AI answers; they are reported, but not counted
@@ -106,8 +106,9 @@ type asker struct {
 	seen     map[page]*effect.Taken
 }
 
-// ask finds the losses of search engines on the pages of a change. It only asks about the crawlers in tokens, and only
-// adds losses of the kinds in rows to the change.
+// ask finds out what search engines lose on the paths of the change c, and adds the losses to c. It ignores the
+// crawlers in tokens that are not search engines. rows is the set of losses that may be added to c; other losses are
+// only added to a.losses.
 func (a *asker) ask(c *Change, tokens []string, rows effect.Loss) {
 	for _, token := range tokens {
 		if !a.old.Searches(a.old.Policy.Crawler(token)) && !a.now.Searches(a.now.Policy.Crawler(token)) {
@@ -134,8 +135,8 @@ func hostsOf(c *Change) []string {
 	return c.Hosts
 }
 
-// taken returns the losses of a page's search engine on that page. It caches the result. It returns nil if the limit
-// maxLossQueries is reached.
+// taken returns the losses on the page p for the search engine that p names. It stores the result, so that each page is
+// compared only once, and returns nil if the limit maxLossQueries is reached.
 func (a *asker) taken(p page) *effect.Taken {
 	if t, asked := a.seen[p]; asked || len(a.seen) >= maxLossQueries {
 		return t
@@ -192,9 +193,10 @@ func (a *asker) indirect(changes []Change) (all []Change) {
 	})
 }
 
-// changesBehind lists the changes that do not name a search engine, but affect a crawler that the search engine depends
-// on. Sometimes only the new policy recognizes the engine's requests as requests of another crawler. Then the result
-// also includes all hosts and paths where rules may disallow crawling for that crawler.
+// changesBehind lists the changes that affect the search engine id without naming it. They name another crawler, whose
+// group the engine follows in robots.txt, or whose requests the server cannot tell from the engine's requests. If the
+// server could still tell them apart with the old policy, the result also includes all hosts and paths where rules may
+// disallow crawling for the other crawler.
 func (a *asker) changesBehind(id policy.CrawlerID, info policy.Crawler, changes []Change) (all []Change) {
 	behind := func(token string, effect Effect) {
 		for i := range changes {
@@ -235,8 +237,8 @@ func (a *asker) closings(id policy.CrawlerID) (all []Change) {
 	return all
 }
 
-// isSilent reports whether a change of crawling has no effect on any of its crawlers. A crawler that ignores the group
-// of "*" only notices the change if robots.txt has a group for it or the server blocks it.
+// isSilent reports whether c is a change about crawling that none of the crawlers of c notices. For example, a crawler
+// that ignores the group of "*" notices the change only if robots.txt has a group for it, or if the server blocks it.
 func (a *asker) isSilent(c *Change) bool {
 	if c.Effect != Loss && c.Effect != Gain || !slices.Equal(c.Usages, []string{policy.Crawl.String()}) || slices.ContainsFunc(c.Crawlers, isElse) {
 		return false

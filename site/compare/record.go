@@ -44,7 +44,7 @@ func (c *comparison) subject(s *subject, host string, id policy.Identity, purpos
 	}
 	for _, u := range policy.Usages() {
 		if u == policy.Other {
-			continue // its effect shows in the usages that it includes
+			continue // the usages that "other" includes are compared separately
 		}
 		q := old.Query(host, u, purpose)
 		q.Identity, q.Now = id, c.at
@@ -76,8 +76,8 @@ func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 		}
 		return ""
 	}, func(r *record, first cell) Effect {
-		// The policy that does not disallow the paths may allow some of them and not mention others. For this policy,
-		// the record has the state of the first cell.
+		// One of the two policies disallows all paths of the record. The other one may allow some of the paths, and not
+		// state anything about others. For that policy, the record shows only the state of the first cell.
 		if r.now == disallowed {
 			r.old = first.Value.old.String()
 			return Loss
@@ -153,8 +153,9 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 		if !c.budget.Spend(coverCost(o.except, len(o.except)) + coverCost(o.already, len(o.already))) {
 			return nil
 		}
-		// inner gets the narrower paths that change although they overlap an exception. The cell for the overlap shows
-		// which of the two applies there.
+		// o.paths has only the widest patterns. A narrower pattern needs its own record, inner, if it overlaps an
+		// exception of o, and if the paths that match both of them change. Whether these paths change is known from the
+		// cell for their overlap.
 		all := slices.Concat(widest(slices.Clone(o.except)), widest(slices.Clone(o.already)))
 		outside := setOf(all)
 		inner.paths = slices.DeleteFunc(paths, func(p pathpattern.Pattern) bool {
@@ -183,8 +184,9 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 	return apart
 }
 
-// apart splits a record if an exception from one of its paths overlaps another of its paths. Without the split, people
-// would think that the exception also applies to the other path, although the overlap does change.
+// apart splits a record if necessary for its text, as in "/a/ and /*.pdf, except /a/b/". In this example, /a/b/ is an
+// exception only from /a/. But people would think that it is also an exception from /*.pdf, although /a/b/x.pdf
+// changes. So apart returns a record with /a/ and its exception, and another record with /*.pdf.
 func (c *comparison) apart(r *record) (parts []record) {
 	all := slices.Concat(r.except, r.already)
 	set := setOf(all)
@@ -236,8 +238,8 @@ func (c *comparison) apart(r *record) (parts []record) {
 	return parts
 }
 
-// coverCost returns the number of budget steps for finding, for each of n patterns, the patterns in list that cover it.
-// Only the patterns with wildcards in list are tried one by one.
+// coverCost returns the number of budget steps that a search takes. The search finds, for each of n patterns, the
+// patterns in list that cover it. It tries only patterns with wildcards one by one.
 func coverCost(list []pathpattern.Pattern, n int) int {
 	wild := 0
 	for _, p := range list {

@@ -95,8 +95,9 @@ func without(a, b []string) (left []string) {
 	return left
 }
 
-// ofRules compares the keys of each old rule with the keys of a new rule. It prefers a new rule with the same scope and
-// the same decisions. If there is none, it uses the next new rule with the same scope.
+// ofRules compares the keys of each old rule with the keys of the new rule that replaces it. This is a new rule with
+// the same Scope, which means that it has the same audiences, hosts and conditions. If several new rules have this
+// Scope, ofRules prefers one that also has the same decisions.
 func ofRules(old, now []policyfile.RuleKeys) (all []Setting) {
 	type identity struct{ scope, decides string }
 	successors := func(of func(*policyfile.RuleKeys) identity) {
@@ -222,8 +223,8 @@ func (c crawler) keys() policyfile.Keys {
 	return keys
 }
 
-// derived returns all facts that the policy has about the crawler, except its control. It is used for differences that
-// keys does not show.
+// derived returns all facts that the policy has about the crawler, except its control. It is used to find differences
+// that the method keys does not show.
 func (c crawler) derived() string {
 	known := *c.known
 	known.Control = nil

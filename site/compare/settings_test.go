@@ -14,8 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// The comparison reports a difference between two policies with the same decisions if another setting for the server
-// differs.
+// If two policies make the same decisions, but differ in a setting of the server, the comparison reports the setting.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	const closed = "rules:\n  - for: everyone\n    disallow: {crawl: /admin/, train-ai: /}\n    limit: 60/m\n"

@@ -49,8 +49,8 @@ type changesSubject struct {
 	Diff claim.Known[*Diff] `gap:"comparison" what:"the two policies were not compared"`
 }
 
-// nothingChanges is the claim that two policies have the same effect. It fails if any decision or setting differs. It
-// also fails if only the text of robots.txt differs, and its words say so.
+// nothingChanges is the claim that two policies have the same effect. The claim fails if any decision or setting
+// differs. It also fails if only the text of robots.txt differs, and the text of the finding then says so.
 var nothingChanges = claim.Register("nothing-changes", func(s changesSubject) claim.Finding {
 	d, _ := s.Diff.Get()
 	f := claim.Finding{Text: "nothing changes", Unjudged: "it cannot be judged whether anything changes"}
@@ -172,7 +172,7 @@ func limitsOf(state string) string {
 	return ""
 }
 
-// verbOf maps usages whose names are not verbs to verbs.
+// verbOf has a verb for each usage whose name is not a verb.
 var verbOf = map[string]string{
 	policy.TrainAI.String(): "train AI with", policy.AIUse.String(): "use in AI answers",
 	policy.Search.String(): "use for search", policy.Follow.String(): "follow links of",

@@ -144,12 +144,13 @@ func (e *editor) closings(text string, add func(string, bool)) {
 	add(d.append(e.rule()))
 }
 
-// waive rejects an edit of an existing rule if the choice has to waive a safety check. A waiver applies to a whole
-// rule, so it must be in a new rule that only makes the choice.
+// waive is called with the result of an edit of an existing rule, and returns it with ok = false if the edit must not
+// be used. This is the case if the choice needs the key "intended", because it fails a safety check. The key applies to
+// a whole rule, so the choice must be in a new rule.
 func (e *editor) waive(text string, ok bool) (string, bool) { return text, ok && e.intended == nil }
 
-// without returns the texts that result from removing one entry that states the exact opposite of the choice. verb is
-// the key of such entries: "allow" or "disallow".
+// without looks for entries that state the opposite of the choice, for the same path and crawlers. For each such entry,
+// it returns the text of the file without this entry. verb is the key of such entries: "allow" or "disallow".
 func (e *editor) without(d *document, verb string) (all []string) {
 	add := func(text string, ok bool) {
 		if ok {

@@ -173,8 +173,8 @@ func (e *editor) instead(p *policy.Policy, q policy.Query) (stays string, _ *pol
 	return stays, d.Rule
 }
 
-// snippetInstead does the same as instead for a snippet. It examines everything that is sent with a page, because
-// the strictest rule applies, whatever its source is.
+// snippetInstead does the same as instead, but for a choice about the length of snippets. It examines the rules from
+// all sources, such as robots-tag and disallowed usages, because crawlers obey the strictest rule of a page.
 func (e *editor) snippetInstead(p *policy.Policy, q policy.Query) (stays string, by *policy.Rule) {
 	var strictest robotsrule.Set
 	sources, _ := robotstag.Sources(p, q)

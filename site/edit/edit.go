@@ -120,10 +120,9 @@ type Result struct {
 // An InvalidError means that the file would have errors after the edit, for example because a safety check fails.
 type InvalidError struct{ policyfile.Diagnostics }
 
-// Apply edits the text of a policy file without errors so that the file makes a choice. If the policy already makes
-// this decision, the text does not change. Apply returns an *InvalidError if the file would have errors after the edit.
-// It returns another error if it does not find any edit that makes the chosen decision apply to at least one more
-// crawler.
+// Apply edits the text of a policy file, so that the policy makes the decision c. The text must not have errors. If the
+// policy already makes this decision, the text does not change. If every suitable edit causes errors in the file, Apply
+// returns an *InvalidError. It returns another error if no edit makes the decision apply to at least one more crawler.
 func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true})
 	if before == nil {
@@ -162,8 +161,9 @@ func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 	return nil, errors.New("a file with this layout cannot be edited automatically; write the rule by hand")
 }
 
-// UnknownCrawlers returns, as errors, the new diagnostics about names that no crawler has. A file may name such
-// crawlers, but a new decision about one is probably a mistake, because the decision does not affect any crawler.
+// UnknownCrawlers returns diagnostics about names that no known crawler has. It returns only the ones that are in now
+// and not in earlier, and sets their severity to error. A file may contain such names, but an edit that adds one is
+// probably a mistake, because a decision about this name does not affect any crawler.
 func UnknownCrawlers(now, earlier policyfile.Diagnostics) (all policyfile.Diagnostics) {
 	for _, d := range now {
 		old := slices.ContainsFunc(earlier, func(k policyfile.Diagnostic) bool { return k.Code == d.Code && k.Message == d.Message })
@@ -230,8 +230,8 @@ func (e *editor) isKnown(d policyfile.Diagnostic) bool {
 	return slices.ContainsFunc(e.known, func(k policyfile.Diagnostic) bool { return k.Code == d.Code && k.Message == d.Message })
 }
 
-// guards returns the codes of the safety checks that fail after an edit, according to the diagnostics of the best
-// outcome. Without a valid outcome, it uses the diagnostics in invalid.
+// guards returns the codes of the safety checks that fail after the edit. It finds them in the diagnostics of best, the
+// best outcome, or in invalid if no edit gives a valid file.
 func guards(best *outcome, invalid policyfile.Diagnostics) (all []string) {
 	if best != nil {
 		invalid = best.Diagnostics

@@ -24,9 +24,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 )
 
-// TestEditsMakeTheChoiceAndNoOther edits random policies with comments. It asks an evaluator that does not share any
-// code with the edit or the comparison, before and after each edit. The choice must apply to the chosen crawlers, and
-// the result must list all other differences.
+// TestEditsMakeTheChoiceAndNoOther edits random policies with comments. For many crawlers and paths, it decides with
+// each policy before and after the edit. It uses the package policytest for this, which does not share any code with
+// the edit or the comparison. The chosen decision must apply to the chosen crawlers, and the result must list all other
+// differences.
 func TestEditsMakeTheChoiceAndNoOther(t *testing.T) {
 	rounds := testkit.Rounds(16, 20)
 	switch {
@@ -204,8 +205,8 @@ func (p *pair) check() bool {
 	return true
 }
 
-// asks reports whether a question has the same answers before and after the edit, or the result lists the difference.
-// Otherwise, the test fails.
+// asks decides a question with the policy before the edit and with the policy after it. It returns true if both
+// decisions are equal, or if the result lists the difference. If not, it fails the test.
 func (p *pair) asks(q policytest.Question) bool {
 	p.asked++
 	if was, is := snippet(p.before, q), snippet(p.after, q); was != is && !p.lists(q, "max-snippet") {
@@ -284,8 +285,8 @@ func (p *pair) holds(token string) bool {
 	return false
 }
 
-// snippet returns the rule with the shortest snippet that applies to a question, such as nosnippet. It returns "" if
-// there is no limit.
+// snippet returns the strictest rule about snippets that applies to the crawler and path of a question, such as
+// "nosnippet" or "max-snippet:50". It returns "" if no rule limits snippets.
 func snippet(spec *policy.Spec, q policytest.Question) string {
 	text, least := "", 1<<30
 	for _, e := range policytest.EngineRules(spec, q) {

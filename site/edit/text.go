@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// document is the text of a valid policy file with its YAML nodes. Its methods return a changed text. They return
-// false if they cannot change a file with this layout.
+// document is the text of a valid policy file with its YAML nodes. The methods that change something return the new
+// text and do not change the document. They return false if the layout of the file does not allow the change.
 type document struct {
 	text   string
 	starts []int // starts of lines
@@ -225,7 +225,8 @@ func (d *document) put(n *yaml.Node, text string) (string, bool) {
 	return d.replace(d.start(n), end, text), true
 }
 
-// extend adds a value to a list. If there is only a single value instead of a list, extend makes a list of both.
+// extend adds the value text to the list n. If n is a single value, which policy files accept instead of a list, extend
+// replaces it with a list of n and the new value.
 func (d *document) extend(n *yaml.Node, text string) (string, bool) {
 	end, ok := d.end(n)
 	switch {
@@ -242,7 +243,8 @@ func (d *document) extend(n *yaml.Node, text string) (string, bool) {
 }
 
 // remove removes the nodes n.Content[i:i+size], which are entries of the list or map n. If none are left, n is no
-// longer valid, so the caller must remove n instead. Only comments on the same lines are removed.
+// longer valid, so the caller must remove n instead. Comments are removed only if they are on the same lines as the
+// nodes.
 func (d *document) remove(n *yaml.Node, i, size int) (string, bool) {
 	first, last := n.Content[i], n.Content[i+size-1]
 	end, ok := d.end(last)

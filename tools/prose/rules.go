@@ -12,8 +12,8 @@ import (
 type rule struct {
 	id      string
 	pattern string
-	// rare is true if plain English has the pattern occasionally. The number of matches must not rise, but need not be
-	// zero.
+	// rare is true if plain English also uses the pattern, but only occasionally. The number of matches must not rise,
+	// but need not be zero.
 	rare bool
 	only kind // the kind of text where the rule applies; zero means all kinds
 }

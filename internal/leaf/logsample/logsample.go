@@ -19,7 +19,7 @@ const (
 )
 
 // Sampler decides which lines of each kind are logged. Values of K identify kinds. If a window of time has more than
-// maxKeys kinds, all further kinds are counted together, as the kind with the zero value of K.
+// maxKeys kinds, all further kinds share one count, whose key is the zero value of K.
 type Sampler[K comparable] struct {
 	mu     sync.Mutex
 	since  time.Time
