@@ -19,8 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// explanation is the explanation of a question. It comes from Caddy's admin API as JSON, or from package site if there
-// is no Caddy.
+// explanation explains the answer to a question. If Caddy runs, it comes from Caddy's admin API as JSON; otherwise it
+// comes from package site.
 type explanation struct{ site.Explanation }
 
 func (e *explanation) channel(name string) *channel {
@@ -238,8 +238,8 @@ func (x *exam) explainedPage(q question, e *explanation) {
 	}
 }
 
-// refusedBy parses explain's text about blocking. It returns the status of the block as text, "close" if the connection
-// is closed, or "" if the request is not blocked.
+// refusedBy finds out from explain's text whether the server blocks the request. It returns the status of the block as
+// text, "close" if the connection is closed, or "" if the request is not blocked.
 func refusedBy(e *explanation) string {
 	summary := e.channel(site.ChannelEdge).Summary
 	if strings.Contains(summary, "connection is closed without a response") {

@@ -73,8 +73,8 @@ func (p *loaded) info(token string) (policy.Crawler, bool) {
 	return policy.Crawler{}, false
 }
 
-// visitor returns the crawler that the server must recognize in a question, or "". It returns "" for a control token,
-// which does not occur in a User-Agent, and for an unlisted client.
+// visitor returns the crawler that the server must recognize if a client sends this token in its User-Agent. It returns
+// "" for an unlisted client, and for a control token, because crawlers do not send control tokens.
 func (p *loaded) visitor(token string) string {
 	if c, known := p.info(token); known && !c.RobotsOnly {
 		return token

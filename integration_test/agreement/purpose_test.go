@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// purposes compares the User-Agent-Purpose lines of a robots.txt with the policy. It checks which lines exist. It also
-// checks the groups with these lines: they must state the policy's decisions for crawlers with such a purpose. A
-// crawler that has a group of its name obeys that group, whatever its purpose.
+// purposes compares the User-Agent-Purpose lines of a robots.txt with the policy. It checks which of these lines exist,
+// and whether their groups state the policy's decisions for crawlers with the purpose. If a crawler also has a group
+// with its own name, it obeys only that group, whatever its purpose is.
 func (x *exam) purposes(f *robotsFile, qs []question) {
 	read := crawlertest.ReadWithPurposes(f.body)
 	var lines []string
@@ -94,7 +94,7 @@ func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
 	}
 }
 
-// flattenedFor reports whether a diagnostic says that robots.txt is stricter than the policy for the question q. The
+// flattenedFor reports whether a diagnostic warns that robots.txt is stricter than the policy about the path of q. The
 // diagnostic must name one of the purposes, or the crawler if there are no purposes.
 func (x *exam) flattenedFor(f *robotsFile, q question, purposes []string) bool {
 	if purposes == nil {

@@ -94,8 +94,8 @@ type server struct {
 // emptyPolicy is the policy that a site serves at first.
 const emptyPolicy = "version: 1\nrules:\n  - for: everyone\n    allow:\n      crawl: /\n"
 
-// startServer serves the sites through the doors that this run uses. The sites have an upstream that answers as each
-// request demands.
+// startServer serves the sites through the doors that this run uses. All sites have the same upstream, and each request
+// chooses the upstream's answer.
 func startServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{sites: map[door][]*running{}}
