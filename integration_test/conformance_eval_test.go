@@ -14,8 +14,8 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// This file reads and combines the rules in responses in the way that the specifications demand of a crawler. It shares
-// no code with the packages that write the rules.
+// The code in this file reads the rules in responses, and combines them as the specifications demand of a crawler. It
+// does not use any code of the packages that write the rules.
 
 // effect holds the rules that restrict one audience. The numbers are ranks: a higher rank is stricter, and 0 means that
 // there is no rule.
@@ -201,7 +201,7 @@ func params(p *httpsfv.Params) (e effect) {
 	return e
 }
 
-// readUpstream parses the Robots-Tag lines that an upstream has sent. Some upstreams write them in the syntax of
+// readUpstream parses the Robots-Tag lines that an upstream has sent. Some upstreams write Robots-Tag in the syntax of
 // X-Robots-Tag, so readUpstream parses this syntax, too. It skips invalid lines. sure reports whether all lines were
 // valid.
 func readUpstream(lines []string) (r reading, sure bool) {

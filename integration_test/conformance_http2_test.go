@@ -111,7 +111,7 @@ const (
 	amazonsElement   = `<meta name="Amazonbot" content="noarchive">`
 )
 
-// A changed page is the same over each version of HTTP. This includes its text, its header, its validators, and the
+// A changed page is the same over each version of HTTP. This includes its text, its header, its entity tag, and the
 // answer to HEAD.
 func TestPageOverEachWire(t *testing.T) { bothDoors(t, testPageOverEachWire) }
 
@@ -206,8 +206,8 @@ func testInterimAndTrailersOverEachWire(t *testing.T, d door) {
 	}
 }
 
-// Over each wire, the client receives a part of a stream, or the head of a page, before the upstream sends the rest.
-// The upstream waits until the client has received this part.
+// With each version of HTTP, the client receives the first part of a stream, or the head of a page, before the upstream
+// sends the rest. The upstream waits until the client has received this part.
 func TestStreamsOverEachWire(t *testing.T) { bothDoors(t, testStreamsOverEachWire) }
 
 func testStreamsOverEachWire(t *testing.T, d door) {

@@ -70,9 +70,9 @@ func (c pageCell) changes() bool {
 		!strings.Contains(c.validator("Cache-Control"), "no-transform")
 }
 
-// TestPageConformance requests pages in every combination of a method, a status, a content coding, validators and the
-// way in which the page is written. Without ROBOTSPOLICY_LONG, each status except 200 is combined with only some of the
-// rest.
+// TestPageConformance requests pages with every combination of a method, a status, a content coding, validators such as
+// an entity tag, and a way to write the page in parts. Without ROBOTSPOLICY_LONG, statuses other than 200 are tested
+// with only some of these combinations.
 func TestPageConformance(t *testing.T) { bothDoors(t, testPageConformance) }
 
 func testPageConformance(t *testing.T, d door) {
@@ -120,8 +120,8 @@ func (s *server) pageMethods(t *testing.T, c pageCell) {
 		h.Del("Date")
 		h.Del("Content-Length")
 		if c.route == "encode" && c.changes() {
-			// The two answers may differ in compression. Caddy's "encode" uses the length of an answer to HEAD to
-			// decide whether to compress it, but the length of a changed page is not known.
+			// Only one of the answers to GET and HEAD may be compressed. Caddy's "encode" uses the length of an answer
+			// to HEAD to decide whether to compress it, but the length of a changed page is not known.
 			h.Del("Content-Encoding")
 			h["Vary"] = slices.DeleteFunc(h["Vary"], func(v string) bool { return v == "Accept-Encoding" })
 		}

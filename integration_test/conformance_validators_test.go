@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// validatorUpstream serves a page with net/http's support for ranges and conditions. The request's field Tag has the
-// entity tag of the page.
+// validatorUpstream serves a page with http.ServeContent, which supports Range and conditional requests. The request's
+// field Tag determines the entity tag of the page.
 func validatorUpstream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if tag := r.Header.Get("Tag"); tag != "" {
@@ -113,8 +113,8 @@ func conformanceTold(host string) reading {
 	return says
 }
 
-// fresh sends the entity tag etag of a response in each form that RFC 9110 section 13.1.2 defines, and expects 304. tag
-// is the entity tag of the upstream's page.
+// fresh sends conditional requests that must be answered with 304. It sends etag, the entity tag of a response, in
+// every form that If-None-Match allows (RFC 9110 section 13.1.2). tag is the entity tag of the upstream's page.
 func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
 	t.Helper()
 	weak := "W/" + strings.TrimPrefix(etag, "W/")
@@ -130,8 +130,8 @@ func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
 					t.Errorf("%s %s: 304: %v", method, host, wrong)
 				}
 			}
-			// In a 304, Caddy's "encode" omits the suffix that it adds to the tag of a compressed page, so both tags
-			// are correct.
+			// Caddy's "encode" adds a suffix to the entity tag of a compressed page, but omits this suffix in a 304. So
+			// the tag in the 304 is correct with and without the suffix.
 			got, want := r.Header.Get("Etag"), strings.NewReplacer(`-gzip"`, `"`, `-zstd"`, `"`).Replace(etag)
 			if asked != "*" && got != want && got != etag {
 				t.Errorf("%s %s: 304 with ETag %s, asked with %s", method, host, got, etag)
@@ -148,8 +148,9 @@ func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
 	}
 }
 
-// A changed page has no Last-Modified date, because a new policy does not change that date. A client that chooses a
-// date itself may get a 304. In this case, the header states the rules instead of the meta tags.
+// A changed page has no Last-Modified date, because this date would not change with a new policy. A client can
+// nevertheless send a date of its choice in If-Modified-Since, and get a 304. In this case, the header of the 304
+// states the rules that the page's meta tags would state.
 func TestDates(t *testing.T) { bothDoors(t, testDates) }
 
 func testDates(t *testing.T, d door) {
@@ -168,8 +169,8 @@ func testDates(t *testing.T, d door) {
 	}
 }
 
-// Ranges refer to the upstream's page and never to the changed page. A client that has a part of a changed page gets
-// the complete page.
+// A range of bytes is always a part of the upstream's page, never of the changed page. If a client has a part of the
+// changed page and asks for more of it, it gets the complete page.
 func TestRanges(t *testing.T) { bothDoors(t, testRanges) }
 
 func testRanges(t *testing.T, d door) {

@@ -87,8 +87,8 @@ type upstream struct {
 	n     int
 }
 
-// know adds a robots.txt and returns a host name for it. Each call returns a new name, because the server caches files
-// by name.
+// know adds a robots.txt to the upstream, and returns the host name under which the upstream serves it. Each call
+// returns a new name, because the server under test caches these files by host name.
 func (u *upstream) know(file string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
