@@ -119,8 +119,9 @@ func startCases() []startCase {
 	}
 }
 
-// However an optional part fails, the sites are served as quickly as without that part. One logged error gives the
-// reason, and a metric shows the failure. `caddy validate` reports the problems that can be known before the start.
+// Recorders, the console and other parts are optional. However such a part fails, the sites are served as quickly as
+// without it. One logged error gives the reason, and a metric shows the failure. `caddy validate` reports the problems
+// that can be known before the start.
 func TestOptionalPartsDoNotStopTheSites(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -187,8 +188,8 @@ func startOne(t *testing.T, c startCase, usual time.Duration) time.Duration {
 		return resp.Body.Close() == nil
 	})
 	took := time.Since(began)
-	// A site that waits for a hanging part needs at least ten seconds more. The limit is below this time, but long
-	// enough for a busy machine.
+	// If a site waited for a hanging part, it would answer at least ten seconds later than usual. The limit is below
+	// this time, but long enough for a busy machine.
 	if usual > 0 && took > 2*usual+2*time.Second {
 		t.Errorf("the site answered after %s; usually after %s", took, usual)
 	}

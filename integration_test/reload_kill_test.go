@@ -79,8 +79,8 @@ func (p *caddyProcess) disallows(path string) bool {
 	return (&reloading{server: p.server}).disallows(path)
 }
 
-// Caddy is killed while its policy file is invalid or missing. After the start, it serves the last good policy, and
-// logs this.
+// Caddy is killed while its policy file is invalid or missing. When it starts again, it serves the last good policy,
+// and logs this.
 func TestKillWithABrokenFile(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -191,8 +191,8 @@ func TestKillOfThePolicyServer(t *testing.T) {
 	eventually(t, "the server is back", func() bool { return p.disallows("/c") })
 }
 
-// Two Caddys share a storage. A published policy reaches both. Both still serve the policy after the storage was
-// killed, even if they are restarted while the storage is down.
+// Two Caddys share a storage. A published policy reaches both of them. If the storage is then killed, they still serve
+// this policy, even if they are restarted before the storage works again.
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	for name, storage := range map[string]func(t *testing.T, dir string) (global string, kill func(), restart func()){

@@ -139,8 +139,8 @@ func TestVisits(t *testing.T) {
 	checkStore(t, filepath.Join(s.dir, "activity"), int64(len(want)))
 }
 
-// A browser belongs to a person, even if it requests robots.txt and then many pages. Its requests are neither recorded
-// nor matched by the matcher for unlisted clients.
+// A client with the User-Agent of a browser is treated as a person, even if it requests robots.txt and then many pages.
+// Its requests are neither recorded nor matched by the matcher for unlisted clients.
 func TestNoVisitsOfABrowser(t *testing.T) {
 	s, _ := startRecording(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }))
 	s.get("/robots.txt", "User-Agent", chromeAgent)

@@ -114,8 +114,8 @@ rules:
 	}
 }
 
-// Reserved bytes may be escaped or not, in the policy and in the request. The host may be spelled in every way that
-// Caddy's host matcher accepts.
+// Reserved characters, such as "@" and ":", may be escaped or not, in the policy and in the request. The host may be
+// spelled in every way that Caddy's host matcher accepts.
 func TestEdgeSpellings(t *testing.T) {
 	s := start(t, `version: 1
 rules:
@@ -173,8 +173,8 @@ func TestEdgeSeveralTokens(t *testing.T) {
 	}
 }
 
-// A CONNECT request with a path after the host is judged like a request for that path, because Caddy's "respond"
-// directive and many upstreams answer it like such a request.
+// A CONNECT request can have a path after the host. It is treated like a request for this path, because Caddy's
+// directive "respond" and many upstreams would answer with the content of this path.
 func TestEdgeConnectWithAPath(t *testing.T) {
 	s := start(t, "version: 1\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /premium/\n    enforce: block\n", nil, "robots_policy POLICY\nrespond /premium/* secret")
 	for target, want := range map[string]int{"example.com/premium/x": 403, "example.com:80/premium/x": 403, "example.com/news/x": 200, "example.com:443": 200} {
