@@ -71,8 +71,10 @@ func newest(all []site.Reading) []site.Reading {
 	})
 }
 
-// learn gives each policy the readings of the policy's versions from other servers, and from before this server's
-// restart. It finds a version if this server serves or has served it, or if the policy's history contains it.
+// learn adds Readings to each policy, so that this server can detect violations of versions that crawlers read
+// elsewhere. The Readings come from other servers, and from this server before its restart. A Reading contains only the
+// hash of a version. learn finds the version if this server serves or has served it, or if the policy's history
+// contains it.
 func (x *exchange) learn(ctx context.Context) {
 	all := slices.Clone(x.restored)
 	x.mu.Lock()

@@ -34,8 +34,8 @@ type Metrics struct {
 	MaxHosts int `json:"max_hosts,omitempty"`
 
 	// The maximum number of series of both counters together. A limit is needed because each combination of crawler and
-	// host has its own series. When the limit is reached, further requests are counted for the crawler and host
-	// `other`, and also in `caddy_robots_policy_requests_folded_total`. Default: 20000.
+	// host has its own series. When the limit is reached, requests that would need a new series are counted for the
+	// crawler and host `other`, and also in `caddy_robots_policy_requests_folded_total`. Default: 20000.
 	Series int `json:"series,omitempty"`
 
 	// The hosts that get their own label, instead of the first 200. Name them if the site accepts any host, because

@@ -19,9 +19,9 @@ import (
 var pages = []string{"/", "/a-page.html", "/a/page/"}
 
 // walk follows a request through the routes to robots_policy, in the order in which Caddy runs the routes. Some
-// matchers can only be evaluated for a real request, such as those that look for files. At such a matcher, walk
-// continues in the direction that leads to robots_policy. After a handler that ends the request, it continues to look
-// for robots_policy.
+// matchers can only be evaluated for a real request, such as those that look for files. At such a matcher, walk assumes
+// the result that leads to robots_policy. After a handler that ends the request, walk continues nevertheless, to find
+// out whether robots_policy comes too late.
 type walk struct {
 	server   *caddyhttp.Server
 	request  *http.Request
@@ -53,8 +53,8 @@ func follow(server *caddyhttp.Server, host, path string) *walk {
 	return w
 }
 
-// routes follows the request through a list of routes. It returns true if nothing is left to find out, or if the
-// request skips all further routes.
+// routes follows the request through a list of routes. It returns true if the walk can end here: it has found
+// everything, or the request does not reach any further route.
 func (w *walk) routes(list caddyhttp.RouteList) bool {
 	taken := map[string]bool{}
 	for i := range list {
@@ -133,8 +133,8 @@ func directive(h caddyhttp.MiddlewareHandler) string {
 	return id.Name()
 }
 
-// match reports whether the walk's request matches the matchers of a route. known is false if only a real request could
-// show whether it matches.
+// match reports whether w.request matches the matchers of a route. known is false if this is unknown, because some
+// matchers can only be evaluated for a real request.
 func (w *walk) match(sets caddyhttp.MatcherSets) (matches, known bool) {
 	for _, set := range sets {
 		for _, m := range set {
