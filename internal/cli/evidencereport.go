@@ -123,8 +123,8 @@ func (r *evidenceReport) To() time.Time {
 	return r.Last
 }
 
-// sure maps identities to texts that say how certain the identity of a crawler is. Sure has the text for unverified
-// identities.
+// sure maps identities to texts that say how certain the identity of a crawler is. It does not contain unverified
+// identities, because the method Sure has the text for them.
 var sure = map[activity.Identity]string{
 	activity.Verified: "verified",
 	activity.Impostor: "not the crawler: another client used its name",

@@ -147,8 +147,8 @@ type robotsAnswer struct {
 	robotstxt.Said
 	// the answer of crawlers that do not normalize URLs before the comparison, if it is different
 	AsSent *bool `json:"allowed_as_sent,omitempty"`
-	// another spelling of the path with a different answer, and the line that decides about it. A policy treats both
-	// spellings as one path.
+	// A policy treats several spellings of a path as one path. OtherSpelling is another spelling of the asked path for
+	// which robots.txt has a different answer, and OtherSpellingLine is the line that decides about it.
 	OtherSpelling     string `json:"other_spelling,omitempty"`
 	OtherSpellingLine int    `json:"other_spelling_line,omitempty"`
 }
