@@ -144,8 +144,8 @@ func TestEdgeCap(t *testing.T) {
 }
 
 // The log line of a blocked request names the client, the page, the reason, and the line of the policy. If a crawler
-// sends many requests, only some of them are logged, and each logged line contains the number of requests that were not
-// logged before it.
+// sends many requests, only some of them are logged, and each logged line contains the number of requests that were
+// skipped before it.
 func TestEdgeLog(t *testing.T) {
 	s := startLogged(t, slicePolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	s.get("/news/?page=2", "User-Agent", gptBot, "X-Forwarded-For", "203.0.113.9", "Host", "news.example")

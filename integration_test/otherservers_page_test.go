@@ -31,7 +31,7 @@ type pagesServer struct {
 }
 
 // here adapts a text to this test. The text comes from a recipe, or from the configuration of the Linux distribution.
-// here replaces paths and addresses with those of the test.
+// here replaces paths and addresses with the paths and addresses of the test.
 func (s *pagesServer) here(text string) string {
 	port := func(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
 	text = strings.NewReplacer("/etc/"+s.kind, s.dir+"/etc/"+s.kind, "/etc/default", s.dir+"/etc/default", "/var/cache/", s.dir+"/",

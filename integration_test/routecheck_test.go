@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// Caddy logs one warning in each of three cases: a handler answers /robots.txt before robots_policy, a route for
-// /robots.txt is never used because robots_policy answers first, or one request passes two robots_policy handlers.
+// Caddy logs one warning in each of three cases. A handler answers /robots.txt before robots_policy. A route for
+// /robots.txt is never used, because robots_policy answers first. Or one request passes two robots_policy handlers.
 func TestRouteWarnings(t *testing.T) {
 	const (
 		twice  = "two robots_policy directives apply"

@@ -296,8 +296,8 @@ func TestRestartAsksTheSearchLossLimit(t *testing.T) {
 				if p := s.policies().Policies[0]; p.Error != "" || status() != 200 {
 					t.Errorf("after the undo: %+v", p)
 				}
-				// When the server starts, it loads a new text in two cases: if search engines do not lose anything
-				// because of the new text, or if it did not have a policy before.
+				// When the server starts, it loads a new text in two cases: search engines do not lose anything because
+				// of the new text, or the server did not have a policy before.
 				write(openPolicy + "  - for: GPTBot\n    disallow: {crawl: /shop/}\n")
 				restart()
 				eventually(t, "the new text is served", func() bool { return s.disallows("/shop/") })

@@ -258,8 +258,8 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 
 // speaks reports whether the header Robots-Tag of a page must contain a rule from the policy. The result is false if
 // the policy only lifts rules of the upstream. A tailored page contains only rules for the crawler visitor. Such a rule
-// can have no effect, for example max-video-preview:-1. So for tailored pages, speaks also compares the rules that were
-// sent with the upstream's rules.
+// can have no effect, for example max-video-preview:-1. So for tailored pages, speaks also compares the rules in the
+// response with the upstream's rules.
 func (x *exam) speaks(q question, visitor string, why *explanation, a answer, page *page) bool {
 	if !x.at.tailored {
 		_, line := why.channel(site.ChannelHeaders).line("Robots-Tag")

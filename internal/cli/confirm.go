@@ -80,8 +80,9 @@ var published = claim.Register("published", func(s publishedSubject) claim.Findi
 	return f
 })
 
-// hasLoaded reports whether the version counts as loaded. This is the case if the server at the asked address has
-// loaded it. If no server answers at this address, it is enough if one of the fleet's servers has loaded it.
+// hasLoaded reports whether the command may assume that the version is loaded. This is the case if the server at the
+// asked address has loaded it. If no server answers at this address, it is enough if one of the fleet's servers has
+// loaded it.
 func (s *publishedSubject) hasLoaded() bool {
 	return s.Here == nil || len(s.Loaded) > 0 && errors.Is(s.Here, errNoAnswer)
 }

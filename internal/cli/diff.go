@@ -184,8 +184,7 @@ type difference struct {
 	*compare.Diff
 
 	// Questions is the result of an additional comparison, which uses an independent parser of robots.txt. It is set
-	// only if one of the two files is a robots.txt, because the main comparison uses a policy that was converted from
-	// this file.
+	// only if one of the two files is a robots.txt, because the main comparison uses a policy converted from this file.
 	Questions *policyinput.Questions `json:"questions,omitempty"`
 
 	// Noted is true if notes were printed on standard error. Such a note names lines of a robots.txt that a policy

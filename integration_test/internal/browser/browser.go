@@ -155,7 +155,7 @@ func (b *Browser) Open(url, expression string, result any) {
 }
 
 // Eval evaluates a JavaScript expression on the open page, and stores the value in result. If the expression contains
-// ".then(", its value is a promise. Eval then waits for the promise, and stores the value to which it resolves.
+// ".then(", its value is a promise. Eval then waits for the promise, and stores the promise's result.
 func (b *Browser) Eval(expression string, result any) {
 	b.t.Helper()
 	var value struct {

@@ -89,9 +89,9 @@ func Adapt(caddyfile string) ([]byte, []caddyconfig.Warning, error) {
 // ownStorage is true if Main has set the storage.
 var ownStorage bool
 
-// Load runs Caddy with a Caddyfile, and stops the configuration that was loaded before. A process has only one Caddy,
-// so tests that use Load do not run in parallel. A warning about the Caddyfile is returned as an error. The package's
-// TestMain must call Main.
+// Load runs Caddy with a Caddyfile, and stops the previous configuration. A process has only one Caddy, so tests that
+// use Load do not run in parallel. A warning about the Caddyfile is returned as an error. The package's TestMain must
+// call Main.
 func Load(caddyfile string) error {
 	if !ownStorage {
 		return errors.New("the package has no TestMain that calls caddytest.Main")

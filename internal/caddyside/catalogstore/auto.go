@@ -82,7 +82,7 @@ const maxJudged = 200
 
 // Effects describes what a new catalog changes for the running policies. It returns one text for each policy with
 // changes. It returns an error if a person must decide about the new catalog. This is the case if search engines lose
-// something, if something that was disallowed becomes allowed, or if it is impossible to find out what changes.
+// something, if a crawler may do something new, or if it is impossible to find out what changes.
 func Effects(before, after *crawlers.Catalog, running []*source.Snapshot) (effects []string, err error) {
 	if len(running) > maxJudged {
 		return nil, fmt.Errorf("there are %d running policies, but Caddy tests a new catalog with at most %d policies; %s", len(running), maxJudged, byHand)

@@ -59,8 +59,8 @@ func (x *exchange) remove(node string) {
 	delete(x.peers, node)
 }
 
-// heard stores the message m that was read from the key of the server node. m is nil if the message cannot be read.
-// silent is the number of reads since the last new message.
+// heard stores m, the message at the key of the server node. m is nil if the message cannot be read. silent is the
+// number of reads since the last new message.
 func (x *exchange) heard(node string, m *message) (silent int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -109,7 +109,7 @@ const (
 
 // settle writes the policy file. If the policy has warnings that accept can resolve, it changes the policy and writes
 // the file again. Such warnings are about entries without effect, and about search engines that the robots.txt
-// disallows, too. settle returns the remaining diagnostics, none of which is an error.
+// disallows, too. settle returns the remaining diagnostics, but never errors in the policy.
 func (c *Converted) settle() (policyfile.Diagnostics, error) {
 	statements := 1
 	for i := range c.Imported.Spec.Rules {
@@ -145,8 +145,8 @@ var defaultPublish = sync.OnceValue(func() *policy.Publish {
 	return &empty.Spec.Publish
 })
 
-// switchedOff returns a comment for a policy that was converted from a robots.txt. The comment lists the channels that
-// are on by default, but off in the settings p of this policy.
+// switchedOff returns a comment for a policy converted from a robots.txt. The comment lists the channels that are on by
+// default, but off in the settings p of this policy.
 func switchedOff(p *policy.Publish) string {
 	var why []string
 	for _, v := range rights.Vocabularies {
@@ -186,9 +186,9 @@ func (c *Converted) accept(ds policyfile.Diagnostics) bool {
 	return did || c.drop(idle)
 }
 
-// drop removes statements that seem to have no effect. After that, it compares the decisions of the new policy with
-// those of the old one. If a decision has changed, or if the comparison is not complete, it restores the statements and
-// returns false.
+// drop removes statements that seem to have no effect. After that, it compares the decisions of the new policy with the
+// decisions of the old policy. If a decision has changed, or if the comparison is not complete, it restores the
+// statements and returns false.
 func (c *Converted) drop(idle []statement) bool {
 	if len(idle) == 0 || c.needed {
 		return false
@@ -210,8 +210,8 @@ func (c *Converted) drop(idle []statement) bool {
 }
 
 // at finds the rule and the statement at a position of the converted policy file. It returns the index of the rule in
-// c.Imported.Spec, and the statement. The index is -1 if there is no rule at the position. at relies on the fact that
-// the loaded file contains the imported rules in the same order.
+// c.Imported.Spec, and the statement. The index is -1 if no rule is at the position. at relies on the fact that the
+// loaded file contains the imported rules in the same order.
 func (c *Converted) at(pos policy.Pos) (int, *policy.Statement) {
 	rules := c.File.Spec.Rules
 	found := -1

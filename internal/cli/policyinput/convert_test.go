@@ -219,8 +219,7 @@ func TestConvert(t *testing.T) {
 }
 
 // checkSilent checks that a converted policy does not have warnings. It ignores warnings about problems of the
-// robots.txt itself: a delay for a crawler that ignores delays, and search engines that are disallowed only by ACAP
-// records.
+// robots.txt itself: a delay for a crawler that ignores delays, and search engines that only ACAP records disallow.
 func checkSilent(t *testing.T, text []byte) {
 	t.Helper()
 	_, ds := policyfile.Load("converted.yaml", text)
@@ -263,7 +262,7 @@ func TestConvertEmptyFile(t *testing.T) {
 }
 
 // The policy's robots.txt can contain entries that the original file does not contain. If a note is about such an
-// entry, it refers to the line of the group to which the entry belongs.
+// entry, it names the line where the group of this entry begins.
 func TestNotesHavePlaces(t *testing.T) {
 	c := mustConvert(t, []byte("User-agent: *\nDisallow: /admin/\n\nUser-agent-purpose: A\nDisallow: /admin/\n\nUser-agent-purpose: B\nDisallow: /x\n"))
 	if len(c.Notes) != 1 || !strings.HasPrefix(c.Notes[0].Message, "robots.txt has no Allow line for \"/admin/\", because") || c.Notes[0].Line != 8 {

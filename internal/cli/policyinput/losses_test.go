@@ -47,7 +47,7 @@ func TestSearchLosses(t *testing.T) {
 }
 
 // Suppose that a robots.txt disallows only one spelling of a path. The policy disallows every spelling. The other
-// spellings do not count as a loss, even if they are in the query of a URL that an Allow line matches.
+// spellings are not a loss, even if they are in the query of a URL that an Allow line matches.
 func TestSpellingsAreNoSearchLoss(t *testing.T) {
 	robots := []byte("User-agent: *\nAllow: /b/*?iid=*&chn=ps\nDisallow: /*redirect%3Dmobile\n")
 	c, err := Convert("robots.txt", robots)
@@ -119,9 +119,9 @@ func TestSpellingsOfOtherGroupsOpenNothing(t *testing.T) {
 	}
 }
 
-// The comparison also asks for URLs that are not normalized, such as /%7Ejoe/. If only such a spelling of a disallowed
-// path becomes disallowed, this counts as a spelling and not as a loss. But if an Allow line contains this spelling,
-// the comparison counts the path as a loss.
+// The comparison also asks for URLs in other spellings than the normalized one, such as /%7Ejoe/. If only such a
+// spelling of a disallowed path becomes disallowed, the comparison counts it in Spellings, and not as a loss. But if an
+// Allow line contains this spelling, the comparison counts the path as a loss.
 func TestSpellingsAsSent(t *testing.T) {
 	for robots, spellings := range map[string]bool{
 		"User-agent: *\nDisallow: /%7Ejoe/\nDisallow: /%61%62\nDisallow: /c%41\n": true,
