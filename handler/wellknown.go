@@ -19,8 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// wellKnown is a file whose path is defined by a standard. If configured, it is merged with the file that the next
-// handler serves at this path. That file is called the upstream's file.
+// wellKnown is a file whose path is defined by a standard. The next handler may serve its own file at this path, which
+// is called the upstream's file. If the site is configured so, both files are merged.
 type wellKnown[T any] struct {
 	cacheControl        string
 	unknownCacheControl string             // Cache-Control while the upstream's file is not known, or not merged

@@ -136,7 +136,8 @@ func rulesOf(list string) (e effect) {
 	return e
 }
 
-// readX reads X-Robots-Tag: a line addresses everyone until "agent:" changes that.
+// readX reads X-Robots-Tag. The rules in a line are for everyone, but the rules after "agent:" are only for the crawler
+// agent.
 func readX(lines []string) reading {
 	r := reading{}
 	for _, line := range lines {

@@ -24,7 +24,8 @@ var wires = []struct {
 	major        int
 }{{"HTTP/1.1", "http", 1}, {"HTTP/1.1 over TLS", "https", 1}, {"HTTP/2 over TLS", "https", 2}, {"HTTP/2 in the clear", "http", 2}}
 
-// wired runs a site for all wires. do sends a request over wires[i], and returns the response.
+// wired runs a site, so that it can be requested over each version of HTTP in wires. do sends a request over wires[i],
+// and returns the response.
 func wired(t *testing.T, d door, site string, upstream http.HandlerFunc) (do func(i int, r *http.Request) *http.Response) {
 	t.Helper()
 	own := httptest.NewTLSServer(nil) // the name in the certificate of the test server

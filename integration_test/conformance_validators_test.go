@@ -103,8 +103,8 @@ func testEntityTags(t *testing.T, d door) {
 	}
 }
 
-// conformanceTold returns the rules of a page under conformancePolicy. For a host with tailored headers, it returns the
-// rules for an unlisted crawler.
+// conformanceTold returns the rules that conformancePolicy demands for a page below /drafts/. For a host with tailored
+// headers, it returns the rules for an unlisted crawler.
 func conformanceTold(host string) reading {
 	says := conformanceSays["/drafts/x"].rules
 	if host == "caps.test" {

@@ -322,8 +322,8 @@ func TestComposeOfTheFleet(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 		for k, v := range s.Environment {
-			// This program does not contain the storage module for Redis. The test module that replaces it has another
-			// syntax.
+			// This program does not contain the storage module for Redis. The test module that replaces it has a
+			// different syntax.
 			t.Setenv(k, strings.ReplaceAll(v, "redis {\n  address redis:6379\n}", "test_redis redis:6379"))
 		}
 		if _, warnings, err := adapt(string(text)); err != nil || len(warnings) > 0 {

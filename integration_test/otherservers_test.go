@@ -170,7 +170,8 @@ func (a *asker) compareVisits() {
 	}
 }
 
-// Header fields of a client are never treated as header fields of the asking server.
+// A client can send the header fields with which nginx or HAProxy asks Caddy. They must never be treated as fields of
+// these servers.
 func TestOtherServersSetTheFields(t *testing.T) {
 	for kind, fields := range map[string][]string{
 		"nginx":   {"X-Original-Uri", "/", "X-Original-Method", "HEAD", "X-Forwarded-For", "66.249.66.1"},

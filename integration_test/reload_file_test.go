@@ -15,7 +15,7 @@ import (
 
 const quickReload = "robots_policy POLICY {\nreload 50ms\n}\nrespond hello"
 
-// In whatever way a file is changed, the change is served without a signal to Caddy.
+// However a file is changed, the change is served without a signal to Caddy.
 func TestReloadOfAFile(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a0"), nil, quickReload)
 	path := filepath.Join(s.dir, "policy.yaml")
@@ -205,7 +205,7 @@ func TestRefusedConfigurations(t *testing.T) {
 	eventually(t, "the running configuration still follows", func() bool { return s.disallows("/b") })
 }
 
-// An edit while a configuration takes over is not lost.
+// If the policy file is edited while a new configuration replaces the old one, the edit is not lost.
 func TestReloadAcrossConfigurations(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a0"), nil, quickReload)
 	for i := range testkit.Rounds(6, 20) {

@@ -125,7 +125,8 @@ func TestKillWithABrokenFile(t *testing.T) {
 	eventually(t, "the corrected policy", func() bool { return p.disallows("/c") })
 }
 
-// Caddy is killed at a random moment of a change. After the start, it serves one of the two policies completely.
+// Caddy is killed at a random moment while it loads a change. When it starts again, it serves either the old or the new
+// policy completely.
 func TestKillWhileReloading(t *testing.T) {
 	testkit.Nightly(t)
 	t.Parallel()

@@ -182,7 +182,7 @@ func (p *publishing) whole() {
 	eventually(p.t, fmt.Sprintf("version %d is served", p.version), func() bool { return served(p.version) })
 }
 
-// The publishing process is killed at each step of its work. After each kill, the servers still serve the last good
+// The command publish is killed at each step of its work. After each kill, the servers still serve the last good
 // version, or have loaded the complete new version. The next version can always be published.
 func TestKillWhilePublishing(t *testing.T) {
 	t.Parallel()
@@ -321,7 +321,8 @@ func TestKillWhilePublishingAtRandom(t *testing.T) {
 	p.whole()
 }
 
-// While a process publishes, another version is published. The process gets an error, and the other version remains.
+// While a command is publishing, a different version is published. The command fails, and the different version
+// remains.
 func TestPublishCommandIsOvertaken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -32,7 +32,7 @@ rules:
 `
 
 // startRecording runs Caddy with every recorder. The files of the recorders are in the server's directory. upstream
-// answers the requests that pass.
+// answers the requests that robots_policy does not block.
 func startRecording(t *testing.T, upstream http.Handler) (s *server, caddyfile string) {
 	t.Helper()
 	return startRecordingWith(t, visitsPolicy, upstream)
@@ -157,7 +157,8 @@ func TestNoVisitsOfABrowser(t *testing.T) {
 	}
 }
 
-// visitLine returns a line of the crawler log as a short text, and checks the fields that it leaves out.
+// visitLine returns a line of the crawler log as a short text. It also checks the fields that are not part of this
+// text.
 func visitLine(t *testing.T, line string) string {
 	t.Helper()
 	var v struct {

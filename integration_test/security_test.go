@@ -116,7 +116,7 @@ func TestAnswersDoNotDependOnTheClient(t *testing.T) {
 
 var authority = regexp.MustCompile(`^[A-Za-z0-9._:\[\]-]{1,261}$`)
 
-// A request with any text in Host is answered with the rules for all hosts, and the text is not printed.
+// Whatever text a request has in Host, the answer contains the rules for all hosts, and not this text.
 func TestHostileHosts(t *testing.T) {
 	s := start(t, securityPolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	ask := func(host, target string) (int, http.Header, string) {

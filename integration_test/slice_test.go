@@ -81,7 +81,8 @@ func TestEdge(t *testing.T) {
 	}
 }
 
-// The path is judged as the client sent it, and in each form that servers may normalize it to.
+// The policy is applied to the path as the client sent it, and to each form that a server may make of it by
+// normalizing.
 func TestEdgePaths(t *testing.T) {
 	s := start(t, `version: 1
 rules:
@@ -105,8 +106,8 @@ rules:
 	if got := s.raw("http://"+s.addr+"/admin/", "Scraper/1.0"); got != 403 {
 		t.Errorf("absolute form: %d", got)
 	}
-	// A target with a scheme, but without a slash after it, is rejected, because Caddy would forward the text after the
-	// colon as the path.
+	// A target such as x:admin/x has a scheme that no slash follows. Such a target is rejected, because Caddy would
+	// forward the text after the colon as the path.
 	for _, target := range []string{"x:admin/x", "x:http://www.example.com/admin/x", "x:public/x"} {
 		if got := s.raw(target, "Scraper/1.0"); got != 400 {
 			t.Errorf("%s: %d", target, got)

@@ -349,8 +349,9 @@ func (tr *truth) checkEvidence(t *testing.T, dir string) {
 	}
 }
 
-// When a version begins or ends, the evidence log records this at once, even if there are no requests. The record has
-// the texts of all rights documents. The log also records the crawlers that have read one of these documents.
+// When a server begins or stops to serve a version of a policy, the evidence log records this at once, even without
+// requests. The log then contains the texts of all rights documents. The log also records the crawlers that have read
+// one of these documents.
 func TestPublicationsWithoutTraffic(t *testing.T) {
 	const registers = "publish: {tdmrep: on, rsl: /license.xml}\n"
 	rights := truthBase + "  - {for: everyone, disallow: {train-ai: /}}\n" + registers

@@ -119,8 +119,8 @@ func siteHost(r *http.Request) string {
 	return host
 }
 
-// siteFields yields the header fields in which a trusted proxy names the requested site, ordered by name. It leaves out
-// fields about the client, because the response is for all clients.
+// siteFields yields the names and values of the header fields in which a trusted proxy names the requested site. The
+// order is always the same. siteFields leaves out fields about the client, because the response is for all clients.
 func (c *Cache[T]) siteFields(r *http.Request) iter.Seq2[string, []string] {
 	return func(yield func(string, []string) bool) {
 		if !c.server.TrustsProxy(r) {

@@ -76,7 +76,7 @@ func (x *exam) explanation(q question) (*explanation, error) {
 	}
 }
 
-// identities maps the identities of package policy to their names in explanations.
+// identities maps the identities of package policy to their names in the output of explain.
 var identities = map[policy.Identity]string{policy.Unknown: "unverified", policy.Verified: "verified", policy.Impostor: "impostor"}
 
 func (x *exam) explainedAs(ask url.Values) (*explanation, error) {
@@ -164,7 +164,7 @@ func (x *exam) explained(q question, e *explanation) {
 	x.explainedPage(q, e)
 }
 
-// place returns the line of the policy file that an answer comes from.
+// place returns the line of the policy file with the entry that decided about an answer.
 func (x *exam) place(a policytest.Answer) string {
 	if a.Statement == nil {
 		return ""
@@ -253,7 +253,8 @@ func refusedBy(e *explanation) string {
 	return status
 }
 
-// sameHeaders compares the header fields that explain shows with the sent ones, if only the policy determines them.
+// sameHeaders compares the header fields that explain shows with the fields of the response. It skips pages with header
+// fields of the upstream, and sites that tailor their pages.
 func (x *exam) sameHeaders(q question, a answer, page *page, e *explanation) {
 	if x.at.tailored || page.header != nil {
 		return

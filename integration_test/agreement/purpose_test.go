@@ -37,7 +37,8 @@ func (x *exam) purposes(f *robotsFile, qs []question) {
 	}
 }
 
-// published returns the purposes that should have lines, which are all purposes that rules name.
+// published returns the purposes for which robots.txt must have a User-Agent-Purpose line. These are the purposes that
+// rules for this host name.
 func (x *exam) published(f *robotsFile) (names []string) {
 	if x.p.spec.Publish.UserAgentPurpose == policy.Off {
 		return nil
@@ -65,7 +66,7 @@ func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
 	}
 	file, names := read.ForPurposes(as, q.purposes)
 	if len(names) > 1 && x.usagePurposes() {
-		return // a rule that depends on the purpose can give another result for several purposes than for each of them
+		return // a rule for a purpose can have a different result if a client states several purposes
 	}
 	if names != nil {
 		x.count("robots.txt: a purpose's group is read")

@@ -310,8 +310,9 @@ func (x *exam) contentUsageHeader(q question, a answer, page *page) {
 	}
 }
 
-// noAI reports whether a page should have noai. This is the case if noai is published, and train-ai is disallowed for
-// everyone or, on a page made for a single crawler, for this crawler.
+// noAI reports whether a page should have noai. This is the case if the policy publishes noai and disallows train-ai.
+// On a page made for a single crawler, the policy's rules for this crawler decide; on other pages, the rules for
+// everyone decide.
 func (x *exam) noAI(q question) bool {
 	says := x.preferred(q, policy.TrainAI, x.p.spec.Publish.NoAI, "", "") == "n"
 	if says {
@@ -389,7 +390,8 @@ func (x *exam) elements(q question, a answer, page *page, why *explanation) {
 				want = want.And(crawlertest.Evaluate(all[strings.ToLower(token)]))
 			}
 		} else if !reads {
-			// If a crawler does not read meta tags with its name, the page keeps the upstream's tags for this crawler.
+			// This crawler does not read meta tags with its name, so the server leaves the upstream's tags for this
+			// crawler in the page.
 			want = want.And(crawlertest.Evaluate(all[strings.ToLower(token)]))
 		}
 		same(x, "page: elements", q.of(token), got.To(token), want)

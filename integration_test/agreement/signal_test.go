@@ -90,8 +90,9 @@ func (x *exam) siteWide(token, host string, u policy.Usage) map[policy.Verdict]b
 	})
 }
 
-// everywhere returns paths that match the patterns of preferences, with different texts in place of "*". It also
-// returns a path that only patterns for all paths match.
+// everywhere returns paths for finding out whether a preference applies to the whole site. It returns paths that match
+// the patterns of rules about preferences, with different texts in place of "*". It also returns a path that only
+// patterns for all paths match.
 func (x *exam) everywhere() []string {
 	return cached(x.p, "everywhere", func() []string {
 		paths := []string{"/zz-nothing-else"}

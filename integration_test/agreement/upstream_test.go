@@ -56,8 +56,8 @@ func init() {
 	}
 }
 
-// in returns the bodies of all pages for each content coding, in the order of pages. A body is nil if the upstream does
-// not have the page in that coding.
+// in returns the bodies of all pages for each content coding, in the order of the variable pages. A body is nil if the
+// upstream does not have the page in that coding.
 var in = sync.OnceValue(func() map[string][][]byte {
 	bodies := map[string][][]byte{}
 	for _, coding := range codings {

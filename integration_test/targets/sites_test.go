@@ -25,7 +25,7 @@ import (
 // of the site's files, and the name of a program, such as UPSTREAM, for the program's address.
 type site struct {
 	name, body string
-	modes      []string // modes in which the upstream reads targets; X-Mode selects one, see upstream
+	modes      []string // the ways in which the upstream reads targets; the field X-Mode selects one (see upstream)
 	guard      string   // directive that is used instead of robots_policy
 	noFields   bool     // the answers do not have the policy's headers and meta tags
 }
@@ -84,7 +84,7 @@ func policyOf(usage, enforce string) string {
 	return b.String()
 }
 
-// fleet is a server that runs each of the sites without a policy and with one.
+// fleet is a server that runs each of the sites twice: without a policy and with one.
 type fleet struct {
 	names         []string          // names of the sites
 	modes         [][]string        // modes of the sites; see site
@@ -182,7 +182,7 @@ func (f *fleet) add(name string, modes []string, bare, guarded string) {
 	f.bare, f.guarded = append(f.bare, bare), append(f.guarded, guarded)
 }
 
-// without returns a copy of the fleet that lacks the sites that drop selects.
+// without returns a copy of the fleet, without the sites for which drop returns true.
 func (f *fleet) without(drop func(site) bool) *fleet {
 	g := &fleet{quic: f.quic}
 	for i, name := range f.names {

@@ -46,7 +46,7 @@ func TestNothingClosedIsServed(t *testing.T) {
 	compare(t, start(t, policyOf("crawl", "    enforce: block\n")), crawler, whereClosed(notRefused))
 }
 
-// notRefused returns a problem if a crawler got an answer other than a block.
+// notRefused returns a problem if a crawler was not blocked.
 func notRefused(q request, r response) string {
 	if r.status == http.StatusForbidden || r.status == http.StatusBadRequest && q.isOpaque() {
 		return ""

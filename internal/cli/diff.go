@@ -228,7 +228,8 @@ func (d *difference) undecided() bool {
 	return !d.Complete || len(d.Losses.Reverified) > 0 || d.Questions != nil && !d.Questions.Complete
 }
 
-// contradicted reports whether the independent parser found differences, although the policies have none.
+// contradicted reports whether the independent parser found differences, although the comparison of the policies found
+// none.
 func (d *difference) contradicted() bool {
 	return len(d.Changes) == 0 && d.Questions != nil && d.Questions.Differ > d.Questions.Spellings
 }

@@ -139,7 +139,8 @@ func (r *evidenceReport) HasText(id string) bool {
 	return slices.ContainsFunc(r.Texts, func(t reportText) bool { return t.ID == id })
 }
 
-// WriteEvidenceReport writes a report about the answers from an evidence log, for people who are not engineers.
+// WriteEvidenceReport writes a report for people who are not engineers. a is what an evidence log says about the
+// question q, and c is the result of verifying the log.
 func WriteEvidenceReport(w io.Writer, q evidence.Question, a *evidence.Answer, c *evidence.Check) error {
 	return reportPage().Execute(w, reportOf(q, []evidence.Checked{{Answer: a, Check: c}}, false, false))
 }

@@ -79,7 +79,8 @@ type checkedRobots struct {
 	unread error // why crawlers find no lines in the file, or nil
 }
 
-// checkRobots checks a robots.txt. If the file can be converted to a policy, the notes describe the conversion.
+// checkRobots checks a robots.txt. If the file can be converted to a policy, the result contains the notes of the
+// conversion.
 func checkRobots(raw *policyinput.Raw) *checkedRobots {
 	f := robotstxt.Parse(raw.Data)
 	c := &checkedRobots{File: raw.Name, Groups: []string{}, unread: f.Unreadable()}

@@ -139,7 +139,7 @@ var onlyCaddy = map[string]string{
 	"no upstream":          "reverse_proxy to a server that is down: there is no proxy",
 }
 
-// needsCaddy records that the site needs Caddy because of a key of onlyCaddy.
+// needsCaddy records that the site needs Caddy. what is a key of onlyCaddy, which contains the reason.
 func (p *parser) needsCaddy(t testing.TB, what string) {
 	t.Helper()
 	why := onlyCaddy[what]

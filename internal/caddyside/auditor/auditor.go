@@ -124,8 +124,8 @@ func (a *auditor) loop(ctx context.Context) {
 	forget(a.config.URL)
 }
 
-// report sets the metrics. If the findings differ from the previous ones, it logs them and emits an event. It does
-// not report a first audit without findings.
+// report sets the metrics. If the findings differ from the previous ones, it logs them and emits an event. It does not
+// log anything if the first audit has no findings.
 func (a *auditor) report(r *audit.Report, err error) {
 	audited.WithLabelValues(a.config.URL).SetToCurrentTime()
 	n, findings, failure := -1, []string{}, ""

@@ -83,8 +83,9 @@ func sourceOf(c *crawlers.Catalog) string {
 	return SourceStorage
 }
 
-// New installs the catalog of a storage before policies are loaded. If the storage cannot be read or hangs, the catalog
-// in use does not change. If address is not empty, the released catalog is fetched from this address once a day.
+// New returns a Watcher for a storage. It installs the catalog of the storage before policies are loaded. If the
+// storage cannot be read or hangs, the catalog in use does not change. If address is not empty, the released catalog is
+// fetched from this address once a day.
 func New(storage certmagic.Storage, address string, logger *zap.Logger) *Watcher {
 	w := &Watcher{
 		read: source.NewReader(storage, source.Catalog), storage: storage, address: address, logger: logger, state: optional.NewState("catalog"),
@@ -240,7 +241,7 @@ func (w *Watcher) install(ctx context.Context, c *crawlers.Catalog) {
 	policies.Pool.Recompile(ctx)
 }
 
-// Collector exports the state of the catalog. It is the same for every configuration.
+// Collector exports the state of the catalog. All configurations share it.
 var Collector prometheus.Collector = collector{}
 
 type collector struct{}

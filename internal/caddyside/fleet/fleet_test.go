@@ -35,8 +35,8 @@ func reading(crawler string, at int64, verified bool) site.Reading {
 	return site.Reading{Crawler: crawler, Host: "www.example.com", Version: "v", Policy: "p", At: at, Verified: verified}
 }
 
-// Other servers read the message of a server, and the server itself reads it after a restart. A damaged message does
-// not prevent reading the others.
+// Other servers read the message of a server, and the server itself reads it after a restart. If one message is
+// damaged, the messages of the other servers are read nevertheless.
 func TestServersReadEachOther(t *testing.T) {
 	t.Parallel()
 	ctx, storage := t.Context(), &certmagic.FileStorage{Path: t.TempDir()}

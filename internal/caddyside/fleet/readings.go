@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// own returns the readings of this server: which text of robots.txt each crawler has read last on each host.
+// own returns the Readings of this server. They say which text of robots.txt each crawler has read last on each host.
 func (x *exchange) own() []site.Reading {
 	all := slices.Clone(x.restored)
 	for _, d := range policies.Pool.Loaded() {
@@ -34,8 +34,8 @@ func (x *exchange) own() []site.Reading {
 // maxPolicies limits the number of policies in a message.
 const maxPolicies = 100
 
-// served returns the hashes of all policies that this server serves, by the policies' names. The hash of a policy that
-// does not have a version yet is "".
+// served returns the hashes of all policies that this server serves, keyed by the names of the policies. The hash of a
+// policy that does not have a version yet is "".
 func served() map[string]string {
 	all := map[string]string{}
 	for _, d := range slices.Concat(policies.Pool.Waiting(), policies.Pool.Unavailable()) {

@@ -84,7 +84,7 @@ func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 	if err := recorders.Register(ctx, Pool); err != nil {
 		return nil, err
 	}
-	// Placeholders that cannot be replaced here belong to requests.
+	// If a placeholder cannot be replaced here, its value depends on a request.
 	o.Policy = caddy.NewReplacer().ReplaceKnown(o.Policy, "")
 	if o.Default != "" && source.IsHostTemplate(o.Policy) {
 		name, err := caddy.NewReplacer().ReplaceOrErr(o.Default, true, true)

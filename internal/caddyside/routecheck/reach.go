@@ -112,7 +112,7 @@ func (w *walk) handle(h caddyhttp.MiddlewareHandler) bool {
 	return w.answerer != "" && len(w.policies) > 0
 }
 
-// ending lists handlers that end a request, or pass on only requests with a password.
+// ending lists handlers that always end a request, or end all requests without a password.
 var ending = []caddy.ModuleID{
 	"http.handlers.static_response", "http.handlers.file_server", "http.handlers.reverse_proxy", "http.handlers.error",
 	"http.handlers.authentication", "http.handlers.metrics", "http.handlers.acme_server",

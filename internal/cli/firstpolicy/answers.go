@@ -206,9 +206,9 @@ func (a *Answers) AddStaging(s string) error {
 	return nil
 }
 
-// SetFrom sets the existing robots.txt that the policy begins with. s is a file, its URL, or the URL or host of the
-// site. open reads the robots.txt, and returns nil if the site does not have one. If s is a URL or a host, and the
-// site's host is not set yet, SetFrom also sets the site's host.
+// SetFrom sets the existing robots.txt that the policy begins with. s names a file with the robots.txt, or is the URL
+// of the robots.txt, or the URL or host of the site. open reads the robots.txt, and returns nil if the site does not
+// have one. If s is a URL or a host, and the site's host is not set yet, SetFrom also sets the site's host.
 func (a *Answers) SetFrom(s string, open func(name string) ([]byte, error)) (err error) {
 	name, host := s, ""
 	address := s

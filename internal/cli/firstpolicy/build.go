@@ -49,7 +49,7 @@ type Built struct {
 	answers        Answers          // the answers, with defaults
 }
 
-// Build creates the policy for the answers. The rules and tests from an existing robots.txt are first, with the
+// Build creates the policy for the answers. The rules and tests from an existing robots.txt come first, with the
 // comments of that file.
 func Build(a Answers) (*Built, error) {
 	a, err := a.complete()

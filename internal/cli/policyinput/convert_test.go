@@ -307,7 +307,7 @@ func TestConvertContradictoryACAP(t *testing.T) {
 			t.Errorf("what becomes stricter is not reported: %+v", q.Comparison)
 		}
 	}
-	// If both the records and the other lines disallow the site, this is intended.
+	// If both the ACAP records and the other lines disallow the site, the policy marks this as intended.
 	if c := mustConvert(t, []byte("User-agent: *\nDisallow: /\n\nACAP-crawler: *\nACAP-disallow-crawl: /\n")); !bytes.Contains(c.Text, []byte("intended: [disallows-search]")) {
 		t.Errorf("%s", c.Text)
 	}

@@ -36,7 +36,7 @@ type Input struct {
 	Notes []robotstxt.Note
 }
 
-// Over makes a site's own robots.txt the fallback of the policy.
+// Over adds a site's own robots.txt, whose lines apply to everything that the policy neither allows nor disallows.
 func (in *Input) Over(below *robotstxt.File) {
 	in.Site = in.Site.Over(below)
 	in.Policy = in.Site.Policy

@@ -49,7 +49,7 @@ func AskBoth(old, now *Input, host string) *Questions {
 	}
 	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	parse := func(in *Input) *rfc9309.File {
-		// rfc9309 truncates a name that is not in the catalog, in the same way as Google's parser.
+		// Like Google's parser, rfc9309 shortens a name to its first word, unless the name is in the catalog.
 		return rfc9309.Parse(in.RobotsTxt(host), func(name string) bool {
 			_, known := catalog.Lookup(name)
 			return known

@@ -176,7 +176,7 @@ func TestImportedFilesReadTheSame(t *testing.T) {
 	}
 }
 
-// lossClass returns the reason why the policy of a file may disallow more than crawlers read in the file.
+// lossClass returns the reason why the policy of a file may disallow more than the file does.
 func lossClass(c *Converted) string {
 	switch {
 	case c.Imported.HasRecords():
