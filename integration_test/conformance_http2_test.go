@@ -67,7 +67,7 @@ func wired(t *testing.T, d door, site string, upstream http.HandlerFunc) (do fun
 	}
 }
 
-// wiredNetHTTP runs a site with net/http, and returns its address for TLS.
+// wiredNetHTTP runs a site in HTTP servers of the package net/http, and returns its address for TLS.
 func wiredNetHTTP(t *testing.T, site string, upstream http.HandlerFunc, pair tls.Certificate) (s *server, secure string) {
 	t.Helper()
 	s = netHTTPDoor.start(t, conformancePolicy, upstream, site)

@@ -17,7 +17,7 @@ import (
 // pageHeads.
 var padding = "<!--" + strings.Repeat(" much to say ", 60) + "-->"
 
-// pageHeads lists contents of a page's head, such as robots meta tags, for the cells of the matrix.
+// pageHeads lists contents of a page's head, such as robots meta tags. Each pageCell uses one of them.
 var pageHeads = []string{
 	"",
 	`PADDING`,
@@ -110,7 +110,8 @@ func testPageConformance(t *testing.T, d door) {
 	}
 }
 
-// pageMethods checks a cell with each method, and that the answers to HEAD and GET have the same header.
+// pageMethods sends the request c with each method, and checks the answers. The answers to HEAD and GET must have the
+// same header.
 func (s *server) pageMethods(t *testing.T, c pageCell) {
 	t.Helper()
 	headers := map[string]http.Header{}

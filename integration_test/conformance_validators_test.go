@@ -34,7 +34,8 @@ var validatorSites = map[string]string{
 // noEntityTag is the reason why tests of entity tags do not use the file server of net/http.
 const noEntityTag = "http.FileServer sends no entity tag"
 
-// conditional runs validatorSites under conformancePolicy. change makes the server load another policy for them.
+// conditional runs validatorSites under conformancePolicy. change makes the server load a different policy for these
+// sites.
 func conditional(t *testing.T, d door) (s *server, change func(policy string)) {
 	t.Helper()
 	if d == netHTTPDoor {
@@ -60,7 +61,7 @@ func conditional(t *testing.T, d door) (s *server, change func(policy string)) {
 	}
 }
 
-// If a client sends the entity tag of its copy, the copy is confirmed until the policy changes.
+// If a client sends the entity tag of its copy, the server confirms the copy with 304, until the policy changes.
 func TestEntityTags(t *testing.T) { bothDoors(t, testEntityTags) }
 
 func testEntityTags(t *testing.T, d door) {

@@ -227,7 +227,7 @@ func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host s
 	}
 }
 
-// logFailure logs the first failure of a site after a success, and each failure with another cause than the site's
+// logFailure logs the first failure of a site after a success, and each failure whose cause differs from the site's
 // previous failure. Clients can invent hosts, so the number of all log lines is limited, too.
 func (c *Cache[T]) logFailure(e *entry[T], err error, host string) {
 	before := e.failure

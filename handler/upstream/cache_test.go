@@ -261,7 +261,7 @@ func TestHandlerThatNeverReturns(t *testing.T) {
 	})
 }
 
-// If the parser panics on a file, that is handled like a failed fetch: the last good file stays in use, and requests do
+// If the parser panics on a file, this is handled like a failed fetch. The last good file stays in use, and requests do
 // not wait forever.
 func TestParserPanics(t *testing.T) {
 	kind := RobotsTxt

@@ -88,8 +88,8 @@ func (x *exam) permitting(path string, u policy.Usage) (at []policy.Pos) {
 }
 
 // limiting returns the positions of the allow entries whose qualifiers are in limits, the limits of a decision. There
-// can be several such entries. An allow entry can match many paths or crawlers, and another one some of them. The
-// limits of the first entry then also apply to the second one, unless the second one is narrower in every respect.
+// can be several such entries. If an allow entry matches many paths or crawlers, its limits also apply to a second
+// entry that matches some of them. The exception is a second entry that is narrower in every respect.
 func (x *exam) limiting(limits policy.Limits) (at []policy.Pos) {
 	for i := range x.p.spec.Rules {
 		for _, s := range x.p.spec.Rules[i].Statements {

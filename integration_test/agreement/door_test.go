@@ -21,7 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// A door is a way to reach the handler: through Caddy, or through net/http alone.
+// A door is a kind of server that runs the handler: Caddy, or an HTTP server of the package net/http without Caddy.
 type door string
 
 const (
@@ -32,7 +32,7 @@ const (
 var through = flag.String("door", "both", "what serves the policies: caddy, nethttp or both")
 
 // doorsOf returns the doors through which a policy is tested. Every third policy is tested through both doors with the
-// same questions. The remaining policies take turns: one is tested through Caddy, the next one through net/http.
+// same questions. The remaining policies take turns: one is tested with Caddy, the next one without Caddy.
 func doorsOf(number int) []door {
 	switch *through {
 	case "caddy", "nethttp":

@@ -34,7 +34,7 @@ type Config struct {
 	Server   handler.Server
 }
 
-// Site is a site that net/http serves.
+// Site is a site that runs without Caddy, in an HTTP server of the package net/http.
 type Site struct {
 	http.Handler
 	pool     source.Pool

@@ -29,7 +29,7 @@ func (f *failing) Load(ctx context.Context, key string) ([]byte, error) {
 	return f.FileStorage.Load(ctx, key)
 }
 
-// catalog returns the embedded catalog with another date and an additional crawler.
+// catalog returns the embedded catalog with a different date and an additional crawler.
 func catalog(t *testing.T, date, token string) []byte {
 	t.Helper()
 	data, err := crawlers.Export("")

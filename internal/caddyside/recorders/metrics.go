@@ -57,7 +57,7 @@ const (
 	minSeries         = 1000 // enough for all identities and decisions of the crawler and host `other`
 )
 
-// The counters are the same for every configuration, so that they survive reloads.
+// All configurations share these counters, so the counters do not start at 0 when Caddy loads a new configuration.
 var (
 	visitsTotal = newVisitCounter("requests_total", "Requests from crawlers and other automated clients, by decision.")
 	visitBytes  = newVisitCounter("response_bytes_total", "Bytes of response bodies sent to crawlers and other automated clients.")

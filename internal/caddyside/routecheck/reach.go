@@ -15,7 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
 )
 
-// pages are examples of the paths of pages. There are several, because the home page may be a redirect.
+// pages are paths that stand for the pages of a site. There are several, because the home page may be a redirect.
 var pages = []string{"/", "/a-page.html", "/a/page/"}
 
 // walk follows a request through the routes to robots_policy, in the order in which Caddy runs the routes. Some

@@ -67,7 +67,7 @@ func addCases(t *testing.T, files map[string][]byte, name string) {
 }
 
 // crossingRobots generates a robots.txt with overlapping patterns. In many pairs of them, one pattern is longer in the
-// file, but the other one is longer after both are normalized: *.jpeg, for example, becomes /*.jpeg.
+// file, but the other one is longer after normalization. For example, *.jpeg becomes /*.jpeg.
 func crossingRobots(r *rand.Rand) []byte {
 	paths := []string{
 		"*.jpeg", "/*.css$", "/admin/", "/x", "*a", "**a", "/**/b", "*/b/", "/a*", "/a**", "/*a*b", "/a/*b$", "/", "/*", "*",
@@ -213,7 +213,8 @@ func lostPlainPaths(q *Questions, data []byte) (lost []string) {
 	return lost
 }
 
-// askGoogle compares both robots.txt files with Google's parser, for each name that a group of the file has.
+// askGoogle lets Google's parser read the original robots.txt and the policy's robots.txt, and compares the answers. It
+// asks for each name of a group in the original file.
 func askGoogle(t *testing.T, google *crawlertest.Process, c *Converted, q *Questions, name string, data []byte, counts map[string]int) {
 	t.Helper()
 	original := acap.Decode(data)
