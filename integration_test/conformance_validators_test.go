@@ -217,7 +217,7 @@ func testRanges(t *testing.T, d door) {
 	}
 }
 
-// If-Match with the tag that a client has received is true as long as the page does not change.
+// If a client sends the tag of its copy in If-Match, the request succeeds as long as the page does not change.
 func TestIfMatch(t *testing.T) { bothDoors(t, testIfMatch) }
 
 func testIfMatch(t *testing.T, d door) {
@@ -230,7 +230,8 @@ func testIfMatch(t *testing.T, d door) {
 	}
 }
 
-// Templates are executed before their output is scanned. Parts of the site that they include do not get meta tags.
+// Caddy executes templates before the handler looks for the head of the page. Parts of the site that a template
+// includes do not get meta tags.
 func TestTemplates(t *testing.T) {
 	needsCaddy(t, "Caddy's templates")
 	site := "root DIR\nrobots_policy POLICY\ntemplates\nfile_server"

@@ -172,7 +172,7 @@ func (s *server) needs(t *testing.T, host string) {
 	}
 }
 
-// change makes net/http serve another policy.
+// change makes a server that runs without Caddy serve a different policy.
 func (s *server) change(policy string) {
 	s.t.Helper()
 	s.write("policy.yaml", policy)
@@ -208,7 +208,7 @@ type doorTally struct {
 type doorCount struct {
 	sites    map[door]map[string]bool
 	requests map[door]int
-	skipped  map[string]string // reasons why net/http did not serve a site; the key "" stands for all sites
+	skipped  map[string]string // reasons why a site did not run without Caddy; the key "" stands for all sites
 }
 
 // of returns the count of a test. The caller must hold mu.

@@ -204,7 +204,7 @@ func TestReloadMetrics(t *testing.T) {
 	eventually(t, "the gauge falls", func() bool { return s.metric("last_reload_successful", "") == 0 })
 	s.write("policy.yaml", disallowing("/b"))
 	eventually(t, "and rises", func() bool { return s.metric("last_reload_successful", "") == 1 })
-	// The counts of reloads survive when a configuration of Caddy is loaded.
+	// When Caddy loads a configuration, the counts of reloads do not start at 0 again.
 	if err := s.reconfigure(s.body + "\nheader X y"); err != nil {
 		t.Fatal(err)
 	}

@@ -183,8 +183,8 @@ func TestSearchGuard(t *testing.T) {
 	}
 }
 
-// If the server merges the site's own robots.txt, the search losses depend on that file. The command uses the file from
-// --merge. Otherwise the file is treated as unknown.
+// If the server merges the site's own robots.txt, the search losses depend on that file. The command publish reads that
+// file if the flag --merge names it. Without the flag, the file is treated as unknown.
 func TestPublishOverTheSitesFile(t *testing.T) {
 	dir, write := newFolder(t)
 	allow := write("allow.yaml", "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n")

@@ -44,7 +44,8 @@ func TestImportKeepsEveryName(t *testing.T) {
 	}
 }
 
-// The commands import, explain, check and diff, and a merge, find the same name in a User-agent line.
+// The commands import, explain, check and diff read the same name from a User-agent line, and so does a server that
+// merges the file.
 func TestOneReaderOfNames(t *testing.T) {
 	t.Parallel()
 	catalog := policy.Compile(&policy.Spec{Crawlers: policyfile.CatalogCrawlers()})
