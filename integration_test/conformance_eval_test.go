@@ -136,8 +136,8 @@ func rulesOf(list string) (e effect) {
 	return e
 }
 
-// readX reads X-Robots-Tag. The rules in a line are for everyone, but the rules after "agent:" are only for the crawler
-// agent.
+// readX reads X-Robots-Tag. The rules in a line are for everyone. But after the name of a crawler and a colon, they are
+// only for this crawler.
 func readX(lines []string) reading {
 	r := reading{}
 	for _, line := range lines {

@@ -141,8 +141,8 @@ func judge(path string, before, got fields) (wrong []string) {
 	return wrong
 }
 
-// judgeRules compares is, the rules in a field that a client received, with the rules of the policy and the upstream's
-// rules in was. If exactly is true, the field must contain exactly these rules. If exactly is false, the upstream's
+// judgeRules compares the rules in a field that a client received (is) with the rules of the policy and the upstream's
+// rules (was). If exactly is true, the field must contain exactly these rules. If exactly is false, the upstream's
 // rules were too long to be read or written completely. In this case, some of the upstream's rules may be missing.
 func judgeRules(policy, was, is reading, exactly bool) string {
 	both := policy.and(was)

@@ -270,7 +270,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// If the upstream breaks off, the client must not get a page that looks complete.
+// If the upstream breaks off a response, the client must not get a page that looks complete.
 func TestUpstreamBreaksOff(t *testing.T) { bothDoors(t, testUpstreamBreaksOff) }
 
 func testUpstreamBreaksOff(t *testing.T, d door) {

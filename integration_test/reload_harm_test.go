@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// recordEverything returns global options that switch on all recorders, and the console at the address console. disk is
+// recordEverything returns global options that switch on all recorders, and the console at the given address. disk is
 // the folder for the evidence log, which is on a separate disk.
 func recordEverything(disk, console string) string {
 	return `robots_policy {

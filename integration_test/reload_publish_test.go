@@ -51,7 +51,7 @@ func (d *dyingStorage) CertMagicStorage() (certmagic.Storage, error) {
 	return dyingFiles{d.files, d}, nil
 }
 
-// die kills the process if this is the selected step.
+// die kills the process if the step in the parameter at is the selected one.
 func (d *dyingStorage) die(at string) {
 	if at != d.At {
 		return
@@ -141,7 +141,7 @@ func (p *publishing) command(storage string) *exec.Cmd {
 		"--config", filepath.Join(p.dir, "publish.caddyfile"), "--adapter", "caddyfile")
 }
 
-// publish publishes the next version, and is not killed.
+// publish publishes the next version. The command is not killed.
 func (p *publishing) publish() {
 	p.t.Helper()
 	if out, err := p.command("file_system " + p.root).CombinedOutput(); !written(err) {

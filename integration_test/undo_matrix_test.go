@@ -143,8 +143,9 @@ func (m *matrixServer) puts(name string, served bool) string {
 	return out.body
 }
 
-// result checks the answer out to a request to serve the version called name. served says whether the server should now
-// serve this version. The answer must report a success if the server serves the version, and an error if it does not.
+// result checks an answer of the server (out). The test has requested that the server serves the version called name.
+// served says whether the server should now serve this version. The answer must report a success if the server serves
+// the version, and an error if it does not.
 func (m *matrixServer) result(name string, served bool, out response) {
 	m.t.Helper()
 	now := m.serves()
@@ -201,9 +202,9 @@ func (m *matrixServer) ofOthers(name string) response {
 }
 
 // TestUndoMatrix returns to the previous version, to an older version, and to a version that was never served. It does
-// this with each kind of source and each search-loss limit. The person who publishes is one who needs no approval, one
-// who needs the approval of a second person, or one who may only change rules for other.example.com. If the server does
-// not serve the version, the answer must never report a success.
+// this with each kind of source and each search-loss limit. Three kinds of people do this: a person who does not need
+// approval, a person who needs the approval of a second person, and a person who may only change rules for
+// other.example.com. If the server does not serve the version, the answer must never report a success.
 func TestUndoMatrix(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts Caddy nine times")

@@ -34,8 +34,8 @@ const (
 // is short, because the served file may allow more than the merged file will.
 const UnknownMaxAge = time.Minute
 
-// Limits of the cache. They are needed because clients can invent hosts. The cache has two generations, and the limits
-// on hosts and bytes apply to each.
+// Limits of the cache. They are needed because clients can invent hosts. New entries go into the map recent. When
+// recent reaches a limit on hosts or bytes, it replaces the map earlier, and a new map recent is begun.
 const (
 	maxHosts   = 128
 	maxBytes   = 1 << 20
@@ -290,7 +290,8 @@ func (f *file[T]) size() int {
 
 func (e *entry[T]) size() int { return e.file.size() + e.before.size() }
 
-// find returns the entry of a site. It moves the entry to the recent generation, or adds a new entry there.
+// find returns the entry of a site. If the entry is only in the map earlier, find also adds it to the map recent. If
+// neither map contains it, find adds a new entry to recent.
 func (c *Cache[T]) find(key string) *entry[T] {
 	e := c.recent[key]
 	if e != nil {

@@ -46,8 +46,8 @@ func KindOf(f *channels.File) Kind[Document] {
 const maxMerged = 32
 
 // Merged returns the policy's document merged with the site's. The first call also returns the notes about the site's
-// document. The first call for each of the policy's documents reports whether the merged document is stricter than the
-// policy's document and the site's.
+// document. In the first call for each of the policy's documents, stricter reports whether the merged document is
+// stricter than the policy's document and the site's document together.
 func (d *Document) Merged(ours *rights.Document) (both *rights.Document, notes []string, stricter bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

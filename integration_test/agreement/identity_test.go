@@ -65,8 +65,8 @@ var ownCatalog = sync.OnceValue(func() *crawlers.Catalog {
 	return f.Catalog
 })
 
-// clientOf returns a random client that uses the name of the crawler token. The client's address may belong to this
-// machine, to the crawler's operator, or to a different network.
+// clientOf returns a random client whose User-Agent names the crawler with the given token. The client's address may
+// belong to this machine, to the crawler's operator, or to a different network.
 func clientOf(r *rand.Rand, token string) client {
 	if from := addresses()[token]; len(from) > 0 && r.IntN(2) == 0 {
 		return client{address: from[r.IntN(len(from))], identity: policy.Verified}

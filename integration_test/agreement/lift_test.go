@@ -17,9 +17,9 @@ var restricting = map[policy.Usage][]string{
 	policy.PresentSnippet: {"nosnippet", "max-snippet"},
 }
 
-// lifted returns the robots rules that must remain of theirs, the rules that the site itself sends for each audience.
-// It leaves out the rules that the policy lifts from the page. Servers may interpret a path in several ways (see
-// reading). A rule is lifted only if the policy lifts it for each of these readings.
+// lifted returns the site's own robots rules for each audience, without the rules that the policy lifts from the page.
+// Servers may interpret a path in several ways (see reading). A rule is lifted only if the policy lifts it for each of
+// these readings.
 func (x *exam) lifted(q question, theirs map[string][][2]string) map[string][][2]string {
 	var names []string
 	for u, restrict := range restricting {

@@ -70,8 +70,8 @@ type merged struct {
 	sitemaps                []string
 }
 
-// mergedOn returns what the upstream's robots.txt adds to the robots.txt of the policy p on the site at. It returns nil
-// if the site does not merge the two files, or if the upstream has no robots.txt.
+// mergedOn returns what the upstream's robots.txt adds to the robots.txt of the policy p on a site. It returns nil if
+// the site does not merge the two files, or if the upstream has no robots.txt.
 func mergedOn(at *running, p *loaded) *merged {
 	if !at.merges || p.theirs == "" {
 		return nil

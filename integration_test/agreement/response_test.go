@@ -92,9 +92,9 @@ func (x *exam) model(q question) {
 	}
 }
 
-// edge returns what the server must do with a request of a client whose identity is who. The result is "" if the server
-// must not block the request, and "close" if it must close the connection. In all other cases, it is the status of the
-// block as text.
+// edge returns what the server must do with a request of a client with the identity in who. The result is "" if the
+// server must not block the request, and "close" if it must close the connection. In all other cases, it is the status
+// of the block as text.
 func (x *exam) edge(q question, who policy.Identity) string {
 	visitor := x.p.visitor(q.token)
 	if visitor == "" || x.open(q.host, crawlertest.ServedPaths(q.path)) {

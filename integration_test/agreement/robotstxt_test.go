@@ -169,9 +169,9 @@ func (x *exam) readsAs(f *robotsFile, token string) (string, bool) {
 	return token, !info.IgnoresStar
 }
 
-// ofAnotherFamily reports whether a crawler with the given token follows the group as, and this group is for a crawler
-// of another operator. In this case, robots.txt has a group for the crawler only if the group as would allow more than
-// the policy allows the crawler. So robots.txt may be stricter than the policy.
+// ofAnotherFamily reports whether a crawler follows a group that is for a crawler of another operator. token is the
+// crawler, and as is the name of the group. In this case, robots.txt has an additional group for the crawler only if
+// the followed group would allow more than the policy. So robots.txt may be stricter than the policy.
 func (x *exam) ofAnotherFamily(token, as string) bool {
 	c, _ := x.p.info(token)
 	head, _ := x.p.info(as)
@@ -223,7 +223,7 @@ func sumsUp(message string) bool {
 }
 
 // crawl asks several parsers whether the Allow and Disallow lines allow the path of q, and compares the answers with
-// the policy. The parsers look for the group as, which readsAs has returned.
+// the policy. The parsers look for the group whose name readsAs has returned (as).
 func (x *exam) crawl(f *robotsFile, q question, as string, theirs *temoto.RobotsData) {
 	want, path := x.mayCrawl(q), crawlertest.NormalPath(q.path)
 	judge := func(reader string, got bool) {
@@ -389,7 +389,7 @@ func (x *exam) directives(asked policytest.Question) string {
 	return membersOf(strings.Join(members, ", "))
 }
 
-// membersOf returns a list with its members and their parameters in alphabetical order.
+// membersOf sorts the members of a list, and the parameters of each member.
 func membersOf(list string) string {
 	members := strings.Split(list, ", ")
 	for i, m := range members {
@@ -399,7 +399,7 @@ func membersOf(list string) string {
 	return strings.Join(members, ", ")
 }
 
-// canonical returns a member with its parameters in alphabetical order.
+// canonical returns a member of a list with its parameters in alphabetical order.
 func canonical(member string) string {
 	parts := strings.Split(member, ";")
 	slices.Sort(parts[1:])

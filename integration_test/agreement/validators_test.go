@@ -32,9 +32,9 @@ func (x *exam) twice(q question, a answer, page *page, why *explanation) error {
 	return nil
 }
 
-// head compares the answer to HEAD with a, the answer to GET. The answer to HEAD has no body, so the server cannot know
-// whether the page already contains all meta tags of the policy. It therefore sends the header of a changed page,
-// without an entity tag.
+// head requests a page with HEAD, and compares the answer with the answer to GET in a. The answer to HEAD has no body,
+// so the server cannot know whether the page already contains all meta tags of the policy. It therefore sends the
+// header of a changed page, without an entity tag.
 func (x *exam) head(q question, a answer, page *page) error {
 	h, err := x.at.ask(http.MethodHead, q)
 	if err != nil {

@@ -95,8 +95,8 @@ func (x *exam) own(host string) *robotsFile {
 	})
 }
 
-// compared compares the policy with an empty policy. For each question, the list of changes must contain a change from
-// allowed to disallowed if and only if the policy disallows the path for the crawler.
+// compared lets package compare compare an empty policy with the policy. For each question, the list of changes must
+// contain a change to disallowed if the policy disallows the path for the crawler. If not, there must not be one.
 func (x *exam) compared(qs []question) error {
 	empty, ds := site.Load("empty.yaml", []byte("version: 1\n"))
 	if empty == nil {

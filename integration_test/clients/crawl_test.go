@@ -116,9 +116,9 @@ func (v *visit) reads(path string) (allowed bool, why string) {
 	return allowed, ""
 }
 
-// walk returns two sets of paths for a crawler that obeys the policy. The set must contains the paths that the crawler
-// has to request. The set may contains these paths, and also the paths that it can request because of its peculiarities
-// (see docs/contributing/agreement.md).
+// walk returns two sets of paths for a crawler that obeys the policy. The first set (must) contains the paths that the
+// crawler has to request. The second set (may) also contains the paths that the crawler can request because of its
+// peculiarities (see docs/contributing/agreement.md).
 func (v *visit) walk(links map[string][]string) (must, may map[string]bool) {
 	return v.reach(links, true), v.reach(links, false)
 }

@@ -140,8 +140,8 @@ func loadPolicy(t *testing.T, name, text string) *policyfile.File {
 	return f
 }
 
-// inPlaceOf replaces the crawler other by another crawler in a policy text. It replaces the name everywhere, and adds
-// the new crawler with the category of the old one to the section "crawlers".
+// inPlaceOf changes the text of a policy: it writes the name of a crawler everywhere in place of the name in other. It
+// also adds the new crawler to the section "crawlers", with the category of the old crawler.
 func inPlaceOf(t *testing.T, text, other, crawler string) string {
 	t.Helper()
 	f := loadPolicy(t, other, text)

@@ -20,8 +20,8 @@ import (
 )
 
 // forwards lists handlers that forward requests to an upstream. Some of them change the target before they forward it.
-// In this case, the function before takes the target that the upstream received, and returns the targets that it can
-// have had before the change.
+// In this case, the field before is a function. It takes the target that the upstream received, and returns all targets
+// that can have become this target.
 var forwards = []struct {
 	name, body string
 	before     func(string) []string

@@ -120,9 +120,9 @@ func between(least, most int, usage string, run Run) Run {
 	}
 }
 
-// rejectUnknown makes the parent command fail for an unknown subcommand. Without it, cobra would print the help text
-// and succeed. A script with a typo, such as "chek" for "check", would then continue although the policy was not
-// checked.
+// rejectUnknown makes the parent command fail for an unknown subcommand. Without rejectUnknown, cobra would print the
+// help text and succeed. A script with a typo, such as "chek" for "check", would then continue although the policy was
+// not checked.
 func rejectUnknown(parent *cobra.Command) {
 	parent.SilenceErrors, parent.SilenceUsage = true, true
 	parent.SuggestionsMinimumDistance = 2

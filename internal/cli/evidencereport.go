@@ -39,7 +39,7 @@ var reportPage = sync.OnceValue(func() *template.Template {
 	}).Parse(reportHTML))
 })
 
-// evidenceReport holds the data of the report for people.
+// evidenceReport holds the data of the HTML report, which is for people who are not engineers.
 type evidenceReport struct {
 	evidence.Question
 	*evidence.Answer

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// Zone holds the data of a DNS server. The keys are names in lower case with the final dot. An address has a name such
-// as 1.0.0.20.in-addr.arpa. for 20.0.0.1.
+// Zone holds the data of a DNS server. The keys are names in lower case with the final dot. The address 20.0.0.1, for
+// example, has the name 1.0.0.20.in-addr.arpa.
 type Zone map[string]Name
 
 // Name holds a Zone's data for a name.

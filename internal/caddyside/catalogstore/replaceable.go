@@ -25,9 +25,9 @@ func CheckDate(c *crawlers.Catalog, now time.Time) error {
 // latestDate returns today's date in the time zone in which the day begins first.
 func latestDate(now time.Time) string { return now.UTC().AddDate(0, 0, 1).Format(time.DateOnly) }
 
-// Guard returns the reasons why the catalog after should not replace the catalog before. It can be older than before.
-// It can also lack search engines or many other crawlers, so that policies with categories would apply to fewer
-// crawlers. If the date of before is in the future, after is never treated as older.
+// Guard returns the reasons why a new catalog (after) should not replace the catalog in use (before). The new catalog
+// can be older. It can also lack search engines or many other crawlers, so that policies with categories would apply to
+// fewer crawlers. If the date of the catalog in use is in the future, the new catalog is never treated as older.
 func Guard(before, after *crawlers.Catalog, now time.Time) (problems []error) {
 	if after.AsOf() < before.AsOf() && CheckDate(before, now) == nil {
 		problems = append(problems, fmt.Errorf("the catalog (as-of: %s) is older than the catalog in use (%s); get a newer one", after.AsOf(), before.AsOf()))

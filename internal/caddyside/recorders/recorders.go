@@ -43,10 +43,11 @@ type ActivityStore interface {
 	Violations(ctx context.Context, since time.Time, skip, limit int) (*Violations, error)
 	// Claims returns claims about the data in the database, such as whether requests are missing.
 	Claims(ctx context.Context) []claim.Claim
-	// CheckReload compares before, the served version of a policy, with after, a new version. It returns an error if
-	// after must not replace before. If this cannot be decided now, the error is a source.UndecidedError. name is the
-	// name of the policy's source. below returns the site's own robots.txt, if it is merged with the policy. accepted
-	// holds the names of search engines whose losses are accepted, so their losses are not an error.
+	// CheckReload compares the served version of a policy (before) with a new version (after). It returns an error if
+	// the new version must not replace the served version. If this cannot be decided now, the error is a
+	// source.UndecidedError. name is the name of the policy's source. below returns the site's own robots.txt, if it is
+	// merged with the policy. accepted holds the names of search engines whose losses are accepted, so their losses are
+	// not an error.
 	CheckReload(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error
 }
 
