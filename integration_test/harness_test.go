@@ -266,8 +266,8 @@ func (s *server) log() string {
 	return string(text)
 }
 
-// lines returns those lines of a log file whose message is the given one. It waits until the file contains at least
-// want such lines, but not longer than two seconds. The message of an access log is "handled request".
+// lines returns those lines of a log file whose message is the given one. If the file contains fewer such lines than
+// want, lines waits for them, but not longer than two seconds. The message of an access log is "handled request".
 func (s *server) lines(file, message string, want int) (found []map[string]any) {
 	s.t.Helper()
 	for range 100 {

@@ -51,7 +51,7 @@ func (d *dyingStorage) CertMagicStorage() (certmagic.Storage, error) {
 	return dyingFiles{d.files, d}, nil
 }
 
-// die kills the process if the step in the parameter at is the selected one.
+// die kills the process if the argument is the selected step.
 func (d *dyingStorage) die(at string) {
 	if at != d.At {
 		return

@@ -124,8 +124,8 @@ func (m *matrixServer) serves() string {
 }
 
 // puts replaces the policy with the version called name. Depending on the source, it changes the policy file, the text
-// at the web address, or the storage. The argument served says whether the server should then serve this version. If it
-// does not behave so, the test fails. puts returns the body of the server's answer.
+// at the web address, or the storage. The test fails if the server then serves this version although served is false,
+// or does not serve it although served is true. puts returns the body of the server's answer.
 func (m *matrixServer) puts(name string, served bool) string {
 	m.t.Helper()
 	var out response

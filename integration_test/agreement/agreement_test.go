@@ -148,8 +148,8 @@ func (r *run) policy(number int) {
 	r.tally.add(t)
 }
 
-// through tests the policy p on one site, which the parameter at contains. It asks the questions qs through this site,
-// and fails the test if an answer differs from the policy's decision.
+// through tests the policy p on one site. It asks the questions qs through this site, and fails the test if an answer
+// differs from the policy's decision.
 func (r *run) through(at *running, number int, t *tally, p *loaded, qs []question) {
 	at.mu.Lock()
 	defer at.mu.Unlock()

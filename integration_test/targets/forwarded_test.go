@@ -122,9 +122,9 @@ func TestForwardedIsJudged(t *testing.T) {
 	t.Logf("seed %d, %d targets that were not judged; %v", *seed, found, tally)
 }
 
-// judged reports whether robots_policy has decided about a forwarded target when it decided about the target sent. This
-// is true if each reading of forwarded is also a reading of sent. Letter case is ignored, and the query must be
-// unchanged or missing.
+// judged reports whether robots_policy has decided about a forwarded target when it decided about the client's target,
+// which is in sent. This is true if each reading of forwarded is also a reading of sent. Letter case is ignored, and
+// the query must be unchanged or missing.
 func judged(sent, forwarded string) bool {
 	if !strings.HasPrefix(sent, "/") {
 		u, err := url.ParseRequestURI(sent)

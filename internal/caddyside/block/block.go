@@ -36,8 +36,8 @@ func Text(name, takes string, to *string) Option {
 	})
 }
 
-// Number returns an option that stores a number from least to most in *to. must describes the valid numbers for the
-// error message.
+// Number returns an option whose argument is a number. The number must not be less than least or more than most, and
+// the option stores it in *to. must describes the valid numbers for the error message.
 func Number[T ~int | ~int64](name string, to *T, least, most int64, must string) Option {
 	return Value(name, "a number", func(value string) string {
 		n, err := strconv.ParseInt(value, 10, 64)

@@ -124,9 +124,9 @@ func (w *Watcher) Start() {
 	}
 }
 
-// repeat calls the function do after the duration wait. After that, it calls do repeatedly, and waits before each call
-// for the duration that the function next returns. The function next should return random durations, so that the
-// servers of a fleet do not all call do at the same moment.
+// repeat waits for the duration wait, and calls do. After that, it calls next before each further call of do, and waits
+// for the duration that next has returned. next should return random durations, so that the servers of a fleet do not
+// all act at the same moment.
 func repeat(ctx context.Context, wait time.Duration, next func() time.Duration, do func(context.Context)) {
 	for {
 		select {

@@ -114,8 +114,8 @@ func (x *exchange) learn(ctx context.Context) {
 	}
 }
 
-// addOlder looks in the history of the policy d for the versions whose hashes are in sums. It adds the versions that it
-// finds to the map into.
+// addOlder looks in the history of the policy d for the versions whose hashes are in sums. It stores the versions that
+// it finds in into.
 func (x *exchange) addOlder(ctx context.Context, d *source.Document, sums []string, into map[string]*site.Site) {
 	id := func(sum string) string { return d.Name + " " + sum }
 	if slices.ContainsFunc(sums, func(sum string) bool { _, ok := x.older[id(sum)]; return !ok }) {
