@@ -101,8 +101,8 @@ func (s *signer) jwks() string {
 	return `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"` + s.x() + `"}]}`
 }
 
-// sign returns the header fields of a signed request to the host authority, as names and values. agent is the URL of
-// the signer's key directory. created, expires and nonce become parameters of the signature.
+// sign returns the header fields of a signed request, as names and values. authority is the host that gets the request.
+// agent is the URL of the signer's key directory. created, expires and nonce become parameters of the signature.
 func (s *signer) sign(authority, agent string, created, expires time.Time, nonce string) []string {
 	id := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + s.x() + `"}`))
 	params := fmt.Sprintf(`("@authority" "signature-agent";key="sig1");created=%d;expires=%d;keyid="%s";alg="ed25519";nonce="%s";tag="web-bot-auth"`,

@@ -39,8 +39,8 @@ func startStored(t *testing.T, global, policy string) *reloading {
 	return s
 }
 
-// publishes runs the command publish with a file storage in the folder storage of the test. The server under test uses
-// the folder "storage".
+// publishes runs the command publish with a file storage. The argument storage is the name of the storage's folder
+// below the test's folder. The server under test uses the folder "storage".
 func (s *reloading) publishes(storage string, args ...string) (string, int) {
 	s.t.Helper()
 	s.write("publish.caddyfile", "{\nstorage file_system "+filepath.Join(s.dir, storage)+"\n}\n")

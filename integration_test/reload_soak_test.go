@@ -60,10 +60,10 @@ type soakClient struct {
 	asked       int
 }
 
-// TestSoak changes the policy many times a minute. At the same time, clients request the outputs of every channel, and
-// all recorders record these requests. Half of the changes are invalid. If the test takes more than a minute, it also
-// damages the activity database and fills the disk of the evidence log. No request may fail, every answer must come
-// from a single policy, and the resources in use must not grow.
+// TestSoak changes the policy many times a minute, and half of the new policies are invalid. At the same time, clients
+// request the outputs of every channel, and all recorders record these requests. If the test takes more than a minute,
+// it also damages the activity database and fills the disk of the evidence log. No request may fail, every answer must
+// come from a single policy, and the resources in use must not grow.
 func TestSoak(t *testing.T) {
 	if testing.Short() && !flagGiven("soak") {
 		t.Skip("takes a while")

@@ -202,8 +202,8 @@ func (m *matrixServer) ofOthers(name string) response {
 }
 
 // TestUndoMatrix returns to the previous version, to an older version, and to a version that was never served. It does
-// this with each kind of source and each search-loss limit. Three kinds of people do this: a person who does not need
-// approval, a person who needs the approval of a second person, and a person who may only change rules for
+// this with each kind of source and each search-loss limit. Three people try each of these undos. The first one does
+// not need approval. The second one needs the approval of another person. The third one may only change rules for
 // other.example.com. If the server does not serve the version, the answer must never report a success.
 func TestUndoMatrix(t *testing.T) {
 	if testing.Short() {

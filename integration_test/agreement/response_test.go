@@ -322,9 +322,9 @@ func (x *exam) noAI(q question) bool {
 }
 
 // preferred returns the preference that a header must state for the usage u. It combines the policy's preference with
-// the preference in theirs, which the upstream sends. For a response made for a single crawler, it uses the policy's
-// preference for this crawler, otherwise the preference for everyone. If the policy does not publish this header, the
-// upstream's header is sent. The policy can make it stricter, but not laxer.
+// the preference in theirs, which the upstream sends. If a response is made for a single crawler, the policy's
+// preference for this crawler counts. In all other responses, the preference for everyone counts. If the policy does
+// not publish this header, the upstream's header is sent. The policy can make it stricter, but not laxer.
 func (x *exam) preferred(q question, u policy.Usage, published policy.Switch, field, theirs string) string {
 	want := theirs
 	for _, at := range x.readings(q.path) {

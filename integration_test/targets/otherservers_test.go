@@ -75,8 +75,8 @@ func TestUnparsedTargetsThroughHAProxy(t *testing.T) {
 	}
 }
 
-// asked starts a Caddy that other servers ask for decisions with the protocol style. It also starts the upstreams of
-// these servers, and returns their addresses, keyed by name.
+// asked starts a Caddy that other servers ask for decisions. style names the protocol in which they ask. It also starts
+// the upstreams of these servers, and returns their addresses, keyed by name.
 func asked(t *testing.T, style string) (dir, decider string, upstreams map[string]string) {
 	t.Helper()
 	dir = files(t, policyOf("crawl", "    enforce: block\n"))

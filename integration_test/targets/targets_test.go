@@ -107,8 +107,8 @@ func whereClosed(problem func(request, response) string) judge {
 }
 
 // compare sends random requests of an agent to each site of a fleet, without and with the policy. The function wrong
-// compares the answer without the policy with the answer with the policy. The test fails for each problem that wrong
-// returns, and if a site has served too few disallowed places.
+// compares the two answers to each request. The test fails for each problem that wrong returns, and if a site has
+// served too few disallowed places.
 func compare(t *testing.T, f *fleet, agent string, wrong judge) {
 	t.Helper()
 	deadline := time.Now().Add(*limit)

@@ -28,8 +28,8 @@ func Recipe(t testing.TB, root, name string) string {
 }
 
 // Nginx starts nginx. text is the content of its http block, which can include the snippets from
-// examples/other-servers. It waits until nginx answers at addrs, and returns its process. If nginx is not installed,
-// the test is skipped.
+// examples/other-servers. Nginx waits until the server answers at addrs, and returns its process. If nginx is not
+// installed, the test is skipped.
 func Nginx(t testing.TB, root, text string, addrs ...string) *os.Process {
 	t.Helper()
 	dir := t.TempDir()

@@ -112,7 +112,7 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 var versionKey = regexp.MustCompile(`(?m)^['"]?version['"]?[ \t]*:[ \t]*['"]?[0-9]`)
 
 // isPolicyFile reports whether a file is a policy file and not a robots.txt. It decides by the extension of the name.
-// If the extension is neither that of YAML nor .txt, it looks for the key "version", which every policy file has.
+// If the extension is not .yaml, .yml or .txt, it looks for the key "version", which every policy file has.
 func isPolicyFile(name string, data []byte) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".yaml", ".yml":
