@@ -241,8 +241,8 @@ func decode(body []byte, coding string) ([]byte, error) {
 }
 
 // notRobots returns an error if a body is not a robots.txt. Some applications, for example, serve a page for every
-// path. The Content-Type alone does not decide, because some servers send a wrong one. If it is not plain text, the
-// body is accepted if it contains the word User-agent.
+// path. The Content-Type alone does not decide, because some servers send a wrong one. But if there is a Content-Type
+// other than plain text, the body must contain the word User-agent.
 func notRobots(contentType string, body []byte) error {
 	if robotstxt.IsPage(body) {
 		return robotstxt.ErrPage

@@ -18,7 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// countRegisters counts, for each kind of rights document or signal, the decisions under policies that publish it.
+// countRegisters counts how many decisions were compared under policies that publish a kind of rights document or
+// signal. It adds t.visits to the count of each kind that p publishes.
 func (t *tally) countRegisters(p *policy.Publish) {
 	all := true
 	for _, r := range []struct {
