@@ -121,8 +121,9 @@ func (s *server) pageMethods(t *testing.T, c pageCell) {
 		h.Del("Date")
 		h.Del("Content-Length")
 		if c.route == "encode" && c.changes() {
-			// Only one of the answers to GET and HEAD may be compressed. Caddy's "encode" uses the length of an answer
-			// to HEAD to decide whether to compress it, but the length of a changed page is not known.
+			// The answer to GET can be compressed although the answer to HEAD is not, or the other way round. Caddy's
+			// "encode" uses the length of an answer to HEAD to decide whether to compress it, but the length of a
+			// changed page is not known.
 			h.Del("Content-Encoding")
 			h["Vary"] = slices.DeleteFunc(h["Vary"], func(v string) bool { return v == "Accept-Encoding" })
 		}

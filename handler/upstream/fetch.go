@@ -21,7 +21,7 @@ import (
 )
 
 // errNone means that the upstream has no such file. It is not a failure. If there is a response, but the file is
-// treated as missing, the error wraps errNone and has another text.
+// treated as missing, the error wraps errNone, but its text gives the reason.
 var errNone = errors.New("there is no such file")
 
 // errDenied means that the upstream denied access to the file, for example with status 403. A file that it served

@@ -129,9 +129,10 @@ func (x *exam) rendered(host string) *robotsFile {
 	return &robotsFile{host: host, body: string(f.Body), losses: f.Losses, problems: problems}
 }
 
-// mayCrawl reports whether robots.txt must allow the crawler of q to crawl the path. A group in robots.txt is for all
-// clients with a name, whatever their identity. It depends on the crawler's purposes in the catalog, not on the
-// purposes of a request. If the policy does not state anything about a path, the upstream's robots.txt may disallow it.
+// mayCrawl reports whether robots.txt must allow the crawler of q to crawl the path. In robots.txt, a group is for all
+// clients that use the crawler's name, verified or not. The rules for a purpose apply if the catalog lists this purpose
+// for the crawler, whatever purposes a request states. If the policy does not state anything about a path, the
+// upstream's robots.txt may disallow it.
 func (x *exam) mayCrawl(q question) bool {
 	a := x.p.naive(x.asked(q, policy.Crawl))
 	if x.controlsTraining(q.token) && !x.mayTrain(q) {

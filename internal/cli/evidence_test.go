@@ -122,7 +122,7 @@ Violations:
 }
 
 // The command evidence combines the logs of several servers, and sorts their events by time. If a crawler read
-// robots.txt from one server and then requested a disallowed page from another server, this is a violation. A damaged
+// robots.txt from one server and then requested a disallowed page from a second server, this is a violation. A damaged
 // log is reported by name.
 func TestEvidenceOfSeveralServers(t *testing.T) {
 	t.Parallel()
