@@ -19,8 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// wellKnown is a file whose path is defined by a standard. If configured, it is merged with the file that the next
-// handler serves at this path. That file is called the upstream's file.
+// wellKnown is a file whose path is defined by a standard. The next handler may serve its own file at this path, which
+// is called the upstream's file. If the site is configured so, both files are merged.
 type wellKnown[T any] struct {
 	cacheControl        string
 	unknownCacheControl string             // Cache-Control while the upstream's file is not known, or not merged
@@ -35,8 +35,9 @@ func newWellKnown[T any](maxAge time.Duration, upstreams *upstream.Cache[T]) wel
 	}
 }
 
-// theirs returns the upstream's file, or nil if that file is not merged. before is the upstream's previous file, or
-// nil. cacheControl is the Cache-Control value for the response.
+// theirs returns the upstream's file. It returns nil if this file is unknown or does not exist, or if upstream files
+// are not merged. before is the file that the upstream had before its last change, or nil (see upstream.Cache.Get).
+// cacheControl is the Cache-Control value for the response.
 func (f *wellKnown[T]) theirs(q *request) (theirs, before *T, cacheControl string) {
 	if f.upstreams == nil || q.Method != http.MethodGet && q.Method != http.MethodHead {
 		return nil, nil, f.cacheControl

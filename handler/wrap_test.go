@@ -54,7 +54,7 @@ func TestRaisedRefusalIsShown(t *testing.T) {
 }
 
 // An earlier handler may have changed the URL of a request. The policy is applied to the target that the client sent,
-// in each of the forms of RFC 9112 section 3.2.
+// whether the target is a path or a complete URL (RFC 9112 section 3.2).
 func TestTargetBehindStripPrefix(t *testing.T) {
 	text := "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /members/}\n    enforce: block\n"
 	site := http.StripPrefix("/members", newHandler(t, text).Wrap(http.NotFoundHandler()))
@@ -91,8 +91,8 @@ func TestMergeBehindRewrite(t *testing.T) {
 // limited is a policy that lets GPTBot send two requests an hour.
 const limited = "version: 1\nrules:\n  - for: GPTBot\n    allow: {crawl: /}\n    limit: 2/h\n    enforce: block\n"
 
-// If a request passes through two handlers of this package, the rate limit counts it only once, with Serve and with
-// Wrap.
+// If a request passes through two handlers of this package, the rate limit counts it only once. This applies to the
+// method Serve and to the method Wrap.
 func TestNestedServeCountsOnce(t *testing.T) {
 	h := newHandler(t, limited)
 	inner := nextFunc(func(w http.ResponseWriter, r *http.Request) error {
@@ -108,8 +108,8 @@ func TestNestedServeCountsOnce(t *testing.T) {
 	}
 }
 
-// A handler can make several requests at a time with the context of the client's request. Each of them is counted, and
-// has its own variables.
+// A handler can make several requests at a time with the context of the client's request. The rate limit counts each of
+// these requests, and each of them has its own variables (see NetHTTP.Vars).
 func TestRequestsWithinARequest(t *testing.T) {
 	h := newHandler(t, strings.Replace(limited, "2/h", "1000/s", 1))
 	vars := make(chan map[string]any, 100)
@@ -142,8 +142,8 @@ func TestRequestsWithinARequest(t *testing.T) {
 	}
 }
 
-// The next handler can take over the connection through http.Hijacker, even if requests are recorded. The record then
-// shows that this happened.
+// The next handler can take over the connection through http.Hijacker, even if requests are recorded. The recorded
+// request then shows that the connection was taken over.
 func TestHijackWhileRecording(t *testing.T) {
 	visits := make(chan activity.Request, 1)
 	var recorders activity.Recorders
@@ -200,8 +200,8 @@ type visitChan chan activity.Request
 
 func (c visitChan) Record(v activity.Request) { c <- v }
 
-// A target with a scheme but no host, such as http:admin, is never forwarded, because the next server could find any
-// host and path in it. The handler answers without looking for a policy.
+// A target with a scheme but no host, such as http:admin, is never forwarded, because the next server could interpret
+// it as any host and path. The handler answers with status 400 without looking for a policy.
 func TestOpaqueTargets(t *testing.T) {
 	t.Parallel()
 	h := newHandlerWith(t, closedToGPTBot, Options{RaiseRefusals: true})

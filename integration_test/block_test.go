@@ -14,8 +14,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// A block is the same response whatever other directives the site has, including error routes. The access log contains
-// the block.
+// If a request is blocked, the response is the same whatever other directives the site has, including error routes. The
+// access log contains the request.
 func TestRefusalIsAResponse(t *testing.T) {
 	sites := map[string]string{
 		"bare.test":     "robots_policy POLICY\nreverse_proxy UPSTREAM",
@@ -42,7 +42,7 @@ func TestRefusalIsAResponse(t *testing.T) {
 	}
 }
 
-// With "block_with error", the error routes decide what a blocked crawler gets, even if they serve the page.
+// With "block_with error", the error routes decide what a blocked crawler gets. They may even answer with the page.
 func TestRefusalAsAnError(t *testing.T) {
 	s := start(t, slicePolicy, htmlUpstream(page("")), `
 	robots_policy POLICY {

@@ -24,8 +24,8 @@ type catalogStatus struct {
 	}
 }
 
-// A running server recognizes a crawler that a newer catalog adds, and applies the rules for its category. This is
-// tested with one policy for all hosts, and with a policy file for each host.
+// If a newer catalog contains an additional crawler, a running server recognizes this crawler, and applies the rules
+// for its category. This is tested with one policy for all hosts, and with a policy file for each host.
 func TestCatalogUpdate(t *testing.T) {
 	const policy = "version: 1\nrules:\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n"
 	s := startReloading(t, "metrics", policy, nil, "robots_policy POLICY\nrespond hello")

@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 )
 
-// A running server installs the released catalog automatically. It rejects a catalog if its text has changed
-// since the signature. In a program without the key for the signature, "catalog auto" is an error.
+// A running server installs the released catalog automatically. It rejects a catalog whose text was changed after it
+// was signed. In a program that does not contain the public key for the signature, "catalog auto" is an error.
 func TestCatalogAuto(t *testing.T) {
 	private, public, err := catalogstore.NewKey()
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// TestChannelsPage compares the table in docs/reference/channels.md with what a server sends if a policy disallows a
-// usage for everyone on all paths.
+// TestChannelsPage checks the table in docs/reference/channels.md, which lists the channels for each usage. It lets a
+// server apply a policy that disallows the usage for everyone on all paths. The table must list the channels that then
+// state this.
 func TestChannelsPage(t *testing.T) {
 	const name, head = "../docs/reference/channels.md", "| usage | robots.txt | headers | meta tag | rights documents | blocked |\n|---|---|---|---|---|---|\n"
 	page, err := os.ReadFile(name)

@@ -25,8 +25,8 @@ rules:
       crawl: /secret/
 `
 
-// runCommand runs `caddy robots-policy` with arguments, and with additional environment variables. Its folder has the
-// policy files good.yaml and bad.yaml, and a robots.txt.
+// runCommand runs `caddy robots-policy` with arguments, and with additional environment variables. It runs in a folder
+// that contains the policy files good.yaml and bad.yaml, and a robots.txt.
 func runCommand(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	dir := t.TempDir()

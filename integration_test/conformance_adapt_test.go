@@ -21,8 +21,8 @@ import (
 
 const adaptSeparator = "\n----------\n"
 
-// TestAdapt adapts the Caddyfiles in the folder adapt. Each file contains a Caddyfile, a line of hyphens, and the
-// expected JSON, or "error: " and a part of the expected message.
+// TestAdapt converts the Caddyfiles in the folder adapt to JSON. Each file contains a Caddyfile, a line of hyphens, and
+// the expected JSON, or "error: " and a part of the expected message.
 func TestAdapt(t *testing.T) {
 	needsCaddy(t, "a Caddyfile becomes JSON")
 	files, err := filepath.Glob("adapt/*.caddyfiletest")

@@ -18,8 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// awkwardPages are pages whose head is not where it seems to be. Each page is served under its number, with and without
-// the module.
+// awkwardPages are pages whose head is not where it seems to be. The path of each page is its number. Each page is
+// served twice, with and without robots_policy.
 var awkwardPages = []struct{ name, kind, text string }{
 	{"nothing but text", "text/html", "hello"},
 	{"no tags for head and body", "text/html", "<!DOCTYPE html><title>x</title><meta name=robots content=noarchive><p>hello"},
@@ -43,8 +43,8 @@ var awkwardPages = []struct{ name, kind, text string }{
 	{"unfinished", "text/html", "<!DOCTYPE html><html><head><title>x</title><meta name=robots content=no"},
 }
 
-// collector is a page that loads every awkward page, with and without the module, and writes down the trees that the
-// browser has parsed.
+// collector is a page that loads every awkward page, with and without robots_policy, in the browser. It writes down how
+// the browser has parsed each page.
 const collector = `<!DOCTYPE html><title>collector</title><pre id=out></pre><script>
 const read = async (prefix, i) => {
 	const f = document.createElement("iframe");
@@ -87,8 +87,8 @@ func (b browserTree) says() reading {
 	return r
 }
 
-// In the heads of awkward pages, a real browser finds the rules of the original page and of the policy. Apart from
-// these rules, it sees the same page as without the module.
+// In the head of each awkward page, a real browser finds the rules of the original page and of the policy. Apart from
+// these rules, the browser sees the same page as without robots_policy.
 func TestBrowserReadsHeads(t *testing.T) { bothDoors(t, testBrowserReadsHeads) }
 
 func testBrowserReadsHeads(t *testing.T, d door) {

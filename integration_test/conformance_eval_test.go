@@ -14,8 +14,8 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// This file reads and combines the rules in responses in the way that the specifications demand of a crawler. It shares
-// no code with the packages that write the rules.
+// The code in this file reads the rules in responses, and combines them as the specifications demand of a crawler. It
+// does not use any code of the packages that write the rules.
 
 // effect holds the rules that restrict one audience. The numbers are ranks: a higher rank is stricter, and 0 means that
 // there is no rule.
@@ -136,7 +136,8 @@ func rulesOf(list string) (e effect) {
 	return e
 }
 
-// readX reads X-Robots-Tag: a line addresses everyone until "agent:" changes that.
+// readX reads X-Robots-Tag. The rules in a line are for everyone. But after the name of a crawler and a colon, they are
+// only for this crawler.
 func readX(lines []string) reading {
 	r := reading{}
 	for _, line := range lines {
@@ -201,7 +202,7 @@ func params(p *httpsfv.Params) (e effect) {
 	return e
 }
 
-// readUpstream parses the Robots-Tag lines that an upstream has sent. Some upstreams write them in the syntax of
+// readUpstream parses the Robots-Tag lines that an upstream has sent. Some upstreams write Robots-Tag in the syntax of
 // X-Robots-Tag, so readUpstream parses this syntax, too. It skips invalid lines. sure reports whether all lines were
 // valid.
 func readUpstream(lines []string) (r reading, sure bool) {

@@ -34,8 +34,9 @@ crawlers:
   ExampleBot: {category: search, operator: Example, reads-meta: true}
 `
 
-// conformanceSays maps paths to the header rules that follow from conformancePolicy. Amazon's crawlers treat noarchive
-// as a rule against AI training, so train-ai adds it for them.
+// conformanceSays lists, for some paths, the rules that conformancePolicy demands in the header. Amazon's crawlers obey
+// noarchive as a rule against AI training. So where the policy disallows train-ai, the rules contain noarchive for
+// amazonbot.
 var conformanceSays = map[string]struct {
 	rules reading
 	usage map[string]string
@@ -82,9 +83,9 @@ var (
 	conformanceTypes    = []string{"text/html; charset=utf-8", "application/json", "application/pdf", "image/png", "text/event-stream", "application/byte-stream"}
 )
 
-// A route is the configuration of one site, and its effect on the header fields. A handler sets the fields of eager
-// before the upstream's fields are added. At the end, a handler sets the fields of over, and deletes the fields whose
-// names are in gone.
+// A route is the configuration of one site, together with what its other handlers do to header fields. Some handlers
+// set fields before the upstream's fields are added: eager contains these fields. Some handlers change the final
+// response: they set the fields in over, and delete the fields whose names are in gone.
 type route struct {
 	body       string
 	eager      fields
@@ -151,8 +152,9 @@ func (rt route) expected(upstream fields) fields {
 	return rt.eager.and(upstream)
 }
 
-// settle checks the fields that an outer handler of the route sets or deletes, and judges the other fields. before has
-// the fields of the upstream, and got the fields that the client received.
+// settle checks the header fields of a response from the route. Fields that an outer handler sets or deletes must have
+// this handler's value. judge checks the other fields. before contains the upstream's fields, and got the fields that
+// the client received.
 func (rt route) settle(path string, before, got fields) (wrong []string) {
 	last := func(name string) bool {
 		return rt.over[name] != nil || slices.Contains(strings.Fields(rt.gone), name)
@@ -203,7 +205,8 @@ func testHeaderConformance(t *testing.T, d door) {
 }
 
 // headerCells sends requests with every combination of a method and a status. Where that would take too long, it uses
-// only one method for each status. It checks that the fields are correct, and that all responses have the same fields.
+// only one method for each status. It checks that the header fields of each response are correct, and that they are the
+// same in all responses.
 func (s *server) headerCells(t *testing.T, name string, rt route, say int, kind, path string) {
 	t.Helper()
 	statuses := rt.statuses

@@ -24,7 +24,8 @@ var wires = []struct {
 	major        int
 }{{"HTTP/1.1", "http", 1}, {"HTTP/1.1 over TLS", "https", 1}, {"HTTP/2 over TLS", "https", 2}, {"HTTP/2 in the clear", "http", 2}}
 
-// wired runs a site for all wires. do sends a request over wires[i], and returns the response.
+// wired runs a site, so that it can be requested over each version of HTTP in wires. do sends a request over wires[i],
+// and returns the response.
 func wired(t *testing.T, d door, site string, upstream http.HandlerFunc) (do func(i int, r *http.Request) *http.Response) {
 	t.Helper()
 	own := httptest.NewTLSServer(nil) // the name in the certificate of the test server
@@ -66,7 +67,7 @@ func wired(t *testing.T, d door, site string, upstream http.HandlerFunc) (do fun
 	}
 }
 
-// wiredNetHTTP runs a site with net/http, and returns its address for TLS.
+// wiredNetHTTP runs a site in HTTP servers of the package net/http, and returns its address for TLS.
 func wiredNetHTTP(t *testing.T, site string, upstream http.HandlerFunc, pair tls.Certificate) (s *server, secure string) {
 	t.Helper()
 	s = netHTTPDoor.start(t, conformancePolicy, upstream, site)
@@ -111,7 +112,7 @@ const (
 	amazonsElement   = `<meta name="Amazonbot" content="noarchive">`
 )
 
-// A changed page is the same over each version of HTTP. This includes its text, its header, its validators, and the
+// A changed page is the same over each version of HTTP. This includes its text, its header, its entity tag, and the
 // answer to HEAD.
 func TestPageOverEachWire(t *testing.T) { bothDoors(t, testPageOverEachWire) }
 
@@ -206,8 +207,8 @@ func testInterimAndTrailersOverEachWire(t *testing.T, d door) {
 	}
 }
 
-// Over each wire, the client receives a part of a stream, or the head of a page, before the upstream sends the rest.
-// The upstream waits until the client has received this part.
+// With each version of HTTP, the client receives the first part of a stream, or the head of a page, before the upstream
+// sends the rest. The upstream waits until the client has received this part.
 func TestStreamsOverEachWire(t *testing.T) { bothDoors(t, testStreamsOverEachWire) }
 
 func testStreamsOverEachWire(t *testing.T, d door) {

@@ -100,14 +100,14 @@ var upstreamSays = []struct {
 	}},
 }
 
-// mostRead and mostWritten are the largest sizes, in bytes, of a field that the server reads completely, and of a field
-// that it writes.
+// mostRead is the largest size of an upstream's field that the server reads completely. mostWritten is the largest size
+// of a field that the server writes. Both are in bytes.
 const mostRead, mostWritten = 16 << 10, 8 << 10
 
 func size(lines []string) int { return len(strings.Join(lines, ", ")) }
 
-// judge checks the fields that a client received. They must combine the fields in before with the policy's rules for
-// the path. judge returns the problems.
+// judge checks the header fields in got, which a client received for the path. They must combine the upstream's fields
+// in before with the policy's rules. judge returns the problems.
 func judge(path string, before, got fields) (wrong []string) {
 	says := conformanceSays[path]
 	for _, name := range fieldNames {
@@ -141,9 +141,9 @@ func judge(path string, before, got fields) (wrong []string) {
 	return wrong
 }
 
-// judgeRules compares the rules in a field with the expected rules. If exactly is false, the upstream's rules are too
-// long to be read or written completely. Then the field must have at least the policy's rules, and at most the policy's
-// and the upstream's rules.
+// judgeRules compares the rules in a field that a client received (is) with the rules of the policy and the upstream's
+// rules (was). If exactly is true, the field must contain exactly these rules. If exactly is false, the upstream's
+// rules were too long to be read or written completely. In this case, some of the upstream's rules may be missing.
 func judgeRules(policy, was, is reading, exactly bool) string {
 	both := policy.and(was)
 	switch {
@@ -157,8 +157,8 @@ func judgeRules(policy, was, is reading, exactly bool) string {
 	return ""
 }
 
-// judgeRobotsTag judges Robots-Tag. This field repeats the rules of the older field X-Robots-Tag, because crawlers that
-// read the new field may ignore the older one.
+// judgeRobotsTag checks the field Robots-Tag. This field must also contain the upstream's rules from the older field
+// X-Robots-Tag, because crawlers that read the new field may ignore the older one.
 func judgeRobotsTag(policy reading, was, older, is []string) string {
 	list, err := readList(is)
 	if err != nil {

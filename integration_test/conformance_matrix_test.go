@@ -17,7 +17,7 @@ import (
 // pageHeads.
 var padding = "<!--" + strings.Repeat(" much to say ", 60) + "-->"
 
-// pageHeads lists contents of a page's head, such as robots meta tags, for the cells of the matrix.
+// pageHeads lists contents of a page's head, such as robots meta tags. Each pageCell uses one of them.
 var pageHeads = []string{
 	"",
 	`PADDING`,
@@ -70,9 +70,9 @@ func (c pageCell) changes() bool {
 		!strings.Contains(c.validator("Cache-Control"), "no-transform")
 }
 
-// TestPageConformance requests pages in every combination of a method, a status, a content coding, validators and the
-// way in which the page is written. Without ROBOTSPOLICY_LONG, each status except 200 is combined with only some of the
-// rest.
+// TestPageConformance requests pages with every combination of a method, a status, a content coding, validators such as
+// an entity tag, and a way to write the page in parts. Without ROBOTSPOLICY_LONG, statuses other than 200 are tested
+// with only some of these combinations.
 func TestPageConformance(t *testing.T) { bothDoors(t, testPageConformance) }
 
 func testPageConformance(t *testing.T, d door) {
@@ -110,7 +110,8 @@ func testPageConformance(t *testing.T, d door) {
 	}
 }
 
-// pageMethods checks a cell with each method, and that the answers to HEAD and GET have the same header.
+// pageMethods sends the request c with each method, and checks the answers. The answers to HEAD and GET must have the
+// same header.
 func (s *server) pageMethods(t *testing.T, c pageCell) {
 	t.Helper()
 	headers := map[string]http.Header{}
@@ -120,8 +121,9 @@ func (s *server) pageMethods(t *testing.T, c pageCell) {
 		h.Del("Date")
 		h.Del("Content-Length")
 		if c.route == "encode" && c.changes() {
-			// The two answers may differ in compression. Caddy's "encode" uses the length of an answer to HEAD to
-			// decide whether to compress it, but the length of a changed page is not known.
+			// The answer to GET can be compressed although the answer to HEAD is not, or the other way round. Caddy's
+			// "encode" uses the length of an answer to HEAD to decide whether to compress it, but the length of a
+			// changed page is not known.
 			h.Del("Content-Encoding")
 			h["Vary"] = slices.DeleteFunc(h["Vary"], func(v string) bool { return v == "Accept-Encoding" })
 		}

@@ -57,8 +57,8 @@ func testMemoryOfSlowClients(t *testing.T, d door) {
 			held[host] = s.stalled(clients, host, begin)
 		}
 		t.Logf("%s: %d KiB for each client, %d KiB without the directive", begin, held["ours.test"]/int64(clients)>>10, held["bare.test"]/int64(clients)>>10)
-		// The handler holds the head of a page, at most 64 KiB. Its buffers can be larger than the head, because they
-		// grow in steps.
+		// The handler keeps the head of a page in memory, at most 64 KiB for each client. The limit here is higher,
+		// because the buffers grow in steps and can become larger than the head.
 		if more := (held["ours.test"] - held["bare.test"]) / int64(clients); more > 160<<10 {
 			t.Errorf("%s: %d KiB more for each client", begin, more>>10)
 		}

@@ -31,7 +31,8 @@ rules:
 `
 
 // Headers for all crawlers cannot express that one crawler is exempt from a rule. With tailored headers, each crawler
-// gets its own rules in the headers and in the page. The field Vary tells this to caches.
+// gets its own rules in the headers and in the page. The field Vary tells caches that the response depends on the
+// crawler.
 func TestTailored(t *testing.T) { bothDoors(t, testTailored) }
 
 func testTailored(t *testing.T, d door) {
@@ -50,9 +51,9 @@ func testTailored(t *testing.T, d door) {
 		{"each.test", firefox, "*;noindex", "noindex", `<meta name="robots" content="noindex">`},
 		{"some.test", googleAgent, "", "nofollow, notranslate", ""},
 		{"some.test", firefox, "", "noindex", ""},
-		// In addition to Googlebot, headers name the crawlers that follow Googlebot's group, because these crawlers are
-		// not documented to obey the name Googlebot in headers. Meta tags do not name them, because they are not
-		// documented to read meta tags with their own names.
+		// Other crawlers follow Googlebot's group. The headers name these crawlers in addition to Googlebot, because
+		// they are not documented to obey rules for the name Googlebot in headers. Meta tags do not name them, because
+		// they are not documented to read meta tags with their own names.
 		{
 			"shared.test", googleAgent, "*;noindex, amazonbot;noarchive, google-inspectiontool;nofollow;notranslate, googlebot;nofollow;notranslate, googlebot-image;nofollow;notranslate, googlebot-mobile;nofollow;notranslate, googlebot-video;nofollow;notranslate", "noindex",
 			`<meta name="robots" content="noindex"><meta name="Googlebot" content="nofollow, notranslate"><meta name="Amazonbot" content="noarchive">`,
@@ -75,8 +76,8 @@ func testTailored(t *testing.T, d door) {
 			}
 		}
 	}
-	// The answer for a path without a rule also has Vary. Otherwise a cache could conclude that all crawlers get the
-	// same answers.
+	// If the policy has no rule for a path, the answer has the field Vary nevertheless. Without it, a cache could
+	// conclude that all crawlers get the same answers on this site.
 	if r := s.get("/open/x", "Host", "each.test"); r.Header.Get("Vary") != "Cookie, User-Agent" && !slices.Contains(r.Header.Values("Vary"), "User-Agent") {
 		t.Errorf("Vary: %q", r.Header.Values("Vary"))
 	}
@@ -174,8 +175,8 @@ crawlers:
 	}
 }
 
-// A block is not a page of the site. It must not be indexed, and caches must not store it and show it to people. This
-// is true even if another handler writes the body.
+// If a request is blocked, the response is not a page of the site. It must not be indexed, and caches must not store it
+// and show it to people. This is true even if another handler writes the body.
 func TestRefusal(t *testing.T) { bothDoors(t, testRefusal) }
 
 func testRefusal(t *testing.T, d door) {

@@ -17,9 +17,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// pageUpstream answers with a page that the request's header fields describe. Status, Coding and Chunks (whole, bytes
-// or slow) describe the response, and Head has the contents of the head. With Chunks: bytes, the first part of the page
-// is written byte by byte. All other fields are copied to the response.
+// pageUpstream answers with a page that header fields of the request describe. Status, Coding and Chunks (whole, bytes
+// or slow) describe the response, and Head contains the text inside the page's head. With Chunks: bytes, the first part
+// of the page is written byte by byte. All other fields are copied to the response.
 func pageUpstream(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -74,8 +74,8 @@ func pageUpstream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// matches reports whether a tag is among the entity tags in the lines of a header field, or the field is "*". It
-// compares weakly (RFC 9110 §13.1.2).
+// matches reports whether the lines of an If-None-Match field contain the entity tag, or are "*". It ignores whether
+// the tags are weak (RFC 9110 section 13.1.2).
 func matches(asked []string, tag string) bool {
 	for _, line := range asked {
 		for a := range strings.SplitSeq(line, ",") {

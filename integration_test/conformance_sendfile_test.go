@@ -18,8 +18,8 @@ import (
 
 func init() { caddy.RegisterModule(countedListener{}) }
 
-// countedListener counts the bytes that net/http passes to a connection with ReadFrom. If they come from a file, the
-// kernel sends them without copying.
+// countedListener counts the bytes that net/http passes to a connection with ReadFrom. Such bytes can come directly
+// from a file, and then the kernel sends them without copying them to the program.
 type countedListener struct{}
 
 var handedOver, handingOver atomic.Int64
@@ -52,8 +52,8 @@ func (c countingConn) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// handed returns the number of bytes counted for an answer, after the last bytes have been counted. Call it when the
-// client has received the complete answer.
+// handed returns how many bytes of an answer were passed with ReadFrom. It waits until the server has counted the last
+// bytes. Call it when the client has received the complete answer.
 func handed() int64 {
 	for handingOver.Load() > 0 {
 		time.Sleep(time.Millisecond)
@@ -61,8 +61,8 @@ func handed() int64 {
 	return handedOver.Load()
 }
 
-// Unchanged responses go directly from the file to the connection, in the same way as without robots_policy. So does
-// the rest of a long page after its head.
+// If a response is not changed, it goes directly from the file to the connection, in the same way as without
+// robots_policy. If the head of a long page is changed, the rest of the page goes directly to the connection, too.
 func TestFilesAreHandedOver(t *testing.T) { bothDoors(t, testFilesAreHandedOver) }
 
 func testFilesAreHandedOver(t *testing.T, d door) {

@@ -25,8 +25,8 @@ var streamSites = map[string]string{
 	"encode.test": "encode gzip {\nmatch {\nheader Content-Type *\n}\n}\nrobots_policy POLICY\nreverse_proxy UPSTREAM {\ntransport http {\nkeepalive off\n}\n}",
 }
 
-// An event stream, and a page that arrives in parts, are not held back: the client receives each part before the next
-// part is written.
+// Event streams, and pages that arrive in parts, are not delayed: the client receives each part before the upstream
+// writes the next one.
 func TestStreamsPassAtOnce(t *testing.T) { bothDoors(t, testStreamsPassAtOnce) }
 
 func testStreamsPassAtOnce(t *testing.T, d door) {
@@ -249,8 +249,8 @@ func testSlowAndAbortingClients(t *testing.T, d door) {
 	_ = conn.Close()
 }
 
-// abort begins to read a page and disconnects. If hang is not "", it is passed to the upstream, which then stops in the
-// middle of the page.
+// abort begins to read a page, and then disconnects. If hang is not "", it is sent to the upstream in the field Hang,
+// and the upstream stops in the middle of the page.
 func (s *server) abort(t *testing.T, host, hang string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -274,8 +274,8 @@ func (s *server) abort(t *testing.T, host, hang string) {
 	_ = resp.Body.Close()
 }
 
-// settled returns the number of goroutines, as soon as it is at most wanted or after one second. With 0, settled always
-// waits one second, so that the goroutines of closed connections can end.
+// settled waits until at most wanted goroutines are running, but not longer than one second, and returns their number.
+// If wanted is 0, it always waits for one second, so that the goroutines of closed connections can end.
 func settled(wanted int) int {
 	client.CloseIdleConnections()
 	for range 40 {

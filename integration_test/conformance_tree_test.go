@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// pageTree is a page, parsed according to the HTML standard. It holds the robots elements of the head, and the rest of
-// the page.
+// pageTree is a page, parsed according to the HTML standard. Robots meta tags in the head are separated from the rest
+// of the page.
 type pageTree struct {
 	says  reading
 	count map[string]int // contents of robots elements, keyed by audience
@@ -18,8 +18,8 @@ type pageTree struct {
 	rest  string
 }
 
-// readTree parses a page and separates the robots meta tags in its head. These are the tags for everyone and for the
-// named crawlers.
+// readTree parses a page, and separates the robots meta tags in its head from the rest. Robots meta tags are those with
+// the name "robots" or the name of one of the crawlers.
 func readTree(text string, crawlers ...string) (pageTree, error) {
 	doc, err := html.Parse(strings.NewReader(text))
 	if err != nil {
@@ -70,8 +70,9 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// treeChange compares a page before and after a change. Apart from the rules of the policy, which must be merged into
-// it, the page must be the same. treeChange describes the problem, or returns "".
+// treeChange compares a page before and after the server has changed it. The new page must contain the rules of the
+// policy in addition to the page's own rules. The rest of the page must be the same. treeChange describes the first
+// problem, or returns "".
 func treeChange(before, after string, policy reading) string {
 	crawlers := []string{"amazonbot", "googlebot", "examplebot"}
 	b, err := readTree(before, crawlers...)

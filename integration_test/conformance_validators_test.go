@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// validatorUpstream serves a page with net/http's support for ranges and conditions. The request's field Tag has the
-// entity tag of the page.
+// validatorUpstream serves a page with http.ServeContent, which supports Range and conditional requests. The request's
+// field Tag determines the entity tag of the page.
 func validatorUpstream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if tag := r.Header.Get("Tag"); tag != "" {
@@ -34,7 +34,8 @@ var validatorSites = map[string]string{
 // noEntityTag is the reason why tests of entity tags do not use the file server of net/http.
 const noEntityTag = "http.FileServer sends no entity tag"
 
-// conditional runs validatorSites under conformancePolicy. change makes the server load another policy for them.
+// conditional runs validatorSites under conformancePolicy. change makes the server load a different policy for these
+// sites.
 func conditional(t *testing.T, d door) (s *server, change func(policy string)) {
 	t.Helper()
 	if d == netHTTPDoor {
@@ -60,7 +61,7 @@ func conditional(t *testing.T, d door) (s *server, change func(policy string)) {
 	}
 }
 
-// If a client sends the entity tag of its copy, the copy is confirmed until the policy changes.
+// If a client sends the entity tag of its copy, the server confirms the copy with 304, until the policy changes.
 func TestEntityTags(t *testing.T) { bothDoors(t, testEntityTags) }
 
 func testEntityTags(t *testing.T, d door) {
@@ -103,8 +104,8 @@ func testEntityTags(t *testing.T, d door) {
 	}
 }
 
-// conformanceTold returns the rules of a page under conformancePolicy. For a host with tailored headers, it returns the
-// rules for an unlisted crawler.
+// conformanceTold returns the rules that conformancePolicy demands for a page below /drafts/. For a host with tailored
+// headers, it returns the rules for an unlisted crawler.
 func conformanceTold(host string) reading {
 	says := conformanceSays["/drafts/x"].rules
 	if host == "caps.test" {
@@ -113,8 +114,8 @@ func conformanceTold(host string) reading {
 	return says
 }
 
-// fresh sends the entity tag etag of a response in each form that RFC 9110 section 13.1.2 defines, and expects 304. tag
-// is the entity tag of the upstream's page.
+// fresh sends conditional requests that must be answered with 304. It sends etag, the entity tag of a response, in
+// every form that If-None-Match allows (RFC 9110 section 13.1.2). tag is the entity tag of the upstream's page.
 func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
 	t.Helper()
 	weak := "W/" + strings.TrimPrefix(etag, "W/")
@@ -130,8 +131,8 @@ func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
 					t.Errorf("%s %s: 304: %v", method, host, wrong)
 				}
 			}
-			// In a 304, Caddy's "encode" omits the suffix that it adds to the tag of a compressed page, so both tags
-			// are correct.
+			// Caddy's "encode" adds a suffix to the entity tag of a compressed page, but omits this suffix in a 304. So
+			// the tag in the 304 is correct with and without the suffix.
 			got, want := r.Header.Get("Etag"), strings.NewReplacer(`-gzip"`, `"`, `-zstd"`, `"`).Replace(etag)
 			if asked != "*" && got != want && got != etag {
 				t.Errorf("%s %s: 304 with ETag %s, asked with %s", method, host, got, etag)
@@ -148,8 +149,9 @@ func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
 	}
 }
 
-// A changed page has no Last-Modified date, because a new policy does not change that date. A client that chooses a
-// date itself may get a 304. In this case, the header states the rules instead of the meta tags.
+// A changed page has no Last-Modified date, because this date would not change with a new policy. A client can
+// nevertheless send a date of its choice in If-Modified-Since, and get a 304. In this case, the header of the 304
+// states the rules that the page's meta tags would state.
 func TestDates(t *testing.T) { bothDoors(t, testDates) }
 
 func testDates(t *testing.T, d door) {
@@ -168,8 +170,8 @@ func testDates(t *testing.T, d door) {
 	}
 }
 
-// Ranges refer to the upstream's page and never to the changed page. A client that has a part of a changed page gets
-// the complete page.
+// A range of bytes is always a part of the upstream's page, never of the changed page. If a client has a part of the
+// changed page and asks for more of it, it gets the complete page.
 func TestRanges(t *testing.T) { bothDoors(t, testRanges) }
 
 func testRanges(t *testing.T, d door) {
@@ -215,7 +217,7 @@ func testRanges(t *testing.T, d door) {
 	}
 }
 
-// If-Match with the tag that a client has received is true as long as the page does not change.
+// If a client sends the tag of its copy in If-Match, the request succeeds as long as the page does not change.
 func TestIfMatch(t *testing.T) { bothDoors(t, testIfMatch) }
 
 func testIfMatch(t *testing.T, d door) {
@@ -228,7 +230,8 @@ func testIfMatch(t *testing.T, d door) {
 	}
 }
 
-// Templates are executed before their output is scanned. Parts of the site that they include do not get meta tags.
+// Caddy executes templates before the handler looks for the head of the page. Parts of the site that a template
+// includes do not get meta tags.
 func TestTemplates(t *testing.T) {
 	needsCaddy(t, "Caddy's templates")
 	site := "root DIR\nrobots_policy POLICY\ntemplates\nfile_server"
@@ -267,7 +270,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// If the upstream breaks off, the client must not get a page that looks complete.
+// If the upstream breaks off a response, the client must not get a page that looks complete.
 func TestUpstreamBreaksOff(t *testing.T) { bothDoors(t, testUpstreamBreaksOff) }
 
 func testUpstreamBreaksOff(t *testing.T, d door) {

@@ -80,8 +80,9 @@ func shownBlocks(t *testing.T) (blocks []shownBlock) {
 // aligned matches the spaces that align columns in pages.
 var aligned = regexp.MustCompile(`(\S)  +`)
 
-// TestBlocksOfThePages checks each block. Configurations must be valid and, except for aligned columns, formatted like
-// the output of caddy fmt. Policies must load. Blocks of other kinds have their own tests.
+// TestBlocksOfThePages checks each code block of the documentation. Configurations must be valid. They must be
+// formatted like the output of caddy fmt, except that they may align columns with spaces. Policies must load. Blocks of
+// other kinds have their own tests.
 func TestBlocksOfThePages(t *testing.T) {
 	elsewhere := map[string]string{
 		"text": "what commands print: the page's own test", "yaml wrong": "TestDocumentedExamples", "go": "TestEmbedInGo", "html": "read by nobody",
@@ -144,8 +145,8 @@ var notRun = map[string]string{
 	"curl -s http://www.example.com/rob": "needs the other server: TestOtherServersAsThePagePrints",
 }
 
-// TestCommandBlocks runs the command blocks of the README and of the pages on loopback, and compares their output with
-// the output on the page. Each command must succeed.
+// TestCommandBlocks runs the commands in the code blocks of the README and of the other pages, on loopback. It compares
+// their output with the output that the page shows. Each command must succeed.
 func TestCommandBlocks(t *testing.T) {
 	testkit.Slow(t)
 	for _, program := range []string{"bash", "curl", "grep", "head"} {

@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// Every command in the README and in the pages exists, and has the options that the text shows. This includes commands
-// in sentences.
+// Every command in the README and in the pages exists, and has the options that the page shows. This includes commands
+// that are part of a sentence.
 func TestCommandsOfThePages(t *testing.T) {
 	testkit.Slow(t)
 	shown := commandsOfThePages(t)
@@ -51,8 +51,8 @@ func TestCommandsOfThePages(t *testing.T) {
 	}
 }
 
-// commandsOfThePages returns the commands on the pages, each with its page. It leaves out pipes and other parts that
-// the shell interprets.
+// commandsOfThePages returns the commands on the pages, each with its page. The keys are the commands, and the values
+// are the pages. Pipes, and other parts that the shell interprets, are left out.
 func commandsOfThePages(t *testing.T) map[string]string {
 	t.Helper()
 	shown := map[string]string{}

@@ -53,8 +53,8 @@ func writePolicy(t *testing.T, dir string, blocks []shownBlock) {
 	t.Fatalf("%s shows no policy", blocks[0].page)
 }
 
-// TestHowTos serves the policy of each page, runs the commands of the page, and compares their output with the output
-// on the page.
+// TestHowTos serves the policy that each how-to page shows, and runs the commands of this page. It compares their
+// output with the output that the page shows.
 func TestHowTos(t *testing.T) {
 	testkit.Slow(t)
 	if n := len(scenes(t)); n < 12 {

@@ -21,7 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/nethttptest"
 )
 
-// A door is a way to reach the handler: through Caddy, or through net/http alone.
+// A door is a kind of server that runs the handler: Caddy, or an HTTP server of the package net/http without Caddy.
 type door string
 
 const (
@@ -37,7 +37,8 @@ func bothDoors(t *testing.T, test func(t *testing.T, d door)) {
 	}
 }
 
-// needsCaddy marks a test of something that only Caddy has. The test is skipped for net/http, and why is the reason.
+// needsCaddy marks a test of something that only Caddy has. So the test does not run without Caddy, and why is the
+// reason.
 func needsCaddy(t *testing.T, why string) {
 	t.Helper()
 	doors.ran(t, caddyDoor, "")
@@ -61,7 +62,7 @@ func (d door) start(t *testing.T, policy string, upstream http.Handler, body str
 	return start(t, policy, upstream, body)
 }
 
-// startSites runs several sites, keyed by host. net/http does not run the sites that need Caddy.
+// startSites runs several sites, keyed by host. Without Caddy, it leaves out the sites that need Caddy.
 func (d door) startSites(t *testing.T, policy string, upstream http.Handler, sites map[string]string) *server {
 	t.Helper()
 	if d == netHTTPDoor {
@@ -78,7 +79,8 @@ func (d door) startSites(t *testing.T, policy string, upstream http.Handler, sit
 	return startSites(t, policy, upstream, sites)
 }
 
-// netHTTP serves sites with net/http, and logs to DIR/log. The host "*" stands for all hosts.
+// netHTTP serves sites with an HTTP server of the package net/http, and logs to DIR/log. The host "*" stands for all
+// hosts.
 func (s *server) netHTTP(upstream http.Handler, sites map[string]string) {
 	s.t.Helper()
 	log, err := os.Create(filepath.Join(s.dir, "log"))
@@ -170,7 +172,7 @@ func (s *server) needs(t *testing.T, host string) {
 	}
 }
 
-// change makes net/http serve another policy.
+// change makes a server that runs without Caddy serve a different policy.
 func (s *server) change(policy string) {
 	s.t.Helper()
 	s.write("policy.yaml", policy)
@@ -181,7 +183,8 @@ func (s *server) change(policy string) {
 	}
 }
 
-// without removes a site from net/http, because its cases need Caddy. why is the reason.
+// without removes a site from a server that runs without Caddy, because the tests of this site need Caddy. why is the
+// reason.
 func (s *server) without(host, why string) {
 	s.t.Helper()
 	if s.served[host] == nil {
@@ -205,7 +208,7 @@ type doorTally struct {
 type doorCount struct {
 	sites    map[door]map[string]bool
 	requests map[door]int
-	skipped  map[string]string // reasons why net/http did not serve a site; the key "" stands for all sites
+	skipped  map[string]string // reasons why a site did not run without Caddy; the key "" stands for all sites
 }
 
 // of returns the count of a test. The caller must hold mu.

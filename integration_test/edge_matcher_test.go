@@ -42,7 +42,7 @@ func TestEdgeMatcher(t *testing.T) {
 	}
 }
 
-// The word "unlisted" matches automated clients that are not in the catalog.
+// The word "unlisted" in the matcher stands for automated clients that are not in the catalog.
 func TestEdgeMatcherUnknown(t *testing.T) {
 	s := start(t, slicePolicy, htmlUpstream(page("")), `
 	@unknown crawler unlisted

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// counts holds the counters of a process at some time. The keys are their lines in the Prometheus format, without the
-// value.
+// counts holds the values of a process's metrics at one time. Each key is a metric with its labels, as a line in the
+// Prometheus format shows them before the value.
 type counts map[string]float64
 
 func (s *server) counts() counts {
@@ -99,8 +99,8 @@ func TestEdgeMetrics(t *testing.T) {
 	}
 }
 
-// A crawler fetches robots.txt and then requests a path that the file disallows for it. This is counted and logged,
-// whether the request is blocked or not.
+// A crawler fetches robots.txt, and then requests a path that this file disallows for it. The server counts and logs
+// this violation, whether it blocks the request or not.
 func TestEdgeViolations(t *testing.T) {
 	s := startLogged(t, strings.ReplaceAll(observedPolicy, "WatchedBot", "RudeBot"), htmlUpstream(page("")), observedBody)
 	before := s.counts()

@@ -136,8 +136,8 @@ rules:
 	}
 }
 
-// While the address list of a single crawler is fresh, a request from an address on it is recognized as a request of
-// that crawler. The User-Agent of the request does not matter.
+// If an address is on the address list of only one crawler, a request from it is recognized as a request of this
+// crawler, whatever its User-Agent is. This applies as long as the list is fresh.
 func TestAddressFirst(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lists are first fetched after a second")

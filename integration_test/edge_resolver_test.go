@@ -16,7 +16,8 @@ import (
 var resolverAddr atomic.Pointer[string]
 
 // useTestResolver makes this process use the name server that startResolver runs. It must be called before the first
-// lookup. Lookups that are still in progress after a test would otherwise read the resolver while it is changed.
+// lookup. If each test changed the resolver, lookups of an earlier test that are still running could read the variable
+// at the same time.
 func useTestResolver() {
 	var dialer net.Dialer
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {

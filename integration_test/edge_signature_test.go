@@ -31,7 +31,8 @@ import (
 var directoryCert = trustedCert()
 
 // trustedCert makes a certificate for loopback, which this process trusts in addition to its other roots. Go reads the
-// roots only once, from files that environment variables name. These files no longer exist when trustedCert returns.
+// roots only once, from files whose names are in environment variables. So trustedCert makes Go read them, and then
+// deletes these files.
 func trustedCert() tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -100,8 +101,8 @@ func (s *signer) jwks() string {
 	return `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"` + s.x() + `"}]}`
 }
 
-// sign returns the header fields of a signed request to the host authority, as names and values. agent is the URL of
-// the signer's key directory. The other parameters describe the signature.
+// sign returns the header fields of a signed request, as names and values. authority is the host that gets the request.
+// agent is the URL of the signer's key directory. created, expires and nonce become parameters of the signature.
 func (s *signer) sign(authority, agent string, created, expires time.Time, nonce string) []string {
 	id := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + s.x() + `"}`))
 	params := fmt.Sprintf(`("@authority" "signature-agent";key="sig1");created=%d;expires=%d;keyid="%s";alg="ed25519";nonce="%s";tag="web-bot-auth"`,
@@ -135,8 +136,8 @@ func startDirectory(t *testing.T, answer http.HandlerFunc) *directory {
 
 func (s *signer) serve(w http.ResponseWriter, r *http.Request) { s.serveWith(`"more":1`)(w, r) }
 
-// serveWith serves the key directory of the signer. card has further members of the JSON object, as in a Signature
-// Agent Card.
+// serveWith serves the key directory of the signer. card contains more members for the JSON object of the directory,
+// such as "purpose" in a Signature Agent Card.
 func (s *signer) serveWith(card string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/.well-known/http-message-signatures-directory" {

@@ -13,9 +13,11 @@ import (
 	"time"
 )
 
-// The rules for the host of a signer apply to its requests, even with the User-Agent of a browser. If the catalog says
-// that the signer is a crawler, the rules for this crawler apply, too. No other rules apply to an unlisted signer. A
-// forged signature has no effect. The server never requests keys from a host that the policy does not name.
+// A client can sign its requests with the key of a host. A rule for this host ("for: signed:agent.example") then
+// applies to its requests, even if their User-Agent is a browser. If a crawler in the policy uses this host as its key
+// directory, the rules for this crawler apply, too. For an unlisted signer, only the rules for its host and for
+// everyone apply. A forged signature has no effect. The server never requests keys from a host that the policy does not
+// name.
 func TestSigners(t *testing.T) {
 	agent, stranger, unnamed := newSigner(t), newSigner(t), newSigner(t)
 	known, host, other := startDirectory(t, agent.serveWith(`"purpose":["shopping"],"rate-expectation":"2 rps"`)), startDirectory(t, stranger.serve), startDirectory(t, unnamed.serve)

@@ -101,8 +101,8 @@ rules:
 	}
 }
 
-// Inside handle_errors, a request is not blocked a second time. The crawler gets the error page with the status of the
-// error.
+// If robots_policy blocks a request and also runs inside handle_errors, it does not block the error page again. The
+// crawler gets the error page with the status of the first error.
 func TestEdgeErrorPages(t *testing.T) {
 	s := startLogged(t, slicePolicy, htmlUpstream(page("")), `
 	robots_policy POLICY {
@@ -144,7 +144,8 @@ func TestEdgeCap(t *testing.T) {
 }
 
 // The log line of a blocked request names the client, the page, the reason, and the line of the policy. If a crawler
-// sends many requests, only some of them are logged, and a line has the number of skipped ones.
+// sends many requests, only some of them are logged, and each logged line contains the number of requests that were
+// skipped before it.
 func TestEdgeLog(t *testing.T) {
 	s := startLogged(t, slicePolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	s.get("/news/?page=2", "User-Agent", gptBot, "X-Forwarded-For", "203.0.113.9", "Host", "news.example")

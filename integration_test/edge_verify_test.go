@@ -22,8 +22,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// asks requests a page that only verified clients get, and another page. Both requests have the name of a crawler and
-// come from the given address. Neither request may take long, even if resolvers or servers of address lists fail.
+// asks sends two requests of a crawler from the address addr: one for the front page, and one for /members/, which only
+// verified clients get. It returns the crawler's identity according to the server, and the status of /members/. Neither
+// request may take long, even if resolvers or servers of address lists fail.
 func (s *server) asks(agent, addr string) (verified string, members int) {
 	s.t.Helper()
 	before := time.Now()
@@ -38,8 +39,8 @@ func (s *server) asks(agent, addr string) (verified string, members int) {
 	return r.Header.Get("X-Verified"), members
 }
 
-// If a resolver hangs, fails, returns garbage or answers another question, no client is treated as an impostor, and no
-// request waits for the resolver.
+// If a resolver hangs, fails, returns garbage, or returns the answer to a different query, no client is treated as an
+// impostor, and no request waits for the resolver.
 func TestEdgeDNS(t *testing.T) {
 	var many []string
 	for i := range 500 {
@@ -208,7 +209,8 @@ func listServer(t *testing.T, addr string, h http.Handler) (string, error) {
 }
 
 // The servers of address lists hang, return wrong or shortened lists, redirect to private addresses, or return HTML or
-// 10 GB. Requests are still answered, and clients that only such a list could verify are unverified.
+// 10 GB. The server under test still answers requests. If a client could only be verified with such a list, it is
+// unverified.
 func TestEdgeLists(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lists are first fetched after a second")
@@ -370,7 +372,7 @@ func TestEdgeLists(t *testing.T) {
 }
 
 // checkListFailures checks that each list whose fetch failed is logged exactly once, however many requests there were.
-// It also checks which lists the metrics contain.
+// It also checks which lists the metrics report as failed.
 func (s *server) checkListFailures(addr string, failures int) {
 	s.t.Helper()
 	found := 0

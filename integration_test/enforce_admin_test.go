@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The off switch stops blocking until it is removed or Caddy loads a configuration. The log and the metrics show it.
+// The off switch stops blocking until someone removes it or Caddy loads a configuration. The log and the metrics
+// show that it is on.
 func TestOffSwitch(t *testing.T) {
 	s := startReloading(t, "", slicePolicy, htmlUpstream(page("")), "metrics\nrobots_policy POLICY\nreverse_proxy UPSTREAM")
 	status := func() int { return s.get("/", "User-Agent", gptBot).StatusCode }

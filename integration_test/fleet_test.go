@@ -105,8 +105,8 @@ func (f *fleetTest) traffic(d time.Duration) {
 }
 
 // ClickHouse, a server and the storage fail in turn. Nevertheless, the totals in the fleet database equal the numbers
-// of sent requests. A crawler reads robots.txt from one server and violates it on another: this is counted, even after
-// a restart. The first request of a crawler is counted, too.
+// of requests that the test has sent. If a crawler reads robots.txt from one server and violates it on a second server,
+// the violation is counted, even after a restart. The first request of each crawler is counted, too.
 func TestFleetCountsTheTruth(t *testing.T) {
 	testkit.Nightly(t)
 	t.Parallel()
@@ -322,8 +322,8 @@ func TestComposeOfTheFleet(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 		for k, v := range s.Environment {
-			// This program does not contain the storage module for Redis. The test module that replaces it has another
-			// syntax.
+			// This program does not contain the storage module for Redis. The test module that replaces it has a
+			// different syntax.
 			t.Setenv(k, strings.ReplaceAll(v, "redis {\n  address redis:6379\n}", "test_redis redis:6379"))
 		}
 		if _, warnings, err := adapt(string(text)); err != nil || len(warnings) > 0 {

@@ -30,16 +30,16 @@ import (
 
 const gptBot = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
 
-// server is a running Caddy, or net/http (door_test.go). A process has only one at a time, so tests of this package do
-// not run in parallel.
+// server is either a running Caddy, or an HTTP server of the package net/http that runs the handler without Caddy (see
+// door_test.go). A process runs only one such server at a time, so tests of this package do not run in parallel.
 type server struct {
 	t        *testing.T
 	addr     string // host:port of the sites
 	dir      string // directory for the test's files
 	upstream string // address of the upstream, or ""
 
-	// served and absent are only for net/http: its sites, and the reasons why it does not serve other sites of the
-	// test.
+	// served and absent are used only without Caddy. served holds the sites, keyed by host. absent holds, for each
+	// other site of the test, the reason why it needs Caddy.
 	served map[string]*nethttptest.Site
 	absent map[string]string
 }
@@ -58,8 +58,8 @@ func newServer(t *testing.T, dir, policy string, upstream http.Handler) *server 
 	return s
 }
 
-// caddyfile returns a configuration with global options and the bodies of sites. The key of a body is its host, and ""
-// stands for all hosts. In the texts, POLICY stands for the policy file, UPSTREAM for the address of the upstream, DIR
+// caddyfile returns a configuration with global options and the bodies of sites. The keys of sites are hosts, and ""
+// stands for all hosts. In all texts, POLICY stands for the policy file, UPSTREAM for the address of the upstream, DIR
 // for the test's folder, and PORT for the port of the sites.
 func (s *server) caddyfile(global string, sites map[string]string) string {
 	_, port, _ := net.SplitHostPort(s.addr)
@@ -90,8 +90,8 @@ func start(t *testing.T, policy string, upstream http.Handler, body string) *ser
 	return s
 }
 
-// startSites runs Caddy with several sites, keyed by host, and with its log in DIR/log. The text for the host "" has
-// global options.
+// startSites runs Caddy with several sites, and with its log in the file DIR/log. The keys of sites are hosts. The
+// value for the key "" is not a site, but contains global options.
 func startSites(t *testing.T, policy string, upstream http.Handler, sites map[string]string) *server {
 	t.Helper()
 	s := newServer(t, t.TempDir(), policy, upstream)
@@ -140,8 +140,9 @@ func load(caddyfile string) error {
 	return caddytest.Load(caddyfile)
 }
 
-// justLoaded is true if no request has been sent since a configuration was loaded. While Caddy replaces a
-// configuration, with or without this module, the old server can still accept one connection, and closes it.
+// While Caddy replaces a configuration, the old server can still accept one connection and close it without an answer.
+// This also happens without robots_policy. justLoaded is true until the first request after a configuration was loaded,
+// so that this request can be sent again.
 var justLoaded atomic.Bool
 
 var (
@@ -265,8 +266,8 @@ func (s *server) log() string {
 	return string(text)
 }
 
-// lines returns the lines of a log with a message. It waits until the log has the given number of such lines. The
-// message of an access log is "handled request".
+// lines returns those lines of a log file whose message is the given one. If the file contains fewer such lines than
+// want, lines waits for them, but not longer than two seconds. The message of an access log is "handled request".
 func (s *server) lines(file, message string, want int) (found []map[string]any) {
 	s.t.Helper()
 	for range 100 {

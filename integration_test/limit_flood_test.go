@@ -24,8 +24,8 @@ rules:
     limit: 90/m
 `
 
-// flood sends a crawler's requests for a page over several connections at once, and counts the responses by status.
-// Each request has a number, beginning with first, and its own address.
+// flood sends n requests of a crawler for the same page, over several connections at once, and counts the responses by
+// status. The requests are numbered from first on, and each number results in a different client address.
 func (s *server) flood(agent string, first, n int) (codes map[int]int) {
 	s.t.Helper()
 	const connections = 4
@@ -81,8 +81,8 @@ func (s *server) floodFrom(agent string, from, to int) (codes map[int]int, err e
 	return codes, nil
 }
 
-// The limit is 60 requests a minute. A crawler sends 1,000 requests, each from another address. 60 are answered at
-// once, and then one each second. Other crawlers and browsers are not affected.
+// The limit is 60 requests a minute. A crawler sends 1,000 requests, each from a different address. The server answers
+// 60 of them at once, and then one each second. The others get 429. Other crawlers and browsers are not affected.
 func TestThousandRequests(t *testing.T) {
 	s := startLogged(t, perMinutePolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	before := time.Now()

@@ -80,8 +80,9 @@ func (o *otlpReceiver) receive(r *http.Request) error {
 
 var countersRan atomic.Bool
 
-// Prometheus and OTLP export the counters of requests by host, with a limited number of series. The admin API reports
-// violations. Requests that name this program's audit are counted separately.
+// The counters of requests are exported to Prometheus and over OTLP. They are counted by host, but the number of hosts
+// is limited. The admin API reports violations. Requests whose User-Agent names the command audit are counted
+// separately.
 func TestVisitCounters(t *testing.T) {
 	if countersRan.Swap(true) {
 		t.Skip("the counters belong to the process, so a second run would not start at zero")
@@ -126,8 +127,8 @@ robots_policy {
 	} {
 		s.get(r.path, "User-Agent", agents[r.agent], "Host", r.host)
 	}
-	// Wait for the counters of Prometheus. A request is recorded when its response has ended, which can be after the
-	// client has received it.
+	// The counters may change after the client has received a response, because a request is counted when its response
+	// has ended. So wait for the counters.
 	want := []string{
 		`caddy_robots_policy_requests_total{crawler="GPTBot",decision="blocked",host="one.example",identity="audit"} 1`,
 		`caddy_robots_policy_requests_total{crawler="GPTBot",decision="blocked",host="one.example",identity="unverified"} 2`,

@@ -112,15 +112,16 @@ func startCases() []startCase {
 		{part: "console", condition: "socket in a missing directory", options: "console unix/DIR/none/socket", cause: "no such file or directory"},
 		{part: "console", condition: "socket on a read-only file system", options: socket, shell: readOnly, cause: "read-only file system"},
 
-		// These cases have no optional part, because the server fetches the address list and the audited pages while it
-		// runs.
+		// In these cases, no optional part fails at the start, because the server fetches address lists and audited
+		// pages only while it runs.
 		{condition: "list hanging", site: "verify lists\nverify_from 127.0.0.0/8", policy: ownList},
 		{condition: "audit hanging", site: "audit 10m http://LISTENER/"},
 	}
 }
 
-// However an optional part fails, the sites are served as quickly as without that part. One logged error gives the
-// reason, and a metric shows the failure. `caddy validate` reports the problems that can be known before the start.
+// Recorders, the console and other parts are optional. However such a part fails, the sites are served as quickly as
+// without it. One logged error gives the reason, and a metric shows the failure. `caddy validate` reports the problems
+// that can be known before the start.
 func TestOptionalPartsDoNotStopTheSites(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()

@@ -19,8 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/otherservers"
 )
 
-// longerThanCaddyMayTake is longer than two seconds, the time that the recipes wait for a decision of Caddy. The site's
-// own pages may take this long.
+// longerThanCaddyMayTake is longer than two seconds. The recipes wait at most two seconds for a decision of Caddy, but
+// a page of the site may take longer.
 const longerThanCaddyMayTake = 2500 * time.Millisecond
 
 // pagesServer is a server of a Linux distribution that runs with a copy of its files in a folder.
@@ -30,7 +30,8 @@ type pagesServer struct {
 	front, decider, plain, app string
 }
 
-// here adapts a text of a recipe or of the distribution to this test: it replaces the paths and addresses in the text.
+// here adapts a text to this test. The text comes from a recipe, or from the configuration of the Linux distribution.
+// here replaces paths and addresses with the paths and addresses of the test.
 func (s *pagesServer) here(text string) string {
 	port := func(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
 	text = strings.NewReplacer("/etc/"+s.kind, s.dir+"/etc/"+s.kind, "/etc/default", s.dir+"/etc/default", "/var/cache/", s.dir+"/",
@@ -110,8 +111,9 @@ func (s *pagesServer) install(heading string) {
 	otherservers.Run(s.t, "", []string{s.front}, "haproxy", "-db", "-f", etc+"/haproxy.cfg", "-f", etc+"/robots-policy.cfg")
 }
 
-// TestOtherServersAsThePagePrints installs the recipes with the commands in docs/how-to/other-servers.md, into a copy
-// of the distribution's files. robots.txt is still served when Caddy is down, and slow pages are not cut off.
+// TestOtherServersAsThePagePrints copies the configuration of nginx or HAProxy that the Linux distribution has
+// installed. It then installs the recipes in this copy, with the commands in docs/how-to/other-servers.md. robots.txt
+// is still served when Caddy is down, and slow pages are not cut off.
 func TestOtherServersAsThePagePrints(t *testing.T) {
 	for kind, heading := range map[string]string{"nginx": "nginx", "haproxy": "HAProxy"} {
 		t.Run(kind, func(t *testing.T) {

@@ -170,7 +170,8 @@ func (a *asker) compareVisits() {
 	}
 }
 
-// Header fields of a client are never treated as header fields of the asking server.
+// A client can send the header fields with which nginx or HAProxy asks Caddy. They must never be treated as fields of
+// these servers.
 func TestOtherServersSetTheFields(t *testing.T) {
 	for kind, fields := range map[string][]string{
 		"nginx":   {"X-Original-Uri", "/", "X-Original-Method", "HEAD", "X-Forwarded-For", "66.249.66.1"},
@@ -207,8 +208,9 @@ func TestOtherServersSetTheFields(t *testing.T) {
 	}
 }
 
-// Caddy rejects a server's question in three cases: the server is not trusted, a header field is missing, or a field
-// occurs twice. In the third case, a client may have added one of the two fields.
+// Other web servers, such as nginx, ask Caddy for a decision about each request. Caddy does not answer in three cases:
+// it does not trust the other server, a header field is missing, or a field occurs twice. In the third case, a client
+// may have added one of the two fields.
 func TestDecideRefusesOthers(t *testing.T) {
 	for _, c := range []struct{ style, fields, want string }{
 		{"nginx", "", "X-Original-Uri is missing"},
@@ -302,8 +304,8 @@ func TestDecideForEnvoy(t *testing.T) {
 	}
 }
 
-// With robots_policy_decide, Caddy only decides, and the asking servers block the requests. Caddy does not know whether
-// they do, so robots.txt must name even the crawlers that the policy blocks.
+// With robots_policy_decide, Caddy only decides, and the servers that ask it have to block the requests. Caddy does not
+// know whether they really block, so robots.txt must name even the crawlers that the policy blocks.
 func TestDecideNamesEveryCrawler(t *testing.T) {
 	const policy = "version: 1\nrules:\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n"
 	s := newServer(t, t.TempDir(), policy, nil)

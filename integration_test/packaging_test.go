@@ -21,8 +21,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// The container images of a release are only based on an empty image, or on an image with a digest. So it is always
-// known what a release was made from.
+// Each container image of a release is based on an empty image, or on an image with a digest. A name without a digest
+// could stand for a different image later, and it would be unknown what a release was made from.
 func TestReleaseImagesHaveDigests(t *testing.T) {
 	var release struct {
 		Images []struct{ Dockerfile string } `yaml:"dockers_v2"`

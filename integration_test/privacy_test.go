@@ -12,9 +12,9 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// TestNothingOfClientsIsStored checks the files of all recorders. As docs/operate/privacy.md promises, these files do
-// not contain addresses, cookies or other header fields of clients. They only contain the query of a URL if a decision
-// depended on it.
+// TestNothingOfClientsIsStored checks the files that the recorders write. As docs/operate/privacy.md promises, these
+// files do not contain addresses, cookies or other header fields of clients. They only contain the query of a URL if a
+// decision depended on it.
 func TestNothingOfClientsIsStored(t *testing.T) {
 	s := newServer(t, t.TempDir(), "version: 1\nrules:\n  - {for: GPTBot, disallow: {crawl: /}, intended: true, enforce: block}\n", nil)
 	s.run(s.caddyfile(`admin off

@@ -39,8 +39,8 @@ func startStored(t *testing.T, global, policy string) *reloading {
 	return s
 }
 
-// publishes runs the command publish with a file storage in a folder of the test. The server's own storage is in the
-// folder "storage".
+// publishes runs the command publish with a file storage. The argument storage is the name of the storage's folder
+// below the test's folder. The server under test uses the folder "storage".
 func (s *reloading) publishes(storage string, args ...string) (string, int) {
 	s.t.Helper()
 	s.write("publish.caddyfile", "{\nstorage file_system "+filepath.Join(s.dir, storage)+"\n}\n")
@@ -50,9 +50,9 @@ func (s *reloading) publishes(storage string, args ...string) (string, int) {
 	}, args...)...)
 }
 
-// A version allows a page by mistake, and search engines request the page. A new text that disallows the page again is
-// neither loaded nor reported as published, because max_search_loss is 0. An undo of the mistake is loaded
-// nevertheless. A second undo, which would return to the mistake, must be confirmed.
+// Version 2 allows by mistake a page that version 1 disallowed, and search engines request this page. max_search_loss
+// is 0. So a new text that disallows the page again is neither loaded nor reported as published. But if the user undoes
+// version 2, version 1 is loaded nevertheless. A second undo would return to the mistake, so the user must confirm it.
 func TestUndoCommand(t *testing.T) {
 	s := startStored(t, "robots_policy {\nactivity DIR/activity {\nmax_search_loss 0\n}\n}", closedPolicy)
 	s.write("new.yaml", openPolicy)
@@ -110,8 +110,8 @@ func TestUndoCommand(t *testing.T) {
 			t.Errorf("%s: wrong message about publishing, or exit code %d: %s", step.name, code, out)
 		}
 	}
-	// If the published text has errors, a new text cannot be compared with it, so possible losses of search engines are
-	// not known.
+	// If the published text has errors, the command cannot compare the new text with it. So it is unknown what search
+	// engines would lose.
 	s.file("storage/site/policy.yaml", "version: 1\nrulez: 1\n")
 	if out, code := s.publishes("storage", "--version", "6"); code != 1 || !strings.Contains(out, "the published policy has errors, so the new one cannot be compared with it") {
 		t.Errorf("exit %d: %s", code, out)
@@ -121,8 +121,8 @@ func TestUndoCommand(t *testing.T) {
 	}
 }
 
-// If the command publish wrote the text to a place where no server reads it, the command does not report the text as
-// published. Its message says what to do.
+// If the command publish wrote the text to a place where no server reads it, the command does not say that the text is
+// published. Its message explains what to do.
 func TestPublishedWhereNoServerLooks(t *testing.T) {
 	s := startStored(t, "", disallowing("/a"))
 	s.write("new.yaml", disallowing("/b"))
@@ -226,8 +226,8 @@ func TestPublishIntoTheStorageOfAnotherUser(t *testing.T) {
 	}
 }
 
-// A version is only reported as published if the other servers of a fleet have loaded it, too. Servers that have not
-// written a message for a while are ignored.
+// In a fleet, the command publish reports a version as published only after the other servers have loaded it, too. It
+// ignores a server whose last message in the storage is too old.
 func TestPublishWaitsForTheFleet(t *testing.T) {
 	s := startStored(t, "robots_policy {\nfleet a {\ninterval 1s\n}\n}", disallowing("/a"))
 	other := func(sum string, wrote time.Time) {
@@ -262,8 +262,8 @@ func TestPublishWaitsForTheFleet(t *testing.T) {
 	}
 }
 
-// Programs on this machine can publish a text through the admin API. The API rejects requests of web pages in a
-// browser, and requests with the name of another host.
+// Programs on this machine can publish a text through the admin API. The API rejects requests that a web page sends in
+// a browser, and requests whose Host field names a different host.
 func TestPublishThroughTheAdminAPI(t *testing.T) {
 	s := startStored(t, "", disallowing("/a"))
 	send := func(method, query, text string, header ...string) response {

@@ -40,8 +40,8 @@ func kubernetesConfig(t *testing.T) map[string]string {
 	}
 }
 
-// validated runs `caddy validate` on a configuration of an image, and returns the output. The folders of the image are
-// replaced by folders of the test.
+// validated runs `caddy validate` on the configuration of a container image, and returns the output. It replaces the
+// folders of the image in the configuration by folders of the test.
 func validated(t *testing.T, config string, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,8 +61,8 @@ func validated(t *testing.T, config string, files map[string]string) string {
 	return string(out)
 }
 
-// TestRecipesValidate checks that Caddy accepts the configurations of the recipes without a warning. The recipes for a
-// cluster and for compose must have a console, and store the data that it shows.
+// TestRecipesValidate checks that Caddy accepts the configurations of the recipes without a warning. The recipes for
+// Kubernetes and for Docker Compose must contain a console, and an activity database for its data.
 func TestRecipesValidate(t *testing.T) {
 	cluster := kubernetesConfig(t)
 	read := func(name string) string {

@@ -39,8 +39,8 @@ func (s *reloading) policies() (p policies) {
 	return p
 }
 
-// Several sites with the same file read it only once and serve the same policy, whatever other options they have. The
-// name of the file may be written in different ways.
+// If several sites use the same policy file, Caddy reads the file only once, and the sites serve the same policy. Their
+// other options, and the way in which they write the file's name, may differ.
 func TestSitesShareAPolicy(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, "respond hello")
 	t.Chdir(s.dir)
@@ -175,7 +175,8 @@ func TestAdminAPIRefuses(t *testing.T) {
 	}
 }
 
-// metric returns the value of a metric for the test's policy. label selects the series by one more label, or is "".
+// metric returns the value of a metric for the test's policy. If the metric has one more label, such as channel="page",
+// label is this label. Otherwise it is "".
 func (s *reloading) metric(name, label string) float64 {
 	s.t.Helper()
 	text := s.ask(http.MethodGet, "/metrics", nil).body
@@ -203,7 +204,7 @@ func TestReloadMetrics(t *testing.T) {
 	eventually(t, "the gauge falls", func() bool { return s.metric("last_reload_successful", "") == 0 })
 	s.write("policy.yaml", disallowing("/b"))
 	eventually(t, "and rises", func() bool { return s.metric("last_reload_successful", "") == 1 })
-	// The counts of reloads survive when a configuration of Caddy is loaded.
+	// When Caddy loads a configuration, the counts of reloads do not start at 0 again.
 	if err := s.reconfigure(s.body + "\nheader X y"); err != nil {
 		t.Fatal(err)
 	}

@@ -85,8 +85,8 @@ func TestDashboardAndAlerts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// later lists metrics that exist only with an audit, a fleet or a limit on enforcement. This test does not use
-	// these.
+	// later lists metrics that exist only if an audit runs, if the server belongs to a fleet, or if enforcement is
+	// limited. The configuration of this test has none of these.
 	later := []string{
 		"caddy_robots_policy_audit_errors", "caddy_robots_policy_audit_timestamp_seconds", "caddy_robots_policy_fleet_servers", "caddy_robots_policy_enforce_override",
 	}

@@ -15,7 +15,7 @@ import (
 
 const quickReload = "robots_policy POLICY {\nreload 50ms\n}\nrespond hello"
 
-// In whatever way a file is changed, the change is served without a signal to Caddy.
+// However a file is changed, the change is served without a signal to Caddy.
 func TestReloadOfAFile(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a0"), nil, quickReload)
 	path := filepath.Join(s.dir, "policy.yaml")
@@ -65,8 +65,8 @@ func TestReloadOfAFile(t *testing.T) {
 	}
 }
 
-// In a volume of Kubernetes, the policy file is a symbolic link that leads through a link to a directory. An update
-// changes this second link.
+// In a volume of Kubernetes, the policy file is a symbolic link to ..data/policy.yaml, and ..data is a symbolic link to
+// a directory with the current files. An update changes only the link ..data.
 func TestReloadOfAConfigMap(t *testing.T) {
 	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
 	put := func(version, text string) {
@@ -102,7 +102,8 @@ func TestReloadOfAConfigMap(t *testing.T) {
 	eventually(t, "the link was turned again", func() bool { return s.disallows("/three") })
 }
 
-// A file that is still being written is not loaded before it is stable, although its first half is a valid policy.
+// While an editor still writes the policy file, the first half of the file can already be a valid policy. The server
+// does not load it until the file no longer changes.
 func TestReloadOfAHalfWrittenFile(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, quickReload)
 	whole := disallowing("/a") + "  - for: GPTBot\n    disallow:\n      crawl: /\n"
@@ -163,8 +164,8 @@ func bomb() string {
 	return b.String()
 }
 
-// With "reload off", a file is read only when a configuration is loaded. Caddy does not load a configuration that has
-// not changed, unless --force is used.
+// With "reload off", the policy file is read only when a configuration is loaded. Caddy does not load a configuration
+// that has not changed, unless --force is used.
 func TestReloadOff(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, "robots_policy POLICY {\nreload off\n}\nrespond hello")
 	s.write("policy.yaml", disallowing("/b"))
@@ -204,7 +205,7 @@ func TestRefusedConfigurations(t *testing.T) {
 	eventually(t, "the running configuration still follows", func() bool { return s.disallows("/b") })
 }
 
-// An edit while a configuration takes over is not lost.
+// If the policy file is edited while a new configuration replaces the old one, the edit is not lost.
 func TestReloadAcrossConfigurations(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a0"), nil, quickReload)
 	for i := range testkit.Rounds(6, 20) {

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// recordEverything returns global options with all recorders and the console. disk is the folder of the evidence log,
-// which is on a separate disk.
+// recordEverything returns global options that switch on all recorders, and the console at the given address. disk is
+// the folder for the evidence log, which is on a separate disk.
 func recordEverything(disk, console string) string {
 	return `robots_policy {
 		crawler_log
@@ -37,8 +37,8 @@ func recordEverything(disk, console string) string {
 	`
 }
 
-// mountSmallDisk mounts a file system of 64 MiB on a directory. If that is not permitted, it skips the test. To permit
-// it, run unshare -rm go test …
+// mountSmallDisk mounts a file system of 64 MiB on a directory. If this process may not mount, the test is skipped. To
+// allow it, run the test with: unshare -rm go test …
 func mountSmallDisk(t *testing.T, dir string) {
 	t.Helper()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {

@@ -23,8 +23,8 @@ type reloading struct {
 	body   string // body of the site
 }
 
-// startReloading starts a server like the function start, but for tests that do more than send requests, such as
-// changing the policy file. global has global options that every configuration of the test needs.
+// startReloading starts a server like the function start. Tests use it if they do more than send requests, for example
+// if they change the policy file. global contains global options for every configuration that the test loads.
 func startReloading(t *testing.T, global, policy string, upstream http.Handler, body string) *reloading {
 	t.Helper()
 	dir := busyDir(t)
@@ -97,8 +97,8 @@ func (s *reloading) ask(method, path string, v any) response {
 	return response{resp, string(body)}
 }
 
-// once sends a request. If the server of the previous configuration closes the connection because it ends, once sends
-// the request again.
+// once sends a request. When a new configuration is loaded, the server of the previous configuration can close a
+// connection without an answer. In this case, once sends a GET request again.
 func (s *reloading) once(r *http.Request) (*http.Response, []byte) {
 	s.t.Helper()
 	r.Close = true

@@ -79,8 +79,8 @@ func (p *caddyProcess) disallows(path string) bool {
 	return (&reloading{server: p.server}).disallows(path)
 }
 
-// Caddy is killed while its policy file is invalid or missing. After the start, it serves the last good policy, and
-// logs this.
+// Caddy is killed while its policy file is invalid or missing. When it starts again, it serves the last good policy,
+// and logs this.
 func TestKillWithABrokenFile(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -125,7 +125,8 @@ func TestKillWithABrokenFile(t *testing.T) {
 	eventually(t, "the corrected policy", func() bool { return p.disallows("/c") })
 }
 
-// Caddy is killed at a random moment of a change. After the start, it serves one of the two policies completely.
+// Caddy is killed at a random moment while it loads a change. When it starts again, it serves either the old or the new
+// policy completely.
 func TestKillWhileReloading(t *testing.T) {
 	testkit.Nightly(t)
 	t.Parallel()
@@ -191,8 +192,8 @@ func TestKillOfThePolicyServer(t *testing.T) {
 	eventually(t, "the server is back", func() bool { return p.disallows("/c") })
 }
 
-// Two Caddys share a storage. A published policy reaches both. Both still serve the policy after the storage was
-// killed, even if they are restarted while the storage is down.
+// Two Caddys share a storage. A published policy reaches both of them. If the storage is then killed, they still serve
+// this policy, even if they are restarted before the storage works again.
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	for name, storage := range map[string]func(t *testing.T, dir string) (global string, kill func(), restart func()){

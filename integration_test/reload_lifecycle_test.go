@@ -15,8 +15,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// After fifty configurations, no goroutine and no unused policy is left. Some of the configurations are rejected, and
-// some are only validated.
+// The test loads fifty configurations. Some of them are rejected, and some are only validated. After that, no goroutine
+// and no unused policy of an earlier configuration is left.
 func TestConfigurationsLeaveNothingBehind(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, quickReload)
 	for _, dir := range []string{"hosts", "storage"} {
@@ -70,8 +70,8 @@ func TestConfigurationsLeaveNothingBehind(t *testing.T) {
 	eventually(t, "what is left still follows", func() bool { return s.disallows("/b") })
 }
 
-// Validating a configuration has no effect other than reading the policy. If a last good policy is saved, not even the
-// network is used. No goroutine is left, and no notification is sent.
+// If Caddy only validates a configuration, this has no effect other than reading the policy. If a last good policy is
+// saved, the policy is not even requested over the network. No goroutine is left, and no notification is sent.
 func TestValidateIsQuiet(t *testing.T) {
 	p := newPolicyServer(t, disallowing("/a"))
 	s := startReloading(t, "", disallowing("/"), nil, "respond hello")

@@ -51,7 +51,7 @@ func (d *dyingStorage) CertMagicStorage() (certmagic.Storage, error) {
 	return dyingFiles{d.files, d}, nil
 }
 
-// die kills the process if this is the selected step.
+// die kills the process if the argument is the selected step.
 func (d *dyingStorage) die(at string) {
 	if at != d.At {
 		return
@@ -105,7 +105,8 @@ func (f dyingFiles) Store(ctx context.Context, key string, value []byte) error {
 }
 
 // longPolicy returns a policy of some hundred kilobytes, with one rule at the beginning and one at the end. If only the
-// first half was written, the result is also a valid policy, so the test must detect the missing rule at the end.
+// first half of this text was written, the first half would also be a valid policy. A test can detect this, because the
+// rule at the end would be missing.
 func longPolicy(version int) string {
 	rule := func(where string) string {
 		return fmt.Sprintf("  - name: %s\n    for: everyone\n    disallow:\n      crawl: /%s%d/\n", where, where, version)
@@ -140,7 +141,7 @@ func (p *publishing) command(storage string) *exec.Cmd {
 		"--config", filepath.Join(p.dir, "publish.caddyfile"), "--adapter", "caddyfile")
 }
 
-// publish publishes the next version, and is not killed.
+// publish publishes the next version. The command is not killed.
 func (p *publishing) publish() {
 	p.t.Helper()
 	if out, err := p.command("file_system " + p.root).CombinedOutput(); !written(err) {
@@ -156,8 +157,8 @@ func written(err error) bool {
 	return err == nil || ok && exit.ExitCode() == 3
 }
 
-// whole checks that the storage contains a complete version, and that the server serves this version. It can be either
-// the last good version or the version that the killed command was publishing.
+// whole checks that the storage contains a complete version, and that the server serves this version. This is either
+// the previous version, or the version that the killed command was publishing.
 func (p *publishing) whole() {
 	p.t.Helper()
 	stored, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(p.key)))
@@ -181,7 +182,7 @@ func (p *publishing) whole() {
 	eventually(p.t, fmt.Sprintf("version %d is served", p.version), func() bool { return served(p.version) })
 }
 
-// The publishing process is killed at each step of its work. After each kill, the servers still serve the last good
+// The command publish is killed at each step of its work. After each kill, the servers still serve the last good
 // version, or have loaded the complete new version. The next version can always be published.
 func TestKillWhilePublishing(t *testing.T) {
 	t.Parallel()
@@ -232,8 +233,8 @@ func TestKillWhilePublishing(t *testing.T) {
 	}
 }
 
-// expireLocks sets the times of the lock files so far back that the storage treats the locks as abandoned. Otherwise,
-// the storage would wait ten seconds before it does so.
+// expireLocks changes the times in the lock files, so that the storage treats these locks as abandoned at once. Without
+// this change, the storage would treat them as abandoned only after ten seconds.
 func (p *publishing) expireLocks() {
 	p.t.Helper()
 	locks, err := filepath.Glob(filepath.Join(p.root, "locks", "*.lock"))
@@ -263,8 +264,8 @@ func (p *publishing) left(pattern string) (found int) {
 	return found
 }
 
-// A version that does not fit on the disk is not published, and the next version can be published. The test limits the
-// size of files to simulate a full disk.
+// If a version does not fit on the disk, it is not published. The next version that fits can be published. The test
+// limits the size of files to simulate a full disk.
 func TestPublishingToAFullDisk(t *testing.T) {
 	t.Parallel()
 	sh, err := exec.LookPath("sh")
@@ -320,7 +321,8 @@ func TestKillWhilePublishingAtRandom(t *testing.T) {
 	p.whole()
 }
 
-// While a process publishes, another version is published. The process gets an error, and the other version remains.
+// While a command is publishing, a different version is published. The command fails, and the different version
+// remains.
 func TestPublishCommandIsOvertaken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -245,8 +245,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// The command history lists the published versions. As long as no server has served any of them, there is no version
-// that an undo could return to.
+// The command history lists the published versions. An undo returns to a version that a server has served. As long as
+// no server has served any version, an undo is impossible.
 func TestHistoryCommand(t *testing.T) {
 	t.Parallel()
 	s := notRunning(t)

@@ -60,10 +60,10 @@ type soakClient struct {
 	asked       int
 }
 
-// TestSoak changes the policy many times a minute, while clients request every channel and everything is recorded. Half
-// of the changes are invalid. If the test takes more than a minute, it also damages the activity database and fills the
-// disk of the evidence log. No request may fail, every answer must come from a single policy, and the resources in use
-// must not grow.
+// TestSoak changes the policy many times a minute, and half of the new policies are invalid. At the same time, clients
+// request the outputs of every channel, and all recorders record these requests. If the test takes more than a minute,
+// it also damages the activity database and fills the disk of the evidence log. No request may fail, every answer must
+// come from a single policy, and the resources in use must not grow.
 func TestSoak(t *testing.T) {
 	if testing.Short() && !flagGiven("soak") {
 		t.Skip("takes a while")
@@ -206,8 +206,9 @@ func (c *soakClient) ask(t *testing.T, s *reloading) {
 	}
 }
 
-// edit changes the policy for the duration d. Every second version is invalid. written is the number of versions so
-// far, and edit returns their number at the end.
+// edit writes a new version of the policy many times a minute, for the duration d. Every second version is invalid.
+// written is the number of versions that earlier calls have written. The result is the number including the versions of
+// this call.
 func (s *reloading) edit(t *testing.T, written int, d time.Duration) int {
 	tick := time.NewTicker(time.Minute / soakReloads)
 	defer tick.Stop()

@@ -85,9 +85,9 @@ func (l *loggedVisit) String() string {
 	return fmt.Sprintf("%s %s %s %s", l.Policy.Crawler, l.Policy.Identity, l.decision(), l.Policy.Rule)
 }
 
-// TestReplayAgreesWithCaddy sends random requests to a Caddy under random policies. It compares Caddy's decisions with
-// the results of replaying each line of the access log, with and without the fields of this module. It also replays the
-// activity database. Use -replay.visits 10000 to send 10,000 requests.
+// TestReplayAgreesWithCaddy sends random requests to a Caddy with random policies. It then replays each line of the
+// access log, with and without the fields that robots_policy adds to the log. The results must equal Caddy's decisions.
+// It also replays the activity database. Use -replay.visits 10000 to send 10,000 requests.
 func TestReplayAgreesWithCaddy(t *testing.T) {
 	testkit.Slow(t)
 	rnd := rand.New(rand.NewPCG(*replaySeed, 1))
@@ -206,8 +206,8 @@ func sendAndForget(addr, request string) error {
 	return err
 }
 
-// withoutFields removes the fields of this module from log lines, so that the log looks as if Caddy did not have this
-// module.
+// withoutFields removes the fields that robots_policy adds to log lines. The log then looks as if it came from a Caddy
+// without this module.
 func withoutFields(t *testing.T, lines []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -248,9 +248,8 @@ func compareReplay(t *testing.T, what string, s *site.Site, dir string, lines []
 	}
 }
 
-// compareStore compares the totals from replaying the activity database with the totals from replaying the log.
-// Policies with rules for purposes are not compared, because the database does not store the purposes that a User-Agent
-// names.
+// compareStore replays the activity database, and compares the totals with the totals from replaying the access log. It
+// skips policies with rules for purposes, because the database does not store the purposes that a User-Agent names.
 func compareStore(t *testing.T, s *site.Site, dir string, logged []loggedVisit, policy []byte) {
 	t.Helper()
 	r, err := store.OpenReader(t.Context(), filepath.Join(dir, "activity"))

@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// reportTraffic returns an Apache log of a week, in the format with the virtual host. It has requests of search
-// engines, of other crawlers, of a client with a long name, and of people, and a damaged line.
+// reportTraffic returns the access log of a week in Apache's format with the virtual host. The log contains requests of
+// search engines, of other crawlers, of a client with a long name, and of people. One line is damaged.
 func reportTraffic() string {
 	clients := []struct{ address, agent string }{
 		{"66.249.66.1", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"},

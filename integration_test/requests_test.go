@@ -32,7 +32,7 @@ rules:
 `
 
 // startRecording runs Caddy with every recorder. The files of the recorders are in the server's directory. upstream
-// answers the requests that pass.
+// answers the requests that robots_policy does not block.
 func startRecording(t *testing.T, upstream http.Handler) (s *server, caddyfile string) {
 	t.Helper()
 	return startRecordingWith(t, visitsPolicy, upstream)
@@ -139,8 +139,8 @@ func TestVisits(t *testing.T) {
 	checkStore(t, filepath.Join(s.dir, "activity"), int64(len(want)))
 }
 
-// A browser belongs to a person, even if it requests robots.txt and then many pages. Its requests are neither recorded
-// nor matched by the matcher for unlisted clients.
+// A client with the User-Agent of a browser is treated as a person, even if it requests robots.txt and then many pages.
+// Its requests are neither recorded nor matched by the matcher for unlisted clients.
 func TestNoVisitsOfABrowser(t *testing.T) {
 	s, _ := startRecording(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }))
 	s.get("/robots.txt", "User-Agent", chromeAgent)
@@ -157,7 +157,8 @@ func TestNoVisitsOfABrowser(t *testing.T) {
 	}
 }
 
-// visitLine returns a line of the crawler log as a short text, and checks the fields that it leaves out.
+// visitLine returns a line of the crawler log as a short text. It also checks the fields that are not part of this
+// text.
 func visitLine(t *testing.T, line string) string {
 	t.Helper()
 	var v struct {

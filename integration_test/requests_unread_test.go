@@ -14,9 +14,9 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// The recorder notes that a crawler has read robots.txt only if the crawler sends a GET request and gets the file.
-// Requests with HEAD or POST are not reads. If the server closes the connection without an answer, the recorded request has no
-// status.
+// The recorder notes that a crawler has read robots.txt only if the crawler sends a GET request and gets the file. A
+// HEAD or POST request for robots.txt does not count. If the server closes a connection without an answer, the recorded
+// request has no status.
 func TestVisitsThatReadNothing(t *testing.T) {
 	s, _ := startRecordingWith(t, strings.Replace(visitsPolicy, "{mode: block}", "{mode: block, action: close}", 1), http.NotFoundHandler())
 	ask := func(method, path string) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The response for robots.txt has the header fields that follow from the policy for the path /robots.txt, like any
-// other response. This includes answers to HEAD and to conditional requests.
+// The policy can have rules for the path /robots.txt. The response for robots.txt has the header fields for these
+// rules, like the response for any other path. This includes answers to HEAD and to conditional requests.
 func TestRobotsTxtCarriesHeaders(t *testing.T) {
 	s := startReloading(t, "", "version: 1\nrules:\n  - for: everyone\n    disallow:\n      index: /robots.txt\n      train-ai: /\n", nil, quickReload)
 	ask := func(method, etag string) *http.Response {

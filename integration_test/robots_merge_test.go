@@ -260,7 +260,7 @@ func TestRobotsMergeAsksOnce(t *testing.T) {
 }
 
 // To get the site's own robots.txt, the server runs the handlers that come after robots_policy in the route of the
-// client's request. This works wherever the directive is in the Caddyfile.
+// client's request. This works at every place of the Caddyfile where the directive robots_policy can be.
 func TestRobotsMergeOnRoutes(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"files", "robots_policy POLICY {\nrobots_txt merge\n}\nroot DIR/site\nfile_server", bothStar},
@@ -295,8 +295,8 @@ func TestRobotsMergeOnRoutes(t *testing.T) {
 	}
 }
 
-// The admin API shows the served robots.txt. As long as the upstream's file is not known, the answer says that lines
-// will be added.
+// The admin API shows the robots.txt that the server serves. Before the upstream's file is known, the API shows the
+// policy's robots.txt, with a comment which says that lines of the upstream will be added.
 func TestRobotsMergeInTheAdminAPI(t *testing.T) {
 	s := startReloading(t, "", mergePolicy, nil, "robots_policy DIR/policy.yaml {\nrobots_txt merge\n}\nrespond \"User-agent: *\nDisallow: /cart/\n\"")
 	const path = "/robots_policy/robots.txt?host=127.0.0.1"

@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// Caddy logs one warning about a route that answers /robots.txt before robots_policy, that is never used because
-// robots_policy answers first, or that applies two robots_policy handlers to one request.
+// Caddy logs one warning in each of three cases. A handler answers /robots.txt before robots_policy. A route for
+// /robots.txt is never used, because robots_policy answers first. Or one request passes two robots_policy handlers.
 func TestRouteWarnings(t *testing.T) {
 	const (
 		twice  = "two robots_policy directives apply"
@@ -78,8 +78,8 @@ func TestForgedAddressesWarning(t *testing.T) {
 	}
 }
 
-// If requests for /robots.txt do not reach a robots_policy, this is reported with the host and line of the directive,
-// both when Caddy starts and by caddy validate.
+// If requests for /robots.txt do not reach a directive robots_policy, a warning names the host and the line of the
+// directive. Caddy logs it when it starts, and `caddy validate` prints it.
 func TestUnreachedPolicies(t *testing.T) {
 	const (
 		noRoute  = "requests for /robots.txt do not reach robots_policy"

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 )
 
-// A policy that disallows paths that a verified search crawler has requested is neither loaded nor published, unless the
-// policy says that this is intended.
+// A verified search crawler has requested some paths. A new policy that disallows these paths is neither loaded nor
+// published, unless the policy says that this is intended.
 func TestPolicyThatLosesSearchIsNotLoaded(t *testing.T) {
 	const (
 		open  = "version: 1\nenforcement: {mode: block}\nrules:\n  - for: everyone\n    allow: {crawl: [/]}\n"
@@ -49,8 +49,8 @@ robots_policy {
 		t.Errorf("%s: %s", result, message)
 	}
 
-	// The command publish also rejects a policy that disallows such paths for Googlebot. It finds Googlebot's requests
-	// in the activity database or the access log.
+	// The command publish also rejects a policy that disallows paths which Googlebot has requested. It finds
+	// Googlebot's requests in the activity database or in the access log.
 	s.write("new.yaml", open)
 	publish := func(args ...string) (string, error) {
 		args = append([]string{"robots-policy", "publish", filepath.Join(s.dir, "new.yaml"), "--to", "storage:site.yaml", "--if-replay", dir}, args...)
@@ -76,9 +76,10 @@ robots_policy {
 	}
 }
 
-// If the server merges the site's own robots.txt, the search-loss limit takes that file into account. Here, a new
-// policy text no longer has a rule for search engines, and the site's file disallows everything. The new text is not
-// loaded, because search engines would then lose the site. It is not loaded while the site's file is unknown, either.
+// If the server merges the site's own robots.txt, the search-loss limit takes that file into account. In this test, the
+// site's file disallows everything, but the policy allows the site for search engines. A new policy text without this
+// rule is not loaded, because search engines would lose the site. It is also not loaded before the server knows the
+// site's file.
 func TestSearchLossLimitOverTheSitesFile(t *testing.T) {
 	const (
 		allow  = "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n"

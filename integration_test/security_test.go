@@ -88,8 +88,8 @@ rules:
     enforce: block
 `
 
-// No text from a client's request is ever printed in a response. All clients get the same answer, except blocked
-// crawlers. No cache may store the answer for a blocked crawler.
+// No text from a client's request is ever printed in a response. Blocked crawlers get an answer that no cache may
+// store. All other clients get the same answer, whatever else their requests contain.
 func TestAnswersDoNotDependOnTheClient(t *testing.T) {
 	s := start(t, securityPolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	for _, path := range []string{"/robots.txt", "/drafts/x", "/news/x", "/premium/x"} {
@@ -116,7 +116,7 @@ func TestAnswersDoNotDependOnTheClient(t *testing.T) {
 
 var authority = regexp.MustCompile(`^[A-Za-z0-9._:\[\]-]{1,261}$`)
 
-// A request with any text in Host is answered with the rules for all hosts, and the text is not printed.
+// Whatever text a request has in Host, the answer contains the rules for all hosts, and not this text.
 func TestHostileHosts(t *testing.T) {
 	s := start(t, securityPolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	ask := func(host, target string) (int, http.Header, string) {
@@ -164,8 +164,8 @@ func TestHostileHosts(t *testing.T) {
 	}
 }
 
-// Requests that are almost as large as Caddy accepts are judged like all others. If a path is too long for this, the
-// strictest rules apply.
+// The server also decides about requests that are almost as large as Caddy accepts. If a path is too long to be
+// interpreted, the strictest rules of the policy apply.
 func TestLargeRequests(t *testing.T) {
 	s := start(t, securityPolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	if r := s.get("/news/" + strings.Repeat("a/%2e%2e/", 2000)); r.StatusCode != 200 || r.Header.Get("X-Robots-Tag") == "" {
@@ -180,8 +180,9 @@ func TestLargeRequests(t *testing.T) {
 	}
 }
 
-// Data that one request leaves in reused memory never gets into another response. The test uses pages of all lengths
-// and codings, with upstreams that fail during a response and clients that disconnect.
+// Handlers reuse memory. Data that one request leaves in this memory must never get into the response of another
+// request. The test uses pages of all lengths and codings, with upstreams that fail during a response and clients that
+// disconnect.
 func TestNothingLeaksBetweenRequests(t *testing.T) {
 	s := start(t, securityPolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, _ := strconv.Atoi(r.URL.Query().Get("id"))

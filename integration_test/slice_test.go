@@ -81,7 +81,8 @@ func TestEdge(t *testing.T) {
 	}
 }
 
-// The path is judged as the client sent it, and in each form that servers may normalize it to.
+// The policy is applied to the path as the client sent it, and to each form that a server may make of it by
+// normalizing.
 func TestEdgePaths(t *testing.T) {
 	s := start(t, `version: 1
 rules:
@@ -105,8 +106,8 @@ rules:
 	if got := s.raw("http://"+s.addr+"/admin/", "Scraper/1.0"); got != 403 {
 		t.Errorf("absolute form: %d", got)
 	}
-	// A target with a scheme, but without a slash after it, is rejected, because Caddy would forward the text after the
-	// colon as the path.
+	// A target such as x:admin/x has a scheme that no slash follows. Such a target is rejected, because Caddy would
+	// forward the text after the colon as the path.
 	for _, target := range []string{"x:admin/x", "x:http://www.example.com/admin/x", "x:public/x"} {
 		if got := s.raw(target, "Scraper/1.0"); got != 400 {
 			t.Errorf("%s: %d", target, got)
@@ -114,8 +115,8 @@ rules:
 	}
 }
 
-// Reserved bytes may be escaped or not, in the policy and in the request. The host may be spelled in every way that
-// Caddy's host matcher accepts.
+// Reserved characters, such as "@" and ":", may be escaped or not, in the policy and in the request. The host may be
+// spelled in every way that Caddy's host matcher accepts.
 func TestEdgeSpellings(t *testing.T) {
 	s := start(t, `version: 1
 rules:
@@ -173,8 +174,8 @@ func TestEdgeSeveralTokens(t *testing.T) {
 	}
 }
 
-// A CONNECT request with a path after the host is judged like a request for that path, because Caddy's "respond"
-// directive and many upstreams answer it like such a request.
+// A CONNECT request can have a path after the host. It is treated like a request for this path, because Caddy's
+// directive "respond" and many upstreams would answer with the content of this path.
 func TestEdgeConnectWithAPath(t *testing.T) {
 	s := start(t, "version: 1\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /premium/\n    enforce: block\n", nil, "robots_policy POLICY\nrespond /premium/* secret")
 	for target, want := range map[string]int{"example.com/premium/x": 403, "example.com:80/premium/x": 403, "example.com/news/x": 200, "example.com:443": 200} {

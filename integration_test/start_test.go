@@ -73,9 +73,10 @@ func (f *faultyFiles) Load(ctx context.Context, key string) ([]byte, error) {
 }
 
 // TestStarts starts Caddy when the policy in the storage cannot be read, with and without a last good policy. Caddy
-// starts in all cases. Without a last good policy, robots.txt is answered with 503, pages are served, and no crawler is
-// blocked. There is an alert until the storage works. The exception is a key that does not exist: Caddy then assumes
-// that no policy was published yet.
+// starts in all cases. Without a last good policy, requests for robots.txt get status 503, pages are served, and no
+// crawler is blocked. Caddy raises an alert until the storage works. There is one exception: if no last good policy is
+// saved, and the storage does not contain the policy's key, Caddy assumes that no policy was published yet. It then
+// does not raise an alert.
 func TestStarts(t *testing.T) {
 	const policy = "version: 1\nenforcement: {mode: block}\nrules:\n  - for: GPTBot\n    disallow: {crawl: /a/}\n"
 	for _, c := range []struct {
@@ -172,8 +173,8 @@ func TestStarts(t *testing.T) {
 	faultNow.Store(nil)
 }
 
-// written writes the configuration to a file and returns the file's name. In the file, the log goes to the standard
-// error.
+// written writes a configuration to a file, and returns the file's name. It removes the part that sends the log to a
+// file, so the log goes to the standard error.
 func (s *reloading) written(config string) string {
 	s.t.Helper()
 	head, rest, _ := strings.Cut(config, "log {\noutput file ")
@@ -182,8 +183,8 @@ func (s *reloading) written(config string) string {
 	return filepath.Join(s.dir, "validate.caddyfile")
 }
 
-// alerts checks that the admin API, the metrics and the log show why there is no policy, or why the newest policy is
-// not served. robots is the status of robots.txt.
+// alerts checks that the admin API, the metrics and the log show the problem, which is the reason why there is no
+// policy, or why the newest policy is not served. robots is the expected status of the response for robots.txt.
 func (s *reloading) alerts(robots int, problem string) {
 	s.t.Helper()
 	var status struct {
@@ -214,8 +215,8 @@ func (s *reloading) alerts(robots int, problem string) {
 	}
 }
 
-// While Caddy runs, a new configuration is loaded. It is rejected if its policy cannot be read from the storage and no
-// last good policy is saved.
+// While Caddy runs, a new configuration is loaded whose policy is in the storage. If this policy cannot be read, and no
+// last good policy is saved, Caddy rejects the configuration.
 func TestReloadReportsTheStorage(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, "robots_policy POLICY\nrespond hello")
 	s.global = strings.Replace(s.global, "file_system DIR/storage", "test_faulty DIR/storage unreadable", 1)
@@ -228,9 +229,9 @@ func TestReloadReportsTheStorage(t *testing.T) {
 	}
 }
 
-// A text that max_search_loss has rejected is not served after a restart, either, whether the source is watched or not.
-// The last good policy is served until the recorders have started, and as long as they reject the text. Without a last
-// good policy, the text is loaded.
+// If max_search_loss has rejected a policy text, Caddy does not serve this text after a restart either, with and
+// without automatic reloads. It serves the last good policy until the recorders have started, and as long as they
+// reject the text. If no last good policy is saved, Caddy loads the text.
 func TestRestartAsksTheSearchLossLimit(t *testing.T) {
 	const global = "robots_policy {\nactivity DIR/activity {\nmax_search_loss 0\n}\n}"
 	for _, from := range []string{"storage", "file"} {
@@ -295,8 +296,8 @@ func TestRestartAsksTheSearchLossLimit(t *testing.T) {
 				if p := s.policies().Policies[0]; p.Error != "" || status() != 200 {
 					t.Errorf("after the undo: %+v", p)
 				}
-				// When the server starts, a new text is loaded in two cases: search engines do not lose anything
-				// because of it, or there was no policy before.
+				// When the server starts, it loads a new text in two cases: search engines do not lose anything because
+				// of the new text, or the server did not have a policy before.
 				write(openPolicy + "  - for: GPTBot\n    disallow: {crawl: /shop/}\n")
 				restart()
 				eventually(t, "the new text is served", func() bool { return s.disallows("/shop/") })

@@ -19,8 +19,8 @@ func tenantPolicy(path string, version int) string {
 	return fmt.Sprintf("version: 1\ncrawlers:\n  RudeBot: {}\n  SlowBot: {}\nrules:\n  - for: RudeBot\n    disallow:\n      crawl: %s\n    enforce: block\n  - for: SlowBot\n    limit: 3/h\n# %d\n", path, version)
 }
 
-// One tenant may do anything with its policy file, and crawlers may do anything on its hosts. The policy of another
-// tenant is served, reloaded and enforced as if the first tenant did not exist.
+// The policies of two tenants run on one server. Whatever the evil tenant does with its policy file, and whatever
+// crawlers do on its hosts, the policy of the good tenant is served, reloaded and enforced as usual.
 func TestHostileTenant(t *testing.T) {
 	s := startLogged(t, slicePolicy, nil, "respond x")
 	dir := filepath.Join(s.dir, "tenants")
@@ -93,8 +93,9 @@ func TestHostileTenant(t *testing.T) {
 	if r := s.get("/x", "Host", "good.example", "User-Agent", "Googlebot/2.1", "X-Forwarded-For", "66.249.66.1"); r.StatusCode != http.StatusOK {
 		t.Errorf("Googlebot: %s", r.Status)
 	}
-	// The crawler has violated the version of the good tenant's robots.txt that it had read. Requests for many hosts of
-	// the evil tenant did not make the server forget that the crawler had read this version.
+	// The crawler has read version 1 of the good tenant's robots.txt, and then requested a path that this version
+	// disallows. The server reports this violation. It still remembers which version the crawler read, although the
+	// crawler has requested many hosts of the evil tenant since then.
 	if got := ask("good.example", "/good/x"); got.StatusCode != http.StatusOK {
 		t.Errorf("a rule that was removed: %s", got.Status)
 	}

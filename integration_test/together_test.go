@@ -30,9 +30,10 @@ import (
 
 var together = flag.Duration("together", 3*time.Second, "how long TestTogether takes")
 
-// TestTogether does everything that people and programs do with a server at the same time, for the race detector. It
-// loads configurations. It edits policies and publishes them in two ways, and half of the policies are invalid. It uses
-// the admin API and the console, stores requests, and merges robots.txt with a changing file of an upstream.
+// TestTogether does at the same time everything that people and programs do with a server, so that the race detector
+// can find races. It loads configurations. It edits policies and publishes them in two ways. Half of the policies are
+// invalid. It uses the admin API and the console, stores requests, and merges robots.txt with a changing file of an
+// upstream.
 func TestTogether(t *testing.T) {
 	testkit.Slow(t)
 	if testing.Short() && !flagGiven("together") {
@@ -215,7 +216,7 @@ func (s *togetherServer) publishInConsole(console string, version *atomic.Int64)
 }
 
 // try sends a request. The connection may fail while a configuration is loaded, but the server must never answer with
-// an internal error.
+// status 500.
 func (s *togetherServer) try(method, addr, path string) bool {
 	addr = strings.Replace(addr, "127.0.0.1", "localhost", 1)
 	r, err := http.NewRequest(method, "http://"+addr+path, http.NoBody)

@@ -31,8 +31,9 @@ var (
 	floodFor      = flag.Duration("flood", 2*time.Second, "for how long TestFloodBesideAVerifiedCrawler floods")
 )
 
-// truthPolicies are the three versions of a policy. closed maps crawlers to the beginnings of the paths that the
-// version disallows for them. Disallowed paths are blocked, except /quiet/.
+// truthPolicies are the three versions of a policy. For each version, closed lists the disallowed paths: for example,
+// "/news/" stands for all paths that begin with it. Requests for disallowed paths are blocked, except that requests for
+// /quiet/ are only logged.
 var truthPolicies = []struct {
 	rules  string
 	closed map[string][]string // keyed by crawler; "" stands for everyone
@@ -51,8 +52,8 @@ rules:
   - {name: quiet, for: everyone, disallow: {crawl: /quiet/}, enforce: log}
 `
 
-// truthCrawlers are the senders of the requests. The address of the first one verifies it as Googlebot. The last one
-// only uses the name Googlebot.
+// truthCrawlers are the clients that send the requests. The first one is verified as Googlebot by its address. The last
+// one only uses the name Googlebot.
 var truthCrawlers = []struct {
 	name, agent, address string
 	identity             activity.Identity
@@ -75,8 +76,9 @@ type truth struct {
 	news                                       int64            // requests of verified Googlebot for /news/
 }
 
-// send sends a request and counts it in tr. version is the version of the policy in force. had maps a host and a
-// crawler to the version of robots.txt that the crawler has read there, or to -1 for none.
+// send sends a request and counts it in tr. version is the index of the policy version that the server applies. had
+// holds, for each host, crawler and identity, the version of robots.txt that the crawler has read on this host. It has
+// no entry if the crawler has not read any.
 func (tr *truth) send(s *server, version int, had map[string]int, host string, crawler int, path string) {
 	c := truthCrawlers[crawler]
 	answer := s.get(path, "Host", host, "User-Agent", c.agent, "X-Forwarded-For", c.address)
@@ -121,8 +123,8 @@ func (tr *truth) send(s *server, version int, had map[string]int, host string, c
 }
 
 // The test sends requests to two hosts under three versions of a policy, and counts them itself. Every number in the
-// console, the commands, the admin API, the evidence log, the database and the metrics must equal these counts. All of
-// them must use the same names for the versions.
+// console, the commands, the admin API, the evidence log, the database and the metrics must equal these counts. All
+// these outputs must use the same names for the versions of the policy.
 func TestKnownTruth(t *testing.T) {
 	s := newServer(t, t.TempDir(), truthBase, nil)
 	admin, console := freeAddr(t), strings.Replace(freeAddr(t), "127.0.0.1", "localhost", 1)
@@ -347,8 +349,9 @@ func (tr *truth) checkEvidence(t *testing.T, dir string) {
 	}
 }
 
-// When a version begins or ends, the evidence log records this at once, even if there are no requests. The record has
-// the texts of all rights documents. The log also records the crawlers that have read one of these documents.
+// When a server begins or stops to serve a version of a policy, the evidence log records this at once, even without
+// requests. The log then contains the texts of all rights documents. The log also records the crawlers that have read
+// one of these documents.
 func TestPublicationsWithoutTraffic(t *testing.T) {
 	const registers = "publish: {tdmrep: on, rsl: /license.xml}\n"
 	rights := truthBase + "  - {for: everyone, disallow: {train-ai: /}}\n" + registers
@@ -406,8 +409,8 @@ robots_policy {
 			t.Errorf("%+v", r)
 		}
 	}
-	// After a restart with the same policy, the evidence log does not record a new publication, and does not repeat any
-	// text.
+	// After a restart with the same policy, the evidence log does not record a new version, and does not contain the
+	// texts of the old version again.
 	stopped = true
 	if err := caddy.Stop(); err != nil {
 		t.Fatal(err)
@@ -432,8 +435,8 @@ robots_policy {
 	}
 }
 
-// A client floods the server in the name of a crawler. No record of the verified crawler is lost because of this. The
-// log contains the number of unrecorded requests of the flood.
+// A client floods the server with requests in the name of a crawler. The verified crawler also sends requests, and all
+// of them are recorded. Some requests of the flood are not recorded, and the log contains their number.
 func TestFloodBesideAVerifiedCrawler(t *testing.T) {
 	testkit.Slow(t)
 	s := newServer(t, t.TempDir(), truthBase, nil)

@@ -22,9 +22,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// matrixTexts holds the versions of the matrix. "older" is the first version, and "before" the second one. No server
-// ever serves "never". "mistake" allows /news/ by mistake. All other versions disallow /news/ for Googlebot, which
-// requests it while "mistake" is served.
+// matrixTexts holds the texts of the policy versions in TestUndoMatrix, keyed by name. "older" is the first version,
+// and "before" the second one. No server ever serves "never". "mistake" allows /news/ by mistake. All other versions
+// disallow /news/ for Googlebot, which requests it while "mistake" is served.
 var matrixTexts = func() map[string]string {
 	const head = "version: 1\nenforcement: {mode: block}\nrules:\n  - for: everyone\n    allow: {crawl: [/]}\n  - for: GPTBot\n    disallow: {crawl: [/%s/]}\n"
 	const closed = "  - for: Googlebot\n    disallow: {crawl: [/news/]}\n"
@@ -123,8 +123,9 @@ func (m *matrixServer) serves() string {
 	return "?"
 }
 
-// puts replaces the policy with a version. Depending on the source, it writes the file or uses the admin API. It
-// returns the answer. The test fails unless the server then serves the version if and only if served is true.
+// puts replaces the policy with the version called name. Depending on the source, it changes the policy file, the text
+// at the web address, or the storage. The test fails if the server then serves this version although served is false,
+// or does not serve it although served is true. puts returns the body of the server's answer.
 func (m *matrixServer) puts(name string, served bool) string {
 	m.t.Helper()
 	var out response
@@ -142,8 +143,9 @@ func (m *matrixServer) puts(name string, served bool) string {
 	return out.body
 }
 
-// result checks that an answer reports a success if and only if the server now serves the version. served says whether
-// it should serve that version.
+// result checks an answer of the server (out). The test has requested that the server serves the version called name.
+// served says whether the server should now serve this version. The answer must report a success if the server serves
+// the version, and an error if it does not.
 func (m *matrixServer) result(name string, served bool, out response) {
 	m.t.Helper()
 	now := m.serves()
@@ -152,8 +154,8 @@ func (m *matrixServer) result(name string, served bool, out response) {
 	}
 }
 
-// publishes asks the admin API to publish a text or, depending on the query, to undo a version or publish an older one
-// again.
+// publishes asks the admin API to publish a text. With other queries, it asks the API to undo the last version, or to
+// publish an older version again.
 func (m *matrixServer) publishes(text, query string) response {
 	m.t.Helper()
 	r, err := http.NewRequest(http.MethodPost, "http://"+m.admin+"/robots_policy/publish?author=ann&"+query, strings.NewReader(text))
@@ -166,7 +168,8 @@ func (m *matrixServer) publishes(text, query string) response {
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="([a-z]+)" value="([^"]*)">`)
 
-// ofOthers tries to publish a version in the console as the user ann, who may only change the rules of another host.
+// ofOthers tries to publish the version called name in the console. It does this as the user ann, who may only change
+// rules for other.example.com, although the policy also contains rules for other hosts.
 func (m *matrixServer) ofOthers(name string) response {
 	m.t.Helper()
 	const path = "/crawlers/change"
@@ -199,9 +202,9 @@ func (m *matrixServer) ofOthers(name string) response {
 }
 
 // TestUndoMatrix returns to the previous version, to an older version, and to a version that was never served. It does
-// this with each kind of source and each search-loss limit. The version is published by one person, by a person who
-// needs the approval of others, and by a person who may only decide about another host. A failure must never be
-// reported as a success.
+// this with each kind of source and each search-loss limit. Three people try each of these undos. The first one does
+// not need approval. The second one needs the approval of another person. The third one may only change rules for
+// other.example.com. If the server does not serve the version, the answer must never report a success.
 func TestUndoMatrix(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts Caddy nine times")
@@ -349,8 +352,8 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	if code != 1 || !strings.Contains(said, "is not in Caddy's storage, so this command cannot undo its last change. Restore this text by hand: the text that Caddy served before the present text (sha256 "+before[:12]+"). The limit max_search_loss does not stop Caddy from loading the restored text.") {
 		m.t.Errorf("exit %d: %s", code, said)
 	}
-	// The admin API and the console cannot publish to a file or a web address, either. This does not depend on
-	// approval, or on the hosts that a person may change.
+	// The admin API and the console cannot publish to a file or a web address, either. This is true with and without
+	// the approval of a second person, and for a person who may only change the rules of some hosts.
 	for _, approval := range []int{1, 2} {
 		m.configure(approval)
 		for _, query := range []string{"undo", "version=1", ""} {

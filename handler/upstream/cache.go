@@ -26,7 +26,8 @@ const (
 	fetchTimeout = 5 * time.Second
 	freshFor     = time.Minute      // a fetched file is used for this time before it is fetched again
 	retryAfter   = 10 * time.Second // time until the next fetch after a failure
-	keepForPage  = 24 * time.Hour   // the last file stays in use for this time while the upstream answers with pages
+	// the last file stays in use for this time while the upstream answers with web pages instead of a file
+	keepForPage = 24 * time.Hour
 )
 
 // UnknownMaxAge limits how long clients may cache a robots.txt served while the upstream's robots.txt was unknown. It
@@ -34,8 +35,8 @@ const (
 // upstream's file is known.
 const UnknownMaxAge = time.Minute
 
-// Limits of the cache. They are needed because clients can invent hosts. The cache has two generations of entries (see
-// the fields recent and earlier), and the limits on hosts and bytes apply to each generation.
+// Limits of the cache. They are needed because clients can invent hosts. New entries go into the map recent. When
+// recent reaches a limit on hosts or bytes, it replaces the map earlier, and a new map recent is begun.
 const (
 	maxHosts   = 128
 	maxBytes   = 1 << 20
@@ -44,11 +45,12 @@ const (
 
 // Kind describes a file that upstream sites have. The file is parsed into a T.
 type Kind[T any] struct {
-	Name    string
-	Path    string
-	Accept  string                                      // media type to request
-	Reject  func(contentType string, body []byte) error // returns why a body is another document, or nil
-	Cut     func([]byte) []byte                         // returns the usable part of a file that is too large, or nil if there is none
+	Name   string
+	Path   string
+	Accept string // media type to request
+	// returns why a body is not this file but a different document, or nil
+	Reject  func(contentType string, body []byte) error
+	Cut     func([]byte) []byte // returns the usable part of a file that is too large, or nil if there is none
 	Parse   func([]byte) *T
 	Partial func(*T) bool // reports whether the file was so large that only a part was read; nil means never
 }
@@ -64,8 +66,8 @@ type Cache[T any] struct {
 	kind     Kind[T]
 	server   Server
 	logger   *zap.Logger
-	slots    *semaphore.Weighted // limits the fetches at the same time to maxFetches
-	wrong    logsample.Once      // limits log lines about lines that are left out
+	slots    *semaphore.Weighted // at most maxFetches fetches run at the same time
+	wrong    logsample.Once      // limits how often the same note about the file is logged
 	failures logsample.Sampler[struct{}]
 
 	mu      sync.Mutex
@@ -226,7 +228,7 @@ func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host s
 	}
 }
 
-// logFailure logs the first failure of a site after a success, and each failure with another cause than the site's
+// logFailure logs the first failure of a site after a success, and each failure whose cause differs from the site's
 // previous failure. Clients can invent hosts, so the number of all log lines is limited, too.
 func (c *Cache[T]) logFailure(e *entry[T], err error, host string) {
 	before := e.failure
@@ -238,12 +240,14 @@ func (c *Cache[T]) logFailure(e *entry[T], err error, host string) {
 	}
 }
 
-// keeps reports whether the last file stays in use, even though err says that the site has no such file.
+// keeps reports whether the last file stays in use. err is the error of the new fetch, which can say that the site no
+// longer has such a file.
 func (e *entry[T]) keeps(err error) bool {
 	return e.file != nil && (errors.Is(err, errDenied) || isOther(err) && time.Since(e.good) < keepForPage)
 }
 
-// parse returns the parsed file. If the bytes are equal to those in before or c.last, it returns that file.
+// parse returns the parsed file. If data is the same as in before or c.last, parse returns that file instead of parsing
+// data again.
 func (c *Cache[T]) parse(before *file[T], data []byte) (*file[T], error) {
 	for _, f := range []*file[T]{before, c.last} {
 		if f != nil && bytes.Equal(f.data, data) {
@@ -287,7 +291,8 @@ func (f *file[T]) size() int {
 
 func (e *entry[T]) size() int { return e.file.size() + e.before.size() }
 
-// find returns the entry of a site. It moves the entry to the recent generation, or adds a new entry there.
+// find returns the entry of a site. If the entry is only in the map earlier, find also adds it to the map recent. If
+// neither map contains it, find adds a new entry to recent.
 func (c *Cache[T]) find(key string) *entry[T] {
 	e := c.recent[key]
 	if e != nil {

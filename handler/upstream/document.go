@@ -10,15 +10,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// Document is a site's own rights document. It caches merged documents.
+// Document is a site's own rights document. It caches the results of merging it with the policy's documents.
 type Document struct {
 	Notes []string // what is unusual in the document, or why it cannot be parsed
 
 	site rights.SiteDocument // empty if the document cannot be parsed
 
-	mu     sync.Mutex
-	merged map[*rights.Document]*rights.Document // keyed by the policy's document; shared by equal site documents
-	noted  bool                                  // Notes have been returned
+	mu sync.Mutex
+	// keyed by the policy's document; sites with equal own documents share the map
+	merged map[*rights.Document]*rights.Document
+	noted  bool // Notes have been returned
 }
 
 // KindOf returns the Kind of a rights document that a site may also serve itself.
@@ -41,7 +42,7 @@ func KindOf(f *channels.File) Kind[Document] {
 	}
 }
 
-// maxMerged limits the number of remembered merged documents for one site's document.
+// maxMerged limits the number of merged documents that a Document caches.
 const maxMerged = 32
 
 // Merged returns a document that combines the policy's document ours with the site's document. The first call also

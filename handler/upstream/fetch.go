@@ -21,7 +21,7 @@ import (
 )
 
 // errNone means that the upstream has no such file. It is not a failure. If there is a response, but the file is
-// treated as missing, the error wraps errNone and has another text.
+// treated as missing, the error wraps errNone, but its text gives the reason.
 var errNone = errors.New("there is no such file")
 
 // errDenied means that the upstream denied access to the file, for example with status 403. A file that it served
@@ -204,8 +204,9 @@ func (rec *recorder) file(reject func(string, []byte) error, cut func([]byte) []
 	return body, nil
 }
 
-// wholeLines returns the part of a too large robots.txt that crawlers read (RFC 9309 section 2.5), without an
-// incomplete last line. An incomplete path could allow more than the complete one.
+// wholeLines returns the complete lines in the first 500 KiB of a robots.txt, because crawlers do not read more (RFC
+// 9309 section 2.5). It removes a last line that is cut off: a cut path in an Allow line could allow more than the
+// complete path.
 func wholeLines(body []byte) []byte {
 	body = body[:min(len(body), robotstxt.MaxSize)]
 	if end := bytes.LastIndexAny(body, "\r\n"); end >= 0 {
@@ -214,9 +215,9 @@ func wholeLines(body []byte) []byte {
 	return nil
 }
 
-// decode decodes a body with a Content-Encoding that was not requested. Some servers store compressed files, and send
-// them to all clients. decode returns at most one byte more than crawlers read. With an error, it also returns the
-// bytes decoded before the error.
+// decode decodes a body that the upstream has encoded although the request asked for "identity". Some servers store
+// compressed files, and send them to all clients. decode stops one byte after robotstxt.MaxSize, so the caller can see
+// that the file is too large. If decoding fails, it returns the bytes decoded so far together with the error.
 func decode(body []byte, coding string) ([]byte, error) {
 	var from io.Reader = bytes.NewReader(body)
 	var err error
@@ -239,9 +240,9 @@ func decode(body []byte, coding string) ([]byte, error) {
 	return body, nil
 }
 
-// notRobots returns why a body is not a robots.txt, but for example a page that an application serves for every path.
-// The Content-Type alone does not decide, because some servers send a wrong one. But if there is a Content-Type other
-// than plain text, the body must contain the word User-agent.
+// notRobots returns an error if a body is not a robots.txt. Some applications, for example, serve a page for every
+// path. The Content-Type alone does not decide, because some servers send a wrong one. But if there is a Content-Type
+// other than plain text, the body must contain the word User-agent.
 func notRobots(contentType string, body []byte) error {
 	if robotstxt.IsPage(body) {
 		return robotstxt.ErrPage

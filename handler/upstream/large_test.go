@@ -21,7 +21,7 @@ import (
 )
 
 // If a robots.txt is larger than 500 KiB, or even endless, only the complete lines in its first 500 KiB are merged.
-// Crawlers read no more, either.
+// Crawlers do not read more than this part (RFC 9309 section 2.5).
 func TestLargeFilesAreMerged(t *testing.T) {
 	const start = "User-agent: *\nDisallow: /one/\n"
 	filler := strings.Repeat("# "+strings.Repeat("x", 97)+"\n", 6000)

@@ -28,8 +28,9 @@ type Server interface {
 	TrustsProxy(r *http.Request) bool
 	// InErrorRoute reports whether the request is in an error route.
 	InErrorRoute(r *http.Request) bool
-	// ForUpstream returns a context for a request that replaces a client's request. The server then treats the new
-	// request as if a client had sent it with this URL and target.
+	// ForUpstream returns a context for the handler's own request for the upstream's file, which is made from a
+	// client's request. With this context, the server treats the new request as if a client had sent it with the URL u
+	// and the target.
 	ForUpstream(ctx context.Context, u *url.URL, target string) context.Context
 	// ErrorStatus returns the status of the server's answer to an error.
 	ErrorStatus(err error) int
@@ -38,10 +39,10 @@ type Server interface {
 // maxHostField limits the length of the header fields that identify a site.
 const maxHostField = 300
 
-// newRequest returns the request for the upstream's file, or for the target of a redirect. The response is served to
-// all clients. So the request contains nothing from the present client: no headers, query or cookies, and no special
-// spelling of the host. It does contain the header fields in which a trusted proxy names the site. It also contains
-// the query that a rewrite has added, if the client's request had no query.
+// newRequest returns the request for the upstream's file, or for the target of a redirect. All clients get the
+// response. So the request must not contain anything that this client chose: its header fields, cookies and query are
+// left out, and the host is normalized. The request does contain the header fields in which a trusted proxy names the
+// site. If the client's request had no query, but a rewrite has added one, the request contains this query.
 func (c *Cache[T]) newRequest(ctx context.Context, client *http.Request, to *url.URL) *http.Request {
 	query := ""
 	_, original := c.server.Original(client)
@@ -69,8 +70,8 @@ func (c *Cache[T]) newRequest(ctx context.Context, client *http.Request, to *url
 	return r
 }
 
-// plainURL returns a URL with the given query, and the request target for it. It removes everything else that a client
-// can add to a URL.
+// plainURL returns a URL with the given query, and the request target for it. It removes the other parts that a client
+// can add to a URL: the fragment, the user, and a special encoding of the path.
 func (c *Cache[T]) plainURL(u *url.URL, query string) (*url.URL, string) {
 	plain := *u
 	plain.RawQuery, plain.ForceQuery, plain.Fragment, plain.RawFragment, plain.User = query, false, "", "", nil
@@ -80,8 +81,9 @@ func (c *Cache[T]) plainURL(u *url.URL, query string) (*url.URL, string) {
 	return &plain, plain.RequestURI()
 }
 
-// siteKey returns a key that identifies a site. It consists of everything that newRequest takes from the client's
-// request. ok is false for a host that no site can have.
+// siteKey returns the key of a site in the cache. The key consists of the scheme, the host and the header fields in
+// which a trusted proxy names the site. The second result is false if one of them is too long, or if the host contains
+// characters that no site's name can have.
 func (c *Cache[T]) siteKey(r *http.Request) (string, bool) {
 	host := siteHost(r)
 	if host == "" || len(r.Host) > maxHostField || strings.ContainsAny(host, "/\\@ \t\"'<>") {
@@ -101,8 +103,9 @@ func (c *Cache[T]) siteKey(r *http.Request) (string, bool) {
 	return key, true
 }
 
-// siteHost returns the host of a request in a normalized spelling. It keeps the port only if the site listens on this
-// port and the port is not a default port, because some upstreams redirect requests for other ports.
+// siteHost returns the normalized host of a request. A port is part of the result only if the request arrived at this
+// port, and the port is not 80 or 443. Other ports are removed, because some upstreams redirect a request whose Host
+// field has an unusual port.
 func siteHost(r *http.Request) string {
 	host := policy.NormalizeHost(r.Host)
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
@@ -116,8 +119,8 @@ func siteHost(r *http.Request) string {
 	return host
 }
 
-// siteFields yields the header fields in which a trusted proxy names the requested site, ordered by name. It leaves out
-// fields about the client, because the response is for all clients.
+// siteFields yields the names and values of the header fields in which a trusted proxy names the requested site. The
+// order is always the same. siteFields leaves out fields about the client, because the response is for all clients.
 func (c *Cache[T]) siteFields(r *http.Request) iter.Seq2[string, []string] {
 	return func(yield func(string, []string) bool) {
 		if !c.server.TrustsProxy(r) {
@@ -131,9 +134,9 @@ func (c *Cache[T]) siteFields(r *http.Request) iter.Seq2[string, []string] {
 	}
 }
 
-// canFetch reports whether the site's file can be fetched with the help of a client's request. In an error route it
-// cannot, because the next handlers serve the error page. It also cannot if a rewrite has added to the client's query,
-// because the two parts of the query cannot be separated.
+// canFetch reports whether the handler can make a request for the site's file from this client's request. In an error
+// route it cannot, because the next handlers would answer with the error page. It also cannot if the client sent a
+// query that a rewrite then changed, because the part from the rewrite cannot be separated from the client's part.
 func (c *Cache[T]) canFetch(r *http.Request) bool {
 	if c.server.InErrorRoute(r) {
 		return false

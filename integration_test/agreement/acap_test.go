@@ -72,8 +72,9 @@ func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy
 	x.differ(channel, q, fmt.Sprintf("%v %v %q", u, got.Verdict, got.Qualifiers.Strings()), fmt.Sprintf("%v %q", want.Verdict, conditions))
 }
 
-// permitting returns the places in the policy file of all allow entries for a usage that match a path. Only one of
-// these entries decides, but a diagnostic about a limitation of ACAP may name another.
+// permitting returns the positions of allow entries in the policy file: the entries for the usage u whose pattern
+// matches the path. Only one of these entries decides about the path. But a diagnostic about a limitation of ACAP may
+// name another one, so the test accepts all of them.
 func (x *exam) permitting(path string, u policy.Usage) (at []policy.Pos) {
 	path = pathpattern.NormalizePath(path)
 	for i := range x.p.spec.Rules {
@@ -86,8 +87,9 @@ func (x *exam) permitting(path string, u policy.Usage) (at []policy.Pos) {
 	return at
 }
 
-// limiting returns the places of the allow entries that the limits of a decision come from. There may be several,
-// because the limits of a wide allow entry also apply to other entries that are not narrower in every respect.
+// limiting returns the positions of the allow entries whose qualifiers are in limits, the limits of a decision. There
+// can be several such entries. If an allow entry matches many paths or crawlers, its limits also apply to a second
+// entry that matches some of them. The exception is a second entry that is narrower in every respect.
 func (x *exam) limiting(limits policy.Limits) (at []policy.Pos) {
 	for i := range x.p.spec.Rules {
 		for _, s := range x.p.spec.Rules[i].Statements {
@@ -99,16 +101,16 @@ func (x *exam) limiting(limits policy.Limits) (at []policy.Pos) {
 	return at
 }
 
-// conditionsOf returns the qualifiers that ACAP 1.0 section 2.5 defines for a usage. The qualifiers of "present" apply
-// to all usages derived from it. The exception is prohibited-modification, because only copies of a page can be
-// modified.
+// conditionsOf returns the qualifiers in all that ACAP 1.0 section 2.5 defines for the usage u. All qualifiers are
+// defined for every usage that can have qualifiers, except prohibited-modification. That one is defined only for
+// "present" and for the presentation of a copy, because only copies of a page can be modified.
 func conditionsOf(all []string, u policy.Usage) []string {
 	modified := u == policy.Present || u == policy.PresentOriginal || u == policy.PresentCurrentCopy || u == policy.PresentOldCopy
 	return slices.DeleteFunc(slices.Clone(all), func(c string) bool { return strings.HasPrefix(c, "prohibited-modification=") && !modified })
 }
 
-// caseMatters reports whether letter case matters for a path: ACAP ignores case, so a pattern may match the path in
-// ACAP but not in the policy.
+// caseMatters reports whether some pattern of the policy matches the path in ACAP, but not in the policy, or the other
+// way round. This can happen because ACAP ignores letter case.
 func (x *exam) caseMatters(path string) bool {
 	return cached(x.p, "case "+path, func() bool {
 		for _, r := range x.p.spec.Rules {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agreement proves that all channels state the same rules. A running Caddy, and net/http without Caddy, serve
-// random policies and policies written by people. Independent readers read the texts that crawlers get over HTTP, and
-// the test compares the results with the policy's decisions. See docs/contributing/agreement.md.
+// Package agreement proves that all channels state the same rules. Random policies and policies written by people are
+// served by a running Caddy, and by an HTTP server of the package net/http that runs the handler without Caddy.
+// Independent readers read the texts that crawlers get over HTTP, and the test compares the results with the policy's
+// decisions. See docs/contributing/agreement.md.
 package agreement
 
 import (
@@ -147,8 +148,8 @@ func (r *run) policy(number int) {
 	r.tally.add(t)
 }
 
-// through examines a policy on one site of the server. It asks the questions qs, and fails the test if the site and the
-// policy disagree.
+// through tests the policy p on one site. It asks the questions qs through this site, and fails the test if an answer
+// differs from the policy's decision.
 func (r *run) through(at *running, number int, t *tally, p *loaded, qs []question) {
 	at.mu.Lock()
 	defer at.mu.Unlock()
@@ -240,8 +241,8 @@ func (r *run) judge() {
 	}
 }
 
-// expected lists results that the questions must lead to: the first three within a thousand decisions, and the others
-// within ten thousand.
+// expected lists situations that the random questions must lead to, so that the test covers them. The first three must
+// occur within a thousand decisions, and the others within ten thousand.
 var expected = []string{
 	"edge: blocked", "headers: something restricts the reader", "headers: stricter by the upstream",
 	"edge: a verified client under rules that ask for it", "edge: would be blocked", "edge: disallowed as a server may read the path",

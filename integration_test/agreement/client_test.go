@@ -38,8 +38,8 @@ const answerTimeout = 20 * time.Second
 // get requests the path of a question. It sends the path exactly as the question has it.
 func (s *running) get(q question) (answer, error) { return s.ask(http.MethodGet, q) }
 
-// ask requests the path of a question, with additional header fields. It sends the path exactly as the question has it,
-// and keeps the connection open for later requests.
+// ask requests the path of a question, with additional header fields. It sends the path byte for byte as in q.path, and
+// keeps the connection open for later requests.
 func (s *running) ask(method string, q question, fields ...[2]string) (answer, error) {
 	fields = append([][2]string{
 		{"User-Agent", q.agent}, {"Accept-Encoding", q.coding}, {"X-Page", strconv.Itoa(q.page)}, {"X-Forwarded-Host", s.taken},

@@ -21,7 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// A door is a way to reach the handler: through Caddy, or through net/http alone.
+// A door is a kind of server that runs the handler: Caddy, or an HTTP server of the package net/http without Caddy.
 type door string
 
 const (
@@ -32,7 +32,7 @@ const (
 var through = flag.String("door", "both", "what serves the policies: caddy, nethttp or both")
 
 // doorsOf returns the doors through which a policy is tested. Every third policy is tested through both doors with the
-// same questions, and each other policy through only one door.
+// same questions. The remaining policies take turns: one is tested with Caddy, the next one without Caddy.
 func doorsOf(number int) []door {
 	switch *through {
 	case "caddy", "nethttp":
@@ -49,8 +49,8 @@ func doorsOf(number int) []door {
 // usesDoor reports whether this run sends requests through a door.
 func usesDoor(d door) bool { return *through == "both" || *through == string(d) }
 
-// trusting is the handler's Server for net/http behind a trusted proxy, like Caddy with trusted_proxies. The header
-// fields of the proxy name the client and the host.
+// trusting is a handler.Server for net/http that trusts every proxy, as Caddy does with the option trusted_proxies. The
+// client and the host are taken from the header fields of the proxy.
 type trusting struct{ handler.NetHTTP }
 
 func (trusting) TrustsProxy(*http.Request) bool { return true }
@@ -62,8 +62,9 @@ func (s trusting) ClientIP(r *http.Request) string {
 	return s.NetHTTP.ClientIP(r)
 }
 
-// startNetHTTP serves the sites with net/http in this process, each on its own address. It leaves out Caddy's directive
-// "encode", because net/http does not compress.
+// startNetHTTP starts an HTTP server of the package net/http in this process for each site. Each server listens on its
+// own port. If a site has Caddy's directive "encode" before the handler, startNetHTTP leaves it out, because net/http
+// does not compress.
 func (s *server) startNetHTTP(t *testing.T, dir string) {
 	t.Helper()
 	resolve()

@@ -19,8 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// explanation is the explanation of a question. It comes from Caddy's admin API as JSON, or from package site if there
-// is no Caddy.
+// explanation explains the answer to a question. If Caddy runs, it comes from Caddy's admin API as JSON; otherwise it
+// comes from package site.
 type explanation struct{ site.Explanation }
 
 func (e *explanation) channel(name string) *channel {
@@ -76,7 +76,7 @@ func (x *exam) explanation(q question) (*explanation, error) {
 	}
 }
 
-// identities maps the identities of package policy to their names in explanations.
+// identities maps the identities of package policy to their names in the output of explain.
 var identities = map[policy.Identity]string{policy.Unknown: "unverified", policy.Verified: "verified", policy.Impostor: "impostor"}
 
 func (x *exam) explainedAs(ask url.Values) (*explanation, error) {
@@ -164,7 +164,7 @@ func (x *exam) explained(q question, e *explanation) {
 	x.explainedPage(q, e)
 }
 
-// place returns the line of the policy file that an answer comes from.
+// place returns the line of the policy file with the entry that decided about an answer.
 func (x *exam) place(a policytest.Answer) string {
 	if a.Statement == nil {
 		return ""
@@ -238,8 +238,8 @@ func (x *exam) explainedPage(q question, e *explanation) {
 	}
 }
 
-// refusedBy parses explain's text about blocking. It returns the status of the block as text, "close" if the connection
-// is closed, or "" if the request is not blocked.
+// refusedBy finds out from explain's text whether the server blocks the request. It returns the status of the block as
+// text, "close" if the connection is closed, or "" if the request is not blocked.
 func refusedBy(e *explanation) string {
 	summary := e.channel(site.ChannelEdge).Summary
 	if strings.Contains(summary, "connection is closed without a response") {
@@ -253,7 +253,8 @@ func refusedBy(e *explanation) string {
 	return status
 }
 
-// sameHeaders compares the header fields that explain shows with the sent ones, if only the policy determines them.
+// sameHeaders compares the header fields that explain shows with the fields of the response. It skips pages with header
+// fields of the upstream, and sites that tailor their pages.
 func (x *exam) sameHeaders(q question, a answer, page *page, e *explanation) {
 	if x.at.tailored || page.header != nil {
 		return

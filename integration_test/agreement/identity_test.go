@@ -39,8 +39,9 @@ func (c client) at(s *running) policy.Identity {
 	return c.identity
 }
 
-// operators are the operators of crawlers in random policies. operated maps their crawlers to the index of the
-// operator. The addresses of these crawlers have host names: 20.0.1.N is N.crawl.alpha.example.
+// operators are the operators of some crawlers in random policies. operated maps each of these crawlers to the index of
+// its operator. The addresses of the operators have host names: for example, 20.0.1.N has the name
+// N.crawl.alpha.example.
 var (
 	operators = []string{"alpha", "beta"}
 	operated  = map[string]int{"alphabot": 0, "alphabot-image": 0, "deltabot": 0, "betabot": 1}
@@ -64,8 +65,8 @@ var ownCatalog = sync.OnceValue(func() *crawlers.Catalog {
 	return f.Catalog
 })
 
-// clientOf returns a random client that uses a crawler's name. Its address may be the address of this machine, of the
-// crawler's operator, or of another network.
+// clientOf returns a random client whose User-Agent names the crawler with the given token. The client's address may
+// belong to this machine, to the crawler's operator, or to a different network.
 func clientOf(r *rand.Rand, token string) client {
 	if from := addresses()[token]; len(from) > 0 && r.IntN(2) == 0 {
 		return client{address: from[r.IntN(len(from))], identity: policy.Verified}
@@ -125,9 +126,9 @@ var addresses = sync.OnceValue(func() map[string][]string {
 // resolve makes this process use only ownResolver for name lookups.
 func resolve() { net.DefaultResolver = ownResolver() }
 
-// ownResolver returns a resolver that has the host names of the operators' addresses. It also has a name that a
-// verifier looks up to test whether the resolver works. Without that name, impostors would be detected only after the
-// first client was verified.
+// ownResolver returns a DNS resolver that knows the host names of the operators' addresses. It also knows dns.google,
+// which a verifier looks up to test whether the resolver works. Without that name, impostors would be detected only
+// after the first client was verified.
 func ownResolver() *net.Resolver {
 	zone := caddytest.Zone{"8.8.8.8.in-addr.arpa.": caddytest.Name{PTR: []string{"dns.google."}}, "dns.google.": caddytest.Name{A: "8.8.8.8"}}
 	for i, operator := range operators {

@@ -10,15 +10,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// restricting maps a usage to robots rules of a site. An allow entry for the usage can lift these rules
-// (docs/reference/policy-file-rules.md, "over-site").
+// restricting lists robots rules that restrict a usage of a page. If a site itself sends such a rule, an allow entry
+// for the usage in the policy can lift the rule (docs/reference/policy-file-rules.md, "over-site").
 var restricting = map[policy.Usage][]string{
 	policy.Index:          {"noindex", "unavailable_after"},
 	policy.PresentSnippet: {"nosnippet", "max-snippet"},
 }
 
-// lifted returns a site's own rules for each audience, without the rules that the policy lifts from the page. A rule is
-// lifted only if the policy lifts it in every way in which a server may read the path.
+// lifted returns the site's own robots rules for each audience, without the rules that the policy lifts from the page.
+// Servers may interpret a path in several ways (see reading). A rule is lifted only if the policy lifts it for each of
+// these readings.
 func (x *exam) lifted(q question, theirs map[string][][2]string) map[string][][2]string {
 	var names []string
 	for u, restrict := range restricting {

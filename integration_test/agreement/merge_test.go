@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// theirFile returns a random robots.txt of an upstream, with patterns of the given kind. Its lines are valid, except
-// for some patterns. It returns "" for a site without a file.
+// theirFile returns a random robots.txt of an upstream, with patterns of the given kind. All lines are valid, except
+// that some patterns are not. The result "" means that the upstream has no robots.txt.
 func theirFile(r *rand.Rand, kind policytest.PatternKind) string {
 	if r.IntN(6) == 0 {
 		return ""
@@ -70,8 +70,8 @@ type merged struct {
 	sitemaps                []string
 }
 
-// mergedOn returns the lines that the upstream's robots.txt adds on a site. It returns nil if the site does not merge
-// the two files, or if the upstream has no robots.txt.
+// mergedOn returns what the upstream's robots.txt adds to the robots.txt of the policy p on a site. It returns nil if
+// the site does not merge the two files, or if the upstream has no robots.txt.
 func mergedOn(at *running, p *loaded) *merged {
 	if !at.merges || p.theirs == "" {
 		return nil
@@ -134,9 +134,9 @@ func (x *exam) theirLine(key, token, path string) string {
 	return value
 }
 
-// theyRefuse reports whether the preferences in the site's own robots.txt disallow a usage on all paths. They apply in
-// addition to the preferences in the policy. key is the name of the line with the preferences. The parameter no is the
-// text that disallows the usage, such as "train-ai=n".
+// theyRefuse reports whether preferences in the site's own robots.txt disallow a usage on all paths. These preferences
+// apply in addition to the preferences in the policy. key is the name of the line with the preferences. The parameter
+// no is the text that disallows the usage, such as "train-ai=n".
 func (x *exam) theyRefuse(key, token, no string) bool {
 	if x.theirs == nil || !x.theirs.preferences {
 		return false
@@ -158,8 +158,8 @@ func sitemapsOf(body string) (found []string) {
 	return found
 }
 
-// mayFind reports whether at least one crawler may crawl and index at least one path: a path that matches a pattern of
-// the policy, or a path that no pattern matches.
+// mayFind reports whether at least one crawler may crawl and index at least one path of the host. It tries one example
+// path for each pattern of the policy, and a path that only patterns for all paths match.
 func (x *exam) mayFind(host string) bool {
 	return cached(x.p, "finds "+host, func() bool {
 		paths := []string{"/zz-nothing-else"}
@@ -182,8 +182,8 @@ func (x *exam) mayFind(host string) bool {
 	})
 }
 
-// wholeFile compares the lines outside groups with the policy. These are sitemaps and the license, which RSL puts
-// before all groups if it is for all crawlers.
+// wholeFile compares the lines of robots.txt that are outside all groups with the policy. These lines are the sitemaps
+// and the license. RSL puts the license before all groups if it is for all crawlers.
 func (x *exam) wholeFile(f *robotsFile, q question) {
 	var want []string
 	found := sitemapsOf(f.body)

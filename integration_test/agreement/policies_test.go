@@ -25,11 +25,12 @@ type loaded struct {
 	kind        policytest.PatternKind // "" for a policy that people wrote
 	site        *site.Site
 	diagnostics policyfile.Diagnostics
-	spec        *policy.Spec // the policy for the naive evaluator; of the catalog, it has only the crawlers in the questions
-	cache       map[string]any
-	tokens      []string // crawlers in the questions
-	theirs      string   // the robots.txt of the upstream, or "" if there is none
-	now         time.Time
+	// the policy for the naive evaluator, with only those crawlers of the catalog that the questions name
+	spec   *policy.Spec
+	cache  map[string]any
+	tokens []string // crawlers in the questions
+	theirs string   // the robots.txt of the upstream, or "" if there is none
+	now    time.Time
 }
 
 func load(name string, text []byte, tokens []string) (*loaded, policyfile.Diagnostics) {
@@ -73,8 +74,8 @@ func (p *loaded) info(token string) (policy.Crawler, bool) {
 	return policy.Crawler{}, false
 }
 
-// visitor returns the crawler that the server must recognize in a question, or "". It returns "" for a control token,
-// which does not occur in a User-Agent, and for an unlisted client.
+// visitor returns the crawler that the server must recognize if a client sends this token in its User-Agent. It returns
+// "" for an unlisted client, and for a control token, because crawlers do not send control tokens.
 func (p *loaded) visitor(token string) string {
 	if c, known := p.info(token); known && !c.RobotsOnly {
 		return token
@@ -100,7 +101,7 @@ func (p *loaded) ruleOf(s *policy.Statement) *policy.Rule {
 	panic("a statement of no rule")
 }
 
-// decide returns the answer of package policy to a question. The tests compare it with the answer of naive.
+// decide returns the decision of package policy about a question. The tests compare it with the answer of naive.
 func (p *loaded) decide(q policytest.Question) policy.Decision {
 	return p.site.Policy.Decide(policy.Query{
 		Crawler: p.site.Policy.Crawler(q.Token), Identity: q.Identity, Purposes: q.Purposes, Host: q.Host, Path: q.Path, Usage: q.Usage, Now: p.now,

@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// purposes compares the User-Agent-Purpose lines of a robots.txt with the policy. It checks which lines exist. It also
-// checks the groups with these lines: they must state the policy's decisions for crawlers with such a purpose. A
-// crawler that has a group of its name obeys that group, whatever its purpose.
+// purposes compares the User-Agent-Purpose lines of a robots.txt with the policy. It checks which of these lines exist,
+// and whether their groups state the policy's decisions for crawlers with the purpose. If a crawler also has a group
+// with its own name, it obeys only that group, whatever its purpose is.
 func (x *exam) purposes(f *robotsFile, qs []question) {
 	read := crawlertest.ReadWithPurposes(f.body)
 	var lines []string
@@ -37,7 +37,8 @@ func (x *exam) purposes(f *robotsFile, qs []question) {
 	}
 }
 
-// published returns the purposes that should have lines, which are all purposes that rules name.
+// published returns the purposes for which robots.txt must have a User-Agent-Purpose line. These are the purposes that
+// rules for this host name.
 func (x *exam) published(f *robotsFile) (names []string) {
 	if x.p.spec.Publish.UserAgentPurpose == policy.Off {
 		return nil
@@ -65,7 +66,7 @@ func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
 	}
 	file, names := read.ForPurposes(as, q.purposes)
 	if len(names) > 1 && x.usagePurposes() {
-		return // a rule that depends on the purpose can give another result for several purposes than for each of them
+		return // a rule for a purpose can have a different result if a client states several purposes
 	}
 	if names != nil {
 		x.count("robots.txt: a purpose's group is read")
@@ -94,7 +95,7 @@ func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
 	}
 }
 
-// flattenedFor reports whether a diagnostic says that robots.txt is stricter than the policy for the question q. The
+// flattenedFor reports whether a diagnostic warns that robots.txt is stricter than the policy about the path of q. The
 // diagnostic must name one of the purposes, or the crawler if there are no purposes.
 func (x *exam) flattenedFor(f *robotsFile, q question, purposes []string) bool {
 	if purposes == nil {

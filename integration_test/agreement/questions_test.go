@@ -24,10 +24,10 @@ type question struct {
 	coding   string // content coding that the client accepts; identity for none
 	http2    bool
 	again    again  // the request that follows
-	reader   string // the crawler that reads the answer, if it is another crawler
+	reader   string // the crawler for which an answer is checked, if it is not the crawler that sent the request
 }
 
-// of returns a copy of the question in which token is the crawler that reads the answer.
+// of returns a copy of the question whose answer is checked for the crawler with this token.
 func (q question) of(token string) question {
 	q.reader = token
 	return q

@@ -66,8 +66,8 @@ func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ") + "\n"
 }
 
-// shrink removes the parts of a policy that a disagreement does not need. It returns nil if the question alone does not
-// lead to the disagreement.
+// shrink removes parts of the policy p as long as the disagreement d still occurs, and returns the smallest such
+// policy. It returns nil if the disagreement does not occur when d.q is the only question.
 func (r *run) shrink(at *running, p *loaded, d disagreement) (*loaded, disagreement) {
 	try := func(p *loaded) (disagreement, bool) {
 		found, err := r.examine(newTally(), at, p, []question{d.q})

@@ -92,8 +92,9 @@ func (x *exam) model(q question) {
 	}
 }
 
-// edge returns the policy's effect on a request of a client with the identity who. It returns "" if the request is not
-// blocked, "close" if the connection is closed, and otherwise the status of the block as text.
+// edge returns what the server must do with a request of a client with the identity in who. The result is "" if the
+// server must not block the request, and "close" if it must close the connection. In all other cases, it is the status
+// of the block as text.
 func (x *exam) edge(q question, who policy.Identity) string {
 	visitor := x.p.visitor(q.token)
 	if visitor == "" || x.open(q.host, crawlertest.ServedPaths(q.path)) {
@@ -132,8 +133,9 @@ func (x *exam) edge(q question, who policy.Identity) string {
 	return fmt.Sprint(e.Status)
 }
 
-// open reports whether requests for a path are never blocked, in whichever way a server may read the path. paths are
-// these readings. See "Which requests are blocked" in docs/concepts/asking-and-blocking.md.
+// open reports whether a request for a path must never be blocked. Servers may interpret a path in several ways, and
+// paths lists these interpretations. The result is true only if each of them is a path that is never blocked, such as
+// /robots.txt. See "Which requests are blocked" in docs/concepts/asking-and-blocking.md.
 func (x *exam) open(host string, paths []string) bool {
 	return !slices.ContainsFunc(paths, func(path string) bool {
 		name, _, _ := strings.Cut(path, "?")
@@ -165,8 +167,8 @@ func (x *exam) refused(q question, a answer, want string) {
 	}
 }
 
-// rights returns the rights to a page that a crawler has under the policy. For each reading of the path, it combines
-// the crawler's own rules and, unless alone is true, the rules for everyone.
+// rights returns what the policy allows a crawler to do with a page. For each reading of the path, it combines the
+// rules for this crawler with the rules for everyone. If alone is true, it leaves out the rules for everyone.
 func (x *exam) rights(q question, token string, alone bool) crawlertest.Rights {
 	return cached(x.p, fmt.Sprint("rights ", token, " ", q.host, " ", q.path, alone), func() crawlertest.Rights {
 		r := crawlertest.AllRights()
@@ -186,8 +188,8 @@ func (x *exam) rightsAt(token, host, path string) crawlertest.Rights {
 	})
 }
 
-// readers returns the crawlers that may read a page. On a site that tailors its pages, each page is made only for the
-// crawler that requests it.
+// readers returns the crawlers that may read a page. If a site tailors its pages, each page is made only for the
+// crawler that requests it, so this crawler is its only reader.
 func (x *exam) readers(q question) []string {
 	if x.at.tailored {
 		return []string{x.p.visitor(q.token)}
@@ -254,9 +256,10 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 	}
 }
 
-// speaks reports whether the policy adds a rule for any crawler to the Robots-Tag of a page. It returns false if the
-// policy only lifts rules of the upstream. A tailored page has rules only for the crawler visitor. Such a rule may have
-// no effect, for example max-video-preview:-1, so speaks also compares the sent rules.
+// speaks reports whether the header Robots-Tag of a page must contain a rule from the policy. The result is false if
+// the policy only lifts rules of the upstream. A tailored page contains only rules for the crawler visitor. Such a rule
+// can have no effect, for example max-video-preview:-1. So for tailored pages, speaks also compares the rules in the
+// response with the upstream's rules.
 func (x *exam) speaks(q question, visitor string, why *explanation, a answer, page *page) bool {
 	if !x.at.tailored {
 		_, line := why.channel(site.ChannelHeaders).line("Robots-Tag")
@@ -307,8 +310,9 @@ func (x *exam) contentUsageHeader(q question, a answer, page *page) {
 	}
 }
 
-// noAI reports whether a page should have noai. This is the case if noai is published, and train-ai is disallowed for
-// everyone or, on a page made for a single crawler, for this crawler.
+// noAI reports whether a page should have noai. This is the case if the policy publishes noai and disallows train-ai.
+// On a page made for a single crawler, the policy's rules for this crawler decide; on other pages, the rules for
+// everyone decide.
 func (x *exam) noAI(q question) bool {
 	says := x.preferred(q, policy.TrainAI, x.p.spec.Publish.NoAI, "", "") == "n"
 	if says {
@@ -317,9 +321,10 @@ func (x *exam) noAI(q question) bool {
 	return says
 }
 
-// preferred returns the preference that a header should have for a usage. It combines the preference for everyone with
-// the upstream's preference. In a response made for a single crawler, it uses the preference for this crawler. If the
-// policy does not publish the header, the upstream's header is sent, but can become stricter.
+// preferred returns the preference that a header must state for the usage u. It combines the policy's preference with
+// the preference in theirs, which the upstream sends. If a response is made for a single crawler, the policy's
+// preference for this crawler counts. In all other responses, the preference for everyone counts. If the policy does
+// not publish this header, the upstream's header is sent. The policy can make it stricter, but not laxer.
 func (x *exam) preferred(q question, u policy.Usage, published policy.Switch, field, theirs string) string {
 	want := theirs
 	for _, at := range x.readings(q.path) {
@@ -385,7 +390,8 @@ func (x *exam) elements(q question, a answer, page *page, why *explanation) {
 				want = want.And(crawlertest.Evaluate(all[strings.ToLower(token)]))
 			}
 		} else if !reads {
-			// If a crawler does not read meta tags with its name, the page keeps the upstream's tags for this crawler.
+			// This crawler does not read meta tags with its name, so the server leaves the upstream's tags for this
+			// crawler in the page.
 			want = want.And(crawlertest.Evaluate(all[strings.ToLower(token)]))
 		}
 		same(x, "page: elements", q.of(token), got.To(token), want)
@@ -419,7 +425,8 @@ func textOf(page string) string {
 	return b.String()
 }
 
-// reading is one way in which a server may read a path: in one of its forms, and with or without regard to letter case.
+// A reading is one way in which a server may interpret a path. Some servers decode more characters than others, and
+// some ignore letter case. path is the interpreted path, and anyCase is true if letter case is ignored.
 type reading struct {
 	spec    *policy.Spec
 	path    string

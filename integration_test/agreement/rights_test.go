@@ -18,7 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// countRegisters counts, for each kind of rights document or signal, the decisions under policies that publish it.
+// countRegisters counts how many decisions were compared under policies that publish a kind of rights document or
+// signal. It adds t.visits to the count of each kind that p publishes.
 func (t *tally) countRegisters(p *policy.Publish) {
 	all := true
 	for _, r := range []struct {
@@ -51,8 +52,8 @@ func (x *exam) controlsTraining(token string) bool {
 	})
 }
 
-// everyone returns the verdict that rights documents must contain. They disallow a usage that the policy disallows for
-// at least one client, and allow a usage that the policy allows for everyone.
+// everyone returns the verdict about a usage that rights documents must contain. It is "disallowed" if the policy
+// disallows the usage for at least one client, and "allowed" if the policy allows it for everyone.
 func (x *exam) everyone(host, path string, u policy.Usage) policy.Verdict {
 	return x.everyoneReading(host, reading{path: path}, u)
 }
@@ -90,7 +91,7 @@ func (x *exam) reservationReading(host string, at reading) string {
 }
 
 // servedReservation returns the value of tdm-reservation that a response must have. It is the strictest value of all
-// readings of the path. A reading that ignores letter case can only add a reservation.
+// readings of the path. A reading that ignores letter case is used only if it reserves the rights.
 func (x *exam) servedReservation(q question) (want string) {
 	for _, at := range x.readings(q.path) {
 		if says := x.reservationReading(q.host, at); !at.anyCase || says == "1" {
@@ -127,8 +128,8 @@ func (x *exam) licenseLine(host string) string {
 // theirTDMRep is the tdmrep.json of every upstream that has a robots.txt.
 const theirTDMRep = `[{"location": "/a", "tdm-reservation": 1, "tdm-policy": "https://upstream.example/tdm"}, {"location": "/news/*.html", "tdm-reservation": "1"}, {"location": "/", "tdm-reservation": 0}]`
 
-// registers fetches the rights documents of a host, and compares the answers of independent parsers with the policy. It
-// uses only a few paths of each host, because more would take too long.
+// registers fetches the rights documents of a host, lets independent parsers read them, and compares the results with
+// the policy. It uses only a few paths of each host, because more would take too long.
 func (x *exam) registers(host string, qs []question) error {
 	var paths []string
 	for _, q := range qs {
@@ -221,9 +222,9 @@ func (x *exam) tdmrep(host string, q question, paths []string) error {
 	return nil
 }
 
-// mergeCrosses reports whether a rights document must reserve more than the policy, because two patterns cross: they
-// overlap, but neither includes the other. Both patterns can come from the policy, or one can be a location in the
-// upstream's document.
+// mergeCrosses reports whether a rights document has to reserve more than the policy does, because two of its patterns
+// cross. Two patterns cross if they overlap, but neither includes the other, such as /a* and /*b. Both patterns can
+// come from the policy, or one of them can be a location in the upstream's document.
 func (x *exam) mergeCrosses(host string) bool {
 	if x.reported("rights-crossed") {
 		return true

@@ -129,9 +129,10 @@ func (x *exam) rendered(host string) *robotsFile {
 	return &robotsFile{host: host, body: string(f.Body), losses: f.Losses, problems: problems}
 }
 
-// mayCrawl returns the answer that robots.txt should give. robots.txt addresses all clients with a name, whatever their
-// identity, and it depends only on the purposes in the catalog. If the policy does not state anything about a path, the
-// upstream may disallow it.
+// mayCrawl reports whether robots.txt must allow the crawler of q to crawl the path. In robots.txt, a group is for all
+// clients that use the crawler's name, verified or not. The rules for a purpose apply if the catalog lists this purpose
+// for the crawler, whatever purposes a request states. If the policy does not state anything about a path, the
+// upstream's robots.txt may disallow it.
 func (x *exam) mayCrawl(q question) bool {
 	a := x.p.naive(x.asked(q, policy.Crawl))
 	if x.controlsTraining(q.token) && !x.mayTrain(q) {
@@ -151,8 +152,8 @@ func (x *exam) asked(q question, u policy.Usage) policytest.Question {
 	return policytest.Question{Token: q.token, Identity: policy.Verified, Host: q.host, Path: q.path, Usage: u}
 }
 
-// readsAs returns the name whose group in robots.txt a crawler follows. It is the crawler's own token, or the token of
-// another crawler whose group it follows according to its operator. If no such token has a group, readsAs returns the
+// readsAs returns the name of the group in robots.txt that a crawler follows. This is the crawler's own token or, if
+// its operator documents this, the token of another crawler. If no such token has a group, readsAs returns the
 // crawler's own token, which leads to the group of "*". The bool result is false if the crawler does not follow any
 // group.
 func (x *exam) readsAs(f *robotsFile, token string) (string, bool) {
@@ -169,17 +170,18 @@ func (x *exam) readsAs(f *robotsFile, token string) (string, bool) {
 	return token, !info.IgnoresStar
 }
 
-// ofAnotherFamily reports whether a crawler follows the group of another operator's crawler. In this case, robots.txt
-// names the crawler only if the other group would be laxer than the policy for the crawler.
+// ofAnotherFamily reports whether a crawler follows a group that is for a crawler of another operator. token is the
+// crawler, and as is the name of the group. In this case, robots.txt has an additional group for the crawler only if
+// the followed group would allow more than the policy. So robots.txt may be stricter than the policy.
 func (x *exam) ofAnotherFamily(token, as string) bool {
 	c, _ := x.p.info(token)
 	head, _ := x.p.info(as)
 	return !strings.EqualFold(token, as) && !strings.EqualFold(c.Operator, head.Operator)
 }
 
-// leftOut reports whether robots.txt may omit the crawler of a question. There are two conditions: no document says
-// that the crawler reads robots.txt, and rules with "enforce: block" disallow the path for every identity of the
-// crawler.
+// leftOut reports whether robots.txt may omit the crawler of a question. This is the case if no document says that the
+// crawler reads robots.txt, and if rules with "enforce: block" disallow the path for the crawler, whether its identity
+// is verified or not.
 func (x *exam) leftOut(f *robotsFile, q question) bool {
 	info, _ := x.p.info(q.token)
 	if !info.Rare || f.read.Groups[strings.ToLower(q.token)] != nil {
@@ -194,8 +196,9 @@ func (x *exam) leftOut(f *robotsFile, q question) bool {
 	return true
 }
 
-// flattened reports whether rendering has reported a Loss for the crawler and path of a question, and lint has reported
-// a diagnostic about this Loss. In this case, robots.txt may be stricter than the policy.
+// flattened reports whether robots.txt may be stricter than the policy about the path of q. This is the case if the
+// renderer of robots.txt has reported a robotsserve.Loss for this crawler and path, and lint has reported a diagnostic
+// about this Loss.
 func (x *exam) flattened(f *robotsFile, q question) bool {
 	as, _ := x.readsAs(f, q.token)
 	return slices.ContainsFunc(f.losses, func(l robotsserve.Loss) bool {
@@ -220,8 +223,8 @@ func sumsUp(message string) bool {
 	return strings.Contains(message, " more like this, down to line ") || strings.Contains(message, " other paths in only one spelling. ")
 }
 
-// crawl compares what several parsers read in the Allow and Disallow lines with the policy. The parsers look for the
-// group of the name that readsAs returns.
+// crawl asks several parsers whether the Allow and Disallow lines allow the path of q, and compares the answers with
+// the policy. The parsers look for the group whose name readsAs has returned (as).
 func (x *exam) crawl(f *robotsFile, q question, as string, theirs *temoto.RobotsData) {
 	want, path := x.mayCrawl(q), crawlertest.NormalPath(q.path)
 	judge := func(reader string, got bool) {
@@ -253,8 +256,8 @@ func (x *exam) crawl(f *robotsFile, q question, as string, theirs *temoto.Robots
 	judge("temoto/robotstxt", got)
 }
 
-// cutShort reports whether a robots.txt does not name a token, but names a shorter token with which the token begins.
-// Many readers then use the group of the shorter token.
+// cutShort reports whether robots.txt has no group for a token such as "googlebot-news", but a group for its beginning,
+// such as "googlebot". Many parsers then use the group of the shorter token.
 func (x *exam) cutShort(f *robotsFile, token string) bool {
 	lower := strings.ToLower(token)
 	if f.read.Groups[lower] != nil {
@@ -269,8 +272,8 @@ func (x *exam) cutShort(f *robotsFile, token string) bool {
 	return false
 }
 
-// otherParsers compares the answers of parsers in other languages with the policy. It leaves out files and paths that a
-// parser does not support.
+// otherParsers compares the answers of parsers in other programming languages with the policy. It leaves out files and
+// paths that a parser does not support.
 func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 	for i := range crawlertest.Parsers {
 		parser := &crawlertest.Parsers[i]
@@ -387,7 +390,7 @@ func (x *exam) directives(asked policytest.Question) string {
 	return membersOf(strings.Join(members, ", "))
 }
 
-// membersOf returns a list with its members and their parameters in alphabetical order.
+// membersOf sorts the members of a list, and the parameters of each member.
 func membersOf(list string) string {
 	members := strings.Split(list, ", ")
 	for i, m := range members {
@@ -397,7 +400,7 @@ func membersOf(list string) string {
 	return strings.Join(members, ", ")
 }
 
-// canonical returns a member with its parameters in alphabetical order.
+// canonical returns a member of a list with its parameters in alphabetical order.
 func canonical(member string) string {
 	parts := strings.Split(member, ";")
 	slices.Sort(parts[1:])
@@ -406,8 +409,8 @@ func canonical(member string) string {
 
 var preferences = []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search}
 
-// contentUsage checks the preferences in lines, which are the values of Content-Usage lines for the same path. If they
-// contradict each other, "n" applies.
+// contentUsage compares lines with the policy. lines are the values of the Content-Usage lines that robots.txt has for
+// the path of q. If they contradict each other, "n" applies.
 func (x *exam) contentUsage(f *robotsFile, lines []string, q question, asked policytest.Question) {
 	const channel = "robots.txt: Content-Usage"
 	crossed := slices.ContainsFunc(f.problems, func(p policy.Problem) bool { return p.Code == "content-usage-cross" && x.linted(p.Code, p.Pos) })

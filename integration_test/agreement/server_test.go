@@ -84,7 +84,8 @@ func newSites() []*running {
 	}
 }
 
-// server has the tested sites: a Caddy in another process, and net/http in this process.
+// server runs the tested sites in two ways: with a Caddy in a separate process, and with HTTP servers of the package
+// net/http in this process.
 type server struct {
 	admin string
 	sites map[door][]*running
@@ -94,8 +95,8 @@ type server struct {
 // emptyPolicy is the policy that a site serves at first.
 const emptyPolicy = "version: 1\nrules:\n  - for: everyone\n    allow:\n      crawl: /\n"
 
-// startServer serves the sites through the doors that this run uses. The sites have an upstream that answers as each
-// request demands.
+// startServer serves the sites through the doors that this run uses. All sites have the same upstream, and each request
+// chooses the upstream's answer.
 func startServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{sites: map[door][]*running{}}
@@ -118,7 +119,7 @@ func startServer(t *testing.T) *server {
 	return s
 }
 
-// startCaddy runs a Caddy in another process, which serves the sites of the door caddyDoor.
+// startCaddy runs a Caddy in a separate process, which serves the sites of the door caddyDoor.
 func (s *server) startCaddy(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "agreement")

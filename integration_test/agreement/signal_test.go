@@ -46,8 +46,8 @@ func (x *exam) contentSignal(f *robotsFile, q question, as string) {
 	same(x, channel, q, membersOf(line), membersOf(strings.Join(want, ", ")))
 }
 
-// contentSignalHeader compares the Content-Signal header with the policy and the upstream's header. The stricter value
-// of the policy and the upstream applies.
+// contentSignalHeader checks the Content-Signal header of a response. For each usage, it must have the policy's value
+// or the value of the upstream's header, whichever is stricter.
 func (x *exam) contentSignalHeader(q question, a answer, page *page) {
 	const channel = "headers: Content-Signal"
 	words := map[string]string{"yes": "y", "no": "n"}
@@ -90,8 +90,9 @@ func (x *exam) siteWide(token, host string, u policy.Usage) map[policy.Verdict]b
 	})
 }
 
-// everywhere returns paths that match the patterns of preferences, with different texts in place of "*". It also
-// returns a path that only patterns for all paths match.
+// everywhere returns paths for finding out whether a preference applies to the whole site. It returns paths that match
+// the patterns of rules about preferences, with different texts in place of "*". It also returns a path that only
+// patterns for all paths match.
 func (x *exam) everywhere() []string {
 	return cached(x.p, "everywhere", func() []string {
 		paths := []string{"/zz-nothing-else"}

@@ -56,8 +56,8 @@ func init() {
 	}
 }
 
-// in returns the bodies of all pages for each content coding, in the order of pages. A body is nil if the upstream does
-// not have the page in that coding.
+// in returns the bodies of all pages for each content coding, in the order of the variable pages. A body is nil if the
+// upstream does not have the page in that coding.
 var in = sync.OnceValue(func() map[string][][]byte {
 	bodies := map[string][][]byte{}
 	for _, coding := range codings {
@@ -87,8 +87,8 @@ type upstream struct {
 	n     int
 }
 
-// know adds a robots.txt and returns a host name for it. Each call returns a new name, because the server caches files
-// by name.
+// know adds a robots.txt to the upstream, and returns the host name under which the upstream serves it. Each call
+// returns a new name, because the server under test caches these files by host name.
 func (u *upstream) know(file string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -32,8 +32,9 @@ func (x *exam) twice(q question, a answer, page *page, why *explanation) error {
 	return nil
 }
 
-// head compares the answer to HEAD with the answer to GET. For HEAD, the server has no body and cannot know whether the
-// page already has all rules. It therefore sends the header of a changed page, without an entity tag.
+// head requests a page with HEAD, and compares the answer with the answer to GET in a. The answer to HEAD has no body,
+// so the server cannot know whether the page already contains all meta tags of the policy. It therefore sends the
+// header of a changed page, without an entity tag.
 func (x *exam) head(q question, a answer, page *page) error {
 	h, err := x.at.ask(http.MethodHead, q)
 	if err != nil {
@@ -72,12 +73,12 @@ func fieldsOf(a answer, without []string) string {
 }
 
 // match sends three requests with If-None-Match. The first request has the entity tag of the response, so it matches.
-// The second has a tag from another policy, so it does not match. The third has the upstream's tag, which clients have
-// if they fetched the page before it had a policy.
+// The second has a tag from another policy, so it does not match. The third has the tag of the upstream's page. Clients
+// know this tag if they fetched the page before the site had a policy. It must not match either.
 //
-// A response that is not a page always has the upstream's tag. If a page at this path would get meta tags, a client
-// with this tag may have stored the page without them. The server then accepts the tag only if Sec-Fetch-Dest says that
-// the request is for a part of a page, such as an image.
+// A response that is not an HTML page always has the upstream's entity tag. But an HTML page at the same path would get
+// meta tags. A client with this tag may have stored the page before it had meta tags. So the server accepts the tag only
+// if Sec-Fetch-Dest says that the request is for a part of a page, such as an image.
 func (x *exam) match(q question, a answer, page *page, why *explanation) error {
 	tag := a.header.Get("Etag")
 	if tag == "" {
@@ -130,8 +131,8 @@ func (x *exam) changesPages(q question, a answer, page *page, why *explanation) 
 	return len(why.page().Sends) > 0
 }
 
-// unchanged compares a 304 with the answer that it confirms (RFC 9110 section 15.4.5). A cache would replace its stored
-// fields by the fields of the 304, so these must be equal.
+// unchanged compares a 304 with the answer that it confirms (RFC 9110 section 15.4.5). A cache replaces its stored
+// header fields by the fields of the 304, so the fields of both responses must be equal.
 func (x *exam) unchanged(q question, a, m answer) {
 	same(x, "304: status", q, statusOf(m), http.StatusNotModified)
 	if statusOf(m) != http.StatusNotModified {

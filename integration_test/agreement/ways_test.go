@@ -36,8 +36,8 @@ func (x *exam) offline(t *testing.T, qs []question) error {
 	return x.replayed(t, qs)
 }
 
-// tests adds a test to the policy file for each question, which expects that the crawler may crawl the page. The test
-// must fail if the policy disallows this.
+// tests adds tests to the section "expect" of the policy file. For each question, the new test expects that the crawler
+// may crawl the page. The test must fail if the policy disallows this page, and must pass otherwise.
 func (x *exam) tests(qs []question) {
 	if bytes.Contains(x.p.text, []byte("\nexpect:")) {
 		return // the policy already has tests of its author
@@ -95,8 +95,8 @@ func (x *exam) own(host string) *robotsFile {
 	})
 }
 
-// compared compares a policy without rules with the policy. For each question, the result must have a change that
-// disallows the path for the crawler if and only if the policy disallows it.
+// compared lets package compare compare an empty policy with the policy. For each question, the list of changes must
+// contain a change to disallowed if the policy disallows the path for the crawler. If not, there must not be one.
 func (x *exam) compared(qs []question) error {
 	empty, ds := site.Load("empty.yaml", []byte("version: 1\n"))
 	if empty == nil {

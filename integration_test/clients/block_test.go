@@ -40,8 +40,8 @@ var refusals = []struct {
 	{"site-policy.yaml", "", "CCBot", "/news/bridge.html", 403},
 }
 
-// A client that ignores robots.txt is blocked where the policy blocks it. It gets all other pages, and it always gets
-// robots.txt.
+// A client that ignores robots.txt is blocked exactly on the pages where the policy blocks it. It gets all other pages,
+// and it always gets robots.txt.
 func TestRefusals(t *testing.T) {
 	find(t, &rude)
 	paths := append(slices.Sorted(maps.Keys(linksOf(t))), "/robots.txt")

@@ -34,16 +34,16 @@ const look = `(() => {
 	};
 })()`
 
-// browsed lists the pages that the browser visits under each policy: some are disallowed for crawlers, and one has its
-// own robots meta tag.
+// browsed lists the pages that the browser visits under each policy. Some of them are disallowed for crawlers, and one
+// page contains a robots meta tag of its author.
 var browsed = []string{
 	"/", "/news/bridge.html", "/premium/letters.html", "/drafts/tomorrow.html", "/admin/", "/search?q=bridge",
 	"/documents/charter.html", "/archive/1926.html", "/v1/", "/products/?sort=price",
 }
 
-// metas lists, written by hand, the rules in the meta tags of some pages. The keys of the outer map are a policy and a
-// host, and the keys of the inner map are paths. A rule is for everyone, unless the name of a crawler precedes the
-// path.
+// metas lists the robots rules that the meta tags of some pages must contain. The list is written by hand. The keys of
+// the outer map are a policy and a host, and the keys of the inner map are paths. A rule is for everyone, unless the
+// name of a crawler precedes the path.
 var metas = map[string]map[string]string{
 	"policies/newspaper.yaml ": {
 		"/": "max-snippet:200", "/drafts/tomorrow.html": "noindex, max-snippet:200", "/premium/letters.html": "noarchive, noimageindex, max-snippet:200",
@@ -64,7 +64,7 @@ var metas = map[string]map[string]string{
 }
 
 // A browser is never blocked. Each page is the same as without the policy, except for the policy's meta tags in the
-// head. The browser visits some of the pages under each policy, or all pages with ROBOTSPOLICY_LONG.
+// head. The browser visits the pages in browsed under each policy. If ROBOTSPOLICY_LONG is set, it visits all pages.
 func TestBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser")

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// Each crawler obeys only the channels that it reads. If these channels are switched off, it also requests the pages
-// that the remaining channels disallow.
+// Each crawler obeys only the channels that it reads. So if a channel that it reads is switched off, it must also
+// request the pages that only this channel disallowed.
 func TestEachChannelIsObeyed(t *testing.T) {
 	testkit.Nightly(t)
 	staging := scene{policy: "policies/staging.yaml", host: "staging.example.com"}

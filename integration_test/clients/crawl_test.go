@@ -22,7 +22,8 @@ type visit struct {
 	site   served
 }
 
-// visits prepares scenes for a crawler, and runs the site for each of them. It returns a function that stops the sites.
+// visits prepares a visit of the crawler c for each scene, and runs one site for each visit. The function stop stops
+// these sites.
 func visits(t *testing.T, c *crawler, scenes []scene) (all []*visit, stop func()) {
 	t.Helper()
 	var settings []setting
@@ -115,8 +116,9 @@ func (v *visit) reads(path string) (allowed bool, why string) {
 	return allowed, ""
 }
 
-// walk returns two sets of paths for a crawler that obeys the policy. The first set, must, has the paths that the
-// crawler has to request. The second set, may, also has the paths that it can request because of its peculiarities.
+// walk returns two sets of paths for a crawler that obeys the policy. The first set (must) contains the paths that the
+// crawler has to request. The second set (may) also contains the paths that the crawler can request because of its
+// peculiarities (see docs/contributing/agreement.md).
 func (v *visit) walk(links map[string][]string) (must, may map[string]bool) {
 	return v.reach(links, true), v.reach(links, false)
 }
@@ -162,7 +164,7 @@ func (v *visit) says(path string, u policy.Usage) bool {
 	return v.decide(path, u).Verdict == policy.Disallowed
 }
 
-// Every crawler first requests robots.txt, then all allowed pages that are linked from allowed pages, and no other
+// Every crawler first requests robots.txt. It then requests all allowed pages that allowed pages link to, and no other
 // pages. Without ROBOTSPOLICY_LONG, each crawler is tested with every third policy and host.
 func TestCrawlersObey(t *testing.T) {
 	testkit.Slow(t)
@@ -231,7 +233,7 @@ func (v *visit) check(t *testing.T, links map[string][]string, peculiar map[stri
 	return len(log)
 }
 
-// count counts, by reason, the paths where the crawler behaves differently from the policy, and adds the counts to
+// count counts, by reason, the paths where the crawler does not do what the policy says, and adds the counts to
 // peculiar. may is the set of paths that the crawler can request, and asked is the set of paths that it has requested.
 func (v *visit) count(may, asked map[string]bool, peculiar map[string]int) {
 	for path := range may {
@@ -253,8 +255,8 @@ func (v *visit) count(may, asked map[string]bool, peculiar map[string]int) {
 	}
 }
 
-// Each of the six policies allows some pages of the example site, and disallows some, for an unlisted crawler. So no
-// test is trivial.
+// For an unlisted crawler, each of the six policies allows some pages of the example site, and disallows others.
+// Otherwise a crawler could pass its test by requesting all pages, or none.
 func TestPoliciesSpeakOfTheSite(t *testing.T) {
 	links := linksOf(t)
 	found := map[string][2]int{}

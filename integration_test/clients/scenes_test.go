@@ -95,8 +95,8 @@ func scenesOf() []scene {
 	return scenes
 }
 
-// scenesFor returns the scenes that the nth crawler plays. Except in a long run, these are every third scene, so that
-// three consecutive crawlers together play all scenes.
+// scenesFor returns the scenes that the nth crawler plays. In a long run, a crawler plays all scenes. Otherwise it
+// plays every third scene, so that three consecutive crawlers together play all scenes.
 func scenesFor(nth int) (some []scene) {
 	if testing.Short() || testkit.Long() {
 		return scenesOf()
@@ -140,8 +140,8 @@ func loadPolicy(t *testing.T, name, text string) *policyfile.File {
 	return f
 }
 
-// inPlaceOf returns the policy text in which the crawler's name replaces the name of another crawler. It also adds the
-// crawler to the section "crawlers" of the policy, with the category of the other crawler.
+// inPlaceOf changes the text of a policy: it writes the name of a crawler everywhere in place of the name in other. It
+// also adds the new crawler to the section "crawlers", with the category of the old crawler.
 func inPlaceOf(t *testing.T, text, other, crawler string) string {
 	t.Helper()
 	f := loadPolicy(t, other, text)

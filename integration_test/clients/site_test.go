@@ -31,7 +31,8 @@ type served struct {
 	log  string // file of the access log
 }
 
-// named returns the URL of the site for requests to a host, or the URL with the site's address if host is "".
+// named returns the site's URL with the given host and the site's port. If host is "", the URL contains the site's
+// address.
 func (s served) named(host string) string {
 	if host == "" {
 		return "http://" + s.addr
@@ -90,8 +91,8 @@ type entry struct {
 	began  float64 // in seconds
 }
 
-// read returns the entries of a site's log in the order in which the requests arrived. In the file, they are in the
-// order of the answers.
+// read returns the entries of a site's access log in the order in which the requests arrived. The file lists them in
+// the order in which they were answered.
 func (s served) read(t *testing.T) (entries []entry) {
 	t.Helper()
 	f, err := os.Open(s.log)

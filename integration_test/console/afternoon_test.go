@@ -52,7 +52,7 @@ func link(text string) string {
 }
 
 // TestAfternoon plays a publisher's afternoon. The publisher sees an alert, asks for the reason, writes a draft that
-// would disallow a search engine, and publishes a better one. Then a crawler reads the new version.
+// would disallow a search engine, and then publishes a better draft. Then a crawler reads the new version.
 func TestAfternoon(t *testing.T) {
 	testkit.Slow(t)
 	b := chromium(t)

@@ -14,8 +14,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// TestCrowd lets a hundred people use the console while crawlers visit the site. Each person polls for news and loads
-// five pages. The site must answer every request, and the console must never answer with an internal error.
+// TestCrowd lets a hundred people use the console while crawlers visit the site. Each person loads five pages, and
+// polls the console for news. The site must answer every request, and the console must never answer with an internal
+// error.
 func TestCrowd(t *testing.T) {
 	testkit.Nightly(t)
 	const people, pagesEach = 100, 5

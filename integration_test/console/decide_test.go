@@ -11,8 +11,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// TestRefuseACrawler blocks a crawler with four clicks from the overview, without JavaScript in the pages. It checks
-// that a request is blocked and robots.txt has changed, and then undoes the change.
+// TestRefuseACrawler uses the console in a browser without JavaScript. Four clicks, beginning on the overview, must be
+// enough to block a crawler. The test checks that the server then blocks a request of the crawler, and that robots.txt
+// has changed. It then undoes the change.
 func TestRefuseACrawler(t *testing.T) {
 	testkit.Slow(t)
 	b := chromium(t)

@@ -18,8 +18,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// TestForwardAuth signs people in with the recipe in docs/get-started/console-tour.md. The sign-in server maps cookies
-// to people. A client that sends a header with the name of another person is not signed in as that person.
+// TestForwardAuth signs people in to the console with the recipe for forward_auth in docs/get-started/console-tour.md.
+// The sign-in server of the test finds out from a cookie who a person is. A client cannot sign in by sending the header
+// with a person's name itself.
 func TestForwardAuth(t *testing.T) {
 	page, err := os.ReadFile("../../docs/get-started/console-tour.md")
 	if err != nil {

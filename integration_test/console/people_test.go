@@ -201,8 +201,9 @@ func TestPeople(t *testing.T) {
 	}
 }
 
-// In TestTwoEditorsInABrowser, two editors change the same version. After the first editor has published a change, the
-// second editor applies the other change to the new version.
+// In TestTwoEditorsInABrowser, two editors change version 1 at the same time. The first editor publishes a change,
+// which becomes version 2. The second editor's change is then applied to version 2 and published, so that both changes
+// are in the policy.
 func TestTwoEditorsInABrowser(t *testing.T) {
 	testkit.Nightly(t)
 	y, _ := keyboard(t)

@@ -19,7 +19,7 @@ import (
 )
 
 // TestSignIn puts the pages on a site behind basic_auth, as docs/get-started/console-tour.md shows. Without a password,
-// no address shows anything. With the password, people can read the pages, but cannot change anything.
+// no page of the console can be read. With the password, people can read the pages, but cannot change anything.
 func TestSignIn(t *testing.T) {
 	dir := t.TempDir()
 	policy := filepath.Join(dir, "site.yaml")

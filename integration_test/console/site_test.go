@@ -66,8 +66,8 @@ expect:
   - category:ai-training may not crawl /
 `
 
-// newsroom is a Caddy with a policy in the storage, an activity database with a month of invented data, and the
-// console.
+// newsroom is a Caddy with the console, a policy in the storage, and an activity database with a month of invented
+// requests.
 type newsroom struct {
 	t       *testing.T
 	console string // address of the pages, with a final slash
@@ -90,8 +90,8 @@ func open(t *testing.T, text, more string) *newsroom {
 // months maps policies to activity databases with a month of invented data.
 var months = map[string]string{}
 
-// month returns an activity database with a month of invented data. The tests of a policy share it, because inventing
-// the data takes seconds.
+// month returns an activity database with a month of invented data. Tests with the same policy share one database,
+// because inventing the data takes seconds.
 func (n *newsroom) month(policy string) string {
 	n.t.Helper()
 	if dir := months[policy]; dir != "" {

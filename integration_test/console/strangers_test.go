@@ -36,8 +36,8 @@ func hostile() (all []string) {
 	return all
 }
 
-// TestStrangers sends 200 hostile texts in every place that any client can fill, and opens every screen in a browser.
-// No text may run as a script, or become an element or an attribute.
+// TestStrangers sends requests with 200 hostile texts, in every part of a request that a client can choose. It then
+// opens every screen of the console in a browser. No text may run as a script, or become an element or an attribute.
 func TestStrangers(t *testing.T) {
 	testkit.Nightly(t)
 	b := chromium(t)

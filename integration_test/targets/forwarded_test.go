@@ -19,8 +19,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// forwards lists handlers that forward requests. Some of them rewrite the target first. Their function before takes a
-// forwarded target, and returns the possible targets from before the rewrite.
+// forwards lists handlers that forward requests to an upstream. Some of them change the target before they forward it.
+// In this case, the field before is a function. It takes the target that the upstream received, and returns all targets
+// that can have become this target.
 var forwards = []struct {
 	name, body string
 	before     func(string) []string
@@ -52,9 +53,10 @@ func behind(prefix string) func(string) []string {
 	return func(s string) []string { return []string{strings.TrimPrefix(s, prefix)} }
 }
 
-// TestForwardedIsJudged checks that robots_policy has judged every target that Caddy forwards to an upstream. Each way
-// in which servers may read the forwarded target must be one of the judged readings of the client's target. A target
-// with too many readings is an exception, because the strictest rules apply to it.
+// A server can interpret a target in several ways, which pathpattern.Readings lists. robots_policy decides about all
+// readings of the target that the client sent. TestForwardedIsJudged checks the targets that Caddy then forwards to an
+// upstream. Each reading of a forwarded target must also be a reading of the client's target. The only exceptions are
+// targets with too many readings, because the strictest rules apply to them.
 func TestForwardedIsJudged(t *testing.T) {
 	dir := files(t, policyOf("crawl", "    enforce: block\n"))
 	names := strings.NewReplacer("LOGGER", listen(t, logTargets), "FASTCGI", listen(t, logFastCGI), "DIR", filepath.Join(dir, "files"))
@@ -120,8 +122,9 @@ func TestForwardedIsJudged(t *testing.T) {
 	t.Logf("seed %d, %d targets that were not judged; %v", *seed, found, tally)
 }
 
-// judged reports whether all readings of a forwarded target are also readings of the sent target, ignoring letter case.
-// The query must be unchanged or missing.
+// judged reports whether robots_policy has decided about a forwarded target when it decided about the client's target,
+// which is in sent. This is true if each reading of forwarded is also a reading of sent. Letter case is ignored, and
+// the query must be unchanged or missing.
 func judged(sent, forwarded string) bool {
 	if !strings.HasPrefix(sent, "/") {
 		u, err := url.ParseRequestURI(sent)

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// closed lists decoded paths. The policies of these tests disallow each of them, and every path that begins with one of
-// them. The tests call them disallowed places. patternOf returns the pattern that disallows a place.
+// closed lists decoded paths, which these tests call disallowed places. The policies of the tests disallow each of
+// these paths, and every path that begins with one of them. patternOf returns the pattern in the policy.
 var closed = []string{
 	"/@private/", "/wiki/Special:", "/p(1)/", "/a,b/", "/a;v=1/", "/admin/", "/tree/deep/closed/", "/two words/", "/caf\u00e9/", "/x+y&z='!'/",
 	"/st*r/", "/do$lar/", "/br[a]ck/", "/{id}/", "/a%b/", "/.hidden/", "/dash-~_.x/",
 }
 
-// closedFile is a place that the policies disallow with two patterns. One ends in "$", for the path without a query,
-// and the other one ends in "?", for the path with a query.
+// closedFile is a disallowed place that is a single file. The policies disallow it with two patterns: one ends in "$"
+// and matches the path without a query, and one ends in "?" and matches the path with a query.
 const closedFile = "/only.html"
 
 // isClosed reports whether a decoded path without dot segments is disallowed.

@@ -36,8 +36,9 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// logTargets answers each HTTP request with the exact target in its first line. A request of Caddy's forward_auth has
-// the target in X-Forwarded-Uri. logTargets denies such a request, and answers with that target.
+// logTargets answers each HTTP request with the exact target in its first line. Caddy's forward_auth sends the target
+// in the field X-Forwarded-Uri. In this case, logTargets answers with the value of this field, and with a status that
+// denies the request.
 func logTargets(conn net.Conn) {
 	for in := bufio.NewReader(conn); ; {
 		line, err := in.ReadString('\n')

@@ -37,8 +37,8 @@ func refusedOrFailed(_ request, r response) string {
 	return fmt.Sprintf("status %d", r.status)
 }
 
-// A browser gets the same answers from nginx and HAProxy as without a policy, in whatever way the target is spelled.
-// Hosts that Caddy or the recipe does not accept are not tested.
+// A browser gets the same answers from nginx and HAProxy as without a policy, however the target is spelled. Hosts that
+// Caddy or the recipe does not accept are not tested.
 func TestBrowsersGetTheSameFromOtherServers(t *testing.T) {
 	testkit.Slow(t)
 	for name, start := range map[string]func(*testing.T) *fleet{"nginx": behindNginx, "haproxy": behindHAProxy} {
@@ -53,8 +53,9 @@ func TestBrowsersGetTheSameFromOtherServers(t *testing.T) {
 	}
 }
 
-// Some targets are so malformed that Caddy cannot parse them. A browser's request for such a target still reaches the
-// application. A crawler's request is blocked if the policy disallows the place that a server may serve for the target.
+// Caddy cannot parse some malformed targets, such as /100%. If a browser sends such a target, the request still reaches
+// the application. If a crawler sends it, the request is blocked if some server could interpret the target as a
+// disallowed place.
 func TestUnparsedTargetsThroughHAProxy(t *testing.T) {
 	_, decider, _ := asked(t, "forward")
 	f := haproxy(t, decider, map[string]string{"logger": listen(t, logTargets)})
@@ -74,8 +75,8 @@ func TestUnparsedTargetsThroughHAProxy(t *testing.T) {
 	}
 }
 
-// asked starts a Caddy that answers other servers with a protocol (style). It also starts upstreams, and returns their
-// addresses, keyed by name.
+// asked starts a Caddy that other servers ask for decisions. style names the protocol in which they ask. It also starts
+// the upstreams of these servers, and returns their addresses, keyed by name.
 func asked(t *testing.T, style string) (dir, decider string, upstreams map[string]string) {
 	t.Helper()
 	dir = files(t, policyOf("crawl", "    enforce: block\n"))

@@ -33,8 +33,8 @@ func programIn(body string) string {
 	return ""
 }
 
-// programs starts the installed upstreams that read targets in unusual ways. It returns their addresses. dir is the
-// directory of the files.
+// programs starts those upstreams that read targets in unusual ways and are installed. It returns their addresses,
+// keyed by the names that stand for them in the bodies of sites. dir is the directory of the files.
 func programs(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	addrs := map[string]string{"PHPROOT": filepath.Join(dir, "php")}

@@ -21,11 +21,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// site is a tested handler. In its body, DIR stands for the directory of the site's files, POLICY for the policy, and
-// the name of a program, such as UPSTREAM, for the program's address.
+// A site is a configuration to test. In its body, POLICY stands for the directive robots_policy, DIR for the directory
+// of the site's files, and the name of a program, such as UPSTREAM, for the program's address.
 type site struct {
 	name, body string
-	modes      []string // modes in which the upstream reads targets; X-Mode selects one, see upstream
+	modes      []string // the ways in which the upstream reads targets; the field X-Mode selects one (see upstream)
 	guard      string   // directive that is used instead of robots_policy
 	noFields   bool     // the answers do not have the policy's headers and meta tags
 }
@@ -36,9 +36,9 @@ var sites = []site{
 	{name: "handle_path", body: "POLICY\nhandle_path /tree/* {\nroot * DIR/tree\nfile_server\n}\nhandle_path /admin/* {\nroot * DIR/admin\nfile_server\n}\nhandle {\nroot * DIR\nfile_server\n}"},
 	{name: "try_files", body: "root * DIR\nPOLICY\ntry_files {path} {path}/ /index.html\nfile_server"},
 	{name: "rewrite", body: "POLICY\nroute {\nuri strip_prefix /open\nuri path_regexp ^/zz(/|$) /\nroot * DIR\nfile_server\n}"},
-	// If a rewrite uses a part of a path, Caddy decodes this part again, so "?" and "#" in the result end the path.
-	// After a rewrite, file_server also serves "/x.html" for "/x.html/". This site excludes targets of both kinds,
-	// because the test does not cover them.
+	// If a rewrite uses a part of the path, Caddy decodes this part again. A decoded "?" or "#" then ends the path.
+	// After a rewrite, file_server also serves "/x.html" if "/x.html/" is requested. The test does not cover targets of
+	// these two kinds, so this site excludes them.
 	{name: "rewrite of a capture", body: "POLICY\nroute {\n@all path_regexp all ^(/[^?#]*)$\nrewrite @all {re.all.1}\n@slash path */\nrespond @slash 404\nroot * DIR\nfile_server\n}"},
 	{name: "reverse_proxy", body: "POLICY\nreverse_proxy UPSTREAM", modes: goModes},
 	{name: "Node", body: "POLICY\nreverse_proxy NODE", modes: nodeModes},
@@ -52,8 +52,8 @@ var sites = []site{
 
 func quote(s string) string { return "`" + strings.TrimSpace(s) + "`" }
 
-// matchers returns directives that answer requests for disallowed places. They use Caddy's path matcher, in which "*"
-// and "[" may be special.
+// matchers returns directives that answer requests for disallowed places with a marked document. They use Caddy's path
+// matcher. matchers leaves out the places with characters that are special in this matcher.
 func matchers() string {
 	var b strings.Builder
 	for i, c := range closed {
@@ -69,8 +69,8 @@ func matchers() string {
 func policyOf(usage, enforce string) string {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n  - for: everyone\n    disallow:\n      " + usage + ":\n")
-	// One of the sites strips "/open" and "/zz" from paths. There, each place can be requested under three paths, and
-	// the policy must disallow all of them.
+	// One of the sites removes "/open" and "/zz" from the beginning of paths. On this site, each place has three paths,
+	// and the policy must disallow all of them.
 	for _, prefix := range []string{"", "/open", "/zz"} {
 		for i, c := range closed {
 			fmt.Fprintf(&b, "        - %q\n", prefix+patternOf(i, c))
@@ -84,7 +84,7 @@ func policyOf(usage, enforce string) string {
 	return b.String()
 }
 
-// fleet is a server that runs each of the sites without a policy and with one.
+// fleet is a server that runs each of the sites twice: without a policy and with one.
 type fleet struct {
 	names         []string          // names of the sites
 	modes         [][]string        // modes of the sites; see site
@@ -182,7 +182,7 @@ func (f *fleet) add(name string, modes []string, bare, guarded string) {
 	f.bare, f.guarded = append(f.bare, bare), append(f.guarded, guarded)
 }
 
-// without returns a copy of the fleet that lacks the sites that drop selects.
+// without returns a copy of the fleet, without the sites for which drop returns true.
 func (f *fleet) without(drop func(site) bool) *fleet {
 	g := &fleet{quic: f.quic}
 	for i, name := range f.names {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package targets sends requests with unusual targets and hosts through a real Caddy. It compares the places that
-// Caddy's own matchers, its file server and upstreams serve with the places that the policy disallows.
+// Package targets sends requests with unusual targets and hosts through a real Caddy. It checks whether Caddy's
+// matchers, its file server, or an upstream serve a place that the policy disallows.
 package targets
 
 import (
@@ -46,7 +46,7 @@ func TestNothingClosedIsServed(t *testing.T) {
 	compare(t, start(t, policyOf("crawl", "    enforce: block\n")), crawler, whereClosed(notRefused))
 }
 
-// notRefused returns a problem if a crawler got an answer other than a block.
+// notRefused returns a problem if a crawler was not blocked.
 func notRefused(q request, r response) string {
 	if r.status == http.StatusForbidden || r.status == http.StatusBadRequest && q.isOpaque() {
 		return ""
@@ -54,8 +54,8 @@ func notRefused(q request, r response) string {
 	return fmt.Sprintf("status %d", r.status)
 }
 
-// Every page that Caddy or an upstream serves from a place that must not be indexed has noindex in its header and in a
-// meta tag.
+// The policy disallows indexing of some places. Every page that Caddy or an upstream serves from such a place has
+// noindex in its header and in a meta tag.
 func TestNothingClosedIsUnmarked(t *testing.T) {
 	f := start(t, policyOf("index", "")).without(func(s site) bool { return s.noFields })
 	compare(t, f, browser, whereClosed(func(q request, r response) string {
@@ -71,16 +71,16 @@ func TestNothingClosedIsUnmarked(t *testing.T) {
 	}))
 }
 
-// A browser gets the same answer as without a policy, in whatever way the target is spelled. Targets with a scheme and
-// no slash after it are an exception.
+// A browser gets the same answer as without a policy, however the target is spelled. The exception is a target with a
+// scheme that no slash follows, such as http:admin.
 func TestBrowsersGetTheSame(t *testing.T) {
 	testkit.Slow(t)
 	compare(t, start(t, policyOf("crawl", "    enforce: block\n")), browser, sameStatus)
 }
 
-// sameStatus returns a problem if a browser gets another status with the policy than without it. Targets with a scheme
-// and no slash after it are an exception, because forward_auth then sends its request to a wrong path instead of the
-// path where Caddy decides.
+// sameStatus returns a problem if a browser gets a different status with the policy than without it. If a target has a
+// scheme that no slash follows, such as http:admin, some differences are accepted, because forward_auth sends its own
+// request to a wrong path for such a target.
 func sameStatus(q request, without, with response) string {
 	switch {
 	case without.status == with.status && !q.isOpaque():
@@ -94,8 +94,9 @@ func sameStatus(q request, without, with response) string {
 // judge compares the answers without and with the policy, and returns the problem, or "".
 type judge func(q request, without, with response) string
 
-// whereClosed returns a judge. The returned function ignores a request if the server, without the policy, does not
-// serve a disallowed place.
+// whereClosed returns a judge that examines only requests for disallowed places. It recognizes them by the answer of
+// the server without the policy, which contains the mark of these places. For each of them, the judge returns the
+// result of problem.
 func whereClosed(problem func(request, response) string) judge {
 	return func(q request, without, with response) string {
 		if !strings.Contains(without.body, mark) {
@@ -106,8 +107,8 @@ func whereClosed(problem func(request, response) string) judge {
 }
 
 // compare sends random requests of an agent to each site of a fleet, without and with the policy. The function wrong
-// compares the two answers to a request. The test fails for each problem that wrong returns, and if a site has served
-// too few disallowed places.
+// compares the two answers to each request. The test fails for each problem that wrong returns, and if a site has
+// served too few disallowed places.
 func compare(t *testing.T, f *fleet, agent string, wrong judge) {
 	t.Helper()
 	deadline := time.Now().Add(*limit)
@@ -213,8 +214,8 @@ func (c *comparer) next() error {
 // errReset means that a server has reset a stream without an answer.
 var errReset = errors.New("stream reset")
 
-// ask sends a request. If the connection is closed or the stream is reset, ask sends the request again on a new
-// connection.
+// ask sends a request. If the request fails, for example because the server has closed the connection, ask sends it
+// again on a new connection. If it fails again because the server does not answer, the result is an empty response.
 func ask(w *wire, r request) (response, error) {
 	resp, err := w.do(r)
 	if err != nil {

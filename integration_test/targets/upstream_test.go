@@ -15,7 +15,8 @@ import (
 // goModes are the ways in which known servers read a path; see upstream.
 var goModes = []string{"go", "wsgi", "rfc", "rfc decoded", "tomcat", "late parameters", "iis", "express", "host"}
 
-// upstream is a server that reads the path of a request, or its host, in the mode that the request's X-Mode selects.
+// upstream is a server that imitates how other programs read the path or the host of a request. The field X-Mode of the
+// request selects the program.
 func upstream(w http.ResponseWriter, r *http.Request) {
 	raw, _, _ := strings.Cut(r.RequestURI, "?")
 	if raw == "" || raw[0] != '/' {

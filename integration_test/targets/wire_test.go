@@ -30,7 +30,7 @@ func (r request) String() string {
 	return fmt.Sprintf("%s %q Host: %q HTTP/%d (%s)", r.method, r.target, r.host, r.proto, r.mode)
 }
 
-// isOpaque reports whether the target has a scheme and no slash after it.
+// isOpaque reports whether the target has a scheme that no slash follows, such as http:admin.
 func (r request) isOpaque() bool {
 	scheme, rest, ok := strings.Cut(r.target, ":")
 	return ok && r.method != http.MethodConnect && !strings.Contains(scheme, "/") && !strings.HasPrefix(rest, "/")

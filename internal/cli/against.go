@@ -57,14 +57,15 @@ func readList(data []byte, field string) (all []string, err error) {
 	return slices.Compact(all), nil
 }
 
-// isList reports whether v is a list with elements. If it is not, readList reads the text as plain text, because lines
-// of plain text can be valid YAML.
+// isList reports whether v is a list with elements. If it is not, readList reads the list of crawlers as plain text,
+// because lines of plain text can be valid YAML, too.
 func isList(v any) bool {
 	list, ok := v.([]any)
 	return ok && len(list) > 0
 }
 
-// texts returns the strings in v at a path of field names. If a field has a list, texts examines every element.
+// texts returns the strings that are in v at a path of field names, such as "a" and "b" for the field b of the object
+// a. If there is a list on the way, texts examines each of its elements.
 func texts(v any, path []string) (all []string) {
 	switch v := v.(type) {
 	case string:

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// The command check reports the proofs of identity that a policy demands but the server cannot obtain. It examines the
-// configuration, or assumes the default of the directive. These reports do not change the exit code.
+// Some rules depend on a crawler's proven identity, but the server may be unable to obtain the proof. The command check
+// reports these rules. It examines the server's configuration, or assumes the default of the directive. The reports do
+// not change the exit code.
 func TestCheckSaysWhatCannotBeProven(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -120,8 +120,9 @@ func between(least, most int, usage string, run Run) Run {
 	}
 }
 
-// rejectUnknown makes the parent command fail for an unknown subcommand. By default, cobra prints the help text and
-// succeeds. A script with a typo would then continue as if the policy had been checked.
+// rejectUnknown makes the parent command fail for an unknown subcommand. Without rejectUnknown, cobra would print the
+// help text and succeed. A script with a typo, such as "chek" for "check", would then continue although the policy was
+// not checked.
 func rejectUnknown(parent *cobra.Command) {
 	parent.SilenceErrors, parent.SilenceUsage = true, true
 	parent.SuggestionsMinimumDistance = 2
@@ -139,9 +140,9 @@ func rejectUnknown(parent *cobra.Command) {
 	})
 }
 
-// load loads a policy file, or the standard input for "-". The tests in the policy file may depend on below, the site's
-// own robots.txt, which may be nil. The returned site has only the rules of the policy file. load returns an error if
-// the policy file cannot be read.
+// load loads a policy file, or the standard input for "-". below is the site's own robots.txt, or nil. It is used only
+// to run the tests in the policy file: the returned site does not contain its rules. load returns an error if the
+// policy file cannot be read.
 func load(cmd *cobra.Command, name string, below *robotstxt.File) (*site.Site, policyfile.Diagnostics, error) {
 	data, err := readFile(cmd, name)
 	if err != nil {

@@ -32,12 +32,13 @@ type confirmation struct {
 // askEvery is the time between two requests to a server.
 const askEvery = 250 * time.Millisecond
 
-// silentAfter is the maximum age of a server's last report, measured from the newest report in its fleet. The command
-// does not wait for servers with older reports.
+// silentAfter decides which servers of a fleet the command publish does not wait for. These are the servers whose last
+// report is older, by at least this duration, than the newest report of the fleet.
 const silentAfter = 90 * time.Second
 
-// of waits until the servers have loaded a version, and prints the servers that have loaded it. It returns errUndecided
-// if the server that it asks, or another live server of that server's fleet, has not loaded the version.
+// of waits until the servers have loaded a version, and prints the servers that have loaded it. It asks one server
+// directly. If this server belongs to a fleet, it finds out from the storage what the other servers have loaded. It
+// returns errUndecided if one of them has not loaded the version, unless that server is silent (see byAnswer).
 func (c *confirmation) of(ctx context.Context, say func(string, ...any), s *storage, key, sum string) error {
 	ctx, stop := context.WithTimeout(ctx, c.wait)
 	defer stop()
@@ -79,8 +80,9 @@ var published = claim.Register("published", func(s publishedSubject) claim.Findi
 	return f
 })
 
-// hasLoaded reports whether the server whose admin API was asked has loaded the version. If that server does not
-// answer, it is enough that another server has loaded the version.
+// hasLoaded reports whether the command may assume that the version is loaded. This is the case if the server at the
+// asked address has loaded it. If no server answers at this address, it is enough if one of the fleet's servers has
+// loaded it.
 func (s *publishedSubject) hasLoaded() bool {
 	return s.Here == nil || len(s.Loaded) > 0 && errors.Is(s.Here, errNoAnswer)
 }
@@ -104,8 +106,8 @@ func (c *confirmation) addressOf(s *storage) string {
 	return cmp.Or(c.address, caddy.DefaultAdminListen)
 }
 
-// server waits until a server has loaded a version. It asks the admin API at the address that addressOf returns. If the
-// server does not load the version in time, the error is the reason.
+// server waits until the server at the address from addressOf has loaded a version. It asks the admin API of this
+// server. If the server does not load the version in time, server returns the reason as an error.
 func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) error {
 	if a := s.config.Admin; a != nil && a.Disabled && c.address == "" {
 		return fmt.Errorf("%w, because the configuration has \"admin off\"; when the server has loaded the policy, its log has the line \"policy reloaded\"", errNoAnswer)
@@ -217,8 +219,8 @@ func adminRequest(ctx context.Context, address, method, path string) ([]byte, er
 
 const maxAnswer = 16 << 20
 
-// others waits until the other servers of a fleet have loaded a version. Servers that have not written to the storage
-// recently are returned as silent.
+// others waits until the other servers of a fleet have loaded a version. It learns this from their reports in the
+// storage. Servers that have not written a report recently are returned as silent.
 func others(ctx context.Context, s *storage, name, sum string) (loaded, missing, silent []string) {
 	for {
 		nodes, err := fleet.Nodes(ctx, s)
@@ -238,8 +240,8 @@ func others(ctx context.Context, s *storage, name, sum string) (loaded, missing,
 }
 
 // byAnswer divides servers into three groups by their last reports in the storage. A server is silent if its last
-// report is much older than another server's. Reports are compared with each other because the clock of the storage may
-// differ from the clock of this machine.
+// report is much older than the newest report of all servers. The present time is not used, because the clock of this
+// machine may differ from the clock of the storage.
 func byAnswer(nodes []fleet.Node, name, sum string) (loaded, missing, silent []string) {
 	var newest time.Time
 	for i := range nodes {

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/fleet"
 )
 
-// A server is silent if its last report is much older than another server's last report. The clock of this machine
-// makes no difference.
+// A server is silent if its last report is much older than the newest report of all servers. The clock of this machine
+// does not matter.
 func TestSilentServers(t *testing.T) {
 	t.Parallel()
 	for _, now := range []time.Time{time.Now(), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)} {
@@ -30,8 +30,8 @@ func TestSilentServers(t *testing.T) {
 	}
 }
 
-// The command says "published" only if servers have confirmed the version. If one server has not loaded the version, or
-// no server answers, the command says so.
+// The command publish prints "published" only if servers have confirmed the version. If one server has not loaded the
+// version, or no server answers, the command prints this instead.
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
 	rejected := errors.New("the server did not load the version")

@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 )
 
-// The commands accept a signed catalog only if its signature is valid. The command diff shows how the catalog changes
-// the decisions of a policy.
+// The command crawlers update accepts a signed catalog only if its signature is valid. The command diff shows how a new
+// catalog changes the decisions of a policy.
 func TestSignedCatalogCommands(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -79,8 +79,8 @@ func TestSignedCatalogCommands(t *testing.T) {
 	}
 }
 
-// If the policy disallows a whole category, check names the allowed crawlers without a known purpose, because they may
-// belong to the category.
+// For some crawlers of the catalog, no source states a purpose. If a policy disallows a whole category, the command
+// check names those of them that remain allowed, because they may belong to this category.
 func TestCheckUnclassified(t *testing.T) {
 	for text, want := range map[string]bool{
 		"  - for: category:ai-training\n    disallow: {crawl: /}\n":  true,

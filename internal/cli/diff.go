@@ -183,20 +183,21 @@ func reportDifference(cmd *cobra.Command, d *difference, asJSON bool, fail []str
 type difference struct {
 	*compare.Diff
 
-	// Questions is the result of a second comparison, which uses an independent parser of robots.txt. It is set if one
-	// of the two files is a robots.txt, because the first comparison then compares only a conversion of this file.
+	// Questions is the result of an additional comparison, which uses an independent parser of robots.txt. It is set
+	// only if one of the two files is a robots.txt, because the main comparison uses a policy converted from this file.
 	Questions *policyinput.Questions `json:"questions,omitempty"`
 
-	// Noted is true if notes on standard error say which lines of a robots.txt no policy can express, or how lines were
-	// read. The changes do not include these lines.
+	// Noted is true if notes were printed on standard error. Such a note names lines of a robots.txt that a policy
+	// cannot express, or says how import has interpreted a line. The changes do not include these lines.
 	Noted bool `json:"noted,omitempty"`
 }
 
 // inRobots lists the settings that a robots.txt can state.
 var inRobots = []string{"sitemaps", "publish.preamble", "publish.license", "publish.lines"}
 
-// statedSettings returns the settings that differ between two files. The conversion of a robots.txt adds settings that
-// the file cannot state, such as tests, so their values are removed.
+// statedSettings returns the settings that differ between two files. If one of the files is a robots.txt, its
+// conversion has added settings that a robots.txt cannot state, such as tests. statedSettings ignores the values of
+// these settings.
 func statedSettings(all []compare.Setting, oldRobots, newRobots bool) (stated []compare.Setting) {
 	for _, s := range all {
 		if s.Key == "expect" || strings.HasPrefix(s.Key, "rules[") && strings.HasSuffix(s.Key, "].intended") {
@@ -227,13 +228,14 @@ func (d *difference) undecided() bool {
 	return !d.Complete || len(d.Losses.Reverified) > 0 || d.Questions != nil && !d.Questions.Complete
 }
 
-// contradicted reports whether the independent parser found differences, although the policies have none.
+// contradicted reports whether the independent parser found differences, although the comparison of the policies found
+// none.
 func (d *difference) contradicted() bool {
 	return len(d.Changes) == 0 && d.Questions != nil && d.Questions.Differ > d.Questions.Spellings
 }
 
-// kinds names what changes according to the independent parser: decisions, preferences or both. Paths that only have
-// another spelling do not count.
+// kinds returns what changes according to the independent parser: decisions about crawling, preferences, or both. It
+// ignores changes that concern only another spelling of a path, such as /a%3Ab for /a:b.
 func (d *difference) kinds() []string {
 	q, preferences := d.Questions, 0
 	for i := range q.Differences {
@@ -290,8 +292,8 @@ func (d *difference) WriteText(w io.Writer) error {
 	return nil
 }
 
-// same returns a sentence for two files without differences. It mentions the possible exceptions: spellings of paths,
-// and lines that the notes describe.
+// same returns a sentence for two files between which nothing changes. The sentence mentions two possible exceptions:
+// spellings of paths, and the lines in the notes.
 func (d *difference) same() string {
 	text := "nothing changes"
 	if d.Questions.Differ > 0 {

@@ -121,9 +121,9 @@ Violations:
 	}
 }
 
-// The command combines the logs of several servers, and sorts their events by time. If a crawler read robots.txt from
-// one server and then requested a disallowed page from another server, this is a violation. A damaged log is reported
-// by name.
+// The command evidence combines the logs of several servers, and sorts their events by time. If a crawler read
+// robots.txt from one server and then requested a disallowed page from a second server, this is a violation. A damaged
+// log is reported by name.
 func TestEvidenceOfSeveralServers(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -228,8 +228,8 @@ func TestVerifyEvidence(t *testing.T) {
 	write(evidence.Options{Key: private}, 1)
 	check("<nil>", "The log is intact, and signed up to line 3 of 3; its last line was written at 2026-11-20T12:00:00Z.\nLines after line 3 may be missing.\n")
 	check("<nil>", "Signed by the key SHA256:E545QOZLVJFyIIjZoNdBYo/IJuCUddNBp4Cs3jxLgHA.\nOnly the owner of that key can have changed any of the lines up to line 3.\n", "--key", key)
-	// An older copy replaces the log. This copy is complete and signed, but a copy of a newer signature shows that
-	// lines are missing at its end.
+	// Someone replaces the log by an older copy of it. This copy is complete and signed. But a file elsewhere, with a
+	// newer signature of the replaced log, shows that lines are missing at the end.
 	older := t.TempDir()
 	if err := os.CopyFS(older, os.DirFS(dir)); err != nil {
 		t.Fatal(err)

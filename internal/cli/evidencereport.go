@@ -39,7 +39,7 @@ var reportPage = sync.OnceValue(func() *template.Template {
 	}).Parse(reportHTML))
 })
 
-// evidenceReport holds the data of the report for people.
+// evidenceReport holds the data of the HTML report, which is for people who are not engineers.
 type evidenceReport struct {
 	evidence.Question
 	*evidence.Answer
@@ -123,8 +123,8 @@ func (r *evidenceReport) To() time.Time {
 	return r.Last
 }
 
-// sure maps identities to texts that say how certain the identity of a crawler is. Sure has the text for unverified
-// identities.
+// sure maps identities to texts that say how certain the identity of a crawler is. It does not contain unverified
+// identities, because the method Sure has the text for them.
 var sure = map[activity.Identity]string{
 	activity.Verified: "verified",
 	activity.Impostor: "not the crawler: another client used its name",
@@ -139,7 +139,8 @@ func (r *evidenceReport) HasText(id string) bool {
 	return slices.ContainsFunc(r.Texts, func(t reportText) bool { return t.ID == id })
 }
 
-// WriteEvidenceReport writes a report about the answers from an evidence log, for people who are not engineers.
+// WriteEvidenceReport writes a report for people who are not engineers. a is what an evidence log says about the
+// question q, and c is the result of verifying the log.
 func WriteEvidenceReport(w io.Writer, q evidence.Question, a *evidence.Answer, c *evidence.Check) error {
 	return reportPage().Execute(w, reportOf(q, []evidence.Checked{{Answer: a, Check: c}}, false, false))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A robots.txt may be too large to convert, or have odd lines. The commands report this, and do not fail for another
-// reason.
+// If a robots.txt is too large to convert, or has odd lines, the commands report this. They must not fail because of a
+// different problem.
 func TestOddRobotsTxt(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

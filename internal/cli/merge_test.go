@@ -93,7 +93,7 @@ func TestCommandsKnowTheFileBelow(t *testing.T) {
 	}
 }
 
-// A web page instead of a robots.txt has the same exit code for all commands.
+// If a file is a web page instead of a robots.txt, all commands exit with the same code.
 func TestExitCodeOfWebPage(t *testing.T) {
 	_, write := newFolder(t)
 	page, silent := write("page.txt", "<!doctype html><p>hello"), write("silent.yaml", "version: 1\n")

@@ -165,7 +165,8 @@ func notWritten(err error) error {
 	return failure{err}
 }
 
-// prepare reads the contents of the storage and the text to publish. It returns an error if the text is not valid.
+// prepare reads what the storage contains at the key of the policy, and determines the text to publish. This is the
+// text of the file or, for an undo, the text of an earlier version. It returns an error if the text is not valid.
 func (p *publication) prepare(ctx context.Context, cmd *cobra.Command, s *storage, say func(string, ...any)) (err error) {
 	if !p.dryRun {
 		if err := s.mayWrite(p.key); err != nil {
@@ -217,7 +218,7 @@ func (p *publication) compare(say func(string, ...any)) {
 }
 
 // judge returns an error if the text must not be published, for example because search engines would lose too much. An
-// undo is published whatever search engines lose, but the user must confirm an undo of an undo.
+// undo is published even if search engines lose something, but the user must confirm an undo of an undo.
 func (p *publication) judge(ctx context.Context, cmd *cobra.Command, say func(string, ...any)) error {
 	switch p.returns {
 	case source.Undo:
@@ -255,8 +256,8 @@ func (p *publication) saveDraft(ctx context.Context, s *storage, people int) err
 	return fmt.Errorf("not published, because of \"approval %d\" in the option \"console\"; saved as a draft for %s, which other people can approve in the console", people, s.place(p.key))
 }
 
-// undoElsewhere prints how to undo a change of a policy outside Caddy's storage. It always returns an error, because
-// the command did not write anything.
+// undoElsewhere is called if the policy is not in Caddy's storage, so the command cannot undo a change. It prints how
+// to undo the change by hand. It always returns an error, because the command did not write anything.
 func (p *publication) undoElsewhere(cmd *cobra.Command, name string) error {
 	which := "the text that Caddy served before the present text"
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})

@@ -171,8 +171,8 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 // is missing.
 const errUndecided = exitError(3)
 
-// Store reads an activity database. It is an interface because activity/store links SQLite, so only the package console
-// and its subcommands import that package.
+// Store reads an activity database. It is an interface, so that this package does not import activity/store, which
+// links SQLite. Only the package console and its subcommands import that package.
 type Store interface {
 	EachRow(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error)
 	PolicyVersions(ctx context.Context, name string) ([]string, error)

@@ -76,8 +76,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// The command replay accepts a robots.txt as the old policy, and JSON logs with --map. If a log has gaps, the command
-// exits with status 3.
+// The command replay accepts a robots.txt as the old policy, and JSON logs with --map. If a log has an incomplete line,
+// the command exits with status 3.
 func TestReplayOfOtherInputs(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -79,7 +79,8 @@ type checkedRobots struct {
 	unread error // why crawlers find no lines in the file, or nil
 }
 
-// checkRobots checks a robots.txt. If the file can be converted to a policy, the notes describe the conversion.
+// checkRobots checks a robots.txt. If the file can be converted to a policy, the result contains the notes of the
+// conversion.
 func checkRobots(raw *policyinput.Raw) *checkedRobots {
 	f := robotstxt.Parse(raw.Data)
 	c := &checkedRobots{File: raw.Name, Groups: []string{}, unread: f.Unreadable()}
@@ -147,8 +148,8 @@ type robotsAnswer struct {
 	robotstxt.Said
 	// the answer of crawlers that do not normalize URLs before the comparison, if it is different
 	AsSent *bool `json:"allowed_as_sent,omitempty"`
-	// another spelling of the path with a different answer, and the line that decides about it. A policy treats both
-	// spellings as one path.
+	// A policy treats several spellings of a path as one path. OtherSpelling is another spelling of the asked path for
+	// which robots.txt has a different answer, and OtherSpellingLine is the line that decides about it.
 	OtherSpelling     string `json:"other_spelling,omitempty"`
 	OtherSpellingLine int    `json:"other_spelling_line,omitempty"`
 }

@@ -35,8 +35,8 @@ type searchGuard struct {
 	old     *site.Site // the published policy; nil if there is none, or if it has errors
 }
 
-// read reads the site's own robots.txt from --merge. Without --merge, the site's robots.txt is treated as unknown if
-// the configuration merges it with the policy.
+// read sets the site's own robots.txt for the search-loss check. It comes from the flag --merge. If the flag is not
+// set, but the configuration merges the site's file with the policy, the file is treated as unknown.
 func (g *searchGuard) read(cmd *cobra.Command, s *storage, key string) error {
 	file, err := readBelow(cmd, g.merge)
 	switch {
@@ -51,7 +51,8 @@ func (g *searchGuard) read(cmd *cobra.Command, s *storage, key string) error {
 }
 
 // check returns an error if search engines would lose too much, and the user does not accept this. To find out what
-// they would lose, it replays the traffic of the last seven days, or compares the policies.
+// they would lose, it compares the old and the new policy. With the flag --if-replay, it instead replays the traffic of
+// the last seven days.
 func (p *publication) check(ctx context.Context, cmd *cobra.Command) error {
 	g := &p.guard
 	switch {

@@ -154,8 +154,8 @@ func (b *Browser) Open(url, expression string, result any) {
 	}
 }
 
-// Eval evaluates an expression on the open page, and stores the value in result. If the value is a promise, it waits
-// for the promise.
+// Eval evaluates a JavaScript expression on the open page, and stores the value in result. If the expression contains
+// ".then(", its value is a promise. Eval then waits for the promise, and stores the promise's result.
 func (b *Browser) Eval(expression string, result any) {
 	b.t.Helper()
 	var value struct {

@@ -62,8 +62,8 @@ var (
 	portLock *flock.Flock // reserved until the program ends
 )
 
-// firstPort returns the first port of this test program. If ten other test programs have already reserved their ports,
-// it returns the first port of a random one of these programs.
+// firstPort returns the first port of this test program. It locks a file to reserve the ports. If ten other test
+// programs have already reserved all ports, it shares the ports of one of these programs, chosen at random.
 var firstPort = sync.OnceValue(func() int {
 	for i := range 10 {
 		portLock = flock.New(filepath.Join(os.TempDir(), fmt.Sprintf("robots-policy-test-ports-%d", i)))
@@ -89,8 +89,9 @@ func Adapt(caddyfile string) ([]byte, []caddyconfig.Warning, error) {
 // ownStorage is true if Main has set the storage.
 var ownStorage bool
 
-// Load runs a Caddyfile instead of the previous one. A process has one Caddy, so tests that use
-// it do not run in parallel. A warning is an error. The package's TestMain must call Main.
+// Load runs Caddy with a Caddyfile, and stops the previous configuration. A process has only one Caddy, so tests that
+// use Load do not run in parallel. A warning about the Caddyfile is returned as an error. The package's TestMain must
+// call Main.
 func Load(caddyfile string) error {
 	if !ownStorage {
 		return errors.New("the package has no TestMain that calls caddytest.Main")
@@ -110,9 +111,9 @@ func Load(caddyfile string) error {
 const asCaddy = "ROBOTSPOLICY_TEST_AS_CADDY"
 
 // Main runs the tests of a package. If Command started the program, Main instead runs Caddy's command, so that no test
-// has to build Caddy. Main first calls setup, with true if it will run Caddy's command. Configurations without a
-// storage get an empty one. So a developer's own Caddy storage, for example with a catalog of crawlers, does not affect
-// a test, and no test changes the saved configuration.
+// has to build Caddy. In both cases, it first calls setup, and asCaddy is true if it will run Caddy's command. In
+// tests, the default storage of Caddy is an empty folder. So a developer's own Caddy storage, for example with a
+// catalog of crawlers, does not affect a test. Tests also do not change Caddy's saved configuration.
 func Main(m interface{ Run() int }, setup func(asCaddy bool)) {
 	command := os.Getenv(asCaddy) != ""
 	os.Unsetenv(asCaddy)

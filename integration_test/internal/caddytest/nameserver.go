@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// Zone holds the data of a name server. Its keys are names in lower case with the final dot. Names of addresses are
-// below in-addr.arpa.
+// Zone holds the data of a DNS server. The keys are names in lower case with the final dot. The address 20.0.0.1, for
+// example, has the name 1.0.0.20.in-addr.arpa.
 type Zone map[string]Name
 
 // Name holds a Zone's data for a name.
@@ -54,8 +54,8 @@ func (z Zone) ServeTCP(l net.Listener) {
 	}
 }
 
-// ServeConn answers queries in the format for TCP (RFC 1035 section 4.2.2). It stops at a query that it must not
-// answer.
+// ServeConn answers queries in the format for TCP (RFC 1035 section 4.2.2). If the Zone says that a query gets no
+// response, ServeConn returns.
 func (z Zone) ServeConn(conn net.Conn) {
 	defer conn.Close()
 	var size [2]byte

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nethttptest serves the sites of a Caddyfile with package handler and net/http, without Caddy. Tests send the
-// same requests to net/http and to Caddy, and compare the responses.
+// Package nethttptest runs the sites of a Caddyfile without Caddy: an HTTP server of the package net/http runs the
+// handlers. Tests send the same requests to this server and to Caddy, and compare the responses.
 package nethttptest
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// Config has the values for the words POLICY, DIR and UPSTREAM in the body of a site, and the logger and Server that
-// the site's handler uses.
+// Config contains what a site needs in addition to its body: the values for the words POLICY, DIR and UPSTREAM in the
+// body, and the logger and the handler.Server for its handlers.
 type Config struct {
 	Policy   string // policy file
 	Dir      string
@@ -34,7 +34,7 @@ type Config struct {
 	Server   handler.Server
 }
 
-// Site is a site that net/http serves.
+// Site is a site that runs without Caddy, in an HTTP server of the package net/http.
 type Site struct {
 	http.Handler
 	pool     source.Pool
@@ -42,8 +42,9 @@ type Site struct {
 	below    func(host string) (below *robotstxt.File, known bool) // see site.Question; nil if the site does not merge files
 }
 
-// New returns the site with a body in the syntax of a Caddyfile. The directives must be in the order in which they run.
-// If the body needs Caddy, New returns the reason instead.
+// New returns a site. The body describes it in the syntax of a Caddyfile, with the directives in the order in which
+// they run. If the body contains something that only Caddy supports, New returns the reason in onlyCaddy instead of a
+// site.
 func New(t testing.TB, body string, c Config) (s *Site, onlyCaddy string) {
 	t.Helper()
 	p := parser{c: c, last: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
@@ -138,7 +139,7 @@ var onlyCaddy = map[string]string{
 	"no upstream":          "reverse_proxy to a server that is down: there is no proxy",
 }
 
-// needsCaddy records that the site needs Caddy because of a key of onlyCaddy.
+// needsCaddy records that the site needs Caddy. what is a key of onlyCaddy, which contains the reason.
 func (p *parser) needsCaddy(t testing.TB, what string) {
 	t.Helper()
 	why := onlyCaddy[what]
@@ -214,8 +215,8 @@ func (p *parser) reverseProxy(t testing.TB, args []string, block [][]string) {
 	p.last = p.c.Upstream
 }
 
-// header parses the operations that Caddy applies before it calls the next handler. It does not support operations with
-// "-" and ">", which Caddy applies to the response.
+// header parses the directive "header". It supports the operations that Caddy applies before it calls the next handler.
+// It does not support operations with "-" and ">", because Caddy applies them to the response.
 func (p *parser) header(t testing.TB, args []string, block [][]string) {
 	t.Helper()
 	if len(args) > 0 {

@@ -27,8 +27,9 @@ func Recipe(t testing.TB, root, name string) string {
 	return string(text)
 }
 
-// Nginx starts nginx with the text of its http block and with the snippets of the recipe. It waits until nginx answers
-// at addrs, and returns its process. If nginx is not installed, the test is skipped.
+// Nginx starts nginx. text is the content of its http block, which can include the snippets from
+// examples/other-servers. Nginx waits until the server answers at addrs, and returns its process. If nginx is not
+// installed, the test is skipped.
 func Nginx(t testing.TB, root, text string, addrs ...string) *os.Process {
 	t.Helper()
 	dir := t.TempDir()
@@ -76,8 +77,8 @@ func Run(t testing.TB, log string, addrs []string, name string, args ...string) 
 	var out strings.Builder
 	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = &out, &out
-	// Do not wait for the end of the output. A worker of a killed program keeps the output open until the next request
-	// of a connection, and Caddy closes idle connections only after two minutes.
+	// A worker process of a killed program can keep the output open until its connections end, and Caddy closes idle
+	// connections only after two minutes. So do not wait for the end of the output.
 	cmd.WaitDelay = 100 * time.Millisecond
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -125,8 +126,9 @@ func answers(addr string) bool {
 	return c.Close() == nil
 }
 
-// Decider returns a Caddyfile for a Caddy that decides for another server, such as nginx. The Caddy listens at addr.
-// style is the protocol in which the other server asks. activity is a part of the global options, or "".
+// Decider returns the Caddyfile of a Caddy that only decides about requests, because a different server, such as nginx,
+// asks it. Caddy listens at addr. style is the protocol in which the other server asks. activity contains global
+// options, such as the activity database, or is "".
 func Decider(addr, style, policy, activity string) string {
 	return "{\nadmin off\npersist_config off\nauto_https off\nlog {\noutput discard\n}\n" + activity +
 		"servers {\ntrusted_proxies static 127.0.0.1/32\ntrusted_proxies_strict\n}\n}\n" +

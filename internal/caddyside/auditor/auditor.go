@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package auditor audits the site of a running server at intervals. It reports when an audit does not find the same
-// errors as the previous audit.
+// Package auditor audits the site of a running server at intervals. If an audit finds different errors than the
+// previous audit, it reports them.
 package auditor
 
 import (
@@ -91,7 +91,7 @@ type auditor struct {
 }
 
 // Start audits the site at intervals until the configuration is replaced. policy returns the policy of a host, or nil.
-// merged reports whether robots.txt also contains rules of the upstream.
+// merged is true if robots.txt also contains rules of the upstream.
 func Start(ctx caddy.Context, c *Config, merged bool, policy func(ctx context.Context, host string) *site.Site) error {
 	address, err := c.address()
 	if err != nil {
@@ -124,8 +124,8 @@ func (a *auditor) loop(ctx context.Context) {
 	forget(a.config.URL)
 }
 
-// report sets the metrics. If the findings differ from the previous ones, it logs them and emits an event. It does
-// not report a first audit without findings.
+// report sets the metrics. If the findings differ from the previous ones, it logs them and emits an event. It does not
+// log anything if the first audit has no findings.
 func (a *auditor) report(r *audit.Report, err error) {
 	audited.WithLabelValues(a.config.URL).SetToCurrentTime()
 	n, findings, failure := -1, []string{}, ""

@@ -21,8 +21,9 @@ type Option struct {
 	read        func(d *caddyfile.Dispenser) error
 }
 
-// Value returns an option with one argument. takes describes the argument, such as "a file". If the argument is not
-// valid, set returns what it must be; otherwise it returns "".
+// Value returns an option with one argument. takes describes the argument in error messages, such as "a file". If the
+// argument is valid, set stores it and returns "". Otherwise, set returns a text that completes the message "must be
+// …".
 func Value(name, takes string, set func(value string) (must string)) Option {
 	return Option{name: name, takes: takes, set: set}
 }
@@ -35,8 +36,8 @@ func Text(name, takes string, to *string) Option {
 	})
 }
 
-// Number returns an option that stores a number from least to most in *to. must describes the valid numbers for the
-// error message.
+// Number returns an option whose argument is a number. The number must not be less than least or more than most, and
+// the option stores it in *to. must describes the valid numbers for the error message.
 func Number[T ~int | ~int64](name string, to *T, least, most int64, must string) Option {
 	return Value(name, "a number", func(value string) string {
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -76,8 +77,8 @@ func Nested(name string, read func(d *caddyfile.Dispenser) error) Option {
 	return Option{name: name, read: read}
 }
 
-// Read reads the options in the block that follows the arguments of a directive or option, if there is such a block. d
-// has read all of these arguments.
+// Read reads the block of a directive or option, if there is one. d must be at the last of the arguments that precede
+// the block.
 func Read(d *caddyfile.Dispenser, options ...Option) error {
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		name, value := d.Val(), ""

@@ -21,8 +21,9 @@ import (
 // autoInterval is the time between fetches of the released catalog.
 const autoInterval = 24 * time.Hour
 
-// update fetches the released catalog. If it is newer than the catalog in use, and Effects allows an automatic update,
-// update writes it to Caddy's storage. Then all servers with this storage install the catalog.
+// update fetches the released catalog. If this catalog is newer than the catalog in use, and the function Effects does
+// not return an error for it, update writes it to Caddy's storage. Then all servers with this storage install the
+// catalog.
 func (w *Watcher) update(ctx context.Context) {
 	w.updating.Lock()
 	defer w.updating.Unlock()
@@ -80,8 +81,8 @@ func (w *Watcher) takeRelease(ctx context.Context) error {
 const maxJudged = 200
 
 // Effects describes what a new catalog changes for the running policies. It returns one text for each policy with
-// changes. It returns an error if a person must decide about the new catalog: search engines lose something, something
-// that was disallowed becomes allowed, or the changes cannot be judged.
+// changes. It returns an error if a person must decide about the new catalog. This is the case if search engines lose
+// something, if a crawler may do something new, or if it is impossible to find out what changes.
 func Effects(before, after *crawlers.Catalog, running []*source.Snapshot) (effects []string, err error) {
 	if len(running) > maxJudged {
 		return nil, fmt.Errorf("there are %d running policies, but Caddy tests a new catalog with at most %d policies; %s", len(running), maxJudged, byHand)

@@ -21,8 +21,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// without returns the data of a catalog, but leaves out a row if gone returns true. gone gets the token and the index
-// of the row.
+// without returns the data of a catalog without some of its rows. For each row, it calls gone with the crawler's token
+// and the index of the row. If the result is true, the row is left out.
 func without(t *testing.T, data []byte, gone func(token string, i int) bool) []byte {
 	t.Helper()
 	head, rows, ok := bytes.Cut(data, []byte("\ncrawlers:\n"))
@@ -44,8 +44,9 @@ func without(t *testing.T, data []byte, gone func(token string, i int) bool) []b
 	return bytes.Join([][]byte{head, kept.Bytes()}, []byte("\ncrawlers:\n"))
 }
 
-// The released catalog is installed if it is signed, newer and plausible. No running policy may allow more because of
-// it, and search engines may not lose anything. Otherwise the catalog in use remains, and the reason is reported.
+// The released catalog is installed if it is signed, newer than the catalog in use, and plausible. It is not installed
+// if a running policy would then allow more, or if search engines would lose something. If a released catalog is not
+// installed, the catalog in use remains, and the reason is reported.
 func TestReleasedCatalog(t *testing.T) {
 	private, public, err := note.GenerateKey(nil, "test")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // maxShrink is the percentage of crawlers that an update may remove from the catalog.
 const maxShrink = 5
 
-// CheckDate returns an error if the date of a catalog is in the future. No released catalog would be newer, so such a
-// catalog would not be replaced.
+// CheckDate returns an error if the date of a catalog is in the future. A server installs only a newer catalog, so
+// released catalogs could not replace a catalog with such a date.
 func CheckDate(c *crawlers.Catalog, now time.Time) error {
 	if c.AsOf() <= latestDate(now) {
 		return nil
@@ -25,9 +25,9 @@ func CheckDate(c *crawlers.Catalog, now time.Time) error {
 // latestDate returns today's date in the time zone in which the day begins first.
 func latestDate(now time.Time) string { return now.UTC().AddDate(0, 0, 1).Format(time.DateOnly) }
 
-// Guard returns the reasons why a new catalog should not replace the previous one. The new catalog may be older, or it
-// may lack search engines or many other crawlers, so that policies that name categories would apply to fewer crawlers.
-// If the date of the previous catalog is in the future, the new catalog is always treated as newer.
+// Guard returns the reasons why a new catalog (after) should not replace the catalog in use (before). The new catalog
+// can be older. It can also lack search engines or many other crawlers, so that policies with categories would apply to
+// fewer crawlers. If the date of the catalog in use is in the future, the new catalog is never treated as older.
 func Guard(before, after *crawlers.Catalog, now time.Time) (problems []error) {
 	if after.AsOf() < before.AsOf() && CheckDate(before, now) == nil {
 		problems = append(problems, fmt.Errorf("the catalog (as-of: %s) is older than the catalog in use (%s); get a newer one", after.AsOf(), before.AsOf()))

@@ -55,11 +55,11 @@ type Status struct {
 	Source   string    `json:"source"` // embedded or storage:KEY
 	Crawlers int       `json:"crawlers"`
 	Checked  time.Time `json:"checked,omitzero"` // time when the storage was last read
-	// Error is the reason why the catalog in the storage is not used. It is absent if that catalog is used, or if
-	// there is none.
+	// Error is the reason why the catalog in the storage is not used. It is absent if the catalog in the storage is
+	// used, or if the storage does not contain a catalog.
 	Error string `json:"error,omitempty"`
-	// Fetched is the time of the last fetch of the released catalog with `catalog auto`. Rejected is the reason why
-	// that catalog was not installed.
+	// Fetched is the time of the last fetch of the released catalog with `catalog auto`. Rejected is the reason why the
+	// fetched catalog was not installed.
 	Fetched  time.Time `json:"fetched,omitzero"`
 	Rejected string    `json:"rejected,omitempty"`
 	Warning  string    `json:"warning,omitempty"` // set if the catalog is old
@@ -83,8 +83,9 @@ func sourceOf(c *crawlers.Catalog) string {
 	return SourceStorage
 }
 
-// New installs the catalog of a storage before policies are loaded. If the storage cannot be read or hangs, the catalog
-// in use does not change. If address is not empty, the released catalog is fetched from this address once a day.
+// New returns a Watcher for a storage. It installs the catalog of the storage before policies are loaded. If the
+// storage cannot be read or hangs, the catalog in use does not change. If address is not empty, the released catalog is
+// fetched from this address once a day.
 func New(storage certmagic.Storage, address string, logger *zap.Logger) *Watcher {
 	w := &Watcher{
 		read: source.NewReader(storage, source.Catalog), storage: storage, address: address, logger: logger, state: optional.NewState("catalog"),
@@ -123,9 +124,9 @@ func (w *Watcher) Start() {
 	}
 }
 
-// repeat calls the function do after the duration wait. After that, it calls do repeatedly, and waits before each call
-// for the duration that the function next returns. The durations vary at random, so that the servers of a fleet do not
-// act at the same moment.
+// repeat waits for the duration wait, and calls do. After that, it calls next before each further call of do, and waits
+// for the duration that next has returned. next should return random durations, so that the servers of a fleet do not
+// all act at the same moment.
 func repeat(ctx context.Context, wait time.Duration, next func() time.Duration, do func(context.Context)) {
 	for {
 		select {
@@ -197,8 +198,8 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// stored returns the catalog in the data from a storage. It returns the built-in catalog if that catalog is newer, or
-// if there are no data.
+// stored returns the catalog to use. This is the catalog in data, which comes from a storage. But if data is nil, or if
+// the built-in catalog is newer, stored returns the built-in catalog.
 func stored(data []byte) (c *crawlers.Catalog, err error) {
 	embedded, _ := crawlers.Embedded() // the built-in catalog is valid
 	if data != nil {
@@ -240,7 +241,7 @@ func (w *Watcher) install(ctx context.Context, c *crawlers.Catalog) {
 	policies.Pool.Recompile(ctx)
 }
 
-// Collector exports the state of the catalog. It is the same for every configuration.
+// Collector exports the state of the catalog. All configurations share it.
 var Collector prometheus.Collector = collector{}
 
 type collector struct{}

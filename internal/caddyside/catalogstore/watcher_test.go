@@ -29,7 +29,7 @@ func (f *failing) Load(ctx context.Context, key string) ([]byte, error) {
 	return f.FileStorage.Load(ctx, key)
 }
 
-// catalog returns the embedded catalog with another date and an additional crawler.
+// catalog returns the embedded catalog with a different date and an additional crawler.
 func catalog(t *testing.T, date, token string) []byte {
 	t.Helper()
 	data, err := crawlers.Export("")
@@ -143,8 +143,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// A catalog with a date in the future is rejected, because no other catalog would be newer. If such a catalog is
-// already in use, it can be replaced.
+// A catalog with a date in the future is rejected, because later catalogs would not be newer and could not replace it.
+// If such a catalog is already in use, it can be replaced nevertheless.
 func TestFutureDates(t *testing.T) {
 	dated := func(date string) *crawlers.Catalog {
 		c, err := crawlers.Parse("f.yaml", smallCatalog(date))
@@ -167,8 +167,8 @@ func TestFutureDates(t *testing.T) {
 	}
 }
 
-// If a new configuration is provisioned and then rejected, the running configuration keeps its catalog. If someone then
-// requests a check for a new catalog, the running configuration does this check.
+// If a new configuration is provisioned and then rejected, the running configuration keeps its catalog. A later check
+// for a newer catalog reads the storage of the running configuration.
 func TestRejectedConfiguration(t *testing.T) {
 	t.Cleanup(func() { crawlers.Install(nil) })
 	storageWith := func(token string) *certmagic.FileStorage {

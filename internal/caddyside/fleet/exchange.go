@@ -23,8 +23,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// exchange writes what this server knows to the storage, and reads what other servers know. Only its goroutine uses
-// the storage. Requests use only data in memory.
+// exchange writes a message to the storage, which says which texts of robots.txt crawlers have read on this server. It
+// also reads the messages of the other servers. Only the goroutine of the exchange uses the storage. Requests do not
+// wait for the storage, because they use only data in memory.
 type exchange struct {
 	settings func() *Fleet
 	state    *optional.State
@@ -32,8 +33,8 @@ type exchange struct {
 	done     chan struct{}
 	busy     *semaphore.Weighted // held during an operation of the storage
 
-	// restored holds this server's readings from before its last start: which text of robots.txt each crawler had read.
-	// It is nil until the storage has been read.
+	// restored holds the Readings that this server had before its last start. They come from its last message in the
+	// storage. restored is nil until this message has been read.
 	restored []site.Reading
 	sequence int64
 	told     map[string]string     // the policies in the last message that this server wrote
@@ -56,8 +57,8 @@ func newExchange(settings func() *Fleet) *exchange {
 // lastWrite limits the time of the last write when a server stops.
 const lastWrite = 2 * time.Second
 
-// close stops the exchange, and writes a last message that this server reads after its next start. It does not wait for
-// a storage that hangs.
+// close stops the exchange, and writes a last message that this server reads after its next start. If the storage
+// hangs, close stops waiting after the duration lastWrite.
 func (x *exchange) close(f *Fleet) {
 	x.cancel()
 	<-x.done
@@ -111,8 +112,8 @@ const storageTimeout = 10 * time.Second
 
 var errHangs = errors.New("the storage does not answer")
 
-// within performs an operation of the storage. If the operation continues after ctx ends, its result is ignored,
-// and no other operation begins until it has ended.
+// within performs an operation of the storage. If the operation still runs when ctx ends, within returns an error.
+// After that, within does not begin a new operation before the old one has ended.
 func within[T any](ctx context.Context, x *exchange, do func(context.Context) (T, error)) (none T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fleet exchanges facts between servers that share Caddy's storage: which crawlers have read which
-// robots.txt, and how many servers there are.
+// Package fleet lets servers that share Caddy's storage exchange messages. A message says which robots.txt each crawler
+// has read on the server that wrote it. The messages also show how many servers there are.
 package fleet
 
 import (
@@ -24,8 +24,9 @@ import (
 
 func init() { caddy.RegisterModule(new(Fleet)) }
 
-// Fleet is the option `fleet` of the global option `robots_policy`. Servers with the same storage tell each other
-// which crawlers have read which robots.txt. So every server detects violations by a crawler, even after a restart.
+// Fleet is the option `fleet` of the global option `robots_policy`. Servers with the same storage tell each other which
+// crawlers have read which robots.txt. So a server detects violations by a crawler even if the crawler has read
+// robots.txt on a different server, or before a restart.
 type Fleet struct {
 	// The server's name in the fleet, which must be unique. Default: the name of the host.
 	Node string `json:"name,omitempty"`

@@ -35,8 +35,8 @@ func reading(crawler string, at int64, verified bool) site.Reading {
 	return site.Reading{Crawler: crawler, Host: "www.example.com", Version: "v", Policy: "p", At: at, Verified: verified}
 }
 
-// Other servers read the message of a server, and the server itself reads it after a restart. A damaged message does
-// not prevent reading the others.
+// Other servers read the message of a server, and the server itself reads it after a restart. If one message is
+// damaged, the messages of the other servers are read nevertheless.
 func TestServersReadEachOther(t *testing.T) {
 	t.Parallel()
 	ctx, storage := t.Context(), &certmagic.FileStorage{Path: t.TempDir()}
@@ -95,9 +95,9 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
-// The key of a server is deleted if the server has not written a message for a week, according to the clock of the
-// storage. Before that, the other servers must have read the key several times without a new message. The key is kept
-// if the server only writes rarely, or has started again.
+// If a server has not written a message for a week, according to the clock of the storage, the other servers delete its
+// key. Before they do so, they must have read the key several times without finding a new message. So they keep the key
+// of a server that only writes rarely, or that has started again.
 func TestKeysOfServersThatAreGone(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()
@@ -149,8 +149,8 @@ func TestKeysOfServersThatAreGone(t *testing.T) {
 	}
 }
 
-// A client that invents hosts and sends names of crawlers can fill only a part of a message. It does not displace the
-// readings of verified crawlers.
+// A client can send the names of crawlers and invent hosts. The Readings that result from its requests can fill only a
+// part of a message. They do not displace the Readings of verified crawlers.
 func TestUnverifiedReadingsAreCapped(t *testing.T) {
 	t.Parallel()
 	x := idle(t)
@@ -191,7 +191,8 @@ func (h *hanging) Load(context.Context, string) ([]byte, error) {
 	return nil, context.Canceled
 }
 
-// A storage that hangs does not delay anything. It gets only one request at a time, and closing does not wait for it.
+// If the storage hangs, no request and no metric waits for it. The exchange begins only one operation of the storage at
+// a time, and closing the exchange does not wait for this operation.
 func TestStorageThatHangs(t *testing.T) {
 	t.Parallel()
 	h := &hanging{end: make(chan struct{}), asked: make(chan struct{}, 100), FileStorage: certmagic.FileStorage{Path: t.TempDir()}}

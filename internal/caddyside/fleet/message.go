@@ -15,17 +15,17 @@ import (
 // prefix is the start of the keys in Caddy storage. Each server has one key.
 const prefix = "robots_policy/fleet/"
 
-// Limits of a message. They are needed because anyone can fetch the robots.txt of any host in the name of any crawler,
-// and each pair of host and crawler has a reading.
+// Limits of a message. They are needed because each pair of a host and a crawler has its own Reading. Anyone can create
+// many of them by fetching the robots.txt of any host in the name of any crawler.
 const (
 	maxReadings   = 2000
 	maxUnverified = 200
 	maxMessage    = 4 << 20 // maximum size as JSON, in bytes
-	maxOlder      = 32      // number of versions that crawlers read on other servers, but this server does not serve
+	maxOlder      = 32      // if exchange.older contains more versions than this, it is cleared
 )
 
-// message is the value that a server writes to its key. Sequence changes with each message. So other servers can see
-// that this server is running, even if its clock is wrong.
+// message is the value that a server writes to its key in the storage. Sequence is different in each message. So the
+// other servers can see that this server is running, even if its clock is wrong.
 type message struct {
 	Sequence int64             `json:"sequence"`
 	Policies map[string]string `json:"policies,omitempty"` // the SHA-256 of each policy that the server serves, by name

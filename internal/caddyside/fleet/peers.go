@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// After missingAfter reads without a new message, a server is treated as missing. After forgetAfter without a message,
-// its key is deleted, because servers in containers may have a new name at each start. Whether to delete a key is
-// checked once in forgetEvery reads.
+// If a server's key contains no new message for missingAfter reads, the server is treated as missing. After
+// forgetAfter, its key is deleted, because a server in a container can have a new name at each start and leave many
+// keys. Once in forgetEvery reads, this server checks whether it must delete a key.
 const (
 	missingAfter = 3
 	forgetAfter  = 7 * 24 * time.Hour
@@ -30,8 +30,8 @@ type peer struct {
 	silent int  // number of reads without a new message
 }
 
-// forget deletes the key of a server that has written nothing for a long time. It compares the time of that key with
-// the time of this server's own key, so that only the clock of the storage matters.
+// forget deletes the key of a server that has written nothing for a long time. It compares the modification times of
+// this key and of its own key. The storage sets both times, so a wrong clock of a server does not matter.
 func (x *exchange) forget(ctx context.Context, f *Fleet, node string) error {
 	gone, err := within(ctx, x, func(ctx context.Context) (gone bool, err error) {
 		own, err := f.storage.Stat(ctx, key(f.Node))
@@ -59,8 +59,8 @@ func (x *exchange) remove(node string) {
 	delete(x.peers, node)
 }
 
-// heard records that a message of a server was read. m is nil if the message cannot be read. silent is the number of
-// reads without a new message.
+// heard stores m, the message at the key of the server node. m is nil if the message cannot be read. silent is the
+// number of reads since the last new message.
 func (x *exchange) heard(node string, m *message) (silent int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// own returns the readings of this server: which text of robots.txt each crawler has read last on each host.
+// own returns the Readings of this server. They say which text of robots.txt each crawler has read last on each host.
 func (x *exchange) own() []site.Reading {
 	all := slices.Clone(x.restored)
 	for _, d := range policies.Pool.Loaded() {
@@ -34,8 +34,8 @@ func (x *exchange) own() []site.Reading {
 // maxPolicies limits the number of policies in a message.
 const maxPolicies = 100
 
-// served returns the hashes of all policies that this server serves, by the policies' names. The hash of a policy that
-// does not have a version yet is "".
+// served returns the hashes of all policies that this server serves, keyed by the names of the policies. The hash of a
+// policy that does not have a version yet is "".
 func served() map[string]string {
 	all := map[string]string{}
 	for _, d := range slices.Concat(policies.Pool.Waiting(), policies.Pool.Unavailable()) {
@@ -71,8 +71,10 @@ func newest(all []site.Reading) []site.Reading {
 	})
 }
 
-// learn gives each policy the readings of the policy's versions from other servers, and from before this server's
-// restart. It finds a version if this server serves or has served it, or if the policy's history contains it.
+// learn adds Readings to each policy, so that this server can detect violations of versions that crawlers read
+// elsewhere. The Readings come from other servers, and from this server before its restart. A Reading contains only the
+// hash of a version. learn finds the version if this server serves or has served it, or if the policy's history
+// contains it.
 func (x *exchange) learn(ctx context.Context) {
 	all := slices.Clone(x.restored)
 	x.mu.Lock()
@@ -112,8 +114,8 @@ func (x *exchange) learn(ctx context.Context) {
 	}
 }
 
-// addOlder looks in the history of the policy d for the versions whose hashes are in sums. It adds the versions that it
-// finds to the map into.
+// addOlder looks in the history of the policy d for the versions whose hashes are in sums. It stores the versions that
+// it finds in into.
 func (x *exchange) addOlder(ctx context.Context, d *source.Document, sums []string, into map[string]*site.Site) {
 	id := func(sum string) string { return d.Name + " " + sum }
 	if slices.ContainsFunc(sums, func(sum string) bool { _, ok := x.older[id(sum)]; return !ok }) {

@@ -36,12 +36,13 @@ type App struct {
 	// Prometheus. `activity` stores totals in a database (in builds with the console).
 	RecordersRaw caddy.ModuleMap `json:"recorders,omitempty" caddy:"namespace=robots_policy.recorders"`
 
-	// Options that other packages add, by name. `fleet` tells servers with the same storage what crawlers have
-	// read. `console` serves the console (in builds with the console).
+	// Options that other packages add, by name. With `fleet`, servers with the same storage tell each other which
+	// robots.txt crawlers have read. `console` serves the console (in builds with the console).
 	OptionsRaw caddy.ModuleMap `json:"options,omitempty" caddy:"namespace=robots_policy.options"`
 
-	// `auto` fetches the released catalog of crawlers once a day. It checks the signature and the effects, and
-	// stores the catalog for all servers with this storage. Default: the catalog in the program or in the storage.
+	// `auto` fetches the released catalog of crawlers once a day. It checks the signature, and what the catalog would
+	// change for the running policies. It then stores the catalog for all servers with this storage. Default: the
+	// catalog in the program or in the storage.
 	Catalog string `json:"catalog,omitempty"`
 
 	// The address that the released catalog is fetched from. Default: the releases of this module.
@@ -135,8 +136,8 @@ func start(module any) error {
 // Stop does nothing, because Cleanup does everything.
 func (a *App) Stop() error { return nil }
 
-// Cleanup stops watching the catalog, and detaches the recorders before Caddy cleans them up. It is also called for
-// configurations that never ran.
+// Cleanup stops watching the catalog. It also removes the recorders from the list of running recorders, so that they
+// are not used after Caddy has cleaned them up. Caddy calls Cleanup for every configuration, even if it never ran.
 func (a *App) Cleanup() error {
 	if a.catalog != nil {
 		a.catalog.Stop()

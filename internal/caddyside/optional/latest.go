@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Latest holds the settings of all started configurations, in the order in which they started. Latest holds two
-// settings while one configuration replaces another. If the newer configuration fails to start, the settings of the
-// older one apply again. The zero value is ready to use.
+// Latest holds the settings of all started configurations, in the order in which they started. While one configuration
+// replaces another, Latest holds the settings of both. If the newer configuration fails to start, its settings are
+// removed, and the settings of the older configuration apply again. The zero value is ready to use.
 type Latest[T any] struct {
 	mu  sync.Mutex
 	all []*T

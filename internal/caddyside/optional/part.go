@@ -174,8 +174,8 @@ func (p *Part[T]) try(o *Opening, before error) (v T, err error) {
 	return p.funcs.Open(o, before)
 }
 
-// use waits while v is open. It returns nil if the part was closed with Close, and an error if the part must be opened
-// again.
+// use waits as long as the opened part v works. It configures v after each call of Changed. It returns nil if the part
+// was closed with Close, and an error if the part must be opened again.
 func (p *Part[T]) use(o *Opening, v T) error {
 	if p.funcs.Opened != nil && !p.stopped() {
 		p.funcs.Opened()

@@ -16,8 +16,8 @@ type thing struct{ closed *bool }
 
 func (t thing) Close() error { *t.closed = true; return nil }
 
-// If a part cannot be opened, it is tried again at intervals that grow to five minutes. When opening succeeds, the part
-// works.
+// If a part cannot be opened, Part tries again. The time between two attempts grows to five minutes. When an attempt
+// succeeds, the part works.
 func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries []time.Duration
@@ -88,8 +88,8 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// Sites do not wait for a part that hangs while it is opened. If the part was closed before it opens, the value that it
-// finally opens is closed at once.
+// If opening a part hangs, sites do not wait for it. If Close is called before the part is open, the value that is
+// finally opened is closed at once.
 func TestHanging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release, closed := make(chan struct{}), false

@@ -9,8 +9,9 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Pool holds parts by key. The parts outlive a configuration and must not be opened twice. U is the type of their
-// settings. If several configurations use a part, the settings of the newest one apply.
+// Pool holds optional parts, each with a key. When Caddy replaces a configuration, both configurations can use the same
+// part, which must not be opened twice. U is the type of the settings that a configuration has for the part. If several
+// configurations use a part, the settings of the newest one apply.
 type Pool[U any, T io.Closer] struct {
 	name   string
 	funcs  PoolFuncs[U, T]

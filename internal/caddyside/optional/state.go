@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// State is the state of an optional part. Changes of the state are logged. [Failing] and [Metric] include the state
-// from NewState until Remove.
+// State is the state of an optional part. If the part stops working or works again, this is logged. From NewState until
+// Remove, [Failing] and [Metric] include the part.
 type State struct {
 	name  string
 	tried chan struct{} // closed after the first attempt to open the part; nil if Wait need not wait for it
@@ -40,7 +40,7 @@ func add(s *State) *State {
 	return s
 }
 
-// Wait waits until each part has been opened, or has failed to open for the first time. It waits at most for the
+// Wait waits until the first attempt to open each part has ended, with or without success. It waits at most for the
 // duration d.
 func Wait(d time.Duration) {
 	states.Lock()
@@ -69,8 +69,8 @@ func (s *State) Remove() {
 // errSlow is reported while a part takes long to open, because the actual reason is not known yet.
 var errSlow = errors.New("the optional part does not answer: its disk, network file system or storage may hang")
 
-// Report sets the state. err is the reason why the part does not work, or nil if it works. After it has logged an
-// error, it does not log another error until the part works again. The only exception is the first error after errSlow,
+// Report sets the state. err is the reason why the part does not work, or nil if it works. Report logs only the first
+// of several errors until the part works again. But if the first error was errSlow, Report also logs the next one,
 // because it contains the actual reason.
 func (s *State) Report(err error) {
 	s.mu.Lock()

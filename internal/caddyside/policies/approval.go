@@ -19,8 +19,9 @@ func Approval() int {
 	return 1
 }
 
-// AdminAuthor is the suffix of author names sent to the admin API. Such a name is not proven.
+// AdminAuthor is the end of the author's name if the name comes from a request to the admin API. Anyone can write any
+// name in such a request.
 const AdminAuthor = "through the admin API"
 
-// Proven reports whether the author was signed in, so that the name is proven.
+// Proven reports whether the author was signed in, so that the name is certain.
 func Proven(author string) bool { return !strings.HasSuffix(author, AdminAuthor) }

@@ -72,8 +72,9 @@ func announce(end <-chan struct{}) {
 	}
 }
 
-// Open opens the policies of a handler. It replaces global placeholders in their names. If Open returns an error, Caddy
-// does not load the configuration. When the server starts, a saved last good version replaces a policy with an error.
+// Open opens the policies of a handler. The name of a policy can contain global placeholders, such as {env.POLICY}, and
+// Open replaces them. If Open returns an error, Caddy does not load the configuration. If a policy has an error when
+// the server starts, the last good version of this policy is used, if one is saved.
 func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 	app, err := ctx.App("events")
 	if err != nil {
@@ -83,7 +84,7 @@ func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 	if err := recorders.Register(ctx, Pool); err != nil {
 		return nil, err
 	}
-	// Placeholders that cannot be replaced here belong to requests.
+	// If a placeholder cannot be replaced here, its value depends on a request.
 	o.Policy = caddy.NewReplacer().ReplaceKnown(o.Policy, "")
 	if o.Default != "" && source.IsHostTemplate(o.Policy) {
 		name, err := caddy.NewReplacer().ReplaceOrErr(o.Default, true, true)
@@ -94,8 +95,9 @@ func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 	}
 	o.Storage = ctx.Storage()
 	o.LastGood = filepath.Join(caddy.AppDataDir(), source.LastGood)
-	// caddy validate must report that a policy is not valid, even if a last good version is saved. It must not save
-	// anything, because the user who validates is often not the user who runs the server.
+	// caddy validate must report that a policy is not valid, even if a last good version is saved. The command must not
+	// save a last good version, because it is often run by a different user than the server, and the server could not
+	// replace the file.
 	o.ReadOnly = optional.Validating()
 	o.Strict = o.ReadOnly || caddy.ActiveContext().Context != nil
 	o.Guard = recorders.CheckReload

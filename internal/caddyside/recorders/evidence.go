@@ -34,7 +34,8 @@ type Evidence struct {
 	// The directory of the log. Only one server at a time can write to it.
 	Directory string `json:"directory,omitempty"`
 
-	// A file with an Ed25519 private key (PEM), which signs the log as it is written. Make one with `openssl genpkey -algorithm ed25519`. Without a key nothing is signed.
+	// A file with an Ed25519 private key (PEM), which signs the log as it is written. Make one with
+	// `openssl genpkey -algorithm ed25519`. Without a key, the log is not signed.
 	Key string `json:"key,omitempty"`
 
 	// The address of a time-stamping authority (RFC 3161). It stamps the log once in each hour in which new lines are
@@ -203,8 +204,8 @@ func (e *Evidence) Troubles() map[string]time.Time {
 
 func (*Evidence) Ordered() {}
 
-// Publish implements activity.Publisher. If the log is not open, it ignores the publication. All publications are
-// passed to the log again once it is open.
+// Publish implements activity.Publisher. If the log is not open, it ignores p, because the log gets all publications
+// again when it opens.
 func (e *Evidence) Publish(p *activity.Publication) {
 	e.log.With(func(l *evidence.Log) { l.Publish(p) })
 }

@@ -99,9 +99,9 @@ func (e *Evidence) LookNow() Look {
 // copyTimeout limits the time for reading and writing the copy in the storage.
 const copyTimeout = 10 * time.Second
 
-// compareCopy compares the log with the copy of an earlier last line in Caddy's storage. c is the result of verifying
-// the log. Unless there is a problem, the present last line replaces the copy. end is the claim that no line is missing
-// at the end.
+// compareCopy compares the log with Caddy's storage, which contains a copy of a line that was the last line of the log
+// earlier. c is the result of verifying the log. Unless there is a problem, compareCopy replaces the copy by the
+// present last line. end is the claim that no line is missing at the end of the log.
 func (e *Evidence) compareCopy(c *evidence.Check) (end claim.Claim) {
 	ctx, cancel := context.WithTimeout(context.Background(), copyTimeout)
 	defer cancel()

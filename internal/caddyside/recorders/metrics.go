@@ -34,8 +34,8 @@ type Metrics struct {
 	MaxHosts int `json:"max_hosts,omitempty"`
 
 	// The maximum number of series of both counters together. A limit is needed because each combination of crawler and
-	// host has its own series. When the limit is reached, further requests are counted for the crawler and host
-	// `other`, and also in `caddy_robots_policy_requests_folded_total`. Default: 20000.
+	// host has its own series. When the limit is reached, requests that would need a new series are counted for the
+	// crawler and host `other`, and also in `caddy_robots_policy_requests_folded_total`. Default: 20000.
 	Series int `json:"series,omitempty"`
 
 	// The hosts that get their own label, instead of the first 200. Name them if the site accepts any host, because
@@ -57,7 +57,7 @@ const (
 	minSeries         = 1000 // enough for all identities and decisions of the crawler and host `other`
 )
 
-// The counters are the same for every configuration, so that they survive reloads.
+// All configurations share these counters, so the counters do not start at 0 when Caddy loads a new configuration.
 var (
 	visitsTotal = newVisitCounter("requests_total", "Requests from crawlers and other automated clients, by decision.")
 	visitBytes  = newVisitCounter("response_bytes_total", "Bytes of response bodies sent to crawlers and other automated clients.")

@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// running holds the recorders of this process. It is a global variable, because Caddy does not connect handlers, the
-// console and the admin API, and because recorders remain when the configuration is replaced.
+// running holds the recorders of this process. It is a global variable for two reasons. Caddy offers no way to pass the
+// recorders to the handlers, the console and the admin API. And recorders remain when Caddy replaces the configuration.
 var running activity.Recorders
 
 // Running returns the recorders of the running configuration.
@@ -38,19 +38,21 @@ func RunningStore() ActivityStore {
 // ActivityStore is the recorder that stores totals in a database. The console implements it, so that builds without
 // the console do not link a database.
 type ActivityStore interface {
-	// Violations returns the violations since a time, the most frequent first. It skips the first skip rows, and
-	// returns at most limit rows.
+	// Violations returns the violations since a time. Each row counts the requests of one crawler for one path, and
+	// rows with more requests come first. It skips the first skip rows, and returns at most limit rows.
 	Violations(ctx context.Context, since time.Time, skip, limit int) (*Violations, error)
 	// Claims returns claims about the data in the database, such as whether requests are missing.
 	Claims(ctx context.Context) []claim.Claim
-	// CheckReload returns an error if a new version must not replace the served version of a policy. If this cannot be
-	// decided now, the error is a source.UndecidedError. name is the name of the policy's source. accepted holds the
-	// names of search engines whose losses are accepted, so their losses are not an error.
+	// CheckReload compares the served version of a policy (before) with a new version (after). It returns an error if
+	// the new version must not replace the served version. If this cannot be decided now, the error is a
+	// source.UndecidedError. name is the name of the policy's source. below returns the site's own robots.txt, if it is
+	// merged with the policy. accepted holds the names of search engines whose losses are accepted, so their losses are
+	// not an error.
 	CheckReload(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error
 }
 
-// Violations holds the requests that violate the robots.txt that their crawlers had read, and the number of requests
-// that cannot be judged.
+// Violations holds requests that violate a robots.txt: the crawler had read the file before, and the file disallows the
+// path. It also holds the number of requests about which this is unknown.
 type Violations struct {
 	Violations []Violation `json:"violations"`         // one page of violations
 	Rows       int         `json:"rows"`               // number of rows on all pages
@@ -89,8 +91,8 @@ type dropped struct{}
 var droppedDesc = prometheus.NewDesc("caddy_robots_policy_records_lost_total",
 	"Requests that a recorder, such as activity or evidence, did not record because it failed or its queue was full. For the evidence log, also events that were left out because the crawler had used its daily quota.", []string{"recorder"}, nil)
 
-// The metric is the time of the last problem, and not a counter. A restart would reset a counter, but one of the
-// problems is that the server was killed and restarted.
+// The value of this metric is the time of the last problem. A counter would not work: one of the problems is that the
+// server was killed, and the restart after that would reset the counter.
 var troubleDesc = prometheus.NewDesc("caddy_robots_policy_evidence_error_timestamp_seconds",
 	"When the evidence log last had a problem, in Unix seconds, by reason: write, clock, file, signature, killed, damaged or timestamp. 0 if it has had no such problem since it was opened.", []string{"reason"}, nil)
 

@@ -15,13 +15,13 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
 )
 
-// pages are examples of the paths of pages. There are several, because the home page may be a redirect.
+// pages are paths that stand for the pages of a site. There are several, because the home page may be a redirect.
 var pages = []string{"/", "/a-page.html", "/a/page/"}
 
 // walk follows a request through the routes to robots_policy, in the order in which Caddy runs the routes. Some
-// matchers can only be evaluated for a real request, such as those that look for files. At such a matcher, walk
-// continues in the direction that leads to robots_policy. After a handler that ends the request, it continues to look
-// for robots_policy.
+// matchers can only be evaluated for a real request, such as those that look for files. At such a matcher, walk assumes
+// the result that leads to robots_policy. After a handler that ends the request, walk continues nevertheless, to find
+// out whether robots_policy comes too late.
 type walk struct {
 	server   *caddyhttp.Server
 	request  *http.Request
@@ -53,8 +53,8 @@ func follow(server *caddyhttp.Server, host, path string) *walk {
 	return w
 }
 
-// routes follows the request through a list of routes. It returns true if nothing is left to find out, or if the
-// request skips all further routes.
+// routes follows the request through a list of routes. It returns true if the walk can end here: it has found
+// everything, or the request does not reach any further route.
 func (w *walk) routes(list caddyhttp.RouteList) bool {
 	taken := map[string]bool{}
 	for i := range list {
@@ -112,7 +112,7 @@ func (w *walk) handle(h caddyhttp.MiddlewareHandler) bool {
 	return w.answerer != "" && len(w.policies) > 0
 }
 
-// ending lists handlers that end a request, or pass on only requests with a password.
+// ending lists handlers that always end a request, or end all requests without a password.
 var ending = []caddy.ModuleID{
 	"http.handlers.static_response", "http.handlers.file_server", "http.handlers.reverse_proxy", "http.handlers.error",
 	"http.handlers.authentication", "http.handlers.metrics", "http.handlers.acme_server",
@@ -133,8 +133,8 @@ func directive(h caddyhttp.MiddlewareHandler) string {
 	return id.Name()
 }
 
-// match reports whether the walk's request matches the matchers of a route. known is false if only a real request could
-// show whether it matches.
+// match reports whether w.request matches the matchers of a route. known is false if this is unknown, because some
+// matchers can only be evaluated for a real request.
 func (w *walk) match(sets caddyhttp.MatcherSets) (matches, known bool) {
 	for _, set := range sets {
 		for _, m := range set {

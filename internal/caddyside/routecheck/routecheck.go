@@ -219,8 +219,8 @@ func namesRobots(sets caddyhttp.MatcherSets) bool {
 	})
 }
 
-// believesClients reports whether a server takes the client's address from the left end of X-Forwarded-For. The client
-// itself may have written that address.
+// A proxy appends the address of its client to X-Forwarded-For. So a client can send this field itself, and choose the
+// address at the left end. believesClients reports whether the server s takes the client's address from this left end.
 func believesClients(s *caddyhttp.Server) bool {
 	return trustsProxies(s) && s.TrustedProxiesStrict == 0 && (len(s.ClientIPHeaders) == 0 ||
 		slices.ContainsFunc(s.ClientIPHeaders, func(name string) bool { return strings.EqualFold(name, "X-Forwarded-For") }))

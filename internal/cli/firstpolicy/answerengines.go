@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// answerEngines returns the search engines of the built-in catalog that feed AI answers, the best known first. It
-// omits search engines that also feed AI training, such as Googlebot. A site that disallowed such an engine would no
-// longer be in the engine's search results.
+// answerEngines returns the search engines of the built-in catalog that feed AI answers, the best known first. It omits
+// search engines that also feed AI training, such as Googlebot. If a site disallowed Googlebot, it would no longer be
+// in Google's search results.
 func answerEngines() []string {
 	return searchers(func(c *crawlers.Crawler) bool {
 		return c.Is(crawlers.CategoryAIInput) && !c.Is(crawlers.CategoryAITraining)
@@ -40,8 +40,8 @@ func searchers(which func(*crawlers.Crawler) bool) (tokens []string) {
 	return tokens
 }
 
-// writeAnswerEngines writes the names of the AI search engines that may still read the site, and how to disallow them.
-// It is used for a site that does not want AI answers.
+// writeAnswerEngines writes which AI search engines may still read the site, and how to disallow them. It writes this
+// only if the user does not want AI answers.
 func (b *Built) writeAnswerEngines(w io.Writer, q policy.Query) error {
 	if b.answers.To[AIAnswers] != No {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Answer is the answer to a yes-or-no question. The zero value means that the question is not answered. In that case,
-// the rules of an existing robots.txt or the default apply.
+// Answer is the answer to a yes-or-no question. The zero value means that the user has not answered the question. In
+// this case, the rules of the existing robots.txt apply or, if there is none, the default answer.
 type Answer uint8
 
 // These are the possible answers.
@@ -47,8 +47,9 @@ const (
 
 const topicCount = int(Previews) + 1
 
-// Topics has the flag, the question and the default answer of each topic. A question is asked only if the user has
-// answered "no" to the question of the topic After. If After is the topic itself, the question is always asked.
+// Topics has the flag, the question and the default answer of each topic. Some questions depend on another one: they
+// are asked only if the user has answered "no" to the question of the topic in After. If After is the topic itself, the
+// question is always asked.
 var Topics = [topicCount]struct {
 	Flag, Question string
 	Default        Answer
@@ -74,10 +75,10 @@ type Answers struct {
 	Staging []policy.Host
 }
 
-// complete returns a copy with defaults for the missing answers, or an error if answers contradict each other. An
-// answer to a dependent question (see Topics) implies "no" to the question that it depends on, unless the answer is the
-// default. If the policy begins with an existing robots.txt, complete does not set defaults, because the rules of that
-// file apply instead.
+// complete returns a copy of a with defaults for the missing answers, or an error if answers contradict each other. If
+// a dependent question (see After in Topics) has an answer other than its default, but the question in After has no
+// answer, complete answers the latter with "no". If the policy begins with an existing robots.txt, complete does not
+// set defaults, because the rules of this file apply instead.
 func (a Answers) complete() (Answers, error) {
 	for t, q := range Topics {
 		if q.After == Topic(t) || a.To[t] == Unanswered || a.To[t] == q.Default {
@@ -205,9 +206,9 @@ func (a *Answers) AddStaging(s string) error {
 	return nil
 }
 
-// SetFrom sets the existing robots.txt that the policy begins with. s is a file, its URL, or the URL or host of the
-// site. open reads the robots.txt, and returns nil if the site does not have one. If s is a URL or a host, and the
-// site's host is not set yet, SetFrom also sets the site's host.
+// SetFrom sets the existing robots.txt that the policy begins with. s names a file with the robots.txt, or is the URL
+// of the robots.txt, or the URL or host of the site. open reads the robots.txt, and returns nil if the site does not
+// have one. If s is a URL or a host, and the site's host is not set yet, SetFrom also sets the site's host.
 func (a *Answers) SetFrom(s string, open func(name string) ([]byte, error)) (err error) {
 	name, host := s, ""
 	address := s

@@ -32,8 +32,8 @@ type builder struct {
 // ErrContradictory means that the answers contradict each other, so that a policy cannot satisfy all of them.
 var ErrContradictory = errors.New("the answers contradict each other")
 
-// Contradiction is a test that fails because an existing robots.txt and the answers contradict each other. The policy
-// does not contain this test.
+// Contradiction is a test that fails because an existing robots.txt and an answer of the user contradict each other.
+// The test is left out of the policy.
 type Contradiction struct {
 	Test     string
 	Instead  string // the actual decision with its line: "GPTBot may crawl /, because of line 38"
@@ -49,7 +49,7 @@ type Built struct {
 	answers        Answers          // the answers, with defaults
 }
 
-// Build creates the policy for the answers. The rules and tests from an existing robots.txt are first, with the
+// Build creates the policy for the answers. The rules and tests from an existing robots.txt come first, with the
 // comments of that file.
 func Build(a Answers) (*Built, error) {
 	a, err := a.complete()
@@ -124,8 +124,8 @@ func build(a Answers, imported *robotstxt.Imported) (*Built, error) {
 	}
 }
 
-// failedTest returns the index of the first failing test, and the actual decision. The index is -1 if all errors have
-// other causes.
+// failedTest returns the index of the first test that fails, and the actual decision. The index is -1 if the
+// diagnostics ds do not contain a failed test.
 func (b *builder) failedTest(ds policyfile.Diagnostics) (i int, instead string) {
 	for _, d := range ds {
 		for i, e := range b.spec.Expect {
@@ -156,7 +156,7 @@ func (b *builder) rule(comment string, r policy.Rule) {
 	b.spec.Rules = append(b.spec.Rules, r)
 }
 
-// expect appends a test of a path on a host. If host is "", the test is for every host (see policy.Expectation).
+// expect appends a test for a path on a host. If host is "", the test must pass on every host (see policy.Expectation).
 func (b *builder) expect(agent string, allowed bool, u policy.Usage, host, path string) {
 	b.spec.Expect = append(b.spec.Expect, policy.Expectation{
 		Anyone: true, Agent: policy.ParseAudience(agent), Allowed: allowed, Usage: u, Host: host, Path: path,

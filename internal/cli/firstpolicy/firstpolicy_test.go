@@ -168,9 +168,9 @@ func meansTheAnswers(t *testing.T, b *Built, place [2]string) {
 	}
 }
 
-// Init asks some questions only after the answer "no" to another question. If a user answers only such a dependent
-// question with a flag, Build assumes "no" for the other question. If the user answers "yes" to the other question, the
-// two answers contradict each other.
+// Some questions are asked only after the answer "no" to another question. If a flag answers only the dependent
+// question, Build assumes "no" for the question that it depends on. If a second flag answers that question with "yes",
+// the two answers contradict each other.
 func TestDependentAnswers(t *testing.T) {
 	t.Parallel()
 	for flag, of := range map[Topic]Topic{AISearch: AIAnswers, Rights: Training} {
@@ -189,8 +189,8 @@ func TestDependentAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswerEngines disallows AI answers. The search engines of AI products, such as PerplexityBot, are only blocked if
-// the user asks for that. Otherwise they may still read the site, and the output names them.
+// TestAnswerEngines disallows AI answers. Search engines of AI products, such as PerplexityBot, are blocked only if the
+// answer AISearch is "no". With every other answer, they may still read the site, and the output names them.
 func TestAnswerEngines(t *testing.T) {
 	t.Parallel()
 	for answer, may := range map[Answer]bool{Unanswered: true, Yes: true, No: false} {
@@ -282,8 +282,9 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestContradictions checks answers that contradict each other, which is an error. If the answers contradict a
-// robots.txt, a note says which of the two applies.
+// TestContradictions checks contradictory answers. If answers contradict each other, Build returns an error. If an
+// answer contradicts an existing robots.txt, Build returns a policy and a Contradiction, which says which of the two
+// applies.
 func TestContradictions(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -54,7 +54,7 @@ var tableRows = []struct {
 
 // WriteMeaning writes a table with the decisions of a policy about kinds of crawlers at several places of the site.
 // Below the table, it writes which AI search engines may read the site, and which controls of operators the policy
-// uses. If an existing robots.txt keeps AI training allowed, it also writes how to disallow it.
+// uses. If AI training remains allowed because of an existing robots.txt, it also writes how to disallow AI training.
 func (b *Built) WriteMeaning(w io.Writer, now time.Time) error {
 	a, s := b.answers, b.Site
 	places := a.places()
@@ -93,9 +93,10 @@ func (b *Built) WriteMeaning(w io.Writer, now time.Time) error {
 	return err
 }
 
-// meaning returns the text of a table cell. It answers q for all crawlers of the category kind or, if kind is "", for
-// the crawler with the token. The text is "yes", "no", "no (403)" if the crawlers are blocked, or a text such as "3 of
-// 8" if only some of the crawlers may do so. If AI training is neither allowed nor disallowed, it returns "not stated".
+// meaning returns the text of a table cell. It answers the question q for all crawlers of a category. If kind is "", it
+// answers q for the crawler with the token. The text is "yes", "no", "no (403)" if the crawlers are blocked, or "3 of
+// 8" if only 3 of 8 crawlers are allowed. If the policy neither allows nor disallows AI training, the text is "not
+// stated".
 func meaning(s *site.Site, kind crawlers.Category, token string, q policy.Query) string {
 	ids := []policy.CrawlerID{s.Policy.Crawler(token)}
 	if kind != "" {

@@ -37,8 +37,8 @@ func (f filler) fill(format string) string {
 // usual lists the keys of the files that the tests use if ROBOTSPOLICY_LONG is not set (see hostile).
 var usual = []string{"groups", "rules", "wildcards of both kinds", "records", "records of sets", "short lines"}
 
-// hostile returns robots.txt files that are expensive to read. The keys say what each file has a lot of. The files have
-// the maximum size that crawlers read, or the maximum size that can be imported.
+// hostile returns robots.txt files that are expensive to read. The key of each file names what it contains in large
+// numbers. The files have the maximum size that crawlers read, or the maximum size that can be imported.
 func hostile() map[string]string {
 	files := map[string]string{}
 	for size, f := range map[string]filler{"full": {1 << 20, rfc9309.Limit - 5000}, "most": {12_300, rfc9309.Limit - 5000}, "quarter": {1350, rfc9309.Limit - 5000}} {
@@ -113,8 +113,8 @@ func TestImportBudget(t *testing.T) {
 	}
 }
 
-// Comparing two files needs little memory and time: at most as much as two imports and one comparison. If the files
-// were not compared completely, the result does not claim that they are equal.
+// Comparing two files needs little memory and time: at most twice the memory and three times the CPU time of one
+// import. If the files were not compared completely, the result does not claim that they are equal.
 func TestDiffBudget(t *testing.T) {
 	testkit.Nightly(t)
 	dir := t.TempDir()

@@ -34,9 +34,9 @@ type Converted struct {
 	needed bool // true if statements with the warning "changes-nothing" could not be removed safely
 }
 
-// Convert returns a policy file with the same meaning as a robots.txt. It has the comments of the robots.txt, and
-// tests for search engines and for crawlers that may not crawl the site. If the data is not a robots.txt, the error
-// wraps ErrInvalid.
+// Convert returns a policy file with the same meaning as a robots.txt. The policy file contains the comments of the
+// robots.txt, and tests. The tests are for search engines, and for crawlers that may not crawl the site. If the data is
+// not a robots.txt, the error wraps ErrInvalid.
 func Convert(name string, data []byte) (*Converted, error) {
 	if isPolicyFile("", data) {
 		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, errPolicy)
@@ -96,19 +96,20 @@ type statement struct {
 	policy.Statement
 }
 
-// guards lists safety checks of policy files. A rule can state that it intends what such a check warns about. A
-// robots.txt cannot state this, so the conversion adds it to the rules.
+// guards lists safety checks of policy files that warn about disallowed search engines. A rule of a policy can state
+// that this is intended. A robots.txt cannot state it, so the conversion adds the statement to the rules.
 var guards = []string{"disallows-search", "site-not-indexed"}
 
-// maxRounds limits how often the text is rewritten to avoid warnings. maxSettled limits the total number of statements
-// in all these rounds.
+// maxRounds limits how often settle writes the policy again to avoid warnings. maxSettled limits the total number of
+// allow and disallow entries in all these rounds.
 const (
 	maxRounds  = 100
 	maxSettled = 40_000
 )
 
-// settle writes the text. It rewrites the text as long as a check warns about entries without effect, or about search
-// engines that are disallowed both in the policy and in the robots.txt. The returned diagnostics are not errors.
+// settle writes the policy file. If the policy has warnings that accept can resolve, it changes the policy and writes
+// the file again. Such warnings are about entries without effect, and about search engines that the robots.txt
+// disallows, too. settle returns the remaining diagnostics, but never errors in the policy.
 func (c *Converted) settle() (policyfile.Diagnostics, error) {
 	statements := 1
 	for i := range c.Imported.Spec.Rules {
@@ -144,8 +145,8 @@ var defaultPublish = sync.OnceValue(func() *policy.Publish {
 	return &empty.Spec.Publish
 })
 
-// switchedOff returns a comment about channels that are on by default, but off in p, the settings of a policy converted
-// from robots.txt.
+// switchedOff returns a comment for a policy converted from a robots.txt. The comment lists the channels that are on by
+// default, but off in the settings p of this policy.
 func switchedOff(p *policy.Publish) string {
 	var why []string
 	for _, v := range rights.Vocabularies {
@@ -159,8 +160,8 @@ func switchedOff(p *policy.Publish) string {
 	return strings.Join(why, "\n")
 }
 
-// accept removes statements without effect, and marks the results of safety checks as intended. It returns true if it
-// could resolve a warning.
+// accept tries to resolve the warnings in ds. It removes statements without effect. If a safety check in guards warns
+// about a rule, it marks the rule as intended. It returns true if it resolved at least one warning.
 func (c *Converted) accept(ds policyfile.Diagnostics) bool {
 	did := false
 	var idle []statement
@@ -185,8 +186,9 @@ func (c *Converted) accept(ds policyfile.Diagnostics) bool {
 	return did || c.drop(idle)
 }
 
-// drop removes statements that seem to have no effect. It restores them unless a comparison proves that all decisions
-// remain the same. It returns true if the statements are still removed at the end.
+// drop removes statements that seem to have no effect. After that, it compares the decisions of the new policy with the
+// decisions of the old policy. If a decision has changed, or if the comparison is not complete, it restores the
+// statements and returns false.
 func (c *Converted) drop(idle []statement) bool {
 	if len(idle) == 0 || c.needed {
 		return false
@@ -207,9 +209,9 @@ func (c *Converted) drop(idle []statement) bool {
 	return false
 }
 
-// at returns the rule at a position of the text, as an index in the imported Spec, and the statement at this position.
-// The index is -1 if the position has no rule. The lookup works because the loaded file has the same rules in the same
-// order.
+// at finds the rule and the statement at a position of the converted policy file. It returns the index of the rule in
+// c.Imported.Spec, and the statement. The index is -1 if no rule is at the position. at relies on the fact that the
+// loaded file contains the imported rules in the same order.
 func (c *Converted) at(pos policy.Pos) (int, *policy.Statement) {
 	rules := c.File.Spec.Rules
 	found := -1
@@ -236,7 +238,8 @@ func (c *Converted) at(pos policy.Pos) (int, *policy.Statement) {
 	return found, nil
 }
 
-// line returns the line of the robots.txt for a position of the text. The result is false if the position has no rule.
+// line returns the line of the robots.txt that led to the text at a position of the policy file. The result is false if
+// the policy file has no rule at this position.
 func (c *Converted) line(pos policy.Pos) (int, bool) {
 	at, s := c.at(pos)
 	if at < 0 {
@@ -249,9 +252,9 @@ func (c *Converted) line(pos policy.Pos) (int, bool) {
 	return cmp.Or(r.CrawlDelayPos.Line, r.Pos.Line), true
 }
 
-// expectations returns tests that describe the present access of crawlers. The tests cover Googlebot and Bingbot, and
-// the crawlers that rules name and that may not crawl "/". If unlisted clients may not crawl "/", the tests also cover
-// other search engines that rules name.
+// expectations returns tests which say what crawlers may do at present. There are tests for Googlebot and Bingbot, and
+// for the crawlers that rules name and that may not crawl "/". If unlisted clients may not crawl "/", there are also
+// tests for the search engines that rules name.
 func expectations(p *policy.Policy) (tests []policy.Expectation) {
 	named := map[policy.CrawlerID]bool{}
 	for _, r := range p.Spec().Rules {

@@ -218,9 +218,8 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// checkSilent checks that a converted policy does not have warnings, except about problems of the robots.txt itself.
-// These problems are a delay for a crawler that ignores it, and search engines that are disallowed only by ACAP
-// records.
+// checkSilent checks that a converted policy does not have warnings. It ignores warnings about problems of the
+// robots.txt itself: a delay for a crawler that ignores delays, and search engines that only ACAP records disallow.
 func checkSilent(t *testing.T, text []byte) {
 	t.Helper()
 	_, ds := policyfile.Load("converted.yaml", text)
@@ -262,7 +261,8 @@ func TestConvertEmptyFile(t *testing.T) {
 	}
 }
 
-// If a note is about an entry that no line of the file contains, the note has the line of the entry's group.
+// The policy's robots.txt can contain entries that the original file does not contain. If a note is about such an
+// entry, it names the line where the group of this entry begins.
 func TestNotesHavePlaces(t *testing.T) {
 	c := mustConvert(t, []byte("User-agent: *\nDisallow: /admin/\n\nUser-agent-purpose: A\nDisallow: /admin/\n\nUser-agent-purpose: B\nDisallow: /x\n"))
 	if len(c.Notes) != 1 || !strings.HasPrefix(c.Notes[0].Message, "robots.txt has no Allow line for \"/admin/\", because") || c.Notes[0].Line != 8 {
@@ -290,8 +290,8 @@ func TestConvertCrawlDelays(t *testing.T) {
 	checkSilent(t, c.Text)
 }
 
-// ACAP records disallow more than the other lines of the file (ACAP 1.0 section 2.9.2). The policy also disallows this,
-// but does not mark it as intended, because the intention is unclear.
+// ACAP records disallow more than the other lines of the file (ACAP 1.0 section 2.9.2). The policy disallows everything
+// that the records disallow. But it does not mark this as intended, because the file contradicts itself.
 func TestConvertContradictoryACAP(t *testing.T) {
 	for _, robots := range []string{
 		"User-agent: *\nAllow: /\n\nACAP-crawler: *\nACAP-disallow-crawl: /\n",
@@ -307,14 +307,14 @@ func TestConvertContradictoryACAP(t *testing.T) {
 			t.Errorf("what becomes stricter is not reported: %+v", q.Comparison)
 		}
 	}
-	// If both the records and the other lines disallow the site, this is intended.
+	// If both the ACAP records and the other lines disallow the site, the policy marks this as intended.
 	if c := mustConvert(t, []byte("User-agent: *\nDisallow: /\n\nACAP-crawler: *\nACAP-disallow-crawl: /\n")); !bytes.Contains(c.Text, []byte("intended: [disallows-search]")) {
 		t.Errorf("%s", c.Text)
 	}
 }
 
-// The policy from a converted file has no warnings, and does not differ from the file. If the policy is rendered and
-// converted again, the result is the same policy.
+// If a robots.txt is converted to a policy, the policy has no warnings, and its decisions do not differ from the file.
+// If the policy is rendered as a robots.txt, and this file is converted, the result is the same policy.
 func TestConvertIsAFixedPoint(t *testing.T) {
 	patterns := []string{"../../../robotstxt/testdata/import/*.txt", "../../../robotstxt/testdata/sites/*.txt"}
 	if dir := os.Getenv("ROBOTSPOLICY_DATA"); dir != "" {
@@ -391,7 +391,7 @@ func TestConvertIsAFixedPoint(t *testing.T) {
 	t.Logf("%d of %d files converted", converted, len(files))
 }
 
-// Notes about several lines with the same problem are combined in one note, which lists the line numbers in the
+// If several lines have the same problem, there is only one note about them, which lists the line numbers in the
 // original file.
 func TestConvertGroupsNotes(t *testing.T) {
 	c := mustConvert(t, []byte("User-agent: *\nDisallow: *a$\nDisallow: *b$\nDisallow: /x\nAllow: /a$\nAllow: /b$\n"))

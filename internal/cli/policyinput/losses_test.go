@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// If search engines may no longer crawl a path, this is a loss. If only another spelling of a disallowed path becomes
-// disallowed, this is not a loss.
+// If search engines may no longer crawl a path, this is a loss. Suppose that the old file disallows /a:b. If the new
+// file disallows /a%3Ab, another spelling of the same path, this is not a loss.
 func TestSearchLosses(t *testing.T) {
 	read := func(name, text string) *Input {
 		t.Helper()
@@ -46,8 +46,8 @@ func TestSearchLosses(t *testing.T) {
 	}
 }
 
-// The policy disallows every spelling of a path, although the robots.txt disallows only one. The other spellings are
-// not counted as a loss, even in the query of a URL that an Allow line matches.
+// Suppose that a robots.txt disallows only one spelling of a path. The policy disallows every spelling. The other
+// spellings are not a loss, even if they are in the query of a URL that an Allow line matches.
 func TestSpellingsAreNoSearchLoss(t *testing.T) {
 	robots := []byte("User-agent: *\nAllow: /b/*?iid=*&chn=ps\nDisallow: /*redirect%3Dmobile\n")
 	c, err := Convert("robots.txt", robots)
@@ -60,8 +60,8 @@ func TestSpellingsAreNoSearchLoss(t *testing.T) {
 	}
 }
 
-// In a query, a policy treats "/" and %2F as equal. If the file disallows only the spelling with %2F, search engines
-// lose the plain path.
+// In a query, a policy treats "/" and %2F as equal. If the file disallows only the path with %2F, the policy also
+// disallows the path with "/". Search engines lose this path.
 func TestPlainQueriesAreLost(t *testing.T) {
 	for robots, want := range map[string]string{
 		"User-agent: Googlebot\nDisallow: /q?x=%2f\n":                   "/q?x=/",
@@ -84,8 +84,9 @@ func TestPlainQueriesAreLost(t *testing.T) {
 	}
 }
 
-// In the policy, the normalized pattern of an Allow line can be longer than in the file. This neither allows the paths
-// of a longer Disallow line, nor loses any path.
+// The longest matching pattern decides. In a policy, patterns are normalized, so the pattern of an Allow line can
+// become longer: *.jpeg becomes /*.jpeg. Nevertheless, the policy must not allow a path that a Disallow line of the
+// file disallows, and must not lose a path that the file allows.
 func TestCrossingAllowsOpenNothing(t *testing.T) {
 	robots := []byte("User-agent: *\nAllow: *.jpeg\nAllow: /*.css$\nDisallow: /admin/\nDisallow: /x\n")
 	c, err := Convert("robots.txt", robots)
@@ -103,8 +104,8 @@ func TestCrossingAllowsOpenNothing(t *testing.T) {
 	}
 }
 
-// The policy's robots.txt can repeat an Allow line with another spelling of its path, such as /a%3Ab for /a:b. Such a
-// line in one group does not allow any path for the crawlers of other groups.
+// The policy's robots.txt can repeat an Allow line with another spelling of its path, such as /a%3Ab for /a:b. If the
+// group of one crawler needs such a line, the line must not allow any path for the crawlers of other groups.
 func TestSpellingsOfOtherGroupsOpenNothing(t *testing.T) {
 	robots := []byte("User-agent: *\nAllow: /a%3Ab\n\nUser-agent: Googlebot\nAllow: /a:b\nDisallow: /*a\n")
 	c, err := Convert("robots.txt", robots)
@@ -118,8 +119,9 @@ func TestSpellingsOfOtherGroupsOpenNothing(t *testing.T) {
 	}
 }
 
-// The comparison also uses URLs that are not normalized. It counts further spellings of a disallowed path separately.
-// But if an Allow line has such a spelling, the comparison counts the path as a loss.
+// The comparison also asks for URLs in other spellings than the normalized one, such as /%7Ejoe/. If only such a
+// spelling of a disallowed path becomes disallowed, the comparison counts it in Spellings, and not as a loss. But if an
+// Allow line contains this spelling, the comparison counts the path as a loss.
 func TestSpellingsAsSent(t *testing.T) {
 	for robots, spellings := range map[string]bool{
 		"User-agent: *\nDisallow: /%7Ejoe/\nDisallow: /%61%62\nDisallow: /c%41\n": true,
@@ -144,8 +146,8 @@ func TestSpellingsAsSent(t *testing.T) {
 	}
 }
 
-// If the path of an Allow line mixes encoded and plain characters, it is also allowed in this spelling, even if another
-// line disallows a wider path.
+// An Allow line can mix encoded and plain characters in a path, such as /a:%3a. The converted policy must still allow
+// the path in this spelling, even if another line disallows a wider path.
 func TestAllowsKeepMixedSpellings(t *testing.T) {
 	for _, lines := range []string{
 		"Allow: /=%41\nDisallow: *aa\n",

@@ -14,8 +14,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// A group of a robots.txt may have any name, even one that means something else in a policy file or in YAML. Its policy
-// disallows the same paths for the crawler with this name, and for no other crawler.
+// A group of a robots.txt may have any name, even one that means something else in a policy file or in YAML. The policy
+// made from this robots.txt disallows the paths of the group for the crawler with this name, and not for other
+// crawlers.
 func TestImportKeepsEveryName(t *testing.T) {
 	t.Parallel()
 	names := []string{
@@ -43,7 +44,8 @@ func TestImportKeepsEveryName(t *testing.T) {
 	}
 }
 
-// The commands import, explain, check and diff, and a merge, find the same name in a User-agent line.
+// The commands import, explain, check and diff read the same name from a User-agent line, and so does a server that
+// merges the file.
 func TestOneReaderOfNames(t *testing.T) {
 	t.Parallel()
 	catalog := policy.Compile(&policy.Spec{Crawlers: policyfile.CatalogCrawlers()})
@@ -94,8 +96,9 @@ func TestOneReaderOfNames(t *testing.T) {
 	}
 }
 
-// Google's parser cuts several names of the catalog to the same name, such as "Yahoo". Even so, it finds the same
-// answers in a robots.txt and in the robots.txt of the resulting policy.
+// Google's parser reads a name only up to the first character that is not a letter, "-" or "_". So several crawlers of
+// the catalog have the same name for it, such as "Yahoo". Nevertheless, this parser must find the same answers in a
+// robots.txt and in the robots.txt of the converted policy.
 func TestImportKeepsNamesThatAreCutAlike(t *testing.T) {
 	t.Parallel()
 	const star = "User-agent: *\nDisallow: /all/\n"

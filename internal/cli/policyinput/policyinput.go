@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policyinput reads the policies in the arguments of commands. An argument is a policy file, a robots.txt, or
-// the URL of either.
+// Package policyinput reads the policies in the arguments of commands. Such an argument is a policy file, a robots.txt,
+// or a URL of one of them.
 package policyinput
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// maxRead is the maximum number of bytes to read from a file. It is larger than all size limits, because an error
-// message about a file that is too large states the size of the file.
+// maxRead is the maximum number of bytes to read from a file. It is much larger than all size limits. So an error
+// message about a file that exceeds its limit can state the actual size of the file.
 const maxRead = 64 << 20
 
 // Input is a policy file or a robots.txt that has been read.
@@ -36,7 +36,7 @@ type Input struct {
 	Notes []robotstxt.Note
 }
 
-// Over makes a site's own robots.txt the fallback of the policy.
+// Over adds a site's own robots.txt, whose lines apply to everything that the policy neither allows nor disallows.
 func (in *Input) Over(below *robotstxt.File) {
 	in.Site = in.Site.Over(below)
 	in.Policy = in.Site.Policy
@@ -78,8 +78,8 @@ func readRaw(ctx context.Context, name string, stdin io.Reader, usual string) (*
 	return &Raw{Name: name, Data: data}, err
 }
 
-// Read reads a policy file, a robots.txt, or the URL of either. A robots.txt is read in the same way as by Google's
-// parser, and converted to a policy with the same meaning.
+// Read reads a policy file, a robots.txt, or the URL of one of them. It reads the lines of a robots.txt like Google's
+// parser, and converts them to a policy with the same meaning.
 func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 	raw, err := ReadRaw(ctx, name, stdin)
 	if err != nil {
@@ -111,8 +111,8 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 
 var versionKey = regexp.MustCompile(`(?m)^['"]?version['"]?[ \t]*:[ \t]*['"]?[0-9]`)
 
-// isPolicyFile reports whether a file is a policy file and not a robots.txt. It examines the name, and looks for the
-// version that every policy file has.
+// isPolicyFile reports whether a file is a policy file and not a robots.txt. It decides by the extension of the name.
+// If the extension is not .yaml, .yml or .txt, it looks for the key "version", which every policy file has.
 func isPolicyFile(name string, data []byte) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".yaml", ".yml":

@@ -15,9 +15,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// A crawler with its own group does not read the preferences in the group of "*". A policy cannot leave a usage open
-// for a single crawler, so after an import, these preferences also apply to the crawler. The notes and the comparison
-// name each such crawler. A merged file keeps the preferences as they are.
+// A crawler that has its own group does not read the preferences in the group of "*". But a policy cannot state a
+// preference for all crawlers except this one. So after an import, the preferences also apply to this crawler, and the
+// notes and the comparison name it. If the file is merged and not imported, the preferences stay as they are.
 func TestPreferencesOfTheGroupForAll(t *testing.T) {
 	t.Parallel()
 	const star = "User-agent: *\nContent-Signal: ai-train=no, search=yes\nDisallow: /a/\n\n"
@@ -70,8 +70,8 @@ func TestPreferencesOfTheGroupForAll(t *testing.T) {
 	}
 }
 
-// A Content-Signal line has no path by its definition. So the new robots.txt disallows for the whole site what a line
-// with a path disallows, and does not publish what such a line allows.
+// A Content-Signal line has no path by its definition. If the imported file has such a line with a path nevertheless,
+// the new robots.txt disallows for the whole site what the line disallows. It does not state what the line allows.
 func TestImportedSignalsOfPaths(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]string{

@@ -22,8 +22,8 @@ import (
 type Questions struct {
 	*rfc9309.Comparison
 
-	// Spellings counts the differing answers that concern only some spellings of a path: for another spelling, such as
-	// / instead of %2F, both files give the same answer.
+	// Spellings counts answers that differ only for some spellings of a path. For another spelling of the same path,
+	// such as / instead of %2F, both files give the same answer.
 	Spellings int
 
 	old, now string          // the names of the files
@@ -31,8 +31,8 @@ type Questions struct {
 	searches map[string]bool // the crawlers of search engines
 }
 
-// AskBoth uses an independent parser to compare the robots.txt files of two inputs. For a policy, it uses the rendered
-// robots.txt for a host.
+// AskBoth compares the robots.txt files of two inputs with an independent parser. If an input is a policy, its file is
+// the robots.txt that the policy produces for the host.
 func AskBoth(old, now *Input, host string) *Questions {
 	// Other stands for all crawlers that the files do not name; some of them belong to search engines
 	known, searches := map[string]rfc9309.Crawler{}, map[string]bool{rfc9309.Other: true}
@@ -49,7 +49,7 @@ func AskBoth(old, now *Input, host string) *Questions {
 	}
 	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	parse := func(in *Input) *rfc9309.File {
-		// rfc9309 truncates a name that is not in the catalog, in the same way as Google's parser.
+		// Like Google's parser, rfc9309 shortens a name to its first word, unless the name is in the catalog.
 		return rfc9309.Parse(in.RobotsTxt(host), func(name string) bool {
 			_, known := catalog.Lookup(name)
 			return known
@@ -86,9 +86,9 @@ func AskBoth(old, now *Input, host string) *Questions {
 	return q
 }
 
-// slashEscaped returns path with %2F instead of each "/" in its query. If path has an escape, slashEscaped returns it
-// unchanged. A policy treats the two spellings as equal, but crawlers fetch the path with "/" unless robots.txt
-// disallows it with "/".
+// slashEscaped returns path with %2F instead of each "/" in its query. If path already contains an escape, slashEscaped
+// returns it unchanged. A policy treats both spellings as the same path. But crawlers do not: they may fetch the
+// spelling with "/" if robots.txt disallows only the spelling with %2F.
 func slashEscaped(path string) string {
 	before, query, _ := strings.Cut(path, "?")
 	if strings.Contains(path, "%") || !strings.Contains(query, "/") {
@@ -151,7 +151,7 @@ func (q *Questions) Sentence() string {
 }
 
 // RobotsTxt returns the text that crawlers receive. For a robots.txt, this is the file itself. For a policy, it is the
-// rendered robots.txt for a host.
+// robots.txt that the policy produces for the host.
 func (in *Input) RobotsTxt(host string) []byte {
 	if in.Robots != nil {
 		return in.Robots
@@ -196,9 +196,9 @@ func (l *SearchLoss) What() string {
 	return l.Path
 }
 
-// SearchLosses returns what search engines lose. It omits paths that the old file already disallows in another
-// spelling, because a rendered robots.txt lists several spellings of a disallowed path. It does not omit a path with
-// "/" in its query whose other spelling has %2F (see slashEscaped).
+// SearchLosses returns what search engines lose. A rendered robots.txt lists several spellings of a disallowed path. If
+// the old file already disallows one spelling, the others are not a loss. There is one exception: the spelling with "/"
+// in the query is a loss if the old file disallows only the spelling with %2F (see slashEscaped).
 func (q *Questions) SearchLosses() (losses []SearchLoss) {
 	for i := range q.Differences {
 		d := q.Differences[i]

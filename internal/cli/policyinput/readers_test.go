@@ -66,8 +66,8 @@ func addCases(t *testing.T, files map[string][]byte, name string) {
 	}
 }
 
-// crossingRobots generates a robots.txt whose patterns overlap. In many pairs, one pattern is longer as written, but
-// the other one is longer in normal form.
+// crossingRobots generates a robots.txt with overlapping patterns. In many pairs of them, one pattern is longer in the
+// file, but the other one is longer after normalization. For example, *.jpeg becomes /*.jpeg.
 func crossingRobots(r *rand.Rand) []byte {
 	paths := []string{
 		"*.jpeg", "/*.css$", "/admin/", "/x", "*a", "**a", "/**/b", "*/b/", "/a*", "/a**", "/*a*b", "/a/*b$", "/", "/*", "*",
@@ -103,8 +103,8 @@ func generatedRobots(r *rand.Rand) []byte {
 var tokenOnly = regexp.MustCompile(`^[A-Za-z_-]+$`)
 
 // Each robots.txt is converted to a policy, and the policy is rendered as a robots.txt again. Independent parsers must
-// find the same answers in both files, or the comparison or a note must report the difference. The parsers are rfc9309
-// and, if the variable GOOGLE_ROBOTSTXT names a checkout, Google's C++ parser.
+// find the same answers in both files. If they do not, the comparison or a note must report the difference. The parsers
+// are package rfc9309 and, if the environment variable GOOGLE_ROBOTSTXT names a checkout of it, Google's C++ parser.
 func TestImportedFilesReadTheSame(t *testing.T) {
 	t.Parallel()
 	files := robotsFiles(t)
@@ -176,7 +176,7 @@ func TestImportedFilesReadTheSame(t *testing.T) {
 	}
 }
 
-// lossClass returns the reason why the policy of a file may disallow more than crawlers read in the file.
+// lossClass returns the reason why the policy of a file may disallow more than the file does.
 func lossClass(c *Converted) string {
 	switch {
 	case c.Imported.HasRecords():
@@ -187,8 +187,8 @@ func lossClass(c *Converted) string {
 	return "neither"
 }
 
-// lostPlainPaths returns the plain paths that the file allows for a search engine, but its policy does not. A plain
-// path is a path without wildcards in an Allow or Disallow line of the file.
+// lostPlainPaths returns paths that the robots.txt in data allows for a search engine, but that its policy disallows.
+// It returns only paths that are in an Allow or Disallow line of the file without a wildcard.
 func lostPlainPaths(q *Questions, data []byte) (lost []string) {
 	plain := map[string]bool{}
 	for line := range strings.FieldsFuncSeq(string(acap.Decode(data)), func(r rune) bool { return r == '\r' || r == '\n' }) {
@@ -213,7 +213,8 @@ func lostPlainPaths(q *Questions, data []byte) (lost []string) {
 	return lost
 }
 
-// askGoogle compares both robots.txt files with Google's parser, for each name that a group of the file has.
+// askGoogle lets Google's parser read the original robots.txt and the policy's robots.txt, and compares the answers. It
+// asks for each name of a group in the original file.
 func askGoogle(t *testing.T, google *crawlertest.Process, c *Converted, q *Questions, name string, data []byte, counts map[string]int) {
 	t.Helper()
 	original := acap.Decode(data)
