@@ -98,7 +98,7 @@ type excerptLine struct {
 }
 
 // WriteExcerpt writes an excerpt of the log in dir. The first line is head; WriteExcerpt sets its fields Log and Lines.
-// The other lines are the log's events for which fits returns true, as unchanged lines of the log. WriteExcerpt returns
+// The other lines are the log's events that fits accepts, as unchanged lines of the log. WriteExcerpt returns
 // the signature of the excerpt, or nil if key is nil.
 func WriteExcerpt(w io.Writer, dir string, head Excerpt, key ed25519.PrivateKey, fits func(*Event) bool) (signature []byte, err error) {
 	if err := readLines(dir, func(_ string, _ []byte, e *Event, _ string) error {

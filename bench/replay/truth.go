@@ -54,8 +54,7 @@ func (t *truth) identity(a *agent) string {
 	return a.identity
 }
 
-// crawlers returns the totals of each known crawler as replay's report has them. It only adds up requests for which
-// fits returns true: a is the client, and before and now are the decisions under the old and the new policy. If paths
+// crawlers returns the totals of each known crawler as replay's report has them. It only adds up requests that fits accepts: a is the client, and before and now are the decisions under the old and the new policy. If paths
 // is true, the result also has the most requested paths of each crawler.
 func (t *truth) crawlers(fits func(a *agent, before, now string) bool, paths bool) []replay.CrawlerCount {
 	sums, byPath := map[string]*replay.CrawlerCount{}, map[string]map[string]int64{}

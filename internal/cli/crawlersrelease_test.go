@@ -80,7 +80,7 @@ func TestSignedCatalogCommands(t *testing.T) {
 }
 
 // For some crawlers of the catalog, no source states a purpose. If a policy disallows a whole category, the command
-// check names those of them that remain allowed, because they may belong to this category.
+// check names the ones that remain allowed, because they may belong to this category.
 func TestCheckUnclassified(t *testing.T) {
 	for text, want := range map[string]bool{
 		"  - for: category:ai-training\n    disallow: {crawl: /}\n":  true,

@@ -14,7 +14,7 @@ type Comparison struct {
 	Crawlers    int          // number of crawlers in the questions
 	Questions   int          // number of pairs of a crawler and a path
 	Preferences int          // number of triples of a crawler, a path and a usage whose preference was asked
-	Differ      int          // number of these pairs and triples for which the two files have different answers
+	Differ      int          // number of these pairs and triples with different answers of the two files
 	Differences []Difference // in the order of the first file's lines
 	Complete    bool         // false if some questions were not asked
 }

@@ -65,7 +65,7 @@ var Topics = [topicCount]struct {
 	Previews:  {"previews", "May messengers and social networks show previews of the site's pages?", Yes, Previews},
 }
 
-// Answers holds all answers from which Build makes a policy.
+// Answers holds all answers that Build turns into a policy.
 type Answers struct {
 	From    string // where Robots comes from, or ""
 	Robots  []byte // an existing robots.txt
