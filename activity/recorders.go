@@ -88,7 +88,8 @@ func (rs *Recorders) change(f func([]*addedRecorder) []*addedRecorder) {
 // Active reports whether at least one recorder exists.
 func (rs *Recorders) Active() bool { return len(rs.all()) > 0 }
 
-// Get returns the recorder that receives requests under a name, or nil if none does.
+// Get returns the recorder with a name, or nil if there is none. If several recorders have this name, Get returns the
+// one that receives requests.
 func (rs *Recorders) Get(name string) Recorder {
 	for _, r := range rs.all() {
 		if r.name == name {

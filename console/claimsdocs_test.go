@@ -31,8 +31,8 @@ var blindSpotNames = []string{
 
 // judged describes how the program handles the blind spots of one claim: the ways in which the claim's data can be
 // incomplete. cells maps the name of a blind spot to the test in which it occurs, as package and name. If there is no
-// such test, the text begins with "open: " and explains why the program does not detect the blind spot. rest is the
-// reason why the other blind spots cannot make the claim false.
+// such test, the value in cells begins with "open: " and explains why the program does not detect the blind spot. rest
+// is the reason why the blind spots that are not in cells cannot make the claim false.
 type judged struct {
 	cells map[string]string
 	rest  string

@@ -55,7 +55,8 @@ expect:
 `
 
 // startCaddy starts Caddy with a policy in its storage, an activity database with a generated week of requests, and the
-// console. It returns the server of the console's local address.
+// console. It returns a server that answers requests as the console does on its local address, but does not listen on a
+// port.
 func startCaddy(t *testing.T, policy string) *server {
 	t.Helper()
 	dir := t.TempDir()

@@ -253,12 +253,12 @@ func requestKey(action, about string) field[*ruleReader] {
 			case strings.ContainsAny(text, "*$"):
 				why = "must be one page or file, without * and $; list each of them"
 			case strings.ContainsAny(text, "?#"):
-				why = "cannot have ? or #, which ACAP 1.0 does not allow in a request"
+				why = "cannot have ? or #, because ACAP 1.0 does not allow them there"
 			case strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f }):
 				why = "cannot have spaces; write a space as %20"
 			}
 			if why != "" {
-				p.report(posOf(n), "bad-path", "", "invalid path %s: the path of a request %s", quote(text), why)
+				p.report(posOf(n), "bad-path", "", "invalid path %s: a path under %s %s", quote(text), action, why)
 				return
 			}
 			r.rule.Requests = append(r.rule.Requests, policy.ActionRequest{Pos: posOf(n), Action: action, Path: pathpattern.NormalizePath(text)})

@@ -205,9 +205,9 @@ func Earlier(a, b time.Time) time.Time {
 }
 
 // Preferences returns the decisions about AIPREF preferences for a host and path (draft-ietf-aipref-vocab), and the
-// time when they next change. The header cannot name an audience, so q.Crawler should be 0. Preferences for single
-// crawlers are in robots.txt. For example, a statement that allows the usage "index" does not allow "search", because
-// "search" also includes training for search.
+// time when they next change. The header with the preferences cannot name a crawler, so q.Crawler should be 0.
+// Preferences for single crawlers are in robots.txt. A statement about the usage "index" that allows it does not allow
+// the preference "search", because "search" also includes training for search.
 func Preferences(p *policy.Policy, q policy.Query) (strictest rights.Preferences, until time.Time) {
 	for i, identity := range p.Identities() {
 		q.Identity = identity

@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// crossing lists patterns whose length in a policy differs from their length as written, and patterns that overlap with
-// them.
+// crossing lists patterns whose length in a policy differs from their length in robots.txt, and patterns that overlap
+// with them.
 var crossing = []string{
 	"*.jpeg", "/*.css$", "/admin/", "/x", "*a", "**a", "/**/b", "*/b/", "/a*", "/a**", "/*a*b", "/a/*b$", "/", "/*", "*",
 	"/a/b", "*?q=", "/*?q=*", "/a$", "*a$", "/*/", "*/a*/", "/ab", "/b*a", "/a?", "*b/a", "/b/",

@@ -13,7 +13,7 @@ import (
 // the policy, the merged robots.txt also contains lines of the file that are not about crawling, such as preferences
 // and sitemaps. Told converts these lines in the same way as Import, and adds them to the copies. settings does not
 // contain the preferences, because they are not settings of the policy. Do not serve the copies, because a server
-// publishes these lines only in robots.txt. For the notes about the lines, see Below.
+// publishes these lines only in robots.txt. The notes about the lines are in the result of [File.Below].
 func (f *File) Told(p *policy.Policy) (told, settings *policy.Spec) {
 	spec := *p.Spec()
 	im := f.importerFor(p)

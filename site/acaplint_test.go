@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Some statements of a policy cannot be sent in a channel, because the specification of the channel does not allow
-// them. Loading the policy reports the places of these statements.
+// The specification of a channel, such as robots.txt or a header, may not allow some statements of a policy. Loading the
+// policy reports the places of these statements.
 func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 	for _, c := range []struct {
 		name, section string

@@ -12,7 +12,7 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// unnamedStorage is a storage that has one value for all keys, and no description.
+// unnamedStorage is a storage that has one value for all keys, and no method String that describes it.
 type unnamedStorage struct {
 	Storage
 	text string

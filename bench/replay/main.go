@@ -6,7 +6,7 @@
 //	go -C bench run ./replay -mb 1000 -node-modules DIR
 //
 // DIR has the npm package @duckdb/node-api. Tools that are not installed are left out of the table. If nginx is
-// installed, the command also replays the log of a real nginx.
+// installed, the command also starts nginx, sends requests to it, and replays the log that nginx writes.
 package main
 
 import (

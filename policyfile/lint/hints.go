@@ -248,7 +248,10 @@ func (l *linter) hint(group []obstacle) {
 		for _, a := range allows[1:] {
 			at = append(at, strconv.Itoa(a.Pos.Line))
 		}
-		here = fmt.Sprintf("this allow entry and to the one in %s", lineText(at))
+		here = fmt.Sprintf("this allow entry and to those in %s", lineText(at))
+		if len(at) == 1 {
+			here = fmt.Sprintf("this allow entry and to the one in %s", lineText(at))
+		}
 	}
 	var message string
 	switch o.code {

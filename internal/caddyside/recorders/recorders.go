@@ -51,7 +51,8 @@ type ActivityStore interface {
 	CheckReload(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error
 }
 
-// Violations holds requests that violate a robots.txt: the crawler had already read the file, and the file disallows the path. It also holds the number of requests that may violate it, or may not.
+// Violations holds requests that violate a robots.txt: the crawler had already read the file, and the file disallows the
+// path. It also holds the number of requests that may violate it, or may not.
 type Violations struct {
 	Violations []Violation `json:"violations"`         // one page of violations
 	Rows       int         `json:"rows"`               // number of rows on all pages
