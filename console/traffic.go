@@ -66,8 +66,8 @@ func (v *view) askEarly(questions ...store.Query) {
 }
 
 // counts holds numbers of requests. All is the sum of Allowed, Unknown, Closed, Would and Blocked. Unknown counts the
-// requests of unlisted clients, whatever the decision. Closed counts served requests for disallowed pages, and Blocked
-// includes limited requests.
+// requests of unlisted clients, whatever the decision. Closed counts served requests for disallowed pages. Would and
+// Blocked include requests over a rate limit.
 type counts struct {
 	All, Allowed, Unknown, Closed, Would, Blocked int64
 	Violations, Bytes                             int64
@@ -85,7 +85,7 @@ func addRow(c *counts, r *store.Row) {
 		c.Unknown += r.Requests
 	case decision == string(activity.Disallowed):
 		c.Closed += r.Requests
-	case decision == string(activity.WouldBlock):
+	case decision == string(activity.WouldBlock), decision == string(activity.WouldLimit):
 		c.Would += r.Requests
 	case decision == string(activity.Blocked), decision == string(activity.Limited):
 		c.Blocked += r.Requests
