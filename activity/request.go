@@ -7,6 +7,7 @@ package activity
 import (
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Version is the version of the fields with which the crawler log writes a [Request]. It increases when a field is
@@ -91,13 +92,23 @@ func Form(scheme string, merged bool) string {
 // MaxText limits the length of a stored text of a request, in bytes.
 const MaxText = 1024
 
-// Text returns a copy of the first MaxText bytes of s, a text of a request, for storage. The copy is valid UTF-8. It
-// may be longer than MaxText, because the replacement for invalid bytes is three bytes long.
+// Text returns a copy of the beginning of s, a text of a request, for storage. The copy is valid UTF-8 and has at most
+// MaxText bytes.
 func Text(s string) string {
-	if len(s) > MaxText {
-		s = s[:MaxText]
+	valid := strings.ToValidUTF8(beginning(s), "\uFFFD")
+	return strings.Clone(beginning(valid)) // again, because the replacement for an invalid byte has three bytes
+}
+
+// beginning returns at most MaxText bytes of s. It does not cut a character in two.
+func beginning(s string) string {
+	if len(s) <= MaxText {
+		return s
 	}
-	return strings.Clone(strings.ToValidUTF8(s, "\uFFFD"))
+	end := MaxText
+	for end > MaxText-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
 }
 
 // Recorder receives requests. Record is called while a response is being finished, so it must not block. A recorder

@@ -114,7 +114,7 @@ var claimSays = map[string]string{
 	"no-alarm":             "there is no alert and no warning",
 	"none-blocked-unmeant": "no request of a verified search engine was blocked, except by rules with the key intended",
 	"none-unrecorded":      "all requests were recorded",
-	"nothing-changes":      "the two policies have the same effect",
+	"nothing-changes":      "the two policies have the same effect and the same text of robots.txt",
 	"obeyed":               "this crawler obeyed the robots.txt that it had read",
 	"published":            "the servers have loaded the new version",
 	"ready":                "this draft can be published",

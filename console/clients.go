@@ -131,9 +131,16 @@ func (v *view) describe(c *client) {
 	if c.Kind == "" {
 		c.Kind = string(row.Category)
 	}
-	c.How = verifiedBy(row.Verification)
-	if c.Impostor() {
+	ways := waysToVerify(row.Verification)
+	switch {
+	case c.Impostor():
 		c.How = "not " + cmp.Or(row.Operator, row.Token)
+	case ways == "":
+		c.How = "no way to check it"
+	case c.Identity == activity.Verified:
+		c.How = "by " + ways
+	default:
+		c.How = "can be verified by " + ways
 	}
 }
 
@@ -148,8 +155,8 @@ func (v *view) lookup(name string) *crawlers.Crawler {
 	return row
 }
 
-// verifiedBy describes the data that an operator publishes to verify its crawler.
-func verifiedBy(f crawlers.Verification) string {
+// waysToVerify lists the data that an operator publishes to verify its crawler. It returns "" if there is none.
+func waysToVerify(f crawlers.Verification) string {
 	var ways []string
 	if len(f.AddressLists) > 0 {
 		ways = append(ways, "address list")
@@ -160,10 +167,7 @@ func verifiedBy(f crawlers.Verification) string {
 	if f.WebBotAuth != "" {
 		ways = append(ways, "signature")
 	}
-	if len(ways) == 0 {
-		return "no way to check it"
-	}
-	return "by " + english.List(ways, "or")
+	return english.List(ways, "or")
 }
 
 // addSeen sets the times when clients were first and last seen, and draws the small chart of each client.

@@ -100,12 +100,16 @@ func TestClaimsAreOfOneIdentity(t *testing.T) {
 		"crawler?name=AhrefsBot":                     {"23 violations, 17 of them blocked", "all blocked|obeyed"},
 		"crawler?name=GPTBot&identity=impostor":      {"39 requests", "obeyed"},
 		"ask?agent=Googlebot&url=https://www.example.com/a": {
-			"This page was requested under the name Googlebot since " + begins + ", when the stored requests begin|Verified: 41 requests.|Unverified: 7 requests, 7 of them after reading that the page is disallowed.", "48|did not request",
+			"This page was requested under the name Googlebot since " + begins + ", when the stored requests begin|Verified: 41 requests.|Unverified: 7 requests, 7 of them after reading that the page is disallowed.", "48 requests|did not request",
 		},
 		"ask?agent=GPTBot&url=https://www.example.com/a":     {"Impostors: 39 requests.", "Unverified: |Verified: "},
 		"ask?agent=GPTBot&url=https://www.example.com/else":  {"GPTBot did not request this page since " + begins + ", when the stored requests begin.", "in the last 7 days.|requested under"},
 		"ask?agent=Bingbot&url=https://www.example.com/else": {"Bingbot is not known to have requested this page since " + begins + ", when the stored requests begin.|The paths of 3 requests of this crawler are not stored", "did not request"},
 		"who-may?crawler=Googlebot&section=www.example.com/": {"<span class=\"v v-verified\">Verified</span> requests for this section, last 7 days</h3><dl class=\"kv small\"><dt><span class=\"v v-allowed\">Allowed</span></dt><dd class=\"n\">42</dd>", ""},
+		"who-came": {
+			"<span class=\"v v-verified\">Verified</span><span class=\"sub\">by address list or DNS|<span class=\"v v-unverified\">Unverified</span><span class=\"sub\">can be verified by address list or DNS",
+			"<span class=\"v v-unverified\">Unverified</span><span class=\"sub\">by ",
+		},
 		"who-came.csv": {
 			"Googlebot,Google,search,verified,42,42,0,0,0,0,0,0,|Googlebot,Google,search,unverified,8,8,0,0,0,0,7,0,|GPTBot,OpenAI,ai-training,impostor,39,0,0,0,39,0,0,39,", "",
 		},

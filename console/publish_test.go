@@ -244,7 +244,8 @@ func TestDraftThatPanics(t *testing.T) {
 	}
 }
 
-// Served requests for disallowed pages are counted separately from requests that would be blocked if blocking were on.
+// Requests that were served although they are disallowed, and requests that would be blocked if blocking were on, are
+// counted separately. A rate limit is counted like a block.
 func TestClosedAndWouldAreCountedApart(t *testing.T) {
 	v := &view{server: &server{}, q: map[string][]string{"decision": {"would_block"}}}
 	row := func(decision string, n int64) *store.Row {
@@ -252,7 +253,13 @@ func TestClosedAndWouldAreCountedApart(t *testing.T) {
 	}
 	closed, would := &client{clientID: clientID{Name: "A"}}, &client{clientID: clientID{Name: "B"}}
 	addRow(&closed.counts, row("disallowed", 5))
-	addRow(&would.counts, row("would_block", 3))
+	addRow(&would.counts, row("would_block", 2))
+	addRow(&would.counts, row("would_limit", 1))
+	addRow(&would.counts, row("blocked", 4))
+	addRow(&would.counts, row("limited", 3))
+	if want := (counts{All: 10, Would: 3, Blocked: 7}); would.counts != want {
+		t.Errorf("counts: %+v, want %+v", would.counts, want)
+	}
 	all := []*client{closed, would}
 	if got := v.filter(all); len(got) != 1 || got[0] != would {
 		t.Errorf("would be blocked: %+v", got)

@@ -69,7 +69,7 @@ func (v *view) askEarly(questions ...store.Query) {
 // counts holds numbers of requests. All is the sum of Allowed, Unknown, Closed, Would and Blocked. Unknown counts the
 // requests of unlisted clients, regardless of the decision. The other summands count requests of crawlers by decision:
 // Closed counts requests for disallowed pages that the server neither blocked nor logged. Would counts requests that
-// the server only logs instead of blocking them. Blocked counts blocked and limited requests.
+// the server only logs instead of blocking or limiting them. Blocked counts blocked and limited requests.
 type counts struct {
 	All, Allowed, Unknown, Closed, Would, Blocked int64
 	Violations, Bytes                             int64
@@ -87,7 +87,7 @@ func addRow(c *counts, r *store.Row) {
 		c.Unknown += r.Requests
 	case decision == string(activity.Disallowed):
 		c.Closed += r.Requests
-	case decision == string(activity.WouldBlock):
+	case decision == string(activity.WouldBlock), decision == string(activity.WouldLimit):
 		c.Would += r.Requests
 	case decision == string(activity.Blocked), decision == string(activity.Limited):
 		c.Blocked += r.Requests

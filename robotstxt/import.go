@@ -11,6 +11,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -173,10 +174,10 @@ type importer struct {
 
 // dropNames removes groups whose names are not valid in a policy file. A name such as "everyone" means several crawlers
 // in a policy file. If a group has such a name, dropNames adds a note, because the policy contains the name in another
-// form.
+// form. It also adds a note if a name is the name of a category.
 func (im *importer) dropNames() {
 	im.dropGroups(func(g *Group) bool {
-		purpose := strings.TrimPrefix(g.Name, PurposePrefix)
+		purpose, category := strings.TrimPrefix(g.Name, PurposePrefix), crawlers.Category(ascii.Lower(g.Name))
 		switch name := (policy.Audience{Kind: policy.ForToken, Name: g.Name}).String(); {
 		case g.Name == "*":
 			return false
@@ -187,6 +188,8 @@ func (im *importer) dropNames() {
 			return true
 		case name != g.Name:
 			im.f.note(g.number, "in a policy, %q means several crawlers, so import writes the name of the one crawler in this group as %s", g.Name, name)
+		case category.Valid() || category == crawlers.CategoryAI:
+			im.f.note(g.number, "in the policy, %q is the name of one crawler, as in this robots.txt; crawlers of the category are called category:%s", g.Name, string(category))
 		}
 		return false
 	})

@@ -44,6 +44,26 @@ func TestNamesOfSeveralCrawlers(t *testing.T) {
 	}
 }
 
+// A rule for a crawler with the name of a category looks like a rule for the category, so there is a note.
+func TestNamesOfCategories(t *testing.T) {
+	for name, want := range map[string]string{
+		"AI-Training": `in the policy, "AI-Training" is the name of one crawler, as in this robots.txt; crawlers of the category are called category:ai-training`,
+		"ai":          "category:ai",
+		"searchbot":   "",
+	} {
+		im, err := robotstxt.Import([]byte("User-agent: "+name+"\nDisallow: /a\n"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := im.Spec.Rules[0].For[0].String(); got != name {
+			t.Errorf("the rule for %s is for %s", name, got)
+		}
+		if want == "" && len(im.Notes) > 0 || want != "" && (len(im.Notes) != 1 || !strings.HasSuffix(im.Notes[0].Message, want)) {
+			t.Errorf("%s: %+v", name, im.Notes)
+		}
+	}
+}
+
 // Crawlers ignore a group whose name is a whole User-Agent that begins with Mozilla, so there is a note. A name with a
 // version does not get a note.
 func TestGroupsOfFullUserAgents(t *testing.T) {

@@ -55,7 +55,7 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 	f := claim.Finding{
 		Unjudged: "It cannot be judged whether search engines lose anything",
 		Matters: func(g claim.Gap) bool {
-			if g.Name == gapRepeated { // a request counted twice makes the losses too large, but cannot hide a loss
+			if g.Name == gapRepeated { // a request counted twice cannot hide a loss; but see ofTraffic
 				return false
 			}
 			return slices.ContainsFunc(found, func(f compare.Found) bool { return g.Crawler == "" || f.Crawler == g.Crawler }) || isOfComparison(g)
@@ -115,7 +115,16 @@ func (s *KeepsSubject) ofTraffic(f *claim.Finding, traffic *SearchLoss, covered 
 			lost = traffic.Requests // not the sum of all losses, because a request may be lost in several ways
 		}
 	}
+	repeated := slices.DeleteFunc(slices.Clone(covered.Gaps), func(g claim.Gap) bool { return g.Name != gapRepeated })
+	// A request that n logs contain is a reason for at least n-1 of these gaps.
+	copies := int64(len(repeated)) + 1
+	atLeast := (lost + copies - 1) / copies
 	switch {
+	case lost > s.Limit && atLeast <= s.Limit && !slices.Contains(s.Accepted, gapRepeated):
+		f.Unjudged, f.Details = "It cannot be judged whether search engines lose more than "+plural(s.Limit, "request"), traffic.details()
+		others := f.Matters
+		f.Matters = func(g claim.Gap) bool { return g.Name == gapRepeated || others(g) }
+		repeated = nil // the claim lists these gaps
 	case lost > s.Limit:
 		f.Fails, f.Text, f.Details = true, "Search engines lose "+plural(lost, "request")+" "+periodWords(covered), traffic.details()
 		if s.Limit > 0 {
@@ -129,10 +138,8 @@ func (s *KeepsSubject) ofTraffic(f *claim.Finding, traffic *SearchLoss, covered 
 			f.Text += fmt.Sprintf(", apart from %s that are intended", english.Number(traffic.Intended))
 		}
 	}
-	for _, g := range covered.Gaps {
-		if g.Name == gapRepeated {
-			f.Details = append(f.Details, "the numbers are too high: "+g.What)
-		}
+	for _, g := range repeated {
+		f.Details = append(f.Details, "the numbers are too high: "+g.What)
 	}
 	if traffic.Unverified > 0 {
 		f.Details = append(f.Details, "not counted: "+plural(traffic.Unverified, "request")+" of unverified search engines")

@@ -17,16 +17,9 @@ import (
 func importCommand() *cobra.Command {
 	cmd := Command("import ROBOTS.TXT | URL | -", "Converts a robots.txt to a policy file with the same meaning",
 		exactly(1, "ROBOTS.TXT or its URL", func(cmd *cobra.Command, args []string) error {
-			raw, err := policyinput.ReadRobots(cmd.Context(), args[0], cmd.InOrStdin())
+			raw, c, err := convert(cmd, args[0])
 			if err != nil {
-				return err
-			}
-			if raw.None {
-				return failure{errors.New(raw.Note + "; so there is nothing to import")}
-			}
-			c, err := policyinput.Convert(raw.Name, raw.Data)
-			if err != nil {
-				return failure{err}
+				return fmt.Errorf("%w. No policy was written", err)
 			}
 			if raw.Note != "" {
 				fmt.Fprintln(cmd.ErrOrStderr(), raw.Note)
@@ -87,4 +80,20 @@ The exit code is:
 	cmd.Example = `  caddy robots-policy import robots.txt > site-policy.yaml
   caddy robots-policy import https://www.example.com/ > site-policy.yaml`
 	return cmd
+}
+
+// convert reads a robots.txt and converts it to a policy file.
+func convert(cmd *cobra.Command, name string) (*policyinput.Raw, *policyinput.Converted, error) {
+	raw, err := policyinput.ReadRobots(cmd.Context(), name, cmd.InOrStdin())
+	if err != nil {
+		return nil, nil, err
+	}
+	if raw.None {
+		return nil, nil, failure{errors.New(raw.Note + "; so there is nothing to import")}
+	}
+	c, err := policyinput.Convert(raw.Name, raw.Data)
+	if err != nil {
+		return nil, nil, failure{err}
+	}
+	return raw, c, nil
 }

@@ -294,7 +294,7 @@ func (l *linter) harm(ids []policy.CrawlerID) string {
 	for _, kind := range kinds {
 		all = append(all, harms[kind])
 	}
-	return english.List(all, "and")
+	return strings.Join(all, ", and ") // each is a clause
 }
 
 // searchers lists the search engines and link previews that a rule may apply to. A rule applies to a

@@ -49,8 +49,8 @@ type changesSubject struct {
 	Diff claim.Known[*Diff] `gap:"comparison" what:"the two policies were not compared"`
 }
 
-// nothingChanges is the claim that two policies have the same effect. The claim fails if any decision or setting
-// differs. It also fails if only the text of robots.txt differs, and the text of the finding then says so.
+// nothingChanges is the claim that two policies have the same effect and the same text of robots.txt. The claim fails if
+// any decision or setting differs. It also fails if only the text of robots.txt differs, and its words then say so.
 var nothingChanges = claim.Register("nothing-changes", func(s changesSubject) claim.Finding {
 	d, _ := s.Diff.Get()
 	f := claim.Finding{Text: "nothing changes", Unjudged: "it cannot be judged whether anything changes"}

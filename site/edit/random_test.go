@@ -63,7 +63,7 @@ func TestEditsMakeTheChoiceAndNoOther(t *testing.T) {
 	}
 }
 
-var edits = flag.Int("edits", 0, "how many random policies to edit (default: 16, 60 in .ci/run, and 10,000 with ROBOTSPOLICY_LONG)")
+var edits = flag.Int("edits", 0, "how many random policies to edit (default: 16, 20 in .ci/run, and 10,000 with ROBOTSPOLICY_LONG)")
 
 // oneEdit makes one choice in one policy, both made from seed, and checks it. It adds its counts to counts.
 func oneEdit(t *testing.T, seed int, counts map[string]int) {
