@@ -213,7 +213,7 @@ func (g *grouping) alike(classes []policy.Class) map[string][]*policy.Class {
 func readAs(c *crawler) string { return crawlers.ReadAs(c.lower) }
 
 // refusedBy returns the usages that the policy disallows for at least one of the classes on at least one path. The keys
-// of the result are the keys of robots.txt lines that name usages, such as "content-usage".
+// of the result are the keys of the lines in robots.txt that name usages.
 func (g *grouping) refusedBy(classes []*policy.Class) map[string][]string {
 	refused := map[string][]string{}
 	for _, f := range rights.Vocabularies {

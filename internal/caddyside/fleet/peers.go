@@ -30,8 +30,8 @@ type peer struct {
 	silent int  // number of reads without a new message
 }
 
-// forget deletes the key of a server that has written nothing for a long time. It compares the modification times of
-// this key and of its own key. The storage sets both times, so a wrong clock of a server does not matter.
+// forget deletes the key of a server that has written nothing for a long time. It compares the modification time of this
+// key with the time of this server's key. The storage sets both times, so a wrong clock of a server does not matter.
 func (x *exchange) forget(ctx context.Context, f *Fleet, node string) error {
 	gone, err := within(ctx, x, func(ctx context.Context) (gone bool, err error) {
 		own, err := f.storage.Stat(ctx, key(f.Node))
