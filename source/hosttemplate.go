@@ -62,7 +62,7 @@ func parseHostTemplate(name string) (*hostTemplate, error) {
 		t.parts = append(t.parts, part)
 	}
 	if strings.ContainsAny(t.after, "{}") || slices.ContainsFunc(t.parts, func(p hostPart) bool { return strings.ContainsAny(p.before, "{}") }) {
-		return nil, fmt.Errorf("invalid policy file name %q: it can only contain these placeholders of a request: {host} and {labels.N}", name)
+		return nil, fmt.Errorf("invalid policy file name %q: the only placeholders that it can contain are {host} and {labels.N}", name)
 	}
 	if t.dir == string(filepath.Separator) && strings.Count(abs, string(filepath.Separator)) == 1 {
 		return nil, errors.New("policy files for hosts must be in a directory other than /")
