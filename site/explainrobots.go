@@ -132,7 +132,7 @@ func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) stri
 			"in robots.txt, rules for a purpose apply only to crawlers that no group names", strings.Join(names, ", "), d.Verdict)
 	}
 	return fmt.Sprintf("the policy decides that crawling is %s, but robots.txt cannot express this here. "+
-		"Crawlers only compare the lengths of its patterns, so robots.txt has the stricter rule", d.Verdict)
+		"In robots.txt, only the longest matching pattern counts, so robots.txt has the stricter rule", d.Verdict)
 }
 
 // byEdge describes whether the server blocks a request although robots.txt does not disallow the path.
