@@ -126,7 +126,7 @@ func unnamed(ps []robotstag.Problem, pos policy.Pos) (problems []policy.Problem)
 		kind    robotstag.Kind
 		message string
 	}{
-		{robotstag.NoRobotsTag, "Robots-Tag cannot name %s, so only X-Robots-Tag has this rule; publish both headers, or write the entry in a rule with \"for: everyone\""},
+		{robotstag.NoRobotsTag, "Robots-Tag cannot name %s, so only X-Robots-Tag has this rule; publish at least X-Robots-Tag, or write the entry in a rule with \"for: everyone\""},
 		{robotstag.BadToken, "neither Robots-Tag nor X-Robots-Tag can name %s, so neither header has this rule; write the entry in a rule with \"for: everyone\""},
 	} {
 		var names []string

@@ -46,7 +46,7 @@ func parseHostTemplate(name string) (*hostTemplate, error) {
 	t := &hostTemplate{name: abs}
 	before, _, found := strings.Cut(abs, "{")
 	if !found {
-		return nil, fmt.Errorf("invalid policy file name %q: the .. after its placeholder removes the placeholder", name)
+		return nil, fmt.Errorf("invalid policy file name %q: the \"..\" in this name removes the placeholder, such as {host}; write the name without \"..\"", name)
 	}
 	slash := strings.LastIndexByte(before, filepath.Separator)
 	t.dir = abs[:slash+1]
