@@ -203,7 +203,7 @@ func (r *reader) sitemap(value string) {
 		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. A server that publishes this robots.txt writes the site's address in front of %s", value, path)
 		value = path
 	case u.Scheme == "":
-		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. Import and merge write %s", value, "https:"+value)
+		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. Import and merge write %s instead", value, "https:"+value)
 		value = "https:" + value
 	}
 	r.file.sitemaps = append(r.file.sitemaps, value)

@@ -64,7 +64,7 @@ type Choice struct {
 func NewChoice(who string, do Action, place, host string, intended bool) (c Choice, err error) {
 	c = Choice{Who: policy.ParseAudience(who), Do: do, Path: pathpattern.MustParse("/"), Intended: intended}
 	if who == "" {
-		return c, errors.New("the crawler is missing; write everyone, the name of a crawler, or category:NAME")
+		return c, errors.New("the crawler is missing; write everyone, the name of a crawler, category:NAME or operator:NAME")
 	}
 	switch {
 	case (!slices.Contains(Actions(), do) || do == Snippet) && !strings.Contains(string(do), " "):
