@@ -48,7 +48,7 @@ func TestUnreadablePolicies(t *testing.T) {
 	invalid := write("invalid.yaml", "version: 1\nrules:\n  - for: Google\n    disallow: {crawl: /}\n")
 	large := write("large.yaml", "version: 1\n"+strings.Repeat("# a line of many\n", 100_000))
 	for path, want := range map[string]string{
-		nowhere: "reading the policy: stat " + nowhere + ": no such file or directory; check the name, which is relative to the directory in which the server runs unless it starts with /",
+		nowhere: "reading the policy: stat " + nowhere + ": no such file or directory; check the name: unless it starts with /, it is relative to the directory in which the server runs",
 		dir:     "reading the policy: " + dir + " is a directory; write the path of the policy file in it, such as " + filepath.Join(dir, "site-policy.yaml"),
 		large:   large + `:1:1: error: a policy file can have up to 1 MiB; use wildcards instead of listing every page [file-too-large]`,
 		invalid: invalid + `:3:10: error: invalid name "Google" (did you mean "Googlebot"?): the crawlers of this operator are called operator:Google; if this is really the name of a crawler, list it under "crawlers" [bad-audience]`,

@@ -132,7 +132,7 @@ func (c *Console) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		c.Listen = d.Val()
 	}
 	if d.NextArg() {
-		return d.Err("console takes one argument, an address such as localhost:2020, and a block")
+		return d.Err("console takes at most one argument (an address such as localhost:2020, or off), and then a block")
 	}
 	return block.Read(d, block.Text("title", "a text", &c.Title), block.Flag("write", &c.Write), block.Text("user", "a placeholder", &c.User),
 		block.Nested("roles", func(d *caddyfile.Dispenser) error {

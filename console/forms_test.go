@@ -65,7 +65,7 @@ func TestForms(t *testing.T) {
 		},
 		{
 			name: "reserve some rights", form: map[string]string{"do": "rights", "train-ai": "1", "ai-use": "1", "text": exempt},
-			adds: []string{"      train-ai: /", "      ai-use: /"}, says: "“No AI may be trained with the site” does not apply to everyone: the decision is still allowed for GPTBot",
+			adds: []string{"      train-ai: /", "      ai-use: /"}, says: "“No AI may be trained with the site” does not apply to everyone: the policy still says “allowed” for GPTBot",
 		},
 		{name: "add a test from Ask", link: "change?expect=GPTBot+may+not+crawl+%2F", adds: []string{"  - GPTBot may not crawl /"}, says: "2 tests passed"},
 		{name: "name an unlisted client", link: "change?name=python-httpx", adds: []string{"crawlers:", `  python-httpx: {}`}, says: "python-httpx"},

@@ -69,7 +69,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	for d.NextBlock(0) {
 		if d.Val() != "hosts" {
-			return d.Errf("unrecognized subdirective '%s': must be hosts", d.Val())
+			return d.Errf(`unrecognized subdirective '%s': the only subdirective is "hosts", as in: hosts www.example.com`, d.Val())
 		}
 		if h.Hosts = append(h.Hosts, d.RemainingArgs()...); len(h.Hosts) == 0 {
 			return d.Err("hosts takes one or more hosts, such as www.example.com")

@@ -280,7 +280,7 @@ func (v *view) listNotices() (all []notice) {
 var withoutPart = map[string][2]string{
 	"activity":        {"Requests cannot be stored at the moment", ", but new requests are missing on these pages"},
 	"evidence":        {"Evidence cannot be written at the moment", ", but new requests are missing from the evidence log"},
-	"fleet_database":  {"This server's records do not reach the fleet database", ", and the records will be sent later"},
+	"fleet_database":  {"This server's totals do not reach the fleet database", ", and the totals will be sent later"},
 	"fleet":           {"The servers of the fleet cannot tell each other which crawlers have read robots.txt", ", but violations of a robots.txt that a crawler read from another server may not be recognized"},
 	"catalog":         {"The crawler catalog in Caddy's storage is not in use", ", with the previous catalog"},
 	"catalog_release": {"The newest released crawler catalog is not in use", ", with the previous catalog"},

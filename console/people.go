@@ -76,7 +76,7 @@ func (s *server) who(r *http.Request, o *Console) person {
 func (v *view) lacks(r role) string {
 	switch {
 	case !v.options.Write:
-		return "You cannot change the policy here. To allow changes, write console { write } in the global options of the Caddyfile."
+		return "You cannot change the policy here. To allow changes, add the line “write” to the block of the option console in the Caddyfile."
 	case v.person.Name == "":
 		return "These pages are read-only, because you are not signed in. To add a sign-in, put basic_auth or forward_auth before robots_policy_console."
 	case v.person.role >= r:
@@ -87,7 +87,7 @@ func (v *view) lacks(r role) string {
 	if people := v.options.Roles[map[role]string{editor: "editor", publisher: "publisher"}[r]]; len(people) > 0 {
 		need += ", such as " + english.Some(people, 2)
 	}
-	return fmt.Sprintf("You are signed in as %s. Only %s may %s. The option console { roles } of the Caddyfile sets the roles.", shorten(v.person.Name), need, what)
+	return fmt.Sprintf("You are signed in as %s. Only %s may %s. The roles are set in the Caddyfile, in the block of the option console.", shorten(v.person.Name), need, what)
 }
 
 // SignedIn returns a text for every page of a console that a site serves. The text names the signed-in person, and says

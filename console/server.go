@@ -98,7 +98,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.who(r, currentOptions()).role == stranger {
-		http.Error(w, "You do not have a role for these pages. The option console { roles } of the Caddyfile sets the roles.", http.StatusForbidden)
+		http.Error(w, "You do not have a role for these pages. The roles are set in the Caddyfile, in the block of the option console.", http.StatusForbidden)
 		return
 	}
 	_, name := path.Split(r.URL.Path)

@@ -123,7 +123,7 @@ func (v *view) share(d *changeData, do string) (*page, error) {
 	case do == "discard":
 		next, action = nil, actDiscard
 	case do == "approve" && (d.Saved == nil || d.Saved.Text != d.Text || d.SavedID != d.Saved.ID()):
-		return nil, failed(http.StatusConflict, "Not approved, because another draft has been saved since. Open the draft that is saved now.")
+		return nil, failed(http.StatusConflict, "Not approved, because another draft was saved after you opened this page. Open the newest draft.")
 	case do == "approve" && !d.mayApprove(v):
 		return nil, failed(http.StatusForbidden, "Not approved, because you saved this draft, or have already approved it.")
 	case do == "approve":

@@ -96,7 +96,7 @@ func TestAPolicyForEachHost(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 	for body, want := range map[string]string{
-		"robots_policy DIR/none/{host}.yaml": "the directory of the policy files", "robots_policy DIR/{path}.yaml": "only contain these placeholders of a request",
+		"robots_policy DIR/none/{host}.yaml": "the directory of the policy files", "robots_policy DIR/{path}.yaml": "the only placeholders that it can contain",
 		"robots_policy POLICY {\ndefault DIR/x\n}": "is only for policies whose name has a placeholder", "robots_policy DIR/{env.NOTHING}.yaml": "no such file",
 	} {
 		if err := s.reconfigure(body); err == nil || !strings.Contains(err.Error(), want) {

@@ -125,7 +125,7 @@ var publishFields = fields[*policy.Publish]{
 		func(w *printer, b *policy.Publish) {
 			w.plainIf(b.ContentSignal != policy.Off, "content-signal", cmp.Or(b.ContentSignalUse, "on"))
 		}),
-	key("controls", "the controls that operators offer for opting out of AI, such as the token Google-Extended, or noarchive for Bingbot. With auto (the default), Caddy sends a control only where the rules disallow every usage that the control prevents. To choose controls yourself, write a map from crawlers or tokens to values, such as noarchive. Caddy sends each value where train-ai or ai-use is disallowed. With off, Caddy does not send any control",
+	key("controls", "the controls that crawler operators offer for opting out of AI, such as the token Google-Extended, or noarchive for Bingbot. With auto (the default), Caddy sends a control only where the rules disallow every usage that the control prevents. To choose controls yourself, write a map from crawlers or tokens to values, such as noarchive. Caddy sends each value where train-ai or ai-use is disallowed. With off, Caddy does not send any control",
 		shape{"anyOf": []any{choiceShape(controlWords...), namedShape("controls by crawler or token", textShape("a crawler or token whose operator offers a control against AI", ""), textShape("the value, or off", ""))}},
 		readControls, printControls),
 	subMap("usage-tokens", "tokens that name groups in robots.txt; each of these groups has the rules for a usage, not for a crawler", usageTokenFields,

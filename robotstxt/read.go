@@ -182,7 +182,7 @@ func (r *reader) other(key, value string) {
 	switch text := key + ": " + value; {
 	case value == "":
 	case !printable(value) || len(text) > maxLine:
-		r.note("import and merge leave out a %s line, because it has invalid or control characters, or is longer than crawlers read", key)
+		r.note("import and merge leave out a %s line, because it has invalid or control characters, or is too long for crawlers", key)
 	default:
 		r.file.others = append(r.file.others, text)
 	}
@@ -200,10 +200,10 @@ func (r *reader) sitemap(value string) {
 		return
 	case u.Host == "":
 		path := base.ResolveReference(u).RequestURI()
-		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. The robots.txt that a server publishes has the address of the site before %s", value, path)
+		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. A server that publishes this robots.txt writes the site's address in front of %s", value, path)
 		value = path
 	case u.Scheme == "":
-		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. Import and merge write %s", value, "https:"+value)
+		r.note("the sitemap %q is not a full URL, so crawlers may ignore it. Import and merge write %s instead", value, "https:"+value)
 		value = "https:" + value
 	}
 	r.file.sitemaps = append(r.file.sitemaps, value)
@@ -217,7 +217,7 @@ func (r *reader) agent(key, value string) {
 	if !r.naming {
 		r.groups, r.naming, r.shut = nil, true, false
 	} else if r.between && len(r.groups) > 0 {
-		r.note("there is no Allow or Disallow between this line and the lines for %s, so by RFC 9309 the next lines also apply to these crawlers. If that is wrong, "+
+		r.note("there is no Allow or Disallow between the lines for %s and this line, so by RFC 9309 the lines below also apply to the crawlers above. If that is wrong, "+
 			"write \"Allow: /\" before this line", r.groups[len(r.groups)-1].Name)
 	}
 	r.between = false
@@ -287,7 +287,7 @@ func (r *reader) delay(g *Group, wait delay) {
 	left, why := g.delay, "has a longer delay for the same crawlers"
 	better := left.seconds > wait.seconds
 	if left.value != "" && left.misspelled != wait.misspelled {
-		better, why = wait.misspelled, "has a delay for the same crawlers that more crawlers read, because its key is written correctly"
+		better, why = wait.misspelled, "spells the key correctly, so more crawlers read its delay"
 	}
 	if better {
 		wait, left = left, wait

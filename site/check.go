@@ -86,7 +86,7 @@ func (s *Site) samples() (all []sample) {
 	return all
 }
 
-const tailored = `write "headers tailored" in the Caddyfile, which sends each crawler only its own header values`
+const tailored = `write "headers tailored" in the Caddyfile, so that Caddy sends each crawler only its own header values`
 
 // checkHeaders builds the headers for the samples and returns their problems. left is the number of samples that may
 // still be checked. checkHeaders decreases it for each sample, and stops at 0.
@@ -102,7 +102,7 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		tags := strings.Count(s.pages.elements(members, nil, 0).HTML(), "<meta")
 		if tags > maxElements || len(members) > maxNames {
 			problems = append(problems, policy.NewProblem(policy.Warning, "many-meta-tags", sm.pos,
-				"with this entry, Caddy adds %s to each page such as %s, and rules for %d crawlers to its headers. "+
+				"with this entry, Caddy adds %s to pages such as %s, and rules for %d crawlers to their headers. "+
 					`Write the entry in a rule with "for: everyone" if it may apply to all crawlers, name only the crawlers that matter, or %s`,
 				english.Count(tags, "meta tag"), sm.path, len(members), tailored))
 		}
@@ -126,7 +126,7 @@ func unnamed(ps []robotstag.Problem, pos policy.Pos) (problems []policy.Problem)
 		kind    robotstag.Kind
 		message string
 	}{
-		{robotstag.NoRobotsTag, "Robots-Tag cannot name %s, so only X-Robots-Tag has this rule; publish both headers, or write the entry in a rule with \"for: everyone\""},
+		{robotstag.NoRobotsTag, "Robots-Tag cannot name %s, so only X-Robots-Tag has this rule; publish at least X-Robots-Tag, or write the entry in a rule with \"for: everyone\""},
 		{robotstag.BadToken, "neither Robots-Tag nor X-Robots-Tag can name %s, so neither header has this rule; write the entry in a rule with \"for: everyone\""},
 	} {
 		var names []string
@@ -200,7 +200,7 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 			more = fmt.Sprintf(" (and %d more like this)", len(all)-1)
 		}
 		report(policy.NewProblem(policy.Hint, "rights-stricter", d.Statement.Pos,
-			"rights documents (%s under publish) cannot address single crawlers. If a usage is disallowed for one crawler, these documents disallow it for all crawlers. This entry for %s, in the rule %q, is only for some clients%s. If the documents are too strict, switch them off; otherwise, write the rule for everyone",
+			"rights documents (%s under publish) cannot address single crawlers. If a usage is disallowed for one crawler, these documents disallow it for all crawlers. This entry for %s, in the rule %q%s, is only for some clients. If that is too strict, switch these documents off. If it is right, write the rule for everyone",
 			on, d.Statement.Usage, s.RuleName(d.Rule), more))
 	}
 	cells, exact := view.Cells()
@@ -216,5 +216,5 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 		}
 	}
 	report(policy.NewProblem(policy.Warning, "rights-crossed", pos,
-		"the paths for train-ai, ai-use and search overlap in too many ways for %s under publish. If a usage is disallowed for any path, these documents disallow it for every path; use paths without * and $", on))
+		"the paths for train-ai, ai-use and search overlap in too many ways for the rights documents (%s under publish). If a usage is disallowed for any path, these documents disallow it for every path; use paths without * and $", on))
 }

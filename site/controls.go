@@ -188,7 +188,7 @@ func ControlsText(all []ControlState) string {
 	}
 	const patterns = 3
 	var b strings.Builder
-	b.WriteString("the controls that operators offer for opting out of AI, and which of them Caddy sends:\n")
+	b.WriteString("the controls that crawler operators offer for opting out of AI, and which of them Caddy sends:\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  USAGE\tOPERATOR\tSENT\tWHERE\tALSO PREVENTS\tWHAT YOU CAN DO")
 	for _, x := range all {

@@ -41,7 +41,7 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 		}
 	}
 	if info := s.Policy.CrawlerInfo(q.Crawler); !info.ReadsPages() {
-		c.Summary = "no crawler uses this token when it fetches pages, so headers do not reach it"
+		c.Summary = "no crawler uses this token when it fetches pages, so headers for this token have no effect"
 		return c
 	}
 	sent := s.restrictions(q)

@@ -92,7 +92,7 @@ func spelledOtherwise(l *robotsserve.Line, disallowed bool) string {
 	const who = "a crawler that compares URLs as they are written, such as Google's parser, "
 	switch {
 	case !disallowed:
-		return who + fmt.Sprintf("may not fetch the page, because of %q: robots.txt has the Allow line in only one spelling, but the server treats all spellings alike", l.Text)
+		return who + fmt.Sprintf("may not fetch the page, because of %q: the Allow line in robots.txt has another spelling of the path, but the server treats all spellings alike", l.Text)
 	case l.Text == "":
 		return who + "may fetch the page, because no line has this spelling. robots.txt has up to four spellings of a path, but the server treats all spellings as the same path"
 	}
@@ -126,13 +126,13 @@ func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) stri
 			"Its token %q is not a valid product token (RFC 9309 section 2.2.1), and its operator does not document that it works in robots.txt; %s", d.Verdict, info.Token, s.byEdge(d))
 	case same(verified):
 		return fmt.Sprintf("for a client that is not verified, crawling is %s: "+
-			"robots.txt cannot ask for an identity, and addresses every client with the name of this crawler", d.Verdict)
+			"robots.txt cannot ask for an identity, so it treats all clients with the name of this crawler alike", d.Verdict)
 	case names != nil && same(purposeless):
 		return fmt.Sprintf("for a client that names a purpose (%s), crawling is %s: "+
 			"in robots.txt, rules for a purpose apply only to crawlers that no group names", strings.Join(names, ", "), d.Verdict)
 	}
 	return fmt.Sprintf("the policy decides that crawling is %s, but robots.txt cannot express this here. "+
-		"Crawlers only compare the lengths of its patterns, so robots.txt has the stricter rule", d.Verdict)
+		"In robots.txt, only the longest matching pattern counts, so robots.txt has the stricter rule", d.Verdict)
 }
 
 // byEdge describes whether the server blocks a request although robots.txt does not disallow the path.

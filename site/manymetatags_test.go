@@ -21,7 +21,7 @@ rules:
 `
 	_, ds := site.Load("policy.yaml", []byte(policy))
 	text := ds.Text()
-	if !strings.Contains(text, "policy.yaml:5:32: warning: with this entry, Caddy adds 6 meta tags to each page such as /news/, and rules for 1") || strings.Count(text, "warning: ") != 1 {
+	if !strings.Contains(text, "policy.yaml:5:32: warning: with this entry, Caddy adds 6 meta tags to pages such as /news/, and rules for 1") || strings.Count(text, "warning: ") != 1 {
 		t.Errorf("says:\n%s", text)
 	}
 	for _, audience := range []string{"everyone", "[Googlebot, Bingbot]"} {

@@ -24,7 +24,7 @@ var mayCrawl = claim.Register("may-crawl", func(s maySubject) claim.Finding {
 		readAs = ", which servers may read as " + e.ReadAs
 	}
 	if e.AnyCase {
-		readAs += ", because Caddy's path matchers and many applications ignore letter case"
+		readAs += ": the policy disallows the path in another letter case, and Caddy's path matchers and many applications ignore letter case"
 	}
 	switch {
 	case e.MayCrawl && e.Blocked():

@@ -46,7 +46,7 @@ func parseHostTemplate(name string) (*hostTemplate, error) {
 	t := &hostTemplate{name: abs}
 	before, _, found := strings.Cut(abs, "{")
 	if !found {
-		return nil, fmt.Errorf("invalid policy file name %q: the .. after its placeholder removes the placeholder", name)
+		return nil, fmt.Errorf("invalid policy file name %q: the \"..\" in this name removes the placeholder, such as {host}; write the name without \"..\"", name)
 	}
 	slash := strings.LastIndexByte(before, filepath.Separator)
 	t.dir = abs[:slash+1]
@@ -62,7 +62,7 @@ func parseHostTemplate(name string) (*hostTemplate, error) {
 		t.parts = append(t.parts, part)
 	}
 	if strings.ContainsAny(t.after, "{}") || slices.ContainsFunc(t.parts, func(p hostPart) bool { return strings.ContainsAny(p.before, "{}") }) {
-		return nil, fmt.Errorf("invalid policy file name %q: it can only contain these placeholders of a request: {host} and {labels.N}", name)
+		return nil, fmt.Errorf("invalid policy file name %q: the only placeholders that it can contain are {host} and {labels.N}", name)
 	}
 	if t.dir == string(filepath.Separator) && strings.Count(abs, string(filepath.Separator)) == 1 {
 		return nil, errors.New("policy files for hosts must be in a directory other than /")

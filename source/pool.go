@@ -137,7 +137,7 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	if err != nil {
 		before.catalog.Store(used) // so that the error is logged only once
 		before.asked.Store(time.Now().UnixNano())
-		o.Logger.Error("a policy has had an error since the crawler catalog was updated or a date passed; the previously compiled version stays in force",
+		o.Logger.Error("a policy has had an error since the crawler catalog was updated or a date in the policy passed; the previously compiled version stays in force",
 			zap.String("policy", d.Name), zap.Error(err))
 		return
 	}

@@ -70,7 +70,7 @@ func readFile(name, path string, stat func(string) (os.FileInfo, error), open fu
 func withRemedy(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w; check the name, which is relative to the directory in which the server runs unless it starts with /", err)
+		return fmt.Errorf("%w; check the name: unless it starts with /, it is relative to the directory in which the server runs", err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; make the file and its directories readable for the user that runs the server", err)
 	}

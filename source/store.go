@@ -211,7 +211,7 @@ func newSource(name string, storage Storage) (*source, error) {
 	case strings.HasPrefix(name, StoragePrefix):
 		key, err := StorageKey(name)
 		if err == nil && storage == nil {
-			err = fmt.Errorf("the policy %s is in Caddy's storage, but no storage is available here", name)
+			err = fmt.Errorf("the policy %s is in Caddy's storage, but this program has no access to the storage; name a policy file instead", name)
 		}
 		if err != nil {
 			return nil, err

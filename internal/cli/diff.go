@@ -91,7 +91,7 @@ With --fail-on, you choose the differences for which the command exits with 1:
   spellings    only the spelling of a path in robots.txt changes, such as /a%3Ab instead
                of /a:b
   any          a difference of any class above
-  none         no difference leads to exit code 1
+  none         differences never lead to exit code 1
 
 The exit code is:
   0  success

@@ -84,7 +84,7 @@ The exit code is:
 	p.of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().StringVar(&p.confirm.address, "address", "", "the address of the admin API of the server that will load the policy (default: from the configuration, or "+caddy.DefaultAdminListen+")")
 	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded the version")
-	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if search engines would have lost no requests in the last seven days of this traffic. Give the directory of an activity database, a ClickHouse address, or access logs")
+	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if a replay of the last seven days of this traffic shows that search engines lose no requests. Give the directory of an activity database, a ClickHouse address, or access logs")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: the largest number of requests that search engines may lose")
 	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "with --if-replay: publish despite these gaps in the traffic data, such as not-recorded; the command prints the name of each gap")
 	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, even if the policy disallows more for search engines than now, or if this would undo an undo")

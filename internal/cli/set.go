@@ -92,7 +92,7 @@ If search engines would lose something, --write changes the file only with --yes
   caddy robots-policy set site-policy.yaml everyone snippet 160
   caddy robots-policy set site-policy.yaml everyone ask / --host staging.example.com --intended`
 	cmd.Flags().StringVar(&host, "host", "", "apply the decision to this `HOST` only")
-	cmd.Flags().BoolVar(&intended, "intended", false, "note in the rule that it is intended to keep out search engines or link previews")
+	cmd.Flags().BoolVar(&intended, "intended", false, "mark the rule as intended to keep out search engines or link previews")
 	cmd.Flags().BoolVar(&write, "write", false, "write the change to the file")
 	cmd.Flags().BoolVar(&yes, "yes", false, "write the change even if search engines lose something")
 	return cmd
@@ -137,7 +137,7 @@ func writeEdit(w io.Writer, before string, c edit.Choice, r *edit.Result) error 
 		return err
 	}
 	for i := range r.Unmet {
-		fmt.Fprintf(w, "The decision does not apply to all of %s: %s.\n", c.Who, r.Unmet[i].String())
+		fmt.Fprintf(w, "Some of the crawlers chosen by %q are not affected: %s.\n", c.Who, r.Unmet[i].String())
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func TestSet(t *testing.T) {
 		"intended":       {args: "Bingbot block --intended --write", has: []string{"as intended"}, after: before + "  - for: Bingbot\n    disallow:\n      crawl: /\n    enforce: block\n    intended: [blocks-search]\n"},
 		"on a host":      {args: "GPTBot ask / --host dev.example.com --write", after: before + "  - for: GPTBot\n    hosts: dev.example.com\n    disallow:\n      crawl: /\n"},
 		"against a test": {file: tested, args: "GPTBot ask --write", fails: true, has: []string{"expectation-failed", "nothing was written"}},
-		"no edit known":  {file: before + "  - {for: [category:ai-training], disallow: {crawl: /}}\n", args: "operator:OpenAI allow --write", fails: true, has: []string{"still disallowed for GPTBot, by the rule on line 7"}},
+		"no edit known":  {file: before + "  - {for: [category:ai-training], disallow: {crawl: /}}\n", args: "operator:OpenAI allow --write", fails: true, has: []string{`still says "disallowed" for GPTBot, in the rule on line 7`}},
 		"a wrong word":   {args: "GPTBot forbid", fails: true, has: []string{"must be allow, ask, block, slow, or snippet"}},
 		"no rate":        {args: "GPTBot slow 60", fails: true, has: []string{`"60" is not a valid rate`, "such as 60/m"}},
 		"no path":        {args: "GPTBot ask news", fails: true, has: []string{`"news" is not a valid path`}},

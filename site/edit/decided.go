@@ -37,12 +37,12 @@ func (u *Unmet) String() string {
 	if i := slices.Index(names, ""); i >= 0 {
 		names[i] = "unlisted clients"
 	}
-	text := "the decision is still " + u.Stays + " for " + english.Some(names, 3)
+	text := fmt.Sprintf("the policy still says %q for %s", u.Stays, english.Some(names, 3))
 	if u.Host != "" {
 		text += " on " + u.Host
 	}
 	if u.Rule != nil {
-		text += fmt.Sprintf(", by the rule on line %d", u.Rule.Pos.Line)
+		text += fmt.Sprintf(", in the rule on line %d", u.Rule.Pos.Line)
 		if u.Rule.Name != "" {
 			text += fmt.Sprintf(" (%s)", u.Rule.Name)
 		}

@@ -64,15 +64,15 @@ type Choice struct {
 func NewChoice(who string, do Action, place, host string, intended bool) (c Choice, err error) {
 	c = Choice{Who: policy.ParseAudience(who), Do: do, Path: pathpattern.MustParse("/"), Intended: intended}
 	if who == "" {
-		return c, errors.New("the crawler is missing; write everyone, the name of a crawler, or category:NAME")
+		return c, errors.New("the crawler is missing; write everyone, the name of a crawler, category:NAME or operator:NAME")
 	}
 	switch {
 	case (!slices.Contains(Actions(), do) || do == Snippet) && !strings.Contains(string(do), " "):
 		return c, fmt.Errorf("unknown action %q: must be allow, ask, block, slow, or snippet and a number of characters", do)
 	case do == Slow && place == "":
-		return c, errors.New("the rate is missing; write requests per second (s), minute (m), hour (h) or day (d), such as 60/m, or none")
+		return c, errors.New("the rate is missing; write requests per second (s), minute (m), hour (h) or day (d), such as 60/m, or none for no limit")
 	case do == Slow && place != "none" && !rate.MatchString(place):
-		return c, fmt.Errorf("%q is not a valid rate; write requests per second (s), minute (m), hour (h) or day (d), such as 60/m, or none", place)
+		return c, fmt.Errorf("%q is not a valid rate; write requests per second (s), minute (m), hour (h) or day (d), such as 60/m, or none for no limit", place)
 	case do == Slow:
 		c.Rate = place
 	case place != "":

@@ -44,7 +44,7 @@ func Publish(name, text, register string, on bool, now time.Time) (*Result, erro
 	ds = slices.DeleteFunc(ds, e.isKnown)
 	switch {
 	case !ok:
-		return nil, errors.New("a file with this layout cannot be edited automatically; write publish:  {" + p.key + ": " + p.value + "} by hand")
+		return nil, errors.New("a file with this layout cannot be edited automatically; write publish: {" + p.key + ": " + p.value + "} by hand")
 	case after == nil:
 		return nil, &InvalidError{ds}
 	}

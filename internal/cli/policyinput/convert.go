@@ -155,7 +155,7 @@ func switchedOff(p *policy.Publish) string {
 		}
 	}
 	if p.Controls == policy.Off {
-		why = append(why, "controls is off: import does not add the controls against AI that operators offer.")
+		why = append(why, "controls is off: import does not add the controls against AI that crawler operators offer.")
 	}
 	return strings.Join(why, "\n")
 }
