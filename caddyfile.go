@@ -200,7 +200,7 @@ func maxAge(args []string) (*caddy.Duration, error) {
 
 // reloadInterval parses the argument of "reload". For "off", it returns a negative duration.
 func reloadInterval(args []string) (caddy.Duration, error) {
-	const want = "off, or how often to check the policy, such as 10s"
+	const want = "\"off\", or the time between two checks of the policy, such as 10s"
 	word, err := oneArg("reload", args, want)
 	if err != nil {
 		return 0, err

@@ -125,7 +125,7 @@ func checkHostPattern(s string) error {
 	if !star {
 		suffix = s
 		if !strings.HasPrefix(s, ".") {
-			return errors.New("must begin with a dot, or with a name that contains *")
+			return errors.New("must begin with a dot, as in .example.com, or contain a *, as in proxy-*.example.com")
 		}
 	}
 	if strings.Count(strings.Trim(suffix, "."), ".") < 1 {

@@ -361,7 +361,7 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	q := requests(rand.New(rand.NewPCG(3, 1)), 1)[0]
 	for text, want := range map[string]string{
-		"{\n  \"level\": \"info\",\n  \"ts\": 1\n}\n":                                                   "each JSON object is spread over several lines; write: jq -c . FILE |",
+		"{\n  \"level\": \"info\",\n  \"ts\": 1\n}\n":                                                   "each JSON object is spread over several lines; run: jq -c . FILE |",
 		object("when", 1, "path", "/a", "ua", "x") + "\n":                                               "give them with --map, as in --map time=ts,ip=client.ip,host=host,uri=path,agent=ua; the first line has the fields path, ua and when",
 		`{"level":"info","ts":1622829915.95,"logger":"admin","msg":"admin endpoint started"}` + "\n":    "turn on Caddy's access log",
 		"2026/11/22 09:00:00 [error] 7#7: *1 open() failed\n":                                           "this is an error log of nginx",

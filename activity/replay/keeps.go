@@ -150,7 +150,7 @@ func (s *SearchLoss) details() (lines []string) {
 		case c.Intended:
 			line += ", as intended"
 		case c.Site:
-			line += ", because the new policy no longer allows it"
+			line += ", because the new policy no longer has an allow entry there"
 		default:
 			line += fmt.Sprintf("; if this is intended, write %q into the rule", c.Loss.Intended())
 		}

@@ -91,7 +91,7 @@ With --fail-on, you choose the differences for which the command exits with 1:
   spellings    only the spelling of a path in robots.txt changes, such as /a%3Ab instead
                of /a:b
   any          a difference of any class above
-  none         no difference leads to exit code 1
+  none         differences do not change the exit code
 
 The exit code is:
   0  success
@@ -104,7 +104,7 @@ The exit code is:
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
 	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&catalog, "catalog", "", "show how the decisions of a policy differ between the catalog of this program and the catalog in `FILE|URL`")
-	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 if there are differences of these `CLASSES`: search-loss, decisions, settings, spellings, any (of these) or none; separate several with commas")
+	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 if there are differences of these `CLASSES`: search-loss, decisions, settings, spellings or any; with none, differences do not change the exit code. Separate several with commas")
 	return cmd
 }
 
