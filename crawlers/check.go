@@ -87,7 +87,7 @@ func checkFacts(c *Crawler, add func(field string, err error)) {
 	}
 	for _, f := range c.Follows {
 		if ascii.Lower(f) == ascii.Lower(c.Token) {
-			add("follows", errors.New("names itself"))
+			add("follows", errors.New("must not name the crawler itself"))
 		}
 	}
 	for _, p := range c.Purposes {
