@@ -45,7 +45,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 		a.rules = readRobots(nil, nil)
 		return nil
 	case r.err != nil || r.status >= 500 || r.status == http.StatusTooManyRequests:
-		f("robots-unreachable", "robots.txt cannot be fetched ("+r.outcome()+"). Crawlers treat the whole site as disallowed until they can fetch it (RFC 9309 section 2.3.1.4). The audit stops here", "answer requests for /robots.txt with status 200, or with 404 if the site has no robots.txt")
+		f("robots-unreachable", "robots.txt cannot be fetched ("+r.outcome()+"). Crawlers treat the whole site as disallowed until they can fetch robots.txt (RFC 9309 section 2.3.1.4). The audit stops here", "answer requests for /robots.txt with status 200, or with 404 if the site has no robots.txt")
 		return nil
 	case r.status == http.StatusNotFound || r.status == http.StatusGone:
 		missing := finding("robots-missing", at.String(), "", "there is no robots.txt ("+r.outcome()+"): crawlers may fetch everything", "")

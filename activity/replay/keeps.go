@@ -126,7 +126,7 @@ func (s *KeepsSubject) ofTraffic(f *claim.Finding, traffic *SearchLoss, covered 
 	default:
 		f.Text, f.Details = "Search engines lose none of their requests "+periodWords(covered), traffic.details()
 		if traffic.Intended > 0 {
-			f.Text += fmt.Sprintf(", apart from %s that are intended", english.Number(traffic.Intended))
+			f.Text += fmt.Sprintf(", apart from %s whose loss is intended", english.Number(traffic.Intended))
 		}
 	}
 	for _, g := range covered.Gaps {
