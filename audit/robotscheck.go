@@ -57,7 +57,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 		a.rules = readRobots(nil, nil)
 		return nil
 	case !r.ok():
-		f("robots-forbidden", "the response for robots.txt is "+r.outcome()+". Crawlers treat this like a site without rules, and fetch everything (RFC 9309 section 2.3.1.3)", "let everyone read /robots.txt, including crawlers blocked elsewhere")
+		f("robots-forbidden", "the response for robots.txt is "+r.outcome()+". Crawlers treat this like a site without rules, and fetch everything (RFC 9309 section 2.3.1.3)", "let everyone read /robots.txt, including crawlers that you block from other pages")
 		a.rules = readRobots(nil, nil)
 		return nil
 	}

@@ -141,7 +141,7 @@ func (b *builder) failedTest(ds policyfile.Diagnostics) (i int, instead string) 
 func (b *builder) header() string {
 	lines := []string{
 		policyinput.Modeline, "", "Rules for crawlers on " + cmp.Or(b.answers.Host, "this site") + ".",
-		"After a change: caddy robots-policy check FILE",
+		"After a change, run: caddy robots-policy check FILE",
 		"To reject changes that take pages away from search engines, write max_search_loss 0 under activity in the Caddyfile",
 	}
 	if len(b.spec.Sitemaps) == 0 {
